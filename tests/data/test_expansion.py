@@ -173,3 +173,30 @@ def test_honest_files_are_read_whatever_their_layout(
     for options in ({"use_dictionary": True}, {"use_dictionary": False, "column_encoding": "DELTA_BYTE_ARRAY"}):
         pq.write_table(pa.table({"input": plain}), folder / "rows.parquet", **options)
         assert read_all(folder / "rows.parquet") == values
+
+
+@pytest.mark.parametrize("suffix", ["parquet", "arrow"])
+@given(data=st.data())
+def test_a_changed_file_ends_in_rows_or_in_one_sentence(
+    tmp_path_factory: pytest.TempPathFactory, suffix: str, data: st.DataObject
+) -> None:
+    path = tmp_path_factory.mktemp("rows") / f"rows.{suffix}"
+    column = pa.array(["a", None, "b"] * 3)
+    if suffix == "parquet":
+        pq.write_table(pa.table({"input": column}), path)
+    else:
+        write_arrow(path, column)
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 3))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content)
+    found = outcome(path)
+    assert found == len(column) or path.name in str(found)
+
+
+def outcome(path: Path) -> int | str:
+    """How many rows a file has, or why it is refused."""
+    try:
+        return sum(batch.num_rows for batch in open_file(path).batches())
+    except DataError as error:
+        return str(error)

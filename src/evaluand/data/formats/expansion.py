@@ -14,6 +14,7 @@ Everything is counted before memory is taken for it.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -81,7 +82,7 @@ class Expansion:
 
 def _words(size: float) -> str:
     units = ("bytes", "kB", "MB", "GB", "TB", "PB")
-    place = min(max(0, int(np.log10(max(size, 1)) // 3)), len(units) - 1)
+    place = min(max(0, int(math.log10(max(size, 1)) // 3)), len(units) - 1)
     return f"{size / 1000**place:,.3g} {units[place]}" if size < 10**18 else "over 1,000 PB"
 
 
@@ -229,7 +230,8 @@ def _until_in_texts(array: pa.Array) -> _Until:
     if not len(array):
         return _constant(VALUE_BYTES)
     is_large = pa.types.is_large_string(array.type) or pa.types.is_large_binary(array.type)
-    offsets = np.frombuffer(array.buffers()[1], np.int64 if is_large else np.int32)[array.offset :]
+    end = array.offset + len(array) + 1
+    offsets = np.frombuffer(array.buffers()[1], np.int64 if is_large else np.int32, end)[array.offset :]
     return lambda ends: VALUE_BYTES * ends + (offsets[ends].astype(np.float64) - offsets[0])
 
 
@@ -237,7 +239,8 @@ def view_lengths(array: pa.Array) -> _Sizes:
     """The length of each text of an array of views."""
     if not len(array):
         return np.zeros(0)
-    views = np.frombuffer(array.buffers()[1], np.int32).reshape(-1, 4)[array.offset : array.offset + len(array), 0]
+    end = array.offset + len(array)
+    views = np.frombuffer(array.buffers()[1], np.int32, 4 * end).reshape(-1, 4)[array.offset :, 0]
     return np.where(array.is_valid().to_numpy(zero_copy_only=False), views, 0).astype(np.float64)
 
 

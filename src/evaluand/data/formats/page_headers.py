@@ -1,4 +1,7 @@
-"""The headers of the pages in a Parquet file, in the compact protocol of Thrift."""
+"""Where the columns of a Parquet file are, and the headers of their pages, in the compact protocol of Thrift.
+
+Arrow ends the process if the metadata of a column in the footer contradict themselves, so they are read here.
+"""
 
 from __future__ import annotations
 
@@ -38,23 +41,55 @@ class Page:
     encoding: int
 
 
-def read_pages(data: mmap.mmap, column: Any) -> Iterator[Page]:
-    """The pages of a column chunk that Arrow reads.
+@dataclass(frozen=True)
+class Column:
+    """Where a column of a row group is.
 
-    Args:
-        data: the file.
-        column: the metadata of the chunk.
+    Attributes:
+        start: the byte at which its first page begins.
+        size: its bytes, headers included.
+        values: the number of its values, nulls included.
+    """
+
+    start: int
+    size: int
+    values: int
+
+
+def read_columns(data: mmap.mmap) -> list[list[Column]]:
+    """The columns of each row group.
+
+    Raises:
+        ArrowInvalid: the footer cannot be read.
+    """
+    try:
+        size = int.from_bytes(data[-8:-4], "little")
+        footer = _Reader(data, len(data) - 8 - size, size).read_struct()
+        return [[_column_of(chunk[_METADATA]) for chunk in group[_CHUNKS]] for group in footer.get(_GROUPS, ())]
+    except (IndexError, KeyError, TypeError, ValueError, RecursionError):
+        raise pa.ArrowInvalid("the file is damaged: its footer cannot be read") from None
+
+
+def _column_of(metadata: dict[int, Any]) -> Column:
+    first, dictionary = metadata[_FIRST_PAGE], metadata.get(_DICTIONARY_PAGE, 0)
+    return Column(dictionary if 0 < dictionary < first else first, metadata[_CHUNK_SIZE], metadata[_CHUNK_VALUES])
+
+
+_GROUPS, _CHUNKS, _METADATA = 4, 1, 3  # fields of the footer, a row group, and a column of it
+_CHUNK_VALUES, _CHUNK_SIZE, _FIRST_PAGE, _DICTIONARY_PAGE = 5, 7, 9, 11
+
+
+def read_pages(data: mmap.mmap, column: Column) -> Iterator[Page]:
+    """The pages of a column that Arrow reads.
 
     Raises:
         ArrowInvalid: a header cannot be read.
     """
-    at = column.data_page_offset
-    if column.has_dictionary_page and 0 < column.dictionary_page_offset < at:
-        at = column.dictionary_page_offset
-    end, seen = min(at + column.total_compressed_size + _PADDING, len(data)), 0
-    while seen < column.num_values and at < end:
+    at, seen = column.start, 0
+    end = min(at + column.size + _PADDING, len(data))
+    while seen < column.values and at < end:
         try:
-            reader = _Reader(data, at)
+            reader = _Reader(data, at, _MOST_FIELDS)
             header = reader.read_struct()
             page = _page_of(header)
         except (IndexError, KeyError, ValueError, RecursionError):
@@ -66,19 +101,25 @@ def read_pages(data: mmap.mmap, column: Any) -> Iterator[Page]:
 
 def _page_of(header: dict[int, Any]) -> Page:
     kind = header[_KIND]
-    details = header[_DETAILS[kind]] if kind in _DETAILS else {}
+    if type(kind) is not int:
+        raise ValueError("the type of a page is none")
+    details = header[_DETAILS[kind]] if kind in (DATA, DICTIONARY, DATA_V2) else {}
+    if not isinstance(details, dict):
+        raise ValueError("the details of a page are a number")
     page = Page(kind, header[_SIZE], details.get(_VALUES, 0), details.get(_ENCODING.get(kind, 0), 0))
+    if any(type(number) is not int for number in (page.size, page.values, page.encoding, header[_STORED_SIZE])):
+        raise ValueError("a number of a page is none")
     if page.size < 0 or page.values < 0 or header[_STORED_SIZE] < 0:
         raise ValueError("a size is negative")
     return page
 
 
 class _Reader:
-    """Reads structs: numbers and structs by the number of their field; anything else is passed over."""
+    """Reads structs: numbers, structs and lists of these by the number of their field; passes over anything else."""
 
-    def __init__(self, data: mmap.mmap, at: int) -> None:
+    def __init__(self, data: mmap.mmap, at: int, most_fields: int) -> None:
         self._data, self.at = data, at
-        self._fields_left = _MOST_FIELDS
+        self._fields_left = most_fields
 
     def read_struct(self) -> dict[int, Any]:
         fields: dict[int, Any] = {}
@@ -87,7 +128,7 @@ class _Reader:
             number = number + (head >> 4) if head >> 4 else self._integer()
             kind = head & 15
             value = None if kind in (_TRUE, _FALSE) else self._value(kind)  # it is in the kind
-            if kind in (_I32, _STRUCT):
+            if kind in (_I32, _I64, _STRUCT, _LIST):
                 fields[number] = value
         return fields
 
@@ -100,20 +141,21 @@ class _Reader:
         if kind == _STRUCT:
             return self.read_struct()
         if kind in (_LIST, _SET):
-            return self._pass_list()
+            return self._list()
         if kind not in (_TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY):
             raise ValueError("the type of a field is unknown")
         size = self._unsigned() if kind == _BINARY else 8 if kind == _DOUBLE else 1
         self.at += size
         return None
 
-    def _pass_list(self) -> None:
+    def _list(self) -> list[Any]:
         head = self._byte()
         size = head >> 4 if head >> 4 < 15 else self._unsigned()
-        for _ in range(size):
-            self._value(head & 15)
+        return [self._value(head & 15) for _ in range(size)]
 
     def _byte(self) -> int:
+        if self.at < 0:
+            raise IndexError("before the file")
         self.at += 1
         return self._data[self.at - 1]
 

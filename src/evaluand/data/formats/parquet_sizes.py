@@ -28,7 +28,7 @@ from evaluand.data.formats.expansion import (
     PlainSizes,
     dictionaries_of,
 )
-from evaluand.data.formats.page_headers import DICTIONARY, Page, read_pages
+from evaluand.data.formats.page_headers import DICTIONARY, Page, read_columns, read_pages
 from evaluand.store.tables import BATCH_ROWS
 
 _OF_DICTIONARY: Final = (2, 8)  # encodings: PLAIN_DICTIONARY, RLE_DICTIONARY
@@ -134,13 +134,13 @@ def _rows_of(opened: pq.ParquetFile, chunk: _Chunk) -> int:
 
 
 def _read_chunks(file: SourceFile, opened: pq.ParquetFile, memory: Expansion) -> Iterator[_Chunk]:
-    metadata, leaves, stored = opened.metadata, _leaves_of(opened), 0
+    leaves, stored = _leaves_of(opened), 0
     with file.path.open("rb") as raw, mmap.mmap(raw.fileno(), 0, access=mmap.ACCESS_READ) as data:
-        for group in range(metadata.num_row_groups):
-            row_group = metadata.row_group(group)
-            for leaf in leaves:
-                column = row_group.column(leaf.place)
-                stored += max(0, column.total_compressed_size)
+        for group, columns in enumerate(read_columns(data)):
+            if len(columns) != len(leaves):
+                raise pa.ArrowInvalid(f"the file is damaged: it has {len(columns)} columns instead of {len(leaves)}")
+            for leaf, column in zip(leaves, columns, strict=True):
+                stored += max(0, column.size)
                 if stored > len(data):
                     raise pa.ArrowInvalid("the file is damaged: its columns overlap")
                 chunk = _Chunk(leaf, group)
