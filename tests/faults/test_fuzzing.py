@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+import click
 import pytest
+from faults.fuzzing import campaign
 from faults.fuzzing.mutations import FORMS, mutate
 from faults.fuzzing.store import TEMPLATE
-from faults.fuzzing.targets import CORPUS, TARGETS
+from faults.fuzzing.targets import CORPUS, TARGETS, Target
 from support.places import ROOT_FOLDER
 
 MOST_BYTES, MOST_BYTES_OF_CORPUS = 4096, 200_000
@@ -45,3 +49,36 @@ def test_an_input_is_the_same_whenever_it_is_made() -> None:
     for target in TARGETS.values():
         made = {mutate(target.form, Random(f"{target.name} 3 {n}"), target.inputs()) for n in (1, 1, 2, 2)}
         assert len(made) <= 2
+
+
+# What a campaign finds
+
+
+def refuse(message: str) -> int:
+    raise click.ClickException(message)
+
+
+def work_on() -> int:
+    while True:
+        pass
+
+
+DEFECTS: dict[str, Callable[[], int]] = {
+    "traceback": lambda: [][1],
+    "crash": os.abort,
+    "hang": work_on,
+    "memory": lambda: len(bytearray(b"1") * (200 << 20)),
+    "empty message": lambda: refuse(" "),
+    "long message": lambda: refuse("x" * 5000),
+}
+
+
+@pytest.mark.parametrize("kind", DEFECTS)
+def test_a_campaign_finds_a_planted_defect_and_goes_on(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "SECONDS", 1)
+    monkeypatch.setattr(campaign, "MOST_MEMORY", 100 << 20)
+    planted = Target("planted", "text", lambda content, folder: DEFECTS[kind](), make=lambda random: b"")
+    sound = Target("sound", "text", lambda content, folder: 1, make=lambda random: b"")
+    outcomes = [outcome for _, outcome in campaign.run([campaign.Case(each) for each in (planted, sound)])]
+    assert [outcome.kind for outcome in outcomes] == [kind, "accepted"]
+    assert [outcome.is_finding for outcome in outcomes] == [True, False]

@@ -369,7 +369,9 @@ class SimulatedDisk(MemoryDisk):
                 simulation.pause(process)
         except Dead:
             if node is not None and not was_dead:  # a part may be written nevertheless
-                node.content += data[: simulation.random.randrange(len(data) + 1)]
+                part, offset = data[: simulation.random.randrange(len(data) + 1)], len(node.content)
+                node.content += part
+                self.on_write(part, offset)
             raise
         assert node is not None
         offset = len(node.content)
