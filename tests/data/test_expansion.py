@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+import struct
 import subprocess
 import sys
 from collections.abc import Callable
@@ -113,6 +115,44 @@ def test_few_long_texts_of_a_dictionary_are_read(tmp_path: Path) -> None:
     column = PARQUET["long and short texts"]()
     pq.write_table(pa.table({"input": column}), path)
     assert read_all(path) == column.to_pylist()
+
+
+def test_an_arrow_file_whose_messages_are_one_is_refused(tmp_path: Path) -> None:
+    """The footer names a large message again in the place of each small one."""
+    path, parts = tmp_path / "rows.arrow", [10_000, *[1] * 40]
+    with pa.ipc.new_file(path, pa.schema([("input", pa.int64())])) as file:
+        for n in parts:
+            file.write_batch(pa.record_batch({"input": np.zeros(n, np.int64)}))
+    content = bytearray(path.read_bytes())
+    head, tail = content[: -10 - int.from_bytes(content[-10:-6], "little")], content
+    del tail[: len(head)]
+    starts = [found.start() for found in re.finditer(rb"\xff{4}", head)][1 : 1 + len(parts)]
+    blocks = [tail.index(struct.pack("<q", start)) for start in starts]
+    for block in blocks:
+        tail[block : block + 24] = tail[blocks[0] : blocks[0] + 24]
+    path.write_bytes(head + tail)
+    with pytest.raises(DataError, match=r"^[^\n]*rows\.arrow: .*messages overlap"):
+        read_all(path)
+
+
+def test_a_parquet_file_whose_columns_overlap_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "rows.parquet"
+    names = ["before", "input", "other"]
+    table = pa.table({name: pa.array(np.arange(2_000) + i) for i, name in enumerate(names)})
+    pq.write_table(table, path, compression="none", use_dictionary=False, write_statistics=False)
+    column, content = pq.ParquetFile(path).metadata.row_group(0).column(0), path.read_bytes()
+    size, footer = column.total_compressed_size, len(content) - 8 - int.from_bytes(content[-8:-4], "little")
+    assert content.count(zigzag(size), footer) == 2 * len(names)
+    path.write_bytes(content[:footer] + content[footer:].replace(zigzag(size), zigzag(size + 1000)))
+    with pytest.raises(DataError, match=r"^[^\n]*rows\.parquet: .*its columns overlap"):
+        read_all(path)
+
+
+def zigzag(number: int) -> bytes:
+    """A number as Parquet's footer has it: seven bits in each byte, the lowest first."""
+    number *= 2
+    digits = [number >> shift & 127 for shift in range(0, max(1, number.bit_length()), 7)]
+    return bytes([digit | 128 for digit in digits[:-1]] + digits[-1:])
 
 
 READ = """

@@ -1,5 +1,7 @@
 """The path run, resume, evaluate, aggregate on a disk that fails at one call, whichever that is.
 
+The path makes one call at a time, in a thread, or three at once, as coroutines.
+
 Each trial begins one step of the path from the store that the steps before have left. At one call to the disk, that
 call fails, or all do from then on, or the process or the machine dies. Then the disk is well again, and the path is
 finished in the same store:
@@ -56,54 +58,75 @@ pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this
 
 ROWS, STOPPED_AFTER = 6, 3
 NEVER = 1 << 30
-POLICY = Policy(concurrency=1)
+WIDTHS = 1, 3
 
 # The path
 
 answers, grades = Calls(), Calls()
 
 
-@task(version="1")
-def double(number: int) -> dict[str, Any]:
+def answer(number: int) -> dict[str, Any]:
     answers.count(number)
     if number == 2:
         raise ValueError(f"{number} is too hard")
     return {"answer": number * 2}
 
 
-@scorer(version="1")
-def right(output: Any, expected: Any, index: int) -> bool:
+def grade(output: Any, expected: Any, index: int) -> bool:
     grades.count(index)
     return bool(output["answer"] == expected)
 
 
-def begin(store: DirectoryStore) -> None:
+@task(version="1")
+def double(number: int) -> dict[str, Any]:
+    return answer(number)
+
+
+@task(version="1")
+async def double_at_once(number: int) -> dict[str, Any]:
+    return answer(number)
+
+
+@scorer(version="1")
+def right(output: Any, expected: Any, index: int) -> bool:
+    return grade(output, expected, index)
+
+
+@scorer(version="1")
+async def right_at_once(output: Any, expected: Any, index: int) -> bool:
+    return grade(output, expected, index)
+
+
+def begin(store: DirectoryStore, width: int) -> None:
     """A run that the user stops."""
     answers.most = STOPPED_AFTER
     try:
-        run(store)
+        run(store, width)
     except KeyboardInterrupt:
         pass
     finally:
         answers.most = float("inf")
 
 
-def run(store: DirectoryStore) -> Run:
+def run(store: DirectoryStore, width: int) -> Run:
     rows = [{"number": n, "twice": n * 2, "even": n % 2 == 0} for n in range(ROWS)]
     data = Dataset.from_rows(rows, name="numbers", input="number", expected="twice", attributes=["even"])
-    return Runner(store, POLICY).run(double, data, name="path/run")
+    called = double if width == 1 else double_at_once
+    return Runner(store, Policy(concurrency=width)).run(called, data, name="path/run")
 
 
-def evaluate(store: DirectoryStore) -> Evaluation:
-    return Evaluator(store, POLICY).evaluate(Run.open(store, "path/run"), {"right": right}, name="path/evaluation")
+def evaluate(store: DirectoryStore, width: int) -> Evaluation:
+    scorers = {"right": right if width == 1 else right_at_once}
+    evaluator = Evaluator(store, Policy(concurrency=width))
+    return evaluator.evaluate(Run.open(store, "path/run"), scorers, name="path/evaluation")
 
 
-def aggregate(store: DirectoryStore) -> Any:
+def aggregate(store: DirectoryStore, width: int) -> Any:
     evaluation = Evaluation.open(store, "path/evaluation")
     return Aggregator(store).aggregate([evaluation], [Measure("right", Accuracy(), by=("even",))], name="path")
 
 
-STEPS: dict[str, Callable[[DirectoryStore], Any]] = {
+STEPS: dict[str, Callable[[DirectoryStore, int], Any]] = {
     "begin": begin,
     "resume": run,
     "evaluate": evaluate,
@@ -121,10 +144,10 @@ class Made:
     grades: list[int]
 
 
-def finish(root: Path) -> Made:
+def finish(root: Path, width: int) -> Made:
     answers.made, grades.made = [], []
     store = DirectoryStore(root)
-    made = [run(store), evaluate(store), aggregate(store)]
+    made = [run(store, width), evaluate(store, width), aggregate(store, width)]
     rows = [
         sorted(each["_index_"] for each in table.to_pylist()) for table in (made[0].table(), made[1].table("right"))
     ]
@@ -140,6 +163,7 @@ class Undisturbed:
 
     Attributes:
         root: the place of the store, always the same.
+        width: how many calls are made at once.
         starts: by step, a copy of the store before it.
         synced: by step, what of it would survive a loss of power.
         made: what the path makes.
@@ -147,6 +171,7 @@ class Undisturbed:
     """
 
     root: Path
+    width: int
     starts: dict[str, Path] = field(default_factory=dict)
     synced: dict[str, Node] = field(default_factory=dict)
     made: Made | None = None
@@ -154,17 +179,21 @@ class Undisturbed:
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Undisturbed:
-    folder = tmp_path_factory.mktemp("path")
-    path = Undisturbed(folder / "store")
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Undisturbed]:
+    """The path for each of the widths."""
+    return {width: make_undisturbed(tmp_path_factory.mktemp("path"), width) for width in WIDTHS}
+
+
+def make_undisturbed(folder: Path, width: int) -> Undisturbed:
+    path = Undisturbed(folder / "store", width)
     path.root.mkdir()
     disk = WatchedDisk(path.root)
     for name, step in STEPS.items():
         path.starts[name], path.synced[name] = folder / name, deepcopy(disk.top)
         shutil.copytree(path.root, path.starts[name])
         with patch.object(io, "disk", disk), steady_clock():
-            step(DirectoryStore(path.root))
-    path.made = finish(path.root)
+            step(DirectoryStore(path.root), width)
+    path.made = finish(path.root, width)
     assert path.made.rows == [[*range(ROWS)]] * 2
     assert (path.made.answers, path.made.grades) == ([], [])
     return path
@@ -189,7 +218,7 @@ def count_calls(path: Undisturbed, step: str, fault: Fault) -> int:
     if key not in path.calls:
         restore(path, step)
         with faulty(fault, at=NEVER) as disk, steady_clock():
-            STEPS[step](DirectoryStore(path.root))
+            STEPS[step](DirectoryStore(path.root), path.width)
         path.calls[key] = len(disk.calls)
     return path.calls[key]
 
@@ -205,7 +234,7 @@ def check_fault(fault: Fault, path: Undisturbed, step: str, at: int) -> None:
     with faulty(fault, at), steady_clock(), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            STEPS[step](DirectoryStore(path.root))
+            STEPS[step](DirectoryStore(path.root), path.width)
         except EvaluandError as error:
             check_message(path.root, str(error))
     for before, made in zip(kept_before, (answers.made, grades.made), strict=True):
@@ -246,7 +275,7 @@ ENDED: Final = {0, KILLED}
 def check_death(path: Undisturbed, step: str, at: int) -> None:
     restore(path, step)
     with faulty(DEATH, at), steady_clock():
-        assert call_in_fork(lambda: STEPS[step](DirectoryStore(path.root))) in ENDED
+        assert call_in_fork(lambda: STEPS[step](DirectoryStore(path.root), path.width)) in ENDED
     check_finished(path)
 
 
@@ -259,11 +288,11 @@ def check_loss_of_power(path: Undisturbed, step: str, at: int) -> None:
 
     def lose(name: str, call: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         write_survivors(disk.top, left, random.Random(at), lost=[0.0, 1.0, 0.5][at % 3])
-        most = ROWS if step == "evaluate" else 1  # lines that are written together
+        most = ROWS if step == "evaluate" else path.width  # lines that are written together
         os._exit(KILLED if unsynced_lines(disk.top) <= most else 1)
 
     with faulty(Fault("loss of power", lose), at, disk), steady_clock():
-        assert call_in_fork(lambda: STEPS[step](DirectoryStore(path.root))) in ENDED
+        assert call_in_fork(lambda: STEPS[step](DirectoryStore(path.root), path.width)) in ENDED
     if left.exists():
         shutil.rmtree(path.root)
         left.rename(path.root)
@@ -279,7 +308,7 @@ def check_finished(path: Undisturbed) -> None:
     kept_answers, kept_grades = kept(path.root, "runs"), kept(path.root, "evaluations")
     with no_waiting(), warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*(damaged|manifest).*")
-        made = finish(path.root)
+        made = finish(path.root, path.width)
     assert path.made is not None
     assert (made.digests, made.rows) == (path.made.digests, path.made.rows)
     assert kept_answers.isdisjoint(made.answers)
@@ -331,24 +360,28 @@ def play(path: Undisturbed, step: str, kind: str, numbers: Callable[[int], Itera
     """
     fault, check = CHECKS[kind]
     calls = count_calls(path, step, fault)
-    print(f"{step}: {kind} at some of {calls:,} calls")  # noqa: T201
+    print(f"{step}, {path.width} at once: {kind} at some of {calls:,} calls")  # noqa: T201
     for at in numbers(calls):
         try:
             check(path, step, at)
         except BaseException as error:
-            error.add_note(f"{step}: {kind} at call {at}")
+            error.add_note(f"{step}, {path.width} at once: {kind} at call {at}")
             raise
 
 
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("kind", CHECKS)
-def test_a_fault_at_a_call_costs_no_result(undisturbed: Undisturbed, step: str, kind: str) -> None:
+def test_a_fault_at_a_call_costs_no_result(undisturbed: dict[int, Undisturbed], step: str, kind: str) -> None:
     today = int(time.time() // 86400)  # another call each day
-    play(undisturbed, step, kind, lambda calls: [today * 37 % calls])
+    width = WIDTHS[(today + [*STEPS].index(step) + [*CHECKS].index(kind)) % len(WIDTHS)]
+    play(undisturbed[width], step, kind, lambda calls: [today * 37 % calls])
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("width", WIDTHS)
 @pytest.mark.parametrize("step", STEPS)
 @pytest.mark.parametrize("kind", CHECKS)
-def test_a_fault_at_any_call_costs_no_result(undisturbed: Undisturbed, step: str, kind: str) -> None:
-    play(undisturbed, step, kind, range)
+def test_a_fault_at_any_call_costs_no_result(
+    undisturbed: dict[int, Undisturbed], step: str, kind: str, width: int
+) -> None:
+    play(undisturbed[width], step, kind, range)
