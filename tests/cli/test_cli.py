@@ -767,6 +767,12 @@ def test_the_overview_shows_every_command() -> None:
         assert f"  {name}  " in overview
 
 
+def test_who_would_inspect_an_experiment_learns_what_lists_its_access() -> None:
+    result = CliRunner().invoke(main, ["inspect", "e.yaml"])
+    assert result.exit_code == 2
+    assert "type `evaluand validate --access e.yaml`, which shows what it would use and uses nothing" in result.stderr
+
+
 def test_an_unknown_command_is_wrong_usage_and_the_known_are_listed() -> None:
     result = CliRunner().invoke(main, ["frobnicate"])
     assert result.exit_code == 2

@@ -63,6 +63,10 @@ def advise(name: str, rest: Sequence[str], commands: Iterable[str]) -> str:
         return f"type `evaluand {join([command, name, *rest])}`"
     if lower in _EVALUATING and (command := command_for(rest)):
         return f"type `evaluand {join([command, *rest])}`"
+    if lower == "inspect" and command_for(rest) == "run":
+        return (
+            f"type `evaluand {join(['validate', '--access', *rest])}`, which shows what it would use and uses nothing"
+        )
     if lower in _NEAR_NAMES:
         return _NEAR_NAMES[lower]
     close = get_close_matches(lower, known, n=1)
