@@ -170,7 +170,7 @@ def half_a_seal(store, kind, examples):
     append = tables.TableWriter.append
     def dies(writer, batch):
         append(writer, batch)
-        if batch.num_rows and "runs" in str(writer._folder):
+        if batch.num_rows and writer._table == "responses":
             os.kill(os.getpid(), 9)
     tables.TableWriter.append = dies
     return run(store, kind, examples)
