@@ -221,7 +221,9 @@ class UnknowingDisk(Disk):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-def test_an_error_at_closing_loses_nothing_that_was_written(folder: DiskFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_at_closing_loses_nothing_that_was_written(
+    folder: DiskFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(io, "disk", UnclosingDisk())
     folder.put("a.json", b"x")
     assert folder.read("a.json") == b"x"

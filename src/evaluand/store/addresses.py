@@ -100,6 +100,13 @@ def parse_place(text: str) -> Place:
     return Address(_read_bucket(scheme, place, text), catalog)
 
 
+def local_folder(place: Place) -> Path | None:
+    """The folder of this machine in which a store is; None for a bucket."""
+    if isinstance(place, Address):
+        return None if isinstance(place.place, BucketPath) else place.place
+    return place
+
+
 def is_address(text: str) -> bool:
     """Whether a text has the form of an address; a drive such as `C:/` is none.
 
@@ -112,7 +119,9 @@ def is_address(text: str) -> bool:
 
 def _read_folder(place: str, text: str) -> Path:
     if not _FOLDER.fullmatch(place):
-        raise SpecError(f"{text}: file:// needs a full path without ?, # and %; give a folder as it is, without file://")
+        raise SpecError(
+            f"{text}: file:// needs a full path without ?, # and %; give a folder as it is, without file://"
+        )
     return Path(place)
 
 

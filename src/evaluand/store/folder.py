@@ -1,4 +1,4 @@
-"""What a store needs of a folder, wherever it is: on a disk (`evaluand.store.io`) or in a bucket (`evaluand.store.object`).
+"""What a store needs of a folder, on a disk (`evaluand.store.io`) or in a bucket (`evaluand.store.object`).
 
 A file is complete from the moment in which it has its name. Nothing needs a file that grows or one that is renamed.
 """
