@@ -16,7 +16,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any, Final, TypeVar
 from zlib import crc32
 
@@ -665,7 +665,7 @@ def _namespace() -> str:
     return f"{crc32(this_process().numbers.encode()):08x}"
 
 
-def disk_error(path: Path, error: OSError | str, what: str) -> EngineError:
+def disk_error(path: PurePath, error: OSError | str, what: str) -> EngineError:
     """The error of a disk that is full, broken or read-only, or whose files may not be read."""
     reason = error if isinstance(error, str) else error.strerror or str(error)
     number = None if isinstance(error, str) else error.errno

@@ -182,7 +182,7 @@ class FileLeases:
         return self._acquire(find, is_fenced)
 
     def take(self, units: Iterable[int]) -> tuple[int, int] | None:
-        several = _Replay(units)
+        several = Replay(units)
 
         def find(state: State) -> int | None:
             holders = state.holders()
@@ -557,7 +557,7 @@ def _fork() -> None:
 call_after_fork(_fork)
 
 
-class _Replay:
+class Replay:
     """An iterable that can be iterated again as far as it was."""
 
     def __init__(self, items: Iterable[int]) -> None:

@@ -2,8 +2,8 @@
 
 The keys are the paths that the files of a folder have, so everything above reads and writes as on a disk. What differs:
 
-- An object is complete when it can be seen. One that must not replace another is put with a condition (`If-None-Match`).
-  Its answer may be lost after it was stored, so an object that has the same bytes counts as one's own.
+- An object is complete when it can be seen. One that must not replace another is put with `If-None-Match`. The answer
+  may be lost after it was stored, so an object that has the same bytes counts as one's own.
 - A table is gathered in a temporary file of this machine, because its name has its digest, and nothing is renamed. An
   empty object with a temporary name stands for it until it is complete, so that `evaluand gc` knows that it is coming.
 - Folders exist while they have objects; nothing is locked, linked, synced or blocked.
@@ -316,21 +316,8 @@ class NewObject:
 
 def _state(found: Any) -> os.stat_result:
     """The state of an object, as the operating system has it of a file; its entity tag stands for the inode."""
-    when = found["last_modified"].timestamp()
-    seconds = int(when)
-    numbers = (
-        stat.S_IFREG | 0o600,
-        _number(found["e_tag"] or ""),
-        0,
-        1,
-        0,
-        0,
-        found["size"],
-        seconds,
-        seconds,
-        seconds,
-    )
-    return os.stat_result(numbers, {"st_mtime": when, "st_mtime_ns": int(when * 1e6) * 1000})
+    inode, when = _number(found["e_tag"] or ""), found["last_modified"].timestamp()
+    return _stat_result(stat.S_IFREG | 0o600, inode, found["size"], when)
 
 
 def _folder_state(objects: Iterable[Any]) -> os.stat_result | None:
@@ -338,8 +325,12 @@ def _folder_state(objects: Iterable[Any]) -> os.stat_result | None:
     when = max((each["last_modified"].timestamp() for each in objects), default=None)
     if when is None:
         return None
+    return _stat_result(stat.S_IFDIR | 0o700, 0, 0, when)
+
+
+def _stat_result(mode: int, inode: int, size: int, when: float) -> os.stat_result:
     seconds = int(when)
-    numbers = (stat.S_IFDIR | 0o700, 0, 0, 1, 0, 0, 0, seconds, seconds, seconds)
+    numbers = (mode, inode, 0, 1, 0, 0, size, seconds, seconds, seconds)
     return os.stat_result(numbers, {"st_mtime": when, "st_mtime_ns": int(when * 1e6) * 1000})
 
 
