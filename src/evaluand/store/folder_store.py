@@ -122,6 +122,7 @@ class FolderStore:
             warn(f"{folder.path / JOURNAL}: {_LOST_JOURNAL}")
         with _needing(folder):
             self.journals.make(kind, id)
+            folder.make()
             stored = _open(folder, opened, content)
         if self.is_sealed(kind, id):  # another process sealed it meanwhile
             self.sweep(self.manifest(kind, id))

@@ -49,7 +49,11 @@ _FEW: Final = 8  # names whose states are asked for one by one
 _TRIES: Final = 5
 _RETRIES: Final[Any] = {"max_retries": 10, "retry_timeout": timedelta(minutes=3)}
 _TIMEOUTS: Final[Any] = {"connect_timeout": "10s", "timeout": "120s"}
-_STORES: Final[dict[str, Any]] = {"s3": S3Store, "gs": GCSStore, "az": AzureStore}
+_STORES: Final[dict[str, tuple[Any, str]]] = {
+    "s3": (S3Store, "AWS_ALLOW_HTTP"),
+    "gs": (GCSStore, "GOOGLE_ALLOW_HTTP"),
+    "az": (AzureStore, "AZURE_ALLOW_HTTP"),
+}
 
 
 def open_bucket(place: BucketPath) -> ObjectFolder:
@@ -59,8 +63,10 @@ def open_bucket(place: BucketPath) -> ObjectFolder:
         EngineError: the settings in the environment are incomplete or wrong.
     """
     scheme, bucket, *parts = place.parts
+    kind, allow_http = _STORES[scheme.removesuffix(":")]
+    options = _TIMEOUTS | {"allow_http": os.environ.get(allow_http, "").lower() in ("1", "true")}
     try:
-        client = _STORES[scheme.removesuffix(":")](bucket, client_options=_TIMEOUTS, retry_config=_RETRIES)
+        client = kind(bucket, client_options=options, retry_config=_RETRIES)
     except BaseError as error:
         raise _bucket_error(place, error, "opened") from None
     return ObjectFolder(client, BucketPath(f"{scheme}//{bucket}"), "/".join(parts))
