@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pwd
 import random
@@ -49,8 +50,14 @@ class PostgresServer:
         self._call("pg_ctl", "--pgdata", self._folder / "data", "--mode", "immediate", "stop", check=False)
 
     def kill(self) -> None:
-        """Kills the server with SIGKILL."""
-        os.kill(int((self._folder / "data" / "postmaster.pid").read_text().split()[0]), signal.SIGKILL)
+        """Kills the server with SIGKILL, and waits until its processes have ended, as they do by themselves."""
+        lock = self._folder / "data" / "postmaster.pid"
+        pid = int(lock.read_text().split()[0])
+        others = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        os.kill(pid, signal.SIGKILL)
+        while any(map(_is_running, others)):
+            time.sleep(0.02)
+        lock.unlink()  # where nobody reaps the process, its number seems to be that of a server
 
     def database(self) -> str:
         """The address of a new database."""
@@ -85,11 +92,41 @@ def open_postgres() -> Iterator[PostgresServer]:
         shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[PostgresServer]:
+    """A PostgreSQL server."""
+    with open_postgres() as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3Server]:
+    """An S3 server."""
+    server = S3Server()
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def s3(s3_server: S3Server, monkeypatch: pytest.MonkeyPatch) -> S3Server:
+    """An S3 server that this process reaches."""
+    for name, value in s3_server.environment.items():
+        monkeypatch.setenv(name, value)
+    return s3_server
+
+
 def _find_programs() -> Path | None:
     """The folder of PostgreSQL's programs, of the newest version that is installed."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     on_path = shutil.which("initdb")
     return found[-1].parent if found else Path(on_path).parent if on_path else None
+
+
+def _is_running(pid: str) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] not in "ZX"
+    except FileNotFoundError:
+        return False
 
 
 def _choose_parent() -> str:
@@ -126,6 +163,7 @@ class S3Server:
         self.url = f"http://127.0.0.1:{self._server.server_port}"
         self.refuses, self.n_refused = 0.0, 0
         self._random = random.Random(7)
+        logging.getLogger("werkzeug").setLevel(logging.ERROR)  # else each request is a line
         self._n_buckets = 0
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 

@@ -1,8 +1,8 @@
 """Copies finished artifacts from one store to another, byte for byte.
 
 An artifact has the same files in every store, so its tables are copied as they are, and its manifest last: then it is
-complete. The digest of every table is computed from what was read, and again from what is in the target. What the target
-has already is only compared, so a copy that was interrupted is continued by the same command.
+complete. The digest of every table is computed from what was read, and again from what is in the target. What the
+target has already is only compared, so a copy that was interrupted is continued by the same command.
 """
 
 from __future__ import annotations
@@ -52,11 +52,9 @@ def plan_copy(source: FolderStore, names: Sequence[str] = ()) -> Plan:
     keys: dict[Key, None] = {}
     for key in wanted:
         _add(source, key, keys)
-    sealed = {key: source.is_sealed(*key) for key in keys}
-    refs = [
-        ref for ref in source.refs() if sealed.get((ref.kind, ref.id)) and (not names or (ref.kind, ref.id) in keys)
-    ]
-    return Plan([key for key in keys if sealed[key]], refs, [key for key in keys if not sealed[key]])
+    sealed = {key: None for key in keys if source.is_sealed(*key)}
+    refs = [ref for ref in source.refs() if (ref.kind, ref.id) in sealed]
+    return Plan([*sealed], refs, [key for key in keys if key not in sealed])
 
 
 def copy_artifact(source: FolderStore, target: FolderStore, kind: str, id: str) -> int | None:
@@ -99,7 +97,7 @@ def copy_name(target: FolderStore, ref: Ref) -> None:
         if known.kind == ref.kind and known.id != ref.id:
             what = f"{singular(ref.kind)} {known.id[:12]}"
             raise EngineError(
-                f"{target.root}: the name {ref.name!r} refers to {what} there; the copy {ref.id[:12]} has none"
+                f"{target.root}: the name {ref.name!r} refers to {what} there, so {ref.id[:12]} was copied without it"
             )
     target.refer(*ref)
 
