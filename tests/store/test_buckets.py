@@ -9,11 +9,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from support.manifests import ID, create_manifest
 from support.servers import PostgresServer, S3Server
 
 from evaluand import Dataset, Runner, task
 from evaluand.aggregation.aggregator import Measure
+from evaluand.cli import main
 from evaluand.core.errors import EngineError, SpecError
 from evaluand.engine.policy import Policy
 from evaluand.experiment import Experiment
@@ -42,11 +44,8 @@ def experiment() -> Experiment:
 
 def files_of(store: FolderStore) -> Counter[str]:
     """How many files of each kind of artifact there are."""
-    return Counter(
-        f"{kind}/{'table' if '-' in name else name}"
-        for kind, id in store.artifacts()
-        for name in (store.top / kind / id).files()
-    )
+    names = ((kind, name) for kind, id in store.artifacts() for name in (store.top / kind / id).files())
+    return Counter(f"{kind}/{'table' if '-' in name else name}" for kind, name in names)
 
 
 @pytest.fixture
@@ -106,7 +105,7 @@ def test_folders_exist_while_they_have_objects(folder: ObjectFolder) -> None:
     assert not below.exists()
     below.put("open.json", b"{}")
     assert (folder / "runs").folders() == [ID]
-    assert [state is None for state in (folder / "runs").states([ID, "0" * 32], "open.json")] == [False, True]
+    assert [state is None for state in (folder / "runs").states([ID, "f" * 32], "open.json")] == [False, True]
     below.remove("open.json")
     assert folder.entries() == []
     with pytest.raises(FileNotFoundError):
@@ -168,8 +167,7 @@ def test_a_damaged_table_is_not_copied(s3: S3Server, tmp_path: Path) -> None:
     [path] = (tmp_path / "runs").glob("*/responses-*.parquet")
     path.write_bytes(path.read_bytes()[:-1] + b"x")
     with pytest.raises(EngineError, match="digest"):
-        for key in plan_copy(here).keys:
-            copy_artifact(here, there, *key)
+        copy_artifact(here, there, "runs", path.parent.name)
     assert there.ids("runs") == []
     assert (there.top / "runs" / path.parent.name).names() == []
 
@@ -180,7 +178,8 @@ def test_garbage_in_a_bucket_is_removed(shared: FolderStore, monkeypatch: pytest
     (shared.top / "refs").remove(next(file for file, ref in shared.ref_files() if ref.name == "other"))
     assert garbage.leftovers(shared, unreferenced=True) == []  # changed within the hour
     before = shared.artifacts()
-    monkeypatch.setattr(garbage.time, "time", lambda now=time.time() + 7200: now)
+    later = time.time() + 7200
+    monkeypatch.setattr(garbage.time, "time", lambda: later)
     items = garbage.leftovers(shared, unreferenced=True)
     removal = garbage.remove(shared, items)
     assert {item.artifact[0] for item in removal.removed if item.artifact} == {"runs", "datasets"}
@@ -194,7 +193,8 @@ def test_a_slow_upload_is_not_garbage(s3: S3Server, monkeypatch: pytest.MonkeyPa
     above = store.top / "datasets" / ID
     above.put("examples-00000000.parquet", b"complete")
     new = above.new_file("other")
-    monkeypatch.setattr(garbage.time, "time", lambda now=time.time() + 1800: now)
+    later = time.time() + 1800
+    monkeypatch.setattr(garbage.time, "time", lambda: later)
     assert garbage.leftovers(store, damaged=True) == []
     new.discard()
     [item] = garbage.leftovers(store, damaged=True)
@@ -217,14 +217,18 @@ def test_requests_that_are_refused_for_a_moment_are_repeated(
 
 
 def test_a_project_names_a_bucket_only_if_the_user_lists_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from support.commands import Folder
-
     address = "s3://elsewhere/evals?catalog=postgresql://elsewhere/evals"
     (tmp_path / "evaluand.toml").write_text(f"store = {json.dumps(address)}\n")
-    folder = Folder(tmp_path)
-    assert "is not in a folder; list it in" in folder.refused("list")
+    monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
-    (tmp_path / "config" / "evaluand").mkdir(parents=True)
     settings = tmp_path / "config" / "evaluand" / "settings.toml"
-    settings.write_text('stores = ["s3://elsewhere/evals"]\n')  # another catalog is another place for the data
-    assert "is not in a folder; list it in" in folder.refused("list")
+    settings.parent.mkdir(parents=True)
+    for listed in ([], ["s3://elsewhere/evals"]):  # another catalog is another place for the data
+        settings.write_text(f"stores = {json.dumps(listed)}\n")
+        result = CliRunner().invoke(main, ["list"])
+        assert result.exit_code == 1
+        assert "is not in a folder; list it in" in result.stderr
+    settings.write_text(f"stores = {json.dumps([address])}\n")
+    result = CliRunner(env={"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}).invoke(main, ["list"])
+    assert "list it in" not in result.stderr
+    assert "s3://elsewhere/evals" in result.stderr

@@ -16,7 +16,7 @@ from evaluand.core.provenance import origins
 from evaluand.store.digests import damaged_tables, open_table
 from evaluand.store.folder import Folder, NewFile
 from evaluand.store.folder_store import FolderStore
-from evaluand.store.manifests import SEALED
+from evaluand.store.manifests import SEALED, file_name
 from evaluand.store.store import Manifest, Ref, resolve
 
 _BLOCK: Final = 1 << 20
@@ -73,7 +73,7 @@ def copy_artifact(source: FolderStore, target: FolderStore, kind: str, id: str) 
     with ExitStack() as stack:
         files: dict[str, NewFile] = {}  # all at once: while one is unfinished, `evaluand gc` leaves the artifact alone
         for name in tables:
-            files[name] = folder.new_file(name)
+            files[name] = folder.new_file(file_name(name))
             stack.callback(files[name].discard)
         for name, entry in tables.items():
             _copy_file(above, entry, files[name])

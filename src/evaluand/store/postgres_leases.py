@@ -219,12 +219,14 @@ class PostgresLeases:
             if self.has(unit):
                 self._ended[unit] = is_done
 
-    def _renew(self) -> None:
+    def _renew(self, patience: float | None = None) -> None:
         with self._lock:
             if self._entered is not None and not self._lost:
-                self._try(lambda connection, log, worker: None, None)
+                self._try(lambda connection, log, worker: None, None, patience)
 
-    def _try(self, change: Callable[[Connection, int, int], T | None], is_fenced: bool | None) -> T | None:
+    def _try(
+        self, change: Callable[[Connection, int, int], T | None], is_fenced: bool | None, patience: float | None = None
+    ) -> T | None:
         """Makes a change in one transaction, after a beat; None if this worker has lost its leases."""
         try:
             log, worker = self._log.make(), self._log.worker()
@@ -238,7 +240,7 @@ class PostgresLeases:
                     _end_units(connection, log, ended)
                     return change(connection, log, worker)
 
-            result = self._database.run(work)
+            result = self._database.run(work, patience=patience)
         except _Lost:
             self._lose()
             return None
@@ -309,8 +311,8 @@ class PostgresLeases:
 
     def _keep_beating(self, ended: threading.Event) -> None:
         while not ended.wait(leases.LEASE_SECONDS / 3):
-            with suppress(EngineError):  # who writes next says so
-                self._renew()
+            with suppress(EngineError):  # who writes next waits, and says so
+                self._renew(patience=0.0)
 
 
 DROP_SEALED: Final = """
