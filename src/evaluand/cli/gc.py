@@ -65,8 +65,8 @@ def command(
     """Remove files that dead processes left and, with the options below, whole artifacts.
 
     A name protects its artifact and everything that the artifact was made from. Artifacts in use and everything changed
-    within the last hour stay. Do not start runs while --unreferenced removes, nor any work in a bucket meanwhile: it may
-    remove the dataset of a run that begins.
+    within the last hour stay. Do not start runs while --unreferenced removes, nor any work in a bucket:
+    it may remove the dataset of a run that begins.
     """
     if as_json and not (yes or dry_run):
         raise UsageError("--json cannot ask for confirmation; add --yes or --dry-run")

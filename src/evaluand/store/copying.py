@@ -84,7 +84,7 @@ def copy_artifact(source: FolderStore, target: FolderStore, kind: str, id: str) 
         if not folder.put_if_absent(SEALED, content):
             _compare(manifest, target.manifest(kind, id), target)
     target.sweep(manifest)
-    return sum(entry["bytes"] for entry in tables.values())
+    return sum(int(entry["bytes"]) for entry in tables.values())
 
 
 def copy_name(target: FolderStore, ref: Ref) -> None:

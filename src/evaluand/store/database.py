@@ -154,7 +154,7 @@ class Database:
         return connection
 
     def _explain(self, error: psycopg.Error) -> EngineError:
-        reason = (str(error).strip() or type(error).__name__).split("\n")[-1].strip()
+        reason = (str(error).strip() or type(error).__name__).split("\n")[0].strip()
         if isinstance(error, errors.InsufficientPrivilege):
             advice = "grant this user CREATE on the database, or have its owner start once"
         else:
@@ -201,4 +201,6 @@ def _close_all(connections: list[Connection], pid: int) -> None:
 
 def _is_starting(error: BaseException) -> bool:
     """Whether a server says that it starts or ends; libpq gives no code for it."""
-    return any(each in str(error) for each in ("starting up", "shutting down", "recovery mode"))
+    return any(
+        each in str(error) for each in ("starting up", "shutting down", "recovery", "not yet accepting connections")
+    )
