@@ -8,14 +8,17 @@ import signal
 import threading
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 
+import psycopg
 import pytest
 from support.nursery import Nursery, noted
 from support.servers import PostgresServer, S3Server
 
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run
+from evaluand.store.addresses import Address
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
@@ -29,6 +32,19 @@ def shared(s3: S3Server, postgres: PostgresServer, tmp_path: Path) -> FolderStor
     address = f"{s3.bucket()}/evals?catalog={postgres.database()}"
     (tmp_path / "address.json").write_text(json.dumps([address, s3.environment]))
     return open_store(address)
+
+
+def wait_for_workers(shared: FolderStore, n: int) -> None:
+    """Waits until so many workers have leases."""
+    assert isinstance(shared.root, Address)
+    end = time.monotonic() + 120
+    while True:
+        with psycopg.connect(shared.root.catalog) as connection, suppress(psycopg.errors.UndefinedTable):
+            [(count,)] = connection.execute("SELECT count(*) FROM evaluand_1.workers WHERE is_living").fetchall()
+            if count >= n:
+                return
+        assert time.monotonic() < end
+        time.sleep(0.1)
 
 
 def require_exact(shared: FolderStore, examples: int) -> None:
@@ -88,8 +104,9 @@ def test_the_database_is_killed(
 ) -> None:
     examples = 1500
     pids = [nursery.start(tmp_path, "run", "threads", examples) for _ in range(2)]
+    wait_for_workers(shared, 2)  # a server that has never answered is not waited for
     for _ in range(5):
-        time.sleep(2.0)
+        time.sleep(1.0)
         postgres.kill()
         postgres.start()
     assert [nursery.end(pid) for pid in pids] == [0, 0]

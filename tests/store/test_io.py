@@ -13,7 +13,8 @@ import pytest
 
 from evaluand.core.errors import EngineError
 from evaluand.store import io
-from evaluand.store.io import Disk, DiskFolder, _is_junction, is_being_written, is_temporary, temporary_name
+from evaluand.store.io import Disk, DiskFolder, _is_junction
+from evaluand.store.temporary import is_being_written, is_temporary, temporary_name
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has other links, pipes and modes")
 

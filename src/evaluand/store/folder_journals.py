@@ -9,13 +9,14 @@ from typing import Final
 from evaluand.core.errors import Fault
 from evaluand.store import leases
 from evaluand.store.folder import Entry, Folder
-from evaluand.store.io import DiskFolder, is_temporary
+from evaluand.store.io import DiskFolder
 from evaluand.store.journal import WorkLog
 from evaluand.store.lease_state import Worker
 from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog, find_journal_damage
 from evaluand.store.manifests import JOURNAL, file_name
 from evaluand.store.segments import SEGMENT_FILE
+from evaluand.store.temporary import is_temporary
 
 LEASES: Final = "leases"
 REMOVED: Final = re.compile(r"\.gone-[0-9a-f]{16}")  # folders being removed, which no reader takes for artifacts

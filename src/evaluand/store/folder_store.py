@@ -26,7 +26,6 @@ from evaluand.store.catalog import Catalog
 from evaluand.store.digests import damaged_tables, resized_tables
 from evaluand.store.folder import Folder
 from evaluand.store.folder_journals import REMOVED, is_known, stray, strays_in_journal
-from evaluand.store.io import is_being_written, is_temporary
 from evaluand.store.journal import WorkLog
 from evaluand.store.journals import Journals
 from evaluand.store.manifests import (
@@ -48,6 +47,7 @@ from evaluand.store.manifests import (
 )
 from evaluand.store.shapes import ID
 from evaluand.store.store import FORMAT, KINDS, Draft, Manifest, Ref, check_name, with_seal
+from evaluand.store.temporary import is_being_written, is_temporary
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -25,12 +25,12 @@ from evaluand.store import leases
 from evaluand.store.folder import Folder
 from evaluand.store.folder_journals import LEASES, REMOVED, is_journal_removable, remove_journal
 from evaluand.store.folder_store import REFS, FolderStore, removable_files, unneeded_files
-from evaluand.store.io import is_being_written, is_temporary
 from evaluand.store.lease_state import Worker
 from evaluand.store.manifests import JOURNAL, OPEN, SEALED, blocked_fault, has_lost_manifest
 from evaluand.store.references import References
 from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS
+from evaluand.store.temporary import is_being_written, is_temporary
 
 QUIET_SECONDS = 3600.0
 _SEALING_SECONDS: Final = 60.0  # a draft has no manifest for a moment after its last table

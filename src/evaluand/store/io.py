@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import errno
 import os
-import re
-import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath
 from typing import Any, Final, TypeVar
-from zlib import crc32
 
 from evaluand.core.errors import EngineError
-from evaluand.core.system import BINARY, NO_LINKS, is_alive, put_if_absent, read_at, this_process
+from evaluand.core.system import BINARY, NO_LINKS, put_if_absent, read_at
 from evaluand.store.folder import MAX_BYTES, Entry, State
+from evaluand.store.temporary import temporary_name
 
 T = TypeVar("T")
 
@@ -633,36 +631,6 @@ class NewDiskFile:
         if self._handle is not None:
             close(self._handle)
             self._handle = None
-
-
-def temporary_name(name: str) -> str:
-    """A name for a file that is being written, which says by which process."""
-    return f".{name}-{secrets.token_hex(4)}.{_namespace()}-{os.getpid()}.tmp"
-
-
-TEMPORARY: Final = re.compile(r"\..+-[0-9a-f]{8}\.(?:([0-9a-f]{8})-)?([0-9]+)\.tmp", re.ASCII)
-
-
-def is_temporary(name: str) -> bool:
-    """Whether a name is one of `temporary_name`."""
-    return TEMPORARY.fullmatch(name) is not None
-
-
-def is_being_written(name: str, *, elsewhere: bool = True) -> bool:
-    """Whether a file is being written by a living process.
-
-    Args:
-        elsewhere: the answer for processes of other containers and machines, and of this one before it was restarted.
-    """
-    found = TEMPORARY.fullmatch(name)
-    if found is None:
-        return False
-    return elsewhere if found[1] not in (None, _namespace()) else is_alive(int(found[2]))
-
-
-def _namespace() -> str:
-    """Within which process numbers are distinct, as eight hexadecimal digits."""
-    return f"{crc32(this_process().numbers.encode()):08x}"
 
 
 def disk_error(path: PurePath, error: OSError | str, what: str) -> EngineError:

@@ -18,10 +18,10 @@ import orjson
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault, SpecError, kind_of, singular
 from evaluand.store.folder import MAX_BYTES, Folder
-from evaluand.store.io import is_being_written
 from evaluand.store.segments import SEGMENT_FILE
 from evaluand.store.shapes import ID, check_manifest, require_shape
 from evaluand.store.store import FORMAT, KINDS, Manifest, Ref, check_name, with_seal
+from evaluand.store.temporary import is_being_written
 
 SEALED, OPEN = "manifest.json", "open.json"
 JOURNAL: Final = "journal"

@@ -39,7 +39,8 @@ from evaluand.core.errors import EngineError
 from evaluand.core.identity import digest_of_text
 from evaluand.store.addresses import BUCKETS, BucketPath
 from evaluand.store.folder import MAX_BYTES, Entry, State
-from evaluand.store.io import disk_error, temporary_name
+from evaluand.store.io import disk_error
+from evaluand.store.temporary import temporary_name
 
 T = TypeVar("T")
 
