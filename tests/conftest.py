@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from support.servers import postgres as postgres, s3 as s3, s3_server as s3_server
 
 # Each process of the tests has about one core: on it, threads of numerical libraries wait busily for one another. These
 # are read when NumPy and scikit-learn are imported.

@@ -688,11 +688,11 @@ def test_a_second_process_finds_what_the_first_has_observed(project: Project) ->
 LOOKS_INTO_THE_STORE = """
 import threading
 from evaluand import Dataset, DirectoryStore, Runner, task
-from evaluand.store.io import Folder
+from evaluand.store.io import DiskFolder
 
 
 def look():
-    folder = Folder("store") / "datasets"
+    folder = DiskFolder("store") / "datasets"
     for name in folder.folders():
         (folder / name).read("manifest.json")
 

@@ -17,7 +17,7 @@ from support.worker_process import open_lane
 from evaluand import DirectoryStore
 from evaluand.core.errors import EngineError
 from evaluand.store import leases
-from evaluand.store.io import Folder
+from evaluand.store.io import DiskFolder
 from evaluand.store.manifests import has_lost_manifest
 from evaluand.store.store import exists, resolve
 
@@ -30,19 +30,19 @@ def fails(*names: str, lasts: bool = True) -> Fault:
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path)
+def folder(tmp_path: Path) -> DiskFolder:
+    made = DiskFolder(tmp_path)
     made.put("a", b"before")
     return made
 
 
-def test_a_file_that_cannot_be_given_its_name_is_removed(folder: Folder) -> None:
+def test_a_file_that_cannot_be_given_its_name_is_removed(folder: DiskFolder) -> None:
     with faulty(fails("rename"), 0), pytest.raises(EngineError, match="a: cannot be written"):
         folder.put("a", b"after")
     assert (folder.read("a"), folder.files()) == (b"before", ["a"])
 
 
-def test_a_file_is_put_although_its_first_name_cannot_be_removed(folder: Folder) -> None:
+def test_a_file_is_put_although_its_first_name_cannot_be_removed(folder: DiskFolder) -> None:
     with faulty(fails("remove"), 0):
         assert folder.put_if_absent("b", b"x")
     assert folder.read("b") == b"x"
@@ -99,7 +99,7 @@ def test_a_folder_that_vanishes_while_it_is_examined_is_not_blocked(tmp_path: Pa
         return states[0]
 
     with faulty(Fault("vanishes", vanish, lambda name, arguments: name == "state"), 0):
-        assert Folder(tmp_path, "runs").blocked() == ""
+        assert DiskFolder(tmp_path, "runs").blocked() == ""
 
 
 def test_work_that_is_opened_while_its_folder_is_examined_has_lost_nothing(tmp_path: Path) -> None:

@@ -13,14 +13,15 @@ import pytest
 
 from evaluand.core.errors import EngineError
 from evaluand.store import io
-from evaluand.store.io import Disk, Folder, _is_junction, is_being_written, is_temporary, temporary_name
+from evaluand.store.io import Disk, DiskFolder, _is_junction
+from evaluand.store.temporary import is_being_written, is_temporary, temporary_name
 
 posix = pytest.mark.skipif(os.name == "nt", reason="Windows has other links, pipes and modes")
 
 
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path / "store", "runs", "one")
+def folder(tmp_path: Path) -> DiskFolder:
+    made = DiskFolder(tmp_path / "store", "runs", "one")
     made.make()
     return made
 
@@ -33,28 +34,28 @@ def outside(tmp_path: Path) -> Path:
     return place
 
 
-def test_what_was_put_is_read_again_and_takes_the_place_of_earlier_content(folder: Folder) -> None:
+def test_what_was_put_is_read_again_and_takes_the_place_of_earlier_content(folder: DiskFolder) -> None:
     folder.put("a.json", b"first")
     folder.put("a.json", b"second")
     assert folder.read("a.json") == b"second"
     assert folder.files() == ["a.json"]
 
 
-def test_only_the_first_is_put_where_a_file_is_absent(folder: Folder) -> None:
+def test_only_the_first_is_put_where_a_file_is_absent(folder: DiskFolder) -> None:
     assert folder.put_if_absent("a.json", b"first")
     assert not folder.put_if_absent("a.json", b"second")
     assert (folder.read("a.json"), folder.files()) == (b"first", ["a.json"])
 
 
 def test_a_folder_that_does_not_exist_is_empty(tmp_path: Path) -> None:
-    folder = Folder(tmp_path / "none", "runs")
+    folder = DiskFolder(tmp_path / "none", "runs")
     assert (folder.exists(), folder.entries(), folder.state("a"), folder.has_file("a")) == (False, [], None, False)
     with pytest.raises(FileNotFoundError):
         folder.read("a")
 
 
 @posix
-def test_only_the_owner_can_read_what_is_written(folder: Folder) -> None:
+def test_only_the_owner_can_read_what_is_written(folder: DiskFolder) -> None:
     folder.put("a.json", b"x")
     assert stat.S_IMODE((folder.path / "a.json").stat().st_mode) == 0o600
     assert stat.S_IMODE(folder.path.stat().st_mode) == stat.S_IMODE(folder.path.parent.stat().st_mode) == 0o700
@@ -70,7 +71,7 @@ def test_no_folder_below_the_root_is_reached_through_a_link(tmp_path: Path, outs
     else:
         (tmp_path / "store" / "runs").mkdir()
         (tmp_path / "store" / "runs" / "one").symlink_to(outside)
-    folder = Folder(tmp_path / "store", "runs", "one")
+    folder = DiskFolder(tmp_path / "store", "runs", "one")
     for act in (folder.entries, folder.make, lambda: folder.read("a.json"), lambda: folder.put("a.json", b"")):
         with pytest.raises(EngineError, match=r"is not a folder; evaluand follows no links"):
             act()
@@ -81,14 +82,14 @@ def test_no_folder_below_the_root_is_reached_through_a_link(tmp_path: Path, outs
 def test_the_root_may_be_a_link(tmp_path: Path) -> None:
     (tmp_path / "disk").mkdir()
     (tmp_path / "store").symlink_to(tmp_path / "disk")
-    folder = Folder(tmp_path / "store", "runs")
+    folder = DiskFolder(tmp_path / "store", "runs")
     folder.make()
     folder.put("a.json", b"x")
     assert (tmp_path / "disk" / "runs" / "a.json").read_bytes() == b"x"
 
 
 @posix
-def test_links_pipes_and_devices_are_not_opened(folder: Folder, outside: Path) -> None:
+def test_links_pipes_and_devices_are_not_opened(folder: DiskFolder, outside: Path) -> None:
     (folder.path / "link").symlink_to(outside / "a.json")
     (folder.path / "device").symlink_to("/dev/zero")
     os.mkfifo(folder.path / "pipe")
@@ -101,7 +102,7 @@ def test_links_pipes_and_devices_are_not_opened(folder: Folder, outside: Path) -
 
 
 @posix
-def test_writing_and_removing_replace_a_link_and_leave_its_target(folder: Folder, outside: Path) -> None:
+def test_writing_and_removing_replace_a_link_and_leave_its_target(folder: DiskFolder, outside: Path) -> None:
     for name in ("put", "removed"):
         (folder.path / name).symlink_to(outside / "a.json")
     folder.put("put", b"x")
@@ -116,25 +117,25 @@ def test_writing_and_removing_replace_a_link_and_leave_its_target(folder: Folder
 
 
 @pytest.mark.parametrize("name", ["", ".", "..", "../a", "/etc/passwd", "a/b", "a\0b"])
-def test_a_name_that_leaves_the_folder_is_refused(folder: Folder, name: str) -> None:
+def test_a_name_that_leaves_the_folder_is_refused(folder: DiskFolder, name: str) -> None:
     for act in (folder.read, folder.remove, folder.create, folder.state):
         with pytest.raises(EngineError, match="is not the name of a file in this folder"):
             act(name)
 
 
-def test_a_file_that_is_too_large_is_not_read(folder: Folder) -> None:
+def test_a_file_that_is_too_large_is_not_read(folder: DiskFolder) -> None:
     with (folder.path / "large").open("wb") as file:
         file.truncate(1 << 40)
     with pytest.raises(EngineError, match="large: has more than 1,000 bytes"):
         folder.read("large", most=1000)
 
 
-def test_removing_what_does_not_exist_does_nothing(folder: Folder) -> None:
+def test_removing_what_does_not_exist_does_nothing(folder: DiskFolder) -> None:
     folder.remove("none")
     assert folder.remove_folder("none")
 
 
-def test_a_folder_with_something_in_it_is_not_removed(folder: Folder) -> None:
+def test_a_folder_with_something_in_it_is_not_removed(folder: DiskFolder) -> None:
     (folder / "full").make()
     (folder / "full").put("a", b"")
     assert not folder.remove_folder("full")
@@ -168,7 +169,7 @@ class BrokenDisk(Disk):
     ids=["full", "short", "broken"],
 )
 def test_a_failing_disk_is_one_sentence_and_leaves_no_part_of_the_file(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, disk: Disk, reason: str
+    folder: DiskFolder, monkeypatch: pytest.MonkeyPatch, disk: Disk, reason: str
 ) -> None:
     monkeypatch.setattr(io, "disk", disk)
     with pytest.raises(EngineError, match=rf"a.json\S*: cannot be written: {reason}, then run"):
@@ -187,7 +188,7 @@ def test_a_failing_disk_is_one_sentence_and_leaves_no_part_of_the_file(
     ],
 )
 def test_an_error_says_what_to_do_about_it(
-    folder: Folder, monkeypatch: pytest.MonkeyPatch, number: int, advice: str
+    folder: DiskFolder, monkeypatch: pytest.MonkeyPatch, number: int, advice: str
 ) -> None:
     folder.put("b.json", b"{}")
 
@@ -221,14 +222,16 @@ class UnknowingDisk(Disk):
         raise OSError(errno.EIO, os.strerror(errno.EIO))
 
 
-def test_an_error_at_closing_loses_nothing_that_was_written(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_at_closing_loses_nothing_that_was_written(
+    folder: DiskFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(io, "disk", UnclosingDisk())
     folder.put("a.json", b"x")
     assert folder.read("a.json") == b"x"
 
 
 @pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not show open files")
-def test_a_file_whose_state_cannot_be_read_is_closed_again(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_whose_state_cannot_be_read_is_closed_again(folder: DiskFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     folder.put("a.json", b"x")
     before = os.listdir("/proc/self/fd")
     monkeypatch.setattr(io, "disk", UnknowingDisk())
@@ -250,10 +253,10 @@ def test_a_folder_made_and_a_file_put_are_synced_with_their_names(
     if not os.path.isdir("/proc/self/fd"):
         pytest.skip("this system does not show the files of a process")
     root = tmp_path / "results" / "store"
-    Folder(root, "runs").make()
+    DiskFolder(root, "runs").make()
     assert sorted(synced) == [str(tmp_path), str(tmp_path / "results"), str(root)]
     synced.clear()
-    Folder(root, "runs").put("a.json", b"x")
+    DiskFolder(root, "runs").put("a.json", b"x")
     assert [os.path.basename(path).split("-")[0] for path in synced] == [".a.json", "runs"]
 
 

@@ -36,7 +36,7 @@ from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store import io as store_io, leases, segments, shards
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.io import Disk, Folder
+from evaluand.store.io import Disk, DiskFolder
 from evaluand.store.journal import MOST_SLOTS, MemoryLog, WorkLog
 from evaluand.store.lease_state import State, Worker, pack_state
 from evaluand.store.leases import FileLeases
@@ -50,7 +50,7 @@ SCOPE = "runs/00/calls"
 
 
 def log_in(folder: Path) -> FileLog:
-    return FileLog(Folder(folder), SCOPE)
+    return FileLog(DiskFolder(folder), SCOPE)
 
 
 def lane(folder: Path, slots: int | None = SLOTS) -> WorkLog:
@@ -320,12 +320,12 @@ def test_a_line_of_an_earlier_version_without_a_checksum_must_be_json(tmp_path: 
 
 
 def test_a_segment_counts_in_its_own_log_and_run_only(tmp_path: Path) -> None:
-    log = FileLog(Folder(tmp_path, "here"), "runs/01/calls")
+    log = FileLog(DiskFolder(tmp_path, "here"), "runs/01/calls")
     (tmp_path / "here").mkdir()
     log.append(line(0))
     log.close()
     for scope, count in (("runs/01/calls", 1), ("runs/02/calls", 0), ("runs/01/scorer0", 0)):
-        reader = WorkLog(FileLog(Folder(tmp_path, "here"), scope), MemoryLeases(), SLOTS)
+        reader = WorkLog(FileLog(DiskFolder(tmp_path, "here"), scope), MemoryLeases(), SLOTS)
         with closing(reader):
             reader.refresh()
             assert (reader.n_done, len(reader.damage())) == (count, 1 - count)
@@ -514,10 +514,10 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from evaluand.core.errors import EngineError
-from evaluand.store.io import Disk, Folder
+from evaluand.store.io import Disk, DiskFolder
 from evaluand.store.log import FileLog
 
-log = FileLog(Folder(sys.argv[1]), "runs/00/calls")
+log = FileLog(DiskFolder(sys.argv[1]), "runs/00/calls")
 log.append(b'[0,"before"]\\n')
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 resource.setrlimit(resource.RLIMIT_FSIZE, (28, hard))
@@ -546,14 +546,14 @@ def test_a_line_cut_short_by_a_full_disk_spoils_no_line_after_it(tmp_path: Path)
 
 MANY_SEGMENTS = """
 import resource, sys
-from evaluand.store.io import Folder
+from evaluand.store.io import DiskFolder
 from evaluand.store.journal import WorkLog
 from evaluand.store.memory_leases import MemoryLeases
 from evaluand.store.log import FileLog
 
 segments, limit = 100, 50
 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, resource.getrlimit(resource.RLIMIT_NOFILE)[1]))
-folder = Folder(sys.argv[1])
+folder = DiskFolder(sys.argv[1])
 for slot in range(segments):
     writer = WorkLog(FileLog(folder, "runs/00/calls"), MemoryLeases(), segments)
     writer.append(b"[%d,1]\\n[%d,2]\\n" % (slot, (slot + 1) % segments))
@@ -574,7 +574,7 @@ class CountingLog(FileLog):
     """Remembers which segments were read."""
 
     def __init__(self, folder: Path) -> None:
-        super().__init__(Folder(folder), SCOPE)
+        super().__init__(DiskFolder(folder), SCOPE)
         self.reads: list[str] = []
 
     def read(self, segment: str, offset: int, size: int) -> bytes:

@@ -17,7 +17,7 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from support.journals import lines_of
 
 from evaluand.store import journal
-from evaluand.store.io import Folder
+from evaluand.store.io import DiskFolder
 from evaluand.store.journal import WorkLog
 from evaluand.store.log import FileLog, find_journal_damage
 from evaluand.store.memory_leases import MemoryLeases
@@ -119,7 +119,7 @@ def check_damage(written: list[list[tuple[int, Any]]], damages: list[tuple[Any, 
         paths = []
         for name, lines in zip(LOGS, written, strict=True):
             (folder / name).mkdir(exist_ok=True)
-            log = FileLog(Folder(folder, name), f"{SCOPE}/{name}")
+            log = FileLog(DiskFolder(folder, name), f"{SCOPE}/{name}")
             paths.append(Path(log.path(log.segment)))
             for n in range(0, len(lines), 3):
                 log.append(b"".join(line(*each) for each in lines[n : n + 3]))
@@ -136,7 +136,7 @@ def check_damage(written: list[list[tuple[int, Any]]], damages: list[tuple[Any, 
         with patch.object(journal, "_WRITING_SECONDS", 0):
             for name in dict.fromkeys(LOGS):
                 check_log(folder, name, [each for each in segments if each.path.parent.name == name])
-        faults = find_journal_damage(Folder(folder), SCOPE)
+        faults = find_journal_damage(DiskFolder(folder), SCOPE)
         assert [fault.where for fault in faults] == [place for each in segments for place in each.damaged_places()]
     finally:
         shutil.rmtree(folder)
@@ -147,7 +147,7 @@ def check_log(folder: Path, name: str, segments: list[Segment]) -> None:
     for segment in segments:
         for text in segment.undamaged():
             expected.setdefault(int(text[1 : text.index(b",")]), text[:-8] + b"\n")
-    with opened(FileLog(Folder(folder, name), f"{SCOPE}/{name}")) as reader:
+    with opened(FileLog(DiskFolder(folder, name), f"{SCOPE}/{name}")) as reader:
         assert lines_of(reader) == [expected[slot] for slot in sorted(expected)]
         assert list(reader.records()) == [orjson.loads(expected[slot]) for slot in sorted(expected)]
         assert {slot for slot in range(SLOTS) if reader.is_done(slot)} == set(expected)

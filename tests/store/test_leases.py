@@ -21,7 +21,7 @@ from support.worker_process import HOLDS, Process, open_lane, processes
 from evaluand.core.errors import EngineError
 from evaluand.core.system import this_process
 from evaluand.store import leases as leasing
-from evaluand.store.io import Folder
+from evaluand.store.io import DiskFolder
 from evaluand.store.lease_state import State, Worker, pack_state, unpack_state
 from evaluand.store.leases import FileLeases, Leases, is_worked_on
 from evaluand.store.memory_leases import MemoryLeases
@@ -421,12 +421,12 @@ def test_a_fork_has_no_leases_of_its_parent(tmp_path: Path) -> None:
 def test_looking_makes_no_file(tmp_path: Path) -> None:
     folder = tmp_path / "log"
     leases = leases_in(folder)
-    assert (leases.busy(), leases.held(), is_worked_on(Folder(folder), 1e9)) == (False, 0, False)
+    assert (leases.busy(), leases.held(), is_worked_on(DiskFolder(folder), 1e9)) == (False, 0, False)
     assert not folder.exists()
 
 
 def test_leases_of_an_artifact_that_was_sealed_are_none(tmp_path: Path) -> None:
-    leases = FileLeases(Folder(tmp_path, "journal", "log"), open_lane(tmp_path)._log)
+    leases = FileLeases(DiskFolder(tmp_path, "journal", "log"), open_lane(tmp_path)._log)
     assert leases.claim(1) is None
     assert leases.holds()
     leases.release()
@@ -475,7 +475,7 @@ def test_what_is_no_state_is_passed_over(tmp_path: Path, kind: str) -> None:
         no_state(kind, tmp_path / "leases" / f"{2:012d}.json")
         no_state(kind, tmp_path / "leases" / f"{3:012d}.json")
         assert second.busy()
-        assert is_worked_on(Folder(tmp_path), 1e9)
+        assert is_worked_on(DiskFolder(tmp_path), 1e9)
         assert second.claim(9) == (1, 0)
         first.finish(0)
         assert [first.claim(9) for _ in range(20)][-1] is None
@@ -582,7 +582,7 @@ def test_gc_asks_for_workers_without_writing(tmp_path: Path) -> None:
     holder = leases_in(tmp_path)
     holder.claim(1)
     before = states(tmp_path)
-    assert is_worked_on(Folder(tmp_path), 0)
+    assert is_worked_on(DiskFolder(tmp_path), 0)
 
     def elsewhere(state: State) -> State:
         [(name, worker)] = state.workers.items()
@@ -590,8 +590,8 @@ def test_gc_asks_for_workers_without_writing(tmp_path: Path) -> None:
         return state
 
     change(tmp_path, elsewhere)
-    assert is_worked_on(Folder(tmp_path), 3600)
-    assert not is_worked_on(Folder(tmp_path), 0)
+    assert is_worked_on(DiskFolder(tmp_path), 3600)
+    assert not is_worked_on(DiskFolder(tmp_path), 0)
     assert len(states(tmp_path)) == len(before) + 1
     assert isinstance(holder, FileLeases)
     holder.release()

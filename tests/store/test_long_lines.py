@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from evaluand.store import segments
-from evaluand.store.io import Folder
+from evaluand.store.io import DiskFolder
 from evaluand.store.log import FileLog
 from evaluand.store.segments import CHANGED, INVALID, LONG, add_checksums, find_damage, seed_of
 
@@ -35,5 +35,5 @@ def test_a_long_line_is_checked_in_pieces(
     lines = b'[0,"a"]\n' + body + b'[2,"c"]\n'
     content = lines if name == EARLIER else add_checksums(lines, seed_of(SCOPE, name))
     (tmp_path / name).write_bytes(content.replace(b"xxx", change + b"xxx"[len(change) :], 1))
-    found = [*find_damage(FileLog(Folder(tmp_path), SCOPE))]
+    found = [*find_damage(FileLog(DiskFolder(tmp_path), SCOPE))]
     assert [(each.line, each.reason) for each in found] == [(2, reason) for reason in reasons]

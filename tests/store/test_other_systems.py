@@ -236,10 +236,10 @@ def test_without_hard_links_the_claim_of_a_process_that_cannot_be_seen_is_report
 WORKERS = """
     import os, subprocess, sys
     from pathlib import Path
-    from evaluand.store.io import Folder
+    from evaluand.store.io import DiskFolder
     from evaluand.store.leases import FileLeases
     from evaluand.store.log import FileLog
-    leases = FileLeases(Folder("log"), FileLog(Folder("log"), "runs/00/log"))
+    leases = FileLeases(DiskFolder("log"), FileLog(DiskFolder("log"), "runs/00/log"))
     if sys.argv[1:]:
         while claimed := leases.claim(40):
             print(*claimed, flush=True)

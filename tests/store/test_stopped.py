@@ -21,7 +21,7 @@ from support.nursery import Nursery, noted
 from support.patience import PATIENCE
 
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.io import Folder
+from evaluand.store.io import DiskFolder
 from evaluand.store.journal import WorkLog
 from evaluand.store.log import FileLog
 from evaluand.store.memory_leases import MemoryLeases
@@ -206,7 +206,7 @@ def finished(store: DirectoryStore, kind: str) -> set[int]:
     for id in store.ids(kind):
         if store.is_sealed(kind, id):
             return set(range(max(ROWS, RECORDS)))
-        journal = Folder(store.root, kind, id, "journal")
+        journal = DiskFolder(store.root, kind, id, "journal")
         for name in journal.folders():
             if kind == "recordings" and name == "records":
                 continue

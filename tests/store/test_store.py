@@ -43,7 +43,7 @@ from evaluand.metrics.column_statistics import Mean
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.io import Folder as StoreFolder
+from evaluand.store.io import DiskFolder as StoreFolder
 from evaluand.store.journal import WorkLog
 from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog

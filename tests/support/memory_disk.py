@@ -8,7 +8,8 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 
-from evaluand.store.io import Disk, Entry
+from evaluand.store.folder import Entry
+from evaluand.store.io import Disk
 
 _FILE, _FOLDER = stat.S_IFREG | 0o600, stat.S_IFDIR | 0o700
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from evaluand.store.io import Folder
+from evaluand.store.io import DiskFolder
 from evaluand.store.journal import WorkLog
 from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog
@@ -32,8 +32,8 @@ for line in sys.stdin:
 
 def open_lane(folder: Path, slots: int | None = 12, kind: type[FileLeases] = FileLeases) -> WorkLog:
     """The lane of a folder, as a store opens it."""
-    log = FileLog(Folder(folder), SCOPE)
-    leases = kind(Folder(folder), log)
+    log = FileLog(DiskFolder(folder), SCOPE)
+    leases = kind(DiskFolder(folder), log)
     lane = WorkLog(log, leases, slots)
     leases.fence = lane.fence
     return lane

@@ -21,11 +21,12 @@ from click.shell_completion import CompletionItem
 from evaluand._version import __version__
 from evaluand.cli.logs import log_to_stderr
 from evaluand.cli.notes import print_notes
-from evaluand.cli.options import SETTINGS, complete_artifact, name_store, variable
+from evaluand.cli.options import SETTINGS, StoreType, complete_artifact, name_store, variable
 from evaluand.cli.settings import find_settings
 from evaluand.core.errors import EvaluandError
 from evaluand.core.files.paths import FULL
 from evaluand.report.text import safe
+from evaluand.store.addresses import Place
 
 INTERRUPTED = 130
 
@@ -49,6 +50,7 @@ _COMMANDS = {
     "report": "Write a report as one HTML file.",
     "export": "Write what is stored as CSV, JSON lines or Parquet.",
     "resume": "Continue what was interrupted.",
+    "copy": "Copy what is stored to another folder or bucket.",
     "verify": "Check that stored artifacts are intact.",
     "gc": "Remove files and artifacts that are no longer needed.",
     "problem": "Show or check a problem document with its data.",
@@ -167,7 +169,7 @@ def _log_more(ctx: click.Context, param: click.Parameter, value: int) -> None:
 verbose_option = click.Option(["-v", "--verbose"], count=True, expose_value=False, hidden=True, callback=_log_more)
 """`-v` after a command, which does the same as before it."""
 
-_STORE_HELP = "The folder where everything is stored, for any command."
+_STORE_HELP = "The folder or bucket where everything is stored, for any command."
 
 
 class _FirstWord(click.Command):
@@ -186,10 +188,10 @@ class _FirstWord(click.Command):
     cls=_Commands, epilog=_EXAMPLES, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
 )
 @click.version_option(__version__, "-V", "--version", message="evaluand %(version)s")
-@click.option("--store", "folder", type=click.Path(file_okay=False, path_type=Path), metavar="DIR", help=_STORE_HELP)
+@click.option("--store", "folder", type=StoreType(), metavar="DIR", help=_STORE_HELP)
 @click.option("-v", "--verbose", count=True, help="Log what happens to stderr; -vv also each request.")
 @click.pass_context
-def main(ctx: click.Context, folder: Path | None, verbose: int) -> None:
+def main(ctx: click.Context, folder: Place | None, verbose: int) -> None:
     """Evaluate any ML or AI system on one reproducible path: run → evaluate → aggregate → compare → report.
 
     Every step is stored in --store DIR, or $EVALUAND_STORE, or .evaluand, and nothing is computed twice. Every other

@@ -20,7 +20,6 @@ from evaluand.cli.options import (
 from evaluand.cli.output import print_json, show
 from evaluand.cli.pairwise import check_options, compare_pairwise, pairwise_options
 from evaluand.cli.progress import show_notes
-from evaluand.cli.run import WatchedStore
 from evaluand.comparison.comparing import compare
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.measures import find_artifact, find_evaluations, find_measures
@@ -33,7 +32,9 @@ from evaluand.report.facts.judges import judge_facts
 from evaluand.report.terminal.comparison import comparison_table, gates_table
 from evaluand.report.terminal.judges import standings_table
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 
 _EXAMPLES = """\b
 Examples:
@@ -78,7 +79,7 @@ def command(
     junit: Path | None,
     anytime: bool,
     allow_unmeasured: bool,
-    folder: Path,
+    folder: Place,
     as_json: bool,
     pairwise: bool,
     **options: Any,
@@ -97,12 +98,12 @@ def command(
         raise click.UsageError("--anytime is for gates on metrics, not for --pairwise")
     if pairwise:
         options |= {"confidence": confidence, "gates": gates, "junit": junit, "allow_unmeasured": allow_unmeasured}
-        return compare_pairwise(WatchedStore(folder), artifacts, options, as_json=as_json)
+        return compare_pairwise(open_store(folder), artifacts, options, as_json=as_json)
     if anytime and not gates:
         raise click.UsageError("--anytime needs --gate")
     rules = [Gate.parse(text) for text in gates]
     rules = [gate.at_any_time() for gate in rules] if anytime else rules
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     labels, evaluations = zip(*(found for text in artifacts for found in _find_labelled(store, text)), strict=True)
     declared = find_measures(store, artifacts)
     require_gates(gates, junit)
@@ -135,7 +136,7 @@ def command(
     conclude(results, junit)
 
 
-def _find_labelled(store: DirectoryStore, text: str) -> list[tuple[str, Evaluation]]:
+def _find_labelled(store: FolderStore, text: str) -> list[tuple[str, Evaluation]]:
     """The evaluations that a name or id refers to, each with its label."""
     kind, id = find_artifact(store, text)
     found = find_evaluations(store, text)

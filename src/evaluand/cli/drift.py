@@ -18,7 +18,9 @@ from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.terminal.drift import drift_table
 from evaluand.run.runner import Run
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.store.store import resolve
 
 _EXAMPLES = """\b
@@ -48,7 +50,7 @@ def command(
     cluster: str | None,
     confidence: float,
     fail_on_drift: bool,
-    folder: Path,
+    folder: Place,
     as_json: bool,
 ) -> None:
     """Test whether two datasets, runs or evaluations come from one distribution.
@@ -58,7 +60,7 @@ def command(
     tests. Runs over one dataset are compared by example, and only in their outputs.
     """
     roles = {name: value for name, value in (("id", id_), ("cluster", cluster)) if value is not None}
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     with show_notes():
         samples = [_read(store, text, roles) for text in (first, second)]
         drift = measure_drift(*samples, columns=columns or None, confidence=confidence, labels=_labels(first, second))
@@ -75,7 +77,7 @@ def _labels(*texts: str) -> list[str]:
     return short_labels([Path(text).name if Path(text).exists() else text for text in texts], texts)
 
 
-def _read(store: DirectoryStore, text: str, roles: dict[str, str]) -> Any:
+def _read(store: FolderStore, text: str, roles: dict[str, str]) -> Any:
     """A file, or what has this name or id in the store."""
     if Path(text).exists():
         return Dataset.from_file(text, **roles)
@@ -87,7 +89,7 @@ def _read(store: DirectoryStore, text: str, roles: dict[str, str]) -> Any:
     return _STORED[kind](store, id)
 
 
-_STORED: Final[dict[str, Callable[[DirectoryStore, str], Any]]] = {
+_STORED: Final[dict[str, Callable[[FolderStore, str], Any]]] = {
     "datasets": Dataset.stored,
     "runs": Run,
     "evaluations": Evaluation,

@@ -30,7 +30,9 @@ from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.export import FORMATS, Artifact, flat, list_tables, write_csv, write_jsonl, write_parquet
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.store.store import KINDS, resolve
 
 _EXAMPLES = """\b
@@ -73,7 +75,7 @@ def command(
     status: str | None,
     where: str | None,
     raw: bool,
-    folder: Path,
+    folder: Place,
     as_json: bool,
 ) -> None:
     """Write the rows of a run, an evaluation, an aggregation, matches, ratings, a card or a dataset as one flat table.
@@ -97,11 +99,11 @@ def command(
     if output is not None and output.name in _DESCRIPTIONS:
         if table or status or where or form or raw:
             raise UsageError(f"{output.name} describes a complete dataset; leave out the other options")
-        return _publish(DirectoryStore(folder), artifact, output, as_json)
+        return _publish(open_store(folder), artifact, output, as_json)
     form = form or _choose_format(output)
     if form == "parquet" and output is None:
         raise UsageError("Parquet cannot be written to stdout; give -o FILE")
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     batches = flat(*_find_artifact(store, artifact, table), status=status, where=where)
     with show_notes(), open_output(output) as file:
         if form == "csv":
@@ -117,7 +119,7 @@ def command(
 _DESCRIPTIONS: Final[Mapping[str, Form]] = {"croissant.json": "croissant", "datapackage.json": "datapackage"}
 
 
-def _publish(store: DirectoryStore, artifact: str, output: Path, as_json: bool) -> None:
+def _publish(store: FolderStore, artifact: str, output: Path, as_json: bool) -> None:
     """Writes a dataset, or that of a run, with its description."""
     found = None
     for kind in ("datasets", "runs"):
@@ -146,7 +148,7 @@ def _choose_format(output: Path | None) -> str:
     return form
 
 
-def _find_artifact(store: DirectoryStore, artifact: str, table: str | None) -> tuple[Artifact, str | None]:
+def _find_artifact(store: FolderStore, artifact: str, table: str | None) -> tuple[Artifact, str | None]:
     """The artifact and its table; of several with the same name, the first that has the table."""
     if table is None:
         return _open_artifact(store, *resolve(store, artifact)), None
@@ -166,7 +168,7 @@ def _find_artifact(store: DirectoryStore, artifact: str, table: str | None) -> t
 _WITHOUT_ROWS: Final = ("comparisons",)
 
 
-def _open_artifact(store: DirectoryStore, kind: str, id: str) -> Artifact:
+def _open_artifact(store: FolderStore, kind: str, id: str) -> Artifact:
     if not store.is_sealed(kind, id):
         store.manifest(kind, id)  # raises the error about a missing one
         again = suggest_command("resume", id[:SHORT_ID], store.root)

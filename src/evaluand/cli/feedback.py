@@ -3,7 +3,6 @@
 import os
 import sys
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import click
@@ -15,7 +14,9 @@ from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.store.ownership import is_own
 from evaluand.store.store import Manifest
 
@@ -66,7 +67,7 @@ def work_(
     timeout: float | None,
     retries: int,
     allow: tuple[str, ...],
-    folder: Path,
+    folder: Place,
     as_json: bool,
 ) -> None:
     """Judge missing records, and close the recording once its app has ended and all are judged.
@@ -74,7 +75,7 @@ def work_(
     Several of these commands may run at the same time, each with several workers; stop them at any time. A record that
     kills its worker repeatedly is marked as failed.
     """
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     manifest = store.manifest(KIND, find_recording_id(store, artifact))
     make_importable(store, manifest, allow)
     known = recorded_policy(manifest, 1)
@@ -96,13 +97,13 @@ def work_(
 @click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact)
 @store_option
 @json_option
-def status(artifact: str, folder: Path, as_json: bool) -> None:
+def status(artifact: str, folder: Place, as_json: bool) -> None:
     """Show how many records there are, and the results of each feedback."""
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     tell(Recording(store, find_recording_id(store, artifact)), folder, as_json)
 
 
-def tell(recording: Recording, folder: Path, as_json: bool) -> None:
+def tell(recording: Recording, folder: Place, as_json: bool) -> None:
     """Prints the progress of an open recording, or the results of a closed one."""
     facts = recording_facts(recording)
     if as_json:
@@ -127,7 +128,7 @@ def tell(recording: Recording, folder: Path, as_json: bool) -> None:
     return None
 
 
-def make_importable(store: DirectoryStore, manifest: Manifest, allow: tuple[str, ...]) -> None:
+def make_importable(store: FolderStore, manifest: Manifest, allow: tuple[str, ...]) -> None:
     """Adds the current folder to the import path if code in it may be imported: first, as `python` does.
 
     For a recording of somebody else last, and only if code is allowed: a checkout may have modules named like others.

@@ -19,7 +19,7 @@ from evaluand.experiment.match_gates import evaluate_match_gates, is_match_gate
 from evaluand.experiment.parsing import ValidParts, name_in_experiment, parse_file
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import minute
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.folder_store import FolderStore
 
 if TYPE_CHECKING:
     from evaluand.experiment.experiment import Experiment
@@ -56,7 +56,7 @@ class FileResults(NamedTuple):
         return f"gates checked by the results of {minute(self.made)} UTC{changed}"
 
 
-def read_results(store: DirectoryStore, file: Path) -> FileResults:
+def read_results(store: FolderStore, file: Path) -> FileResults:
     """What is stored of the experiment in a file, with its gates.
 
     Raises:
@@ -96,7 +96,7 @@ def read_results(store: DirectoryStore, file: Path) -> FileResults:
     return FileResults(name, artifacts, gate_facts(results), made, is_changed)
 
 
-def check_baselines(file: Path, model: str | None, experiment: Experiment, store: DirectoryStore) -> None:
+def check_baselines(file: Path, model: str | None, experiment: Experiment, store: FolderStore) -> None:
     """Refuses gates of a file whose baseline is neither a task of the experiment nor in the store.
 
     Args:

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 import click
@@ -14,8 +13,10 @@ from evaluand.cli.output import print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import EngineError, Fault, plural
 from evaluand.report.text import safe
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
 from evaluand.store.garbage import Leftover, Removal, leftovers, postponed, remove
+from evaluand.store.opening import open_store
 
 _EXAMPLES = """\b
 Examples:
@@ -58,25 +59,27 @@ def command(
     unreferenced: bool,
     damaged: bool,
     yes: bool,
-    folder: Path,
+    folder: Place,
     as_json: bool,
 ) -> None:
     """Remove files that dead processes left and, with the options below, whole artifacts.
 
     A name protects its artifact and everything that the artifact was made from. Artifacts in use and everything changed
-    within the last hour stay. Do not start runs while --unreferenced removes: it may remove the dataset of a run that
-    begins.
+    within the last hour stay. Do not start runs while --unreferenced removes, nor any work in a bucket:
+    it may remove the dataset of a run that begins.
     """
     if as_json and not (yes or dry_run):
         raise UsageError("--json cannot ask for confirmation; add --yes or --dry-run")
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     found = leftovers(store, open_older_than=open_older_than, unreferenced=unreferenced, damaged=damaged)
     left = postponed(store) if damaged else []
     if not as_json:
         for item in found:
-            click.echo(f"{_format_bytes(item.size):>9}  {safe(item.path.relative_to(folder))}  {safe(item.why)}")
+            click.echo(
+                f"{_format_bytes(item.size):>9}  {safe(item.path.relative_to(store.top.path))}  {safe(item.why)}"
+            )
         if not found or dry_run:
-            _print_left(left, folder)
+            _print_left(left, store)
             return click.echo(_summarise(found, "can be removed") if found else "nothing to remove")
         if not yes:
             question = f"remove {_summarise(found, '')}".strip() + f"?{_describe_loss(store, found)}"
@@ -89,16 +92,17 @@ def command(
         stays = [{"where": fault.where, "message": fault.message} for fault in left]
         facts = {"found": _facts(found), "removed": _facts(outcome.removed), "bytes": size, "left": stays}
         return print_json(facts)
-    _print_left(left, folder)
+    _print_left(left, store)
     click.echo(_summarise(outcome.removed, "removed"))
 
 
-def _print_left(left: Iterable[Fault], folder: Path) -> None:
+def _print_left(left: Iterable[Fault], store: FolderStore) -> None:
     for fault in left:
-        click.echo(f"     left  {safe(Path(fault.where).relative_to(folder))}  {safe(fault.message)}")
+        where = fault.where.removeprefix(f"{store.top.path}/")
+        click.echo(f"     left  {safe(where)}  {safe(fault.message)}")
 
 
-def _describe_loss(store: DirectoryStore, items: Iterable[Leftover]) -> str:
+def _describe_loss(store: FolderStore, items: Iterable[Leftover]) -> str:
     """How many finished calls and grades are removed, as far as manifests say; empty if none."""
     rows = dict.fromkeys(_WORK, 0)
     for kind, id in (item.artifact for item in items if item.artifact and item.artifact[0] in _WORK):

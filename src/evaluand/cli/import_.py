@@ -26,7 +26,9 @@ from evaluand.report.facts.run import missing_facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run, Runner
 from evaluand.run.tasks.recorded import RecordedTask
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.store.store import resolve
 from evaluand.store.tables import COMPLETED, FAILED
 
@@ -137,7 +139,7 @@ def command(
     in_order: bool,
     by_people: bool,
     name: str | None,
-    folder: Path,
+    folder: Place,
     as_json: bool,
     **roles: str | tuple[str, ...] | dict[str, str] | None,
 ) -> None:
@@ -171,7 +173,7 @@ def command(
         format=form,
         delimiter=delimiter,
     )
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     with show_notes():
         dataset = _find_dataset(store, data, {role: value for role, value in roles.items() if value})
         runner = Runner(store, progress=display(as_json, quiet=False))
@@ -203,9 +205,9 @@ def parse_columns(texts: tuple[str, ...]) -> dict[str, str]:
     return columns
 
 
-def _import_battles(file: Path, folder: Path, as_json: bool, **reading: Any) -> None:
+def _import_battles(file: Path, folder: Place, as_json: bool, **reading: Any) -> None:
     with show_notes(), spelled_for("command"):
-        matches = read_battles(file, DirectoryStore(folder), **reading)
+        matches = read_battles(file, open_store(folder), **reading)
     if as_json:
         facts = {"id": matches.id, "name": matches.name, "systems": matches.systems, "counts": matches.counts}
         return print_json({"matches": facts})
@@ -254,7 +256,7 @@ def _suggest_score(file: Path) -> str:
 _BARE: Final = 3  # words of a command without options
 
 
-def _find_dataset(store: DirectoryStore, data: str, roles: Mapping[str, Any]) -> Dataset:
+def _find_dataset(store: FolderStore, data: str, roles: Mapping[str, Any]) -> Dataset:
     """The dataset in a file, or the stored dataset with this name or id, or that of a run."""
     if names_files(data):
         several: Any = {role: list(value) if isinstance(value, tuple) else value for role, value in roles.items()}
@@ -276,7 +278,7 @@ def _name_of_files(data: str) -> str:
     return path.parent.name or "data" if set(path.stem) & set("*?[") else path.stem
 
 
-def _find_stored(store: DirectoryStore, data: str) -> str:
+def _find_stored(store: FolderStore, data: str) -> str:
     entries = store.catalog.entries("datasets")
     named = [entry["id"] for entry in entries if entry["name"] == data]
     if len(named) > 1:
@@ -291,7 +293,7 @@ def _find_stored(store: DirectoryStore, data: str) -> str:
     raise NotFound(f"{data!r} is neither a file nor a stored dataset or run{nearest(data, known)}; see `evaluand list`")
 
 
-def _print_run(run: Run, folder: Path, as_json: bool, grading: str) -> None:
+def _print_run(run: Run, folder: Place, as_json: bool, grading: str) -> None:
     """Prints the run, what is missing and how to continue.
 
     Raises:

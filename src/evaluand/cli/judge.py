@@ -33,7 +33,9 @@ from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.terminal.judges import card_table, tuning_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.store.store import resolve
 
 _EXAMPLES = """\b
@@ -119,7 +121,7 @@ def card(
     misses: int,
     name: str | None,
     confidence: float,
-    folder: Path,
+    folder: Place,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -131,7 +133,7 @@ def card(
     If anything changes that may change a verdict, such as rubric, model or parameters, the card is stale, and gates on
     the judge are refused until it is measured again.
     """
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     with show_notes(), spelled_for("command"):
         found = _read_source(store, source, judge, options)
         if len(found) > 1:
@@ -165,7 +167,7 @@ def tune(
     seed: int,
     name: str | None,
     confidence: float,
-    folder: Path,
+    folder: Place,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -174,7 +176,7 @@ def tune(
     The judges are scorers of one or several evaluations, or of several files. The best is measured on other answers
     than it was chosen by, because there the best of many looks better than it is.
     """
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     with show_notes(), spelled_for("command"):
         candidates: dict[str, LabelledSet] = {}
         for source in sources:
@@ -212,7 +214,7 @@ def _suggest_positive(facts: Mapping[str, Any]) -> None:
         )
 
 
-def _suggest(store: DirectoryStore, id: str, name: str) -> None:
+def _suggest(store: FolderStore, id: str, name: str) -> None:
     again = suggest_command("show", name, store.root)
     click.echo(f"\ncard {id[:SHORT_ID]}; again: {safe(again)}")
 
@@ -223,9 +225,7 @@ def _scale_options(options: dict[str, Any]) -> dict[str, Any]:
     return {name: options[name] for name in ("positive", "threshold", "judge_model")} | {"order": order}
 
 
-def _read_source(
-    store: DirectoryStore, source: str, judge: str | None, options: dict[str, Any]
-) -> dict[str, LabelledSet]:
+def _read_source(store: FolderStore, source: str, judge: str | None, options: dict[str, Any]) -> dict[str, LabelledSet]:
     """The labelled sets of a name or file, by judge.
 
     Raises:
@@ -252,7 +252,7 @@ def _parse_words(texts: Sequence[str]) -> dict[str, str]:
 
 
 def _read_labelled(
-    store: DirectoryStore, source: str, judge: str | None, options: dict[str, Any]
+    store: FolderStore, source: str, judge: str | None, options: dict[str, Any]
 ) -> dict[str, LabelledSet]:
     is_file = Path(source).exists()
     try:
@@ -278,7 +278,7 @@ def _flag(name: str) -> str:
     return f"--{name.replace('_', '-')}"
 
 
-def _has_only_matches(store: DirectoryStore, source: str) -> bool:
+def _has_only_matches(store: FolderStore, source: str) -> bool:
     kinds = {ref.kind for ref in store.named(source)}
     return "matches" in kinds and not kinds & {"evaluations", "runs"}
 
@@ -303,7 +303,7 @@ def _parse_columns(texts: Sequence[str]) -> dict[str, list[str]]:
     return columns
 
 
-def _read_stored_matches(store: DirectoryStore, source: str, options: dict[str, Any]) -> dict[str, LabelledSet]:
+def _read_stored_matches(store: FolderStore, source: str, options: dict[str, Any]) -> dict[str, LabelledSet]:
     if options["scorers"]:
         raise click.UsageError(f"--scorer names a scorer of an evaluation, and {source} are matches")
     if options["columns"]:
@@ -313,7 +313,7 @@ def _read_stored_matches(store: DirectoryStore, source: str, options: dict[str, 
     return {labelled.judge.name: labelled}
 
 
-def _read_stored_evaluation(store: DirectoryStore, source: str, options: dict[str, Any]) -> dict[str, LabelledSet]:
+def _read_stored_evaluation(store: FolderStore, source: str, options: dict[str, Any]) -> dict[str, LabelledSet]:
     evaluation = _find_evaluation(store, source)
     run = evaluation.run
     labels = None if options["labels"] is None or run is None else open_labels(store, options["labels"], run)
@@ -334,7 +334,7 @@ def _read_question(columns: Sequence[str], source: str) -> str | None:
     return chosen["label"][0]
 
 
-def _find_evaluation(store: DirectoryStore, source: str) -> Evaluation:
+def _find_evaluation(store: FolderStore, source: str) -> Evaluation:
     """The evaluation of a name or id, or the newest one of a run that has other scorers than people.
 
     Raises:

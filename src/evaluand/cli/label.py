@@ -43,7 +43,8 @@ from evaluand.report.export import write_csv
 from evaluand.report.facts.base import Names
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.opening import open_store
 from evaluand.store.store import Store
 
 _EXAMPLES = """\b
@@ -104,7 +105,7 @@ def export(
     strata: str | None,
     seed: int,
     force: bool,
-    folder: Path,
+    folder: Place,
 ) -> None:
     """Write each answer of a run as a line to fill in: value, label, by, explanation.
 
@@ -115,7 +116,7 @@ def export(
     and several people may label the same ones. A FILE that ends in .csv is a table for spreadsheets; its cells that
     are not text are JSON.
     """
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     run = Run.open(store, artifact)
     if output is not None and not force:
         _require_nothing_lost(output)
@@ -149,7 +150,7 @@ def import_(
     name: str | None,
     range: tuple[float, float] | None,
     words: tuple[str, ...],
-    folder: Path,
+    folder: Place,
     as_json: bool,
 ) -> None:
     """Import filled-in files as an evaluation; name all files, also those imported before.
@@ -160,7 +161,7 @@ def import_(
     """
     if range is not None and not range[0] < range[1]:
         raise UsageError(f"--range {range[0]:g} {range[1]:g}: give the lowest and then the highest value")
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     run = Run.open(store, artifact)
     with show_notes():
         labels = read_labels(files, range=range, words=_parse_words(words))
@@ -220,9 +221,9 @@ def _check_foreign_words(run: Run, labels: HumanLabels, words: Sequence[str]) ->
 @click.argument("artifact", metavar="EVALUATION", shell_complete=complete_artifact)
 @store_option
 @json_option
-def status(artifact: str, folder: Path, as_json: bool) -> None:
+def status(artifact: str, folder: Place, as_json: bool) -> None:
     """Show how many answers are labelled, by whom, and on how many people disagree."""
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     evaluation = Evaluation.open(store, artifact)
     scorers = human_scorers(evaluation)
     if not scorers:

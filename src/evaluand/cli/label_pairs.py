@@ -31,7 +31,8 @@ from evaluand.evaluation.matching.people import (
 from evaluand.report.export import write_csv
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.opening import open_store
 
 _EXAMPLES = """\b
 Examples:
@@ -65,7 +66,7 @@ def command(
     seed: int,
     name: str | None,
     others: tuple[str, ...],
-    folder: Path,
+    folder: Place,
     as_json: bool,
 ) -> None:
     """Judge which of two responses is better, without seeing whose they are.
@@ -80,7 +81,7 @@ def command(
         raise UsageError("give one of --by NAME (judge here), --export FILE and --import FILE")
     if output is not None and by is None:
         raise UsageError("-o FILE is where the answers of --by NAME are appended; leave it out")
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     opened = [Run.open(store, each) for each in runs]
     if export is not None:
         _export(opened, export, seed)
@@ -176,7 +177,7 @@ def _ask() -> tuple[str, str | None]:
 # What was stored
 
 
-def _print_people(people: People, others: Sequence[Matches], as_json: bool, folder: Path) -> None:
+def _print_people(people: People, others: Sequence[Matches], as_json: bool, folder: Place) -> None:
     matches = people.matches
     agreements = agreement([matches, *others])
     if as_json:

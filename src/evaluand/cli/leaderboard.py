@@ -1,7 +1,5 @@
 """`evaluand leaderboard`: compares versions of apps by their feedbacks."""
 
-from pathlib import Path
-
 import click
 
 from evaluand.apps.leaderboards.board import collect_sources, leaderboard
@@ -10,7 +8,8 @@ from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import NotFound
 from evaluand.report.leaderboard import leaderboard_table
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.opening import open_store
 
 _EXAMPLES = """\b
 Examples:
@@ -25,13 +24,13 @@ Examples:
 @confidence_option
 @store_option
 @json_option
-def command(artifacts: tuple[str, ...], confidence: float, folder: Path, as_json: bool) -> None:
+def command(artifacts: tuple[str, ...], confidence: float, folder: Place, as_json: bool) -> None:
     """Compare versions of apps: mean feedbacks, latency, tokens and cost, and which differ significantly.
 
     Name apps (all their versions), recordings, evaluations or runs; by default, everything that was recorded. Open
     recordings count with the records they have so far.
     """
-    sources = collect_sources(DirectoryStore(folder), artifacts)
+    sources = collect_sources(open_store(folder), artifacts)
     if not sources:
         raise NotFound(f"no app was recorded in {folder} yet")
     with show_notes():

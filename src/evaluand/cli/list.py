@@ -2,7 +2,6 @@
 
 import inspect
 from dataclasses import asdict
-from pathlib import Path
 from typing import Final
 
 import click
@@ -17,8 +16,10 @@ from evaluand.metrics.name_table import AVERAGES
 from evaluand.metrics.names import averaged_names, metric_names
 from evaluand.report.facts.base import Facts, Names, usage_facts
 from evaluand.report.terminal.artifact import Listing
+from evaluand.store.addresses import Place
 from evaluand.store.catalog import DAMAGED
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.store.store import KINDS
 
 METRICS: Final = "metrics"
@@ -39,7 +40,7 @@ Examples:
 @click.argument("kind", required=False, type=click.Choice((*KINDS, METRICS, RUBRICS, *_REGISTERED)), metavar="[KIND]")
 @store_option
 @json_option
-def command(kind: str | None, folder: Path, as_json: bool) -> None:
+def command(kind: str | None, folder: Place, as_json: bool) -> None:
     """List what is stored, newest first, or the names of metrics, scorers, tasks and rubrics.
 
     KIND is runs, evaluations, aggregations, comparisons, matches, ratings, cards, datasets or recordings; everything by
@@ -55,7 +56,7 @@ def command(kind: str | None, folder: Path, as_json: bool) -> None:
         return _list_rubrics(as_json)
     if kind in _REGISTERED:
         return _list_kinds(kind, as_json)
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     entries = _entries(store, kind)
     _print_damage(store, entries)
     if as_json:
@@ -111,7 +112,7 @@ def _list_kinds(group: str, as_json: bool) -> None:
     show(table)
 
 
-def _print_damage(store: DirectoryStore, entries: list[Facts]) -> None:
+def _print_damage(store: FolderStore, entries: list[Facts]) -> None:
     """Prints one line if manifests, names or folders of the store cannot be read."""
     n_artifacts = sum(entry["status"] == DAMAGED for entry in entries)
     n_names = sum(isinstance(ref, Fault) for _, ref in store.catalog.refs())
@@ -121,7 +122,7 @@ def _print_damage(store: DirectoryStore, entries: list[Facts]) -> None:
         click.echo(name_store(f"{' and '.join(counts)} cannot be read; `evaluand verify` says why"), err=True)
 
 
-def _entries(store: DirectoryStore, kind: str | None) -> list[Facts]:
+def _entries(store: FolderStore, kind: str | None) -> list[Facts]:
     names = Names(store.refs())
     return [
         {name: value for name, value in entry.items() if name in _SHOWN}

@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,9 +10,10 @@ import click
 from evaluand.cli.options import name_store, present_store, suggest_command
 from evaluand.core.errors import EvaluandWarning
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.store.addresses import Place
 
 
-def note_renamed(name: str | None, made: str, earlier: str, folder: Path, again: str) -> None:
+def note_renamed(name: str | None, made: str, earlier: str, folder: Place, again: str) -> None:
     """Notes that a name now refers to something smaller, and the commands that show the earlier and name it again.
 
     Args:

@@ -18,6 +18,7 @@ from evaluand.core.files.regular import read_regular_file
 from evaluand.engine.budget import Budget
 from evaluand.report.commands import DEFAULT_STORE, format_command, format_store
 from evaluand.report.text import safe
+from evaluand.store.addresses import Address, Place, local_folder, parse_place
 
 COMPLETE = "_EVALUAND_COMPLETE"
 """The variable with which a shell requests completions."""
@@ -58,21 +59,34 @@ _HINT = re.compile(rf"`(evaluand (?:{'|'.join(WITH_STORE)})\b(?! (?:metrics|scor
 """A command in a message; `list metrics` and its like need no store."""
 
 
-def _choose_store(ctx: click.Context, param: click.Parameter, value: Path) -> Path:
+class StoreType(click.ParamType[Any]):
+    """The place of a store: a folder, or an address."""
+
+    name = "store"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Place:
+        place = value if isinstance(value, Path | Address) else parse_place(value)
+        folder = local_folder(place)
+        if folder is not None and folder.exists() and not folder.is_dir():
+            self.fail(f"Directory {str(folder)!r} is a file.", param, ctx)
+        return place
+
+
+def _choose_store(ctx: click.Context, param: click.Parameter, value: Place) -> Place:
     """`--store` after the command, else before it, else the environment, the settings or the default.
 
     Raises:
         SpecError: the store of the settings, or the default, leads out of the folder that it came with.
     """
-    before: Path | None = ctx.find_root().params.get("folder")
+    before: Place | None = ctx.find_root().params.get("folder")
     source = ctx.get_parameter_source("folder")
     if before is not None and source is not ParameterSource.COMMANDLINE:
         return before
     ctx.meta[_STORE] = value
     if source is ParameterSource.DEFAULT_MAP and (refused := ctx.meta[SETTINGS].explain_refusal(value)):
         raise SpecError(refused)
-    if source is ParameterSource.DEFAULT and not is_inside(value, Path()):
-        target = os.path.realpath(value)
+    if source is ParameterSource.DEFAULT and not is_inside(Path(DEFAULT_STORE), Path()):
+        target = os.path.realpath(DEFAULT_STORE)
         raise SpecError(
             f"{value} is a link to {target}, outside this folder, and is not followed;"
             f" to use that store, give --store {quote(target)}"
@@ -84,13 +98,13 @@ store_option = click.option(
     "--store",
     "folder",
     callback=_choose_store,
-    type=click.Path(file_okay=False, path_type=Path),
+    type=StoreType(),
     default=DEFAULT_STORE,
     envvar=_VARIABLE,
     show_default=True,
     show_envvar=True,
     metavar="DIR",
-    help="The folder where everything is stored.",
+    help="Where everything is stored: a folder, or s3://, gs:// or az://BUCKET/PATH?catalog=postgresql://HOST/DATABASE.",
 )
 
 where_option = click.option(
@@ -260,7 +274,7 @@ class _Line(StringParamType):
     envvar_list_splitter = "\n"
 
 
-def suggest_command(command: str, what: str | Sequence[str], folder: Path, *, elsewhere: bool = False) -> str:
+def suggest_command(command: str, what: str | Sequence[str], folder: Place, *, elsewhere: bool = False) -> str:
     """A command line that can be copied: quoted, with `--store` unless the store is the default.
 
     Args:
@@ -276,7 +290,7 @@ def suggest_command(command: str, what: str | Sequence[str], folder: Path, *, el
 def present_store() -> str:
     """` --store DIR` with the store of the present command; empty if commands use it without."""
     ctx = click.get_current_context(silent=True)
-    folder: Path | None = (ctx.meta.get(_STORE) or ctx.find_root().params.get("folder")) if ctx else None
+    folder: Place | None = (ctx.meta.get(_STORE) or ctx.find_root().params.get("folder")) if ctx else None
     return format_store(folder, _usual_store()) if folder else ""
 
 
@@ -298,7 +312,7 @@ def name_store_in(judges: Sequence[Any]) -> None:
         judge["text"] = name_store(judge["text"])
 
 
-def _usual_store() -> str | Path | None:
+def _usual_store() -> str | Place | None:
     """The store of a command without `--store`; None if such a command would be refused."""
     if chosen := os.environ.get(_VARIABLE):
         return chosen
@@ -311,15 +325,16 @@ def _usual_store() -> str | Path | None:
 
 def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
     """The names, else the ids, of artifacts that begin with a text, for shell completion. Never fails."""
-    from evaluand.store.directory import DirectoryStore
+    from evaluand.store.opening import open_store
     from evaluand.store.store import KINDS
 
     chosen = ctx.params.get("folder") or os.environ.get(_VARIABLE)
-    folder = Path(chosen or DEFAULT_STORE)
-    if not folder.is_dir() or not (chosen or is_inside(folder, Path())):
+    if not (chosen or is_inside(Path(DEFAULT_STORE), Path())):
         return []
     try:
-        store = DirectoryStore(folder)
+        store = open_store(chosen or DEFAULT_STORE)
+        if not store.top.exists():
+            return []
         names = sorted({ref.name for ref in store.refs() if ref.name.startswith(begun)})
         ids = [] if names or len(begun) < _FEWEST else (id for kind in KINDS for id in store.ids(kind))
         return [name for name in names if safe(name) == name] + [id for id in ids if id.startswith(begun)]

@@ -18,7 +18,7 @@ from evaluand.cli.notes import note_renamed
 from evaluand.cli.options import DEFAULT_CONFIDENCE, BudgetType, suggest_command
 from evaluand.cli.output import stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
-from evaluand.cli.run import WatchedStore, reported_stop
+from evaluand.cli.run import reported_stop
 from evaluand.comparison.comparing import read_run
 from evaluand.comparison.measures import read_evaluations
 from evaluand.comparison.ratings.rating_gates import check_rating_gates
@@ -37,6 +37,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.tournaments import tournament_facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
+from evaluand.store.folder_store import FolderStore
 from evaluand.store.ownership import describe_foreign, is_own
 from evaluand.store.store import Manifest, Store, resolve
 
@@ -105,7 +106,7 @@ def check_options(ctx: click.Context, pairwise: bool) -> None:
 
 
 def compare_pairwise(
-    store: WatchedStore, artifacts: Sequence[str], options: Mapping[str, Any], *, as_json: bool
+    store: FolderStore, artifacts: Sequence[str], options: Mapping[str, Any], *, as_json: bool
 ) -> None:
     """Judges, rates and prints.
 
@@ -175,7 +176,7 @@ class ComparisonOrigin(NamedTuple):
 
 
 def resume_comparison(
-    store: WatchedStore, id: str, begun: ComparisonOrigin, budget: Budget | None, *, as_json: bool
+    store: FolderStore, id: str, begun: ComparisonOrigin, budget: Budget | None, *, as_json: bool
 ) -> None:
     """Continues open matches that `compare --pairwise` has begun, and rates their systems.
 
@@ -209,7 +210,7 @@ def resume_comparison(
 
 
 def _print(
-    store: WatchedStore,
+    store: FolderStore,
     facts: Facts,
     name: str | None,
     command: Sequence[str],
@@ -255,7 +256,7 @@ def _find_named(store: Store, name: str | None) -> Matches | None:
     return Matches(store, found) if found is not None and store.is_sealed(Matches.kind, found) else None
 
 
-def _note_smaller_matches(earlier: Matches | None, matches: Matches, store: WatchedStore) -> None:
+def _note_smaller_matches(earlier: Matches | None, matches: Matches, store: FolderStore) -> None:
     """Notes that a name now refers to the matches of fewer examples than before."""
     limit = matches.manifest["spec"].get("limit")
     if earlier is None or limit is None or limit >= earlier.manifest["spec"].get("limit", math.inf):

@@ -1,7 +1,6 @@
 """`evaluand plan`: how many examples a gate or a comparison needs, before anything is spent."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import click
@@ -16,7 +15,9 @@ from evaluand.comparison.rule import Gate
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.terminal.plan import plan_table
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 
 _EXAMPLES = """\b
 Examples:
@@ -87,7 +88,7 @@ def command(
     width: float | None,
     numbers: tuple[int, ...],
     confidence: float,
-    folder: Path,
+    folder: Place,
     as_json: bool,
 ) -> None:
     """Find out how many examples a question needs.
@@ -99,7 +100,7 @@ def command(
     if width is not None:
         return _show_width(rule, value, width, confidence, as_json)
     with show_notes():
-        store = DirectoryStore(folder)
+        store = open_store(folder)
         pairs = [_read_pilot(store, names) for names in pilots]
         declared = _declared_measures(rule, pairs[0], scorers) if pairs else []
         found = plan(
@@ -126,7 +127,7 @@ def _show_width(rule: str | None, value: float | None, width: float, confidence:
     return click.echo(f"{n:,} examples: the {100 * confidence:g} % interval of {value:g} is at most {width:g} wide")
 
 
-def _read_pilot(store: DirectoryStore, names: tuple[str, str]) -> tuple[Evaluation, Evaluation]:
+def _read_pilot(store: FolderStore, names: tuple[str, str]) -> tuple[Evaluation, Evaluation]:
     found = []
     for name in names:
         evaluations = find_evaluations(store, name)

@@ -31,7 +31,9 @@ from evaluand.report.facts.match_sets import ratings_facts
 from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.ratings import ratings_table
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.store.store import resolve
 
 _EXAMPLES = """\b
@@ -108,7 +110,7 @@ def command(
     gates: tuple[str, ...],
     junit: Path | None,
     allow_unmeasured: bool,
-    folder: Path,
+    folder: Place,
     as_json: bool,
     **options: Any,
 ) -> None:
@@ -118,7 +120,7 @@ def command(
     CSV with model_a, model_b and winner, or the columns of AlpacaEval, MT-Bench and Arena-Hard. Several count together,
     so that an earlier comparison is extended by a later one. The exit code is 3 if a gate fails.
     """
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     require_gates(gates, junit)
     reading = {
         "columns": _parse_columns(columns),
@@ -154,7 +156,7 @@ def _parse_columns(texts: tuple[str, ...]) -> dict[str, str]:
     return columns
 
 
-def _find_matches(store: DirectoryStore, source: str, reading: dict[str, Any]) -> list[Matches]:
+def _find_matches(store: FolderStore, source: str, reading: dict[str, Any]) -> list[Matches]:
     """The matches that a name, an id or a file refers to.
 
     Raises:
@@ -179,7 +181,7 @@ def _find_matches(store: DirectoryStore, source: str, reading: dict[str, Any]) -
     return found
 
 
-def _refuse_other_kinds(store: DirectoryStore, source: str) -> None:
+def _refuse_other_kinds(store: FolderStore, source: str) -> None:
     """Refuses what is stored, but is neither matches nor ratings.
 
     Raises:
@@ -194,7 +196,7 @@ def _refuse_other_kinds(store: DirectoryStore, source: str) -> None:
             )
 
 
-def _resolve(store: DirectoryStore, source: str) -> tuple[str, str]:
+def _resolve(store: FolderStore, source: str) -> tuple[str, str]:
     """The kind and id of stored matches, or else of ratings."""
     try:
         return resolve(store, source, "matches")

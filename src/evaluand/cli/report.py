@@ -20,7 +20,9 @@ from evaluand.report.html.matches import MatchRows
 from evaluand.report.html.page import page_title
 from evaluand.report.html.report import write_report
 from evaluand.report.text import safe
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 
 _MOST = 100_000
 _LONGEST = 80
@@ -52,7 +54,7 @@ Examples:
 )
 @store_option
 @json_option
-def command(artifacts: tuple[str, ...], output: str | None, examples: int | None, folder: Path, as_json: bool) -> None:
+def command(artifacts: tuple[str, ...], output: str | None, examples: int | None, folder: Place, as_json: bool) -> None:
     """Write a report as one HTML file that needs no network.
 
     NAME is an experiment (all its tasks), a run, an evaluation, an aggregation, matches or ratings, or an id or its
@@ -63,7 +65,7 @@ def command(artifacts: tuple[str, ...], output: str | None, examples: int | None
     """
     if as_json and output == "-":
         raise click.UsageError("--json needs a file for the report; give -o FILE")
-    store, stored = DirectoryStore(folder), None
+    store, stored = open_store(folder), None
     if files := [name for name in artifacts if is_experiment_file(name)]:
         if len(artifacts) > 1:
             raise click.UsageError(f"{files[0]} is a file; a report of a file shows it alone")
@@ -90,7 +92,7 @@ def command(artifacts: tuple[str, ...], output: str | None, examples: int | None
 
 
 def write(
-    store: DirectoryStore,
+    store: FolderStore,
     artifacts: str | Sequence[str],
     output: str | None = None,
     examples: int | None = _MOST,

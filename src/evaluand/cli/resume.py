@@ -1,7 +1,6 @@
 """`evaluand resume`: continues an interrupted run, evaluation or set of matches with its experiment file."""
 
 import hashlib
-import os
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -18,7 +17,8 @@ from evaluand.cli.options import budget_option, json_option, repeatable, store_o
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.pairwise import comparison_origin, resume_comparison
 from evaluand.cli.progress import display, show_notes
-from evaluand.cli.run import WatchedStore, carry_out, print_results, reported_stop
+from evaluand.cli.run import carry_out, print_results, reported_stop
+from evaluand.cli.settings import is_inside
 from evaluand.core.errors import EngineError, NotFound, SpecError, singular
 from evaluand.core.files.regular import read_regular_file
 from evaluand.core.provenance import ExperimentOrigin, experiment_origin
@@ -26,6 +26,9 @@ from evaluand.engine.budget import Budget
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.experiment.experiment import Experiment
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.store.addresses import Place, local_folder
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.store.ownership import describe_foreign, is_own
 from evaluand.store.store import check_identity, resolve
 
@@ -67,7 +70,7 @@ def command(
     give_up: bool,
     yes: bool,
     budget: Budget | None,
-    folder: Path,
+    folder: Place,
     as_json: bool,
 ) -> None:
     """Continue an interrupted run, evaluation or set of matches; without a name, the only one that is open.
@@ -83,7 +86,7 @@ def command(
     where a module is not found from here, only with --give-up). The run can then be evaluated again by the available
     feedbacks.
     """
-    store = WatchedStore(folder)
+    store = open_store(folder)
     kind, id = _find_artifact(store, artifact) if artifact is not None else _find_only(store)
     what = f"{singular(kind)} {id[:SHORT_ID]}"
     if store.is_sealed(kind, id):
@@ -132,7 +135,7 @@ def command(
     conclude([], None, failed=print_results(results, store, as_json=as_json))
 
 
-def _refuse_damage(store: WatchedStore, kind: str, id: str, what: str) -> None:
+def _refuse_damage(store: FolderStore, kind: str, id: str, what: str) -> None:
     """Raises an EngineError if a complete artifact is damaged."""
     if faults := store.damage(kind, id):
         again = suggest_command("gc", "--damaged", store.root)
@@ -142,14 +145,14 @@ def _refuse_damage(store: WatchedStore, kind: str, id: str, what: str) -> None:
         )
 
 
-def _close(store: WatchedStore, id: str, allow: tuple[str, ...], give_up: bool, folder: Path, as_json: bool) -> None:
+def _close(store: FolderStore, id: str, allow: tuple[str, ...], give_up: bool, folder: Place, as_json: bool) -> None:
     make_importable(store, store.manifest(KIND, id), allow)
     with stdout_to_stderr(), show_notes():
         recording = close_recording(store, id, allow=allow, progress=display(as_json, quiet=False), give_up=give_up)
     tell(recording, folder, as_json)
 
 
-def _find_only(store: WatchedStore) -> tuple[str, str]:
+def _find_only(store: FolderStore) -> tuple[str, str]:
     """The only artifact that is open.
 
     Raises:
@@ -172,7 +175,7 @@ def _find_only(store: WatchedStore) -> tuple[str, str]:
     return open_artifacts[0]
 
 
-def _find_artifact(store: WatchedStore, artifact: str) -> tuple[str, str]:
+def _find_artifact(store: FolderStore, artifact: str) -> tuple[str, str]:
     """The artifact with this name or id; of several with the same name, or of an experiment's tasks, the open one."""
     for kind in _RESUMED:
         with suppress(NotFound):
@@ -190,14 +193,14 @@ def _find_artifact(store: WatchedStore, artifact: str) -> tuple[str, str]:
     return resolve(store, artifact)
 
 
-def _is_run(store: WatchedStore, name: str) -> bool:
+def _is_run(store: FolderStore, name: str) -> bool:
     try:
         return store.is_sealed(*resolve(store, name, "runs"))
     except EngineError:
         return False
 
 
-def _read_experiment(store: WatchedStore, begun: ExperimentOrigin, what: str, own: bool, yes: bool) -> bytes:
+def _read_experiment(store: FolderStore, begun: ExperimentOrigin, what: str, own: bool, yes: bool) -> bytes:
     """The bytes of the experiment file that a manifest names, if the user wants its code to be executed.
 
     Raises:
@@ -207,7 +210,8 @@ def _read_experiment(store: WatchedStore, begun: ExperimentOrigin, what: str, ow
     path, shown = Path(begun.path), safe(begun.path)
     if not path.is_file():
         raise SpecError(f"{what} was started from {shown}, which no longer exists; {_find_moved(store, begun)}")
-    if Path(os.path.realpath(path)).is_relative_to(os.path.realpath(store.root)):
+    folder = local_folder(store.root)
+    if folder is not None and is_inside(Path(path), folder):
         raise SpecError(f"{what} names {shown}, which is inside the store; a store holds data, and none is executed")
     content = _read(path)
     is_changed = _digest(content) != begun.digest
@@ -235,7 +239,7 @@ def _read_experiment(store: WatchedStore, begun: ExperimentOrigin, what: str, ow
     return content
 
 
-def _find_moved(store: WatchedStore, begun: ExperimentOrigin) -> str:
+def _find_moved(store: FolderStore, begun: ExperimentOrigin) -> str:
     """What to do without the experiment file: run it from the current folder if it is there."""
     here = Path(Path(begun.path).name)
     with suppress(OSError):
@@ -244,7 +248,7 @@ def _find_moved(store: WatchedStore, begun: ExperimentOrigin) -> str:
     return "restore the file, or run another one"
 
 
-def _suggest_run(store: WatchedStore, begun: ExperimentOrigin, file: str, *, fresh: bool = False) -> str:
+def _suggest_run(store: FolderStore, begun: ExperimentOrigin, file: str, *, fresh: bool = False) -> str:
     """The command that runs an experiment file as the work was begun; stored work is found by its content."""
     limit = [] if begun.limit is None else ["--limit", str(begun.limit)]
     where = [] if begun.where is None else ["--where", safe(begun.where)]

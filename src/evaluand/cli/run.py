@@ -63,8 +63,9 @@ from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.report import results_table
 from evaluand.report.text import SHORT_ID, minute, safe
 from evaluand.run.runner import Run
-from evaluand.store.directory import DirectoryStore
-from evaluand.store.store import Manifest
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.store.tables import FAILED, SCORED
 from evaluand.tradeoff.trade import trades_without_confidences
 
@@ -143,7 +144,7 @@ def command(
     report: bool,
     force: bool,
     git_changes: bool,
-    folder: Path,
+    folder: Place,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -159,7 +160,7 @@ def command(
         raise click.UsageError("--force needs --report")
     _check_repeats(fresh=fresh, retry_failed=retry_failed, no_calls=no_calls, until=until)
     last_rule = None if until is None else parse_until(until)
-    store = WatchedStore(folder)
+    store = open_store(folder)
     watching = watch_in_browser(folder) if view else nullcontext()
     with stdout_to_stderr(), show_notes(), look_for_git_changes() if git_changes else nullcontext(), watching:
         experiment = _read_experiment(file, model, where, budget)
@@ -241,7 +242,7 @@ _ONE_LOOK: Final = (
 )
 
 
-def _only_shared(experiment: Experiment, rule: Gate, tasks: Sequence[str], store: DirectoryStore) -> Experiment:
+def _only_shared(experiment: Experiment, rule: Gate, tasks: Sequence[str], store: FolderStore) -> Experiment:
     """The experiment over the examples that a stored baseline of the rule has too."""
     if rule.baseline is None or rule.baseline in tasks:
         return experiment
@@ -280,7 +281,7 @@ def _gates_of_file(experiment: Experiment, tasks: Sequence[str], known: Sequence
 
 
 def _split_gates(
-    experiment: Experiment, gates: Sequence[Gate], tasks: Sequence[str], has_matches: bool, store: DirectoryStore
+    experiment: Experiment, gates: Sequence[Gate], tasks: Sequence[str], has_matches: bool, store: FolderStore
 ) -> tuple[list[Gate], list[Gate]]:
     """The gates on metrics and those on matches, after a check that the experiment has what they name."""
     of_matches = [gate for gate in gates if experiment.matches and is_match_gate(gate)]
@@ -309,7 +310,7 @@ _REPEATED: Final = frozenset(
 ) | {"force", "git_changes"}
 
 
-def _runs_named(store: WatchedStore, names: Iterable[str]) -> dict[str, Run]:
+def _runs_named(store: FolderStore, names: Iterable[str]) -> dict[str, Run]:
     """The finished runs that have these names so far, as far as they can be read."""
     found = {}
     for ref in (ref for name in dict.fromkeys(names) for ref in store.named(name)):
@@ -358,7 +359,7 @@ def _suggest_retries(results: Results, experiment: Experiment, command: str) -> 
         suggest_judging_again(matches, command)
 
 
-def _note_smaller_runs(before: Mapping[str, Run], results: Results, store: WatchedStore) -> None:
+def _note_smaller_runs(before: Mapping[str, Run], results: Results, store: FolderStore) -> None:
     """Notes which names now refer to runs of fewer examples than before."""
     for run in (result.run for result in results.tasks):
         if (earlier := before.get(run.name or "")) is None:
@@ -373,7 +374,7 @@ def _note_smaller_runs(before: Mapping[str, Run], results: Results, store: Watch
 def _carry_out_until(
     rule: Gate,
     experiment: Experiment,
-    store: WatchedStore,
+    store: FolderStore,
     progress: Display,
     again: Sequence[str] | None,
     allow_unmeasured: bool,
@@ -398,7 +399,7 @@ def _carry_out_until(
     return run_until(most, carry_out_drawn, check)
 
 
-def _write_report(store: WatchedStore, title: str, results: Results, gates: Sequence[Facts]) -> None:
+def _write_report(store: FolderStore, title: str, results: Results, gates: Sequence[Facts]) -> None:
     """Writes the report of an experiment and its gates: of its aggregation, or of its matches if nothing was graded."""
     from evaluand.cli.report import write
 
@@ -408,18 +409,8 @@ def _write_report(store: WatchedStore, title: str, results: Results, gates: Sequ
     click.echo(f"written: {safe(path)}", err=True)
 
 
-class WatchedStore(DirectoryStore):
-    """A store that remembers the artifact opened last, so that an interruption can name what to resume."""
-
-    opened: Manifest | None = None
-
-    def open(self, manifest: Manifest) -> Manifest:
-        self.opened = super().open(manifest)
-        return self.opened
-
-
 def carry_out(
-    experiment: Experiment, store: WatchedStore, progress: Display, again: Sequence[str] | None = None, **options: Any
+    experiment: Experiment, store: FolderStore, progress: Display, again: Sequence[str] | None = None, **options: Any
 ) -> Results:
     """Runs an experiment; if it stops early, reports how far it is and how to continue.
 
@@ -444,7 +435,7 @@ def carry_out(
 
 @contextmanager
 def reported_stop(
-    store: WatchedStore,
+    store: FolderStore,
     progress: Display,
     again: Sequence[str] | None = None,
     *,
@@ -490,7 +481,7 @@ def _larger_budget(budget: Budget, enough: Callable[[], Budget | None]) -> tuple
     return f"AMOUNT {budget.currency}", "nobody knows yet what the rest costs; "
 
 
-def _find_enough(experiment: Experiment, store: WatchedStore, budget: Budget | None, only: str | None) -> Budget | None:
+def _find_enough(experiment: Experiment, store: FolderStore, budget: Budget | None, only: str | None) -> Budget | None:
     """A budget that will do for the experiment; None if nobody knows."""
     if budget is None or store.opened is None or store.opened["kind"] not in ("runs", "evaluations"):
         return None
@@ -498,7 +489,7 @@ def _find_enough(experiment: Experiment, store: WatchedStore, budget: Budget | N
 
 
 def print_results(
-    results: Results, store: WatchedStore, gates: Sequence[Facts] = (), *, as_json: bool, quiet: bool = False
+    results: Results, store: FolderStore, gates: Sequence[Facts] = (), *, as_json: bool, quiet: bool = False
 ) -> bool:
     """Prints the results of an experiment and of its gates.
 
@@ -595,7 +586,7 @@ _SAME_COMMAND: Final = "run the same command again to continue"
 
 
 def _suggest(
-    store: WatchedStore, again: Sequence[str] | None, can_resume: bool, budget: Budget | str | None = None
+    store: FolderStore, again: Sequence[str] | None, can_resume: bool, budget: Budget | str | None = None
 ) -> str:
     """The command that continues the work [with this budget]; empty if nothing is open that `evaluand resume` finds."""
     if not can_resume:

@@ -10,6 +10,7 @@ the command line or of the environment comes first.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -24,6 +25,8 @@ import click
 from evaluand.core.errors import SpecError, alternatives
 from evaluand.core.files.paths import relative_name
 from evaluand.core.files.regular import read_regular_file
+from evaluand.core.user import config_folder, user_settings
+from evaluand.store.addresses import Address, Place, is_address, parse_place
 
 
 @dataclass(frozen=True)
@@ -39,20 +42,28 @@ class Settings:
     values: Mapping[str, Any]
 
     @property
-    def store(self) -> Path | None:
+    def store(self) -> Place | None:
         """The store of every command; None if the file names none."""
         store = self.values.get("store")
         if store is None:
             return None
         if not isinstance(store, str) or not store:
             raise SpecError(f"{self.path}: store: is {store!r}; write the path of a folder as text")
+        if is_address(store):
+            return parse_place(store)
         return Path(relative_name(self.path.parent / store, Path.cwd()))
 
-    def explain_refusal(self, store: Path) -> str:
+    def explain_refusal(self, store: Place) -> str:
         """Why a store that the file names is not used; an empty text if it is inside the folder of the file.
 
-        The file may come from somebody else, and commands write into the store and remove from it.
+        The file may come from somebody else, and commands write into the store and remove from it. So an address counts
+        only if the user's own settings list it.
         """
+        if isinstance(store, Address):
+            if str(store) in user_settings().stores:
+                return ""
+            listed = f"list it in {config_folder() / 'settings.toml'}: stores = [{json.dumps(str(store))}]"
+            return f"{self.path}: the store {str(store)!r} is not in a folder; {listed}, or give --store"
         if is_inside(store, self.path.parent):
             return ""
         target = quote(os.path.realpath(store))

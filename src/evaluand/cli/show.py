@@ -4,7 +4,6 @@ import math
 from collections.abc import Callable, Iterator, Set
 from contextlib import suppress
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import click
@@ -46,7 +45,9 @@ from evaluand.report.terminal.artifact import artifact_table, rubrics_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.responses import LANE
 from evaluand.run.runner import Run
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.store.store import Manifest, resolve
 
 _FOLLOWING = {
@@ -137,7 +138,7 @@ def command(
     messages: bool,
     rubric: bool,
     scorers: tuple[str, ...],
-    folder: Path,
+    folder: Place,
     as_json: bool,
 ) -> None:
     """Show a run, evaluation, aggregation, comparison, matches, ratings, card, dataset or recording.
@@ -149,7 +150,7 @@ def command(
     options = click.get_current_context().params.items()
     given = {name for name, value in options if value is not None and value is not False and value != ()}
     _check_combination(given)
-    store = DirectoryStore(folder)
+    store = open_store(folder)
     graded = bool(given & {*_BY_SCORE, "scorers"})
     expected = "aggregations" if metric else "evaluations" if graded else None
     find = _find_calls if index is not None else _find_judged if rubric else partial(resolve, kind=expected)
@@ -197,7 +198,7 @@ def _check_combination(given: Set[str]) -> None:
 
 
 def _find_artifact(
-    store: DirectoryStore, artifact: str, find: Callable[[DirectoryStore, str], tuple[str, str]]
+    store: FolderStore, artifact: str, find: Callable[[FolderStore, str], tuple[str, str]]
 ) -> tuple[str, str]:
     """Kind and id of an artifact; a UsageError where `list` was meant."""
     try:
@@ -208,7 +209,7 @@ def _find_artifact(
         raise UsageError("`evaluand list metrics` lists the names of metrics") from None
 
 
-def _note_unscored(store: DirectoryStore, name: str) -> None:
+def _note_unscored(store: FolderStore, name: str) -> None:
     """Says how many answers of a run have no score in the evaluation of the same name, and how to see them."""
     with suppress(NotFound):
         kind, id = resolve(store, name, "evaluations")
@@ -219,7 +220,7 @@ def _note_unscored(store: DirectoryStore, name: str) -> None:
                 warn(f"{plural(unscored, 'row')} without a score of {scorer}: {command}")
 
 
-def _add_chats(store: DirectoryStore, facts: Facts, name: str) -> None:
+def _add_chats(store: FolderStore, facts: Facts, name: str) -> None:
     """Adds the conversations with language models to the rows of a run or an evaluation of a name."""
     kind, id = facts["kind"], facts["id"]
     if kind not in ("runs", "evaluations") or facts["status"] != "sealed":
@@ -256,7 +257,7 @@ def _read_rubrics(facts: Facts, scorers: tuple[str, ...]) -> list[Facts]:
     return found
 
 
-def _note_damage(store: DirectoryStore, kind: str, id: str) -> None:
+def _note_damage(store: FolderStore, kind: str, id: str) -> None:
     """Warns of the first damaged artifact that an artifact was made from, as far as little has to be read for it."""
     waiting, seen, n_bytes = [(kind, id)], {(kind, id)}, 0
     while waiting:
@@ -277,7 +278,7 @@ def _note_damage(store: DirectoryStore, kind: str, id: str) -> None:
                 return warn(f"{what}, from which this was made, is damaged; see `evaluand verify`")
 
 
-def _find_calls(store: DirectoryStore, artifact: str) -> tuple[str, str]:
+def _find_calls(store: FolderStore, artifact: str) -> tuple[str, str]:
     """The run with this name or id, or else the evaluation."""
     for kind in ("runs", "evaluations"):
         with suppress(NotFound):
@@ -288,7 +289,7 @@ def _find_calls(store: DirectoryStore, artifact: str) -> tuple[str, str]:
     raise SpecError(f"{artifact!r} is one of the {other}, which have no calls; --index needs a run or an evaluation")
 
 
-def _find_judged(store: DirectoryStore, artifact: str) -> tuple[str, str]:
+def _find_judged(store: FolderStore, artifact: str) -> tuple[str, str]:
     """The evaluation with this name or id, or else the matches."""
     for kind in ("evaluations", "matches"):
         with suppress(NotFound):
@@ -296,7 +297,7 @@ def _find_judged(store: DirectoryStore, artifact: str) -> tuple[str, str]:
     return resolve(store, artifact)
 
 
-def _require_run(store: DirectoryStore, recording: Recording) -> str:
+def _require_run(store: FolderStore, recording: Recording) -> str:
     if not recording.is_sealed:
         again = suggest_command(_continue_command(recording.manifest), recording.id[:SHORT_ID], store.root)
         raise SpecError(f"recording {recording.id[:SHORT_ID]} is open; close it first to see its calls: {again}")
@@ -313,7 +314,7 @@ def _split_group(group: str) -> tuple[str, str]:
 
 
 def _facts(
-    store: DirectoryStore,
+    store: FolderStore,
     kind: str,
     id: str,
     examples: int = 0,
@@ -365,7 +366,7 @@ def _facts(
     return facts | _content_facts(store, kind, id, examples, failed)
 
 
-def _content_facts(store: DirectoryStore, kind: str, id: str, examples: int, failed: bool) -> Facts:
+def _content_facts(store: FolderStore, kind: str, id: str, examples: int, failed: bool) -> Facts:
     """What an artifact holds that no condition chooses from."""
     if kind == "aggregations":
         aggregation = Aggregation(store, id)
@@ -388,7 +389,7 @@ def _content_facts(store: DirectoryStore, kind: str, id: str, examples: int, fai
     return _count_losses(store, id) | {"feedbacks": {} if judged is None else judged.counts}
 
 
-def _count_losses(store: DirectoryStore, recording: Any) -> Facts:
+def _count_losses(store: FolderStore, recording: Any) -> Facts:
     """How many records a recording has lost, as far as that is known; empty if it is not in the store."""
     origin: Facts = {}
     if isinstance(recording, str):
@@ -397,7 +398,7 @@ def _count_losses(store: DirectoryStore, recording: Any) -> Facts:
     return {name: origin[name] for name in ("damaged_lines", "missing_records") if name in origin}
 
 
-def _read_grades(store: DirectoryStore, used_by: list[Facts] | None, index: int) -> dict[str, list[Facts]]:
+def _read_grades(store: FolderStore, used_by: list[Facts] | None, index: int) -> dict[str, list[Facts]]:
     """The grades of an example in the evaluations of its run that have names, or in all if none has."""
     graded = [use for use in used_by or () if store.is_sealed("evaluations", use["id"])]
     found = {}
@@ -407,7 +408,7 @@ def _read_grades(store: DirectoryStore, used_by: list[Facts] | None, index: int)
     return found
 
 
-def _find_uses(store: DirectoryStore, names: Names, kind: str, id: str) -> list[Facts] | None:
+def _find_uses(store: FolderStore, names: Names, kind: str, id: str) -> list[Facts] | None:
     """The artifacts made from an artifact; None if there are too many to search."""
     others = [(following, other) for following in _FOLLOWING.get(kind, ()) for other in store.ids(following)]
     if len(others) > _AT_MOST:
@@ -418,7 +419,7 @@ def _find_uses(store: DirectoryStore, names: Names, kind: str, id: str) -> list[
     ]
 
 
-def _artifact_facts(store: DirectoryStore, names: Names, kind: str, id: str) -> Facts:
+def _artifact_facts(store: FolderStore, names: Names, kind: str, id: str) -> Facts:
     try:
         name = ", ".join(names.find(kind, id, store.manifest(kind, id).get("name")))
     except NotFound:
@@ -428,7 +429,7 @@ def _artifact_facts(store: DirectoryStore, names: Names, kind: str, id: str) -> 
     return {"kind": kind, "id": id, "name": name}
 
 
-def _list_progress(store: DirectoryStore, manifest: Manifest) -> Iterator[dict[str, Any]]:
+def _list_progress(store: FolderStore, manifest: Manifest) -> Iterator[dict[str, Any]]:
     kind, spec = manifest["kind"], manifest["spec"]
     if kind == "runs":
         yield _read_lane(store, manifest, LANE, "calls", spec["examples"] * spec["replications"])
@@ -450,7 +451,7 @@ def _continue_command(manifest: Manifest) -> str:
     return "feedback work" if manifest["spec"].get("mode") == "deferred" else "resume"
 
 
-def _read_lane(store: DirectoryStore, manifest: Manifest, name: str, label: str, slots: int) -> dict[str, Any]:
+def _read_lane(store: FolderStore, manifest: Manifest, name: str, label: str, slots: int) -> dict[str, Any]:
     lane = store.lane(manifest["kind"], manifest["id"], name, slots)
     try:
         lane.refresh()

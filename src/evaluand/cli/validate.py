@@ -36,7 +36,9 @@ from evaluand.run.runner import Runner
 from evaluand.run.task import Request, as_task
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.run.tasks.service import ServiceTask
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.trace import Trace
 
 _EXAMPLES = """\b
@@ -58,7 +60,7 @@ Examples:
 @model_option
 @store_option
 @json_option
-def command(file: Path, only_access: bool, model: str | None, folder: Path, as_json: bool) -> None:
+def command(file: Path, only_access: bool, model: str | None, folder: Place, as_json: bool) -> None:
     """Find all faults of the experiment in FILE, or of the only one of this folder, its data and its code.
 
     Reads the whole dataset and every recorded file and imports the code, but calls no task and no scorer and stores
@@ -70,7 +72,7 @@ def command(file: Path, only_access: bool, model: str | None, folder: Path, as_j
     Importing code executes it. Look at a file from somebody else with --access first.
     """
     with stdout_to_stderr():
-        facts = _access(file, model) if only_access else _facts(file, model, DirectoryStore(folder))
+        facts = _access(file, model) if only_access else _facts(file, model, open_store(folder))
     if as_json:
         print_json(facts)
     else:
@@ -93,7 +95,7 @@ def _access(file: Path, model: str | None) -> Facts:
     return facts
 
 
-def _facts(file: Path, model: str | None, store: DirectoryStore) -> Facts:
+def _facts(file: Path, model: str | None, store: FolderStore) -> Facts:
     facts = _access(file, model) | {"faults": []}
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", EvaluandWarning)
@@ -116,7 +118,7 @@ def _facts(file: Path, model: str | None, store: DirectoryStore) -> Facts:
     return facts
 
 
-def _baseline_faults(file: Path, model: str | None, experiment: Experiment, store: DirectoryStore) -> list[Facts]:
+def _baseline_faults(file: Path, model: str | None, experiment: Experiment, store: FolderStore) -> list[Facts]:
     """Gates whose baseline is neither a task of the experiment nor in the store."""
     try:
         check_baselines(file, model, experiment, store)
@@ -190,7 +192,7 @@ def _scorer_notes(experiment: Experiment) -> Iterator[str]:
         yield from tournament.unpinned_notes(in_yaml=True)
 
 
-def _judge_notes(experiment: Experiment, store: DirectoryStore) -> Iterator[str]:
+def _judge_notes(experiment: Experiment, store: FolderStore) -> Iterator[str]:
     """Judges whose gates would be refused, since no card in the store shows that they agree with people."""
     gates = [gate for gate in experiment.gates if not (experiment.matches and is_match_gate(gate))]
     if experiment.allow_unmeasured_judges:
@@ -266,7 +268,7 @@ def _combinations(dataset: Dataset, names: Collection[str]) -> Counter[tuple[str
     return found
 
 
-def _plan(experiment: Experiment, store: DirectoryStore) -> Iterator[Facts]:
+def _plan(experiment: Experiment, store: FolderStore) -> Iterator[Facts]:
     for name, task in experiment.tasks.items():
         made = Runner(store).plan(
             task,

@@ -1,7 +1,5 @@
 """`evaluand verify`: checks that stored artifacts are intact."""
 
-from pathlib import Path
-
 import click
 from click.exceptions import Exit
 from rich.console import Console
@@ -15,8 +13,10 @@ from evaluand.engine.keyed_work import Tally
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.report.verification import UNCHECKED, verify
+from evaluand.store.addresses import Place
 from evaluand.store.catalog import DAMAGED
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.store.store import resolve
 
 _EXAMPLES = """\b
@@ -30,15 +30,15 @@ Examples:
 @click.argument("artifacts", metavar="[ID|NAME]...", nargs=-1, shell_complete=complete_artifact)
 @store_option
 @json_option
-def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
+def command(artifacts: tuple[str, ...], folder: Place, as_json: bool) -> None:
     """Check files, digests, counts, ids and names of some artifacts, or of all stored ones.
 
     Names each damaged file and its damage; exits 1 if there is any. What cannot be checked because it was made from
     something damaged is counted separately. Reads every file, and notes those that evaluand did not make.
     """
-    if not folder.is_dir():
+    store = open_store(folder)
+    if not store.top.exists():
         raise NotFound(f"{folder}: no such store")
-    store = DirectoryStore(folder)
     selected = [resolve(store, artifact) for artifact in artifacts]
     keys = selected or store.artifacts()
     tally = Tally("verify", len(keys))
@@ -60,7 +60,7 @@ def command(artifacts: tuple[str, ...], folder: Path, as_json: bool) -> None:
         raise Exit(1)
 
 
-def _faults(store: DirectoryStore, kind: str, id: str) -> list[Fault]:
+def _faults(store: FolderStore, kind: str, id: str) -> list[Fault]:
     """The faults of an artifact, also if its manifest cannot be read."""
     try:
         return verify(store, kind, id)
@@ -75,7 +75,7 @@ def _fault_facts(faults: list[Fault]) -> list[Facts]:
     ]
 
 
-def _facts(store: DirectoryStore, kind: str, id: str, faults: list[Fault]) -> Facts:
+def _facts(store: FolderStore, kind: str, id: str, faults: list[Fault]) -> Facts:
     return {
         "kind": kind,
         "id": id,
@@ -84,7 +84,7 @@ def _facts(store: DirectoryStore, kind: str, id: str, faults: list[Fault]) -> Fa
     }
 
 
-def _status(store: DirectoryStore, kind: str, id: str) -> str:
+def _status(store: FolderStore, kind: str, id: str) -> str:
     try:
         return "sealed" if store.is_sealed(kind, id) else "open"
     except EngineError:  # its folder is a link

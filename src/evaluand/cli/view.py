@@ -23,7 +23,8 @@ from evaluand.cli.watched import end_with_parent, find_stoppable, interrupt
 from evaluand.core.errors import SpecError, plural
 from evaluand.engine.keyed_work import Tally
 from evaluand.report.text import safe
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.opening import open_store
 
 _EXAMPLES = """\b
 Examples:
@@ -74,7 +75,7 @@ def command(
     live: bool,
     label: Path | None,
     bundle: Path | None,
-    folder: Path,
+    folder: Place,
     as_json: bool,
 ) -> None:
     """Open what is stored in a browser: runs side by side, with their rows, traces and comparisons.
@@ -107,7 +108,7 @@ def command(
         )
         click.echo(note, err=True)
 
-    if not live and not folder.is_dir():
+    if not live and not open_store(folder).top.exists():
         click.echo(f"note: there is no store at {safe(str(folder))} yet; `evaluand run` makes one", err=True)
 
     leading = BrowserFile()
@@ -125,7 +126,7 @@ def command(
         end_with_parent(run)
     stop = None if run is None else partial(interrupt, run)
     try:
-        source = Source(DirectoryStore(folder), labels=label)
+        source = Source(open_store(folder), labels=label)
         serve(source, address, started, "/live" if live else "/", stop, leading.remove)
     finally:
         leading.remove()
@@ -197,13 +198,13 @@ _LEADING: Final = """<!DOCTYPE html>
 """
 
 
-def _write(bundle: Path, folder: Path, as_json: bool) -> None:
+def _write(bundle: Path, folder: Place, as_json: bool) -> None:
     from evaluand.view.bundle import PIECE, write_bundle
     from evaluand.view.resources.base import Source
 
     tally = Tally("files")
     with show_notes(), display(as_json, quiet=False)(tally):
-        written = write_bundle(Source(DirectoryStore(folder), PIECE), bundle, tally)
+        written = write_bundle(Source(open_store(folder), PIECE), bundle, tally)
     files = sum(written.files.values())
     if as_json:
         facts = {"folder": os.path.abspath(bundle), "files": files, "bytes": written.bytes}

@@ -11,10 +11,11 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Final
 
 import click
+
+from evaluand.store.addresses import Place
 
 STOPS: Final = "EVALUAND_VIEW_STOPS"
 """Set for the page of a run: the id of the process that the page may interrupt, as Ctrl-C does."""
@@ -24,7 +25,7 @@ _GLANCE: Final = 0.5  # seconds between two looks whether the run has ended
 
 
 @contextmanager
-def watch_in_browser(folder: Path) -> Iterator[None]:
+def watch_in_browser(folder: Place) -> Iterator[None]:
     """Serves the page of a run: in a terminal until Ctrl-C, otherwise until the block ends."""
     command = [sys.executable, "-m", "evaluand.cli", "view", "--live", "--store", str(folder)]
     environment = os.environ | {STOPS: str(os.getpid())}

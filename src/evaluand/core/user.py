@@ -38,9 +38,11 @@ class UserSettings:
 
     Attributes:
         git_changes: `git-changes`, whether git is asked if the files of a checkout have changed since its commit.
+        stores: the addresses of stores that a project's settings may name, see `evaluand.store.addresses`.
     """
 
     git_changes: bool = False
+    stores: tuple[str, ...] = ()
 
 
 def user_settings() -> UserSettings:
@@ -74,9 +76,11 @@ def _parse_settings(path: Path, content: bytes) -> UserSettings:
     for key, value in values.items():
         if key not in known:
             raise SpecError(f"{path}: {key}: is no setting{alternatives(key, [*known])}")
-        if not isinstance(value, bool):
+        if key == "git-changes" and not isinstance(value, bool):
             raise SpecError(f"{path}: {key}: is {value!r}; give true or false")
-    return UserSettings(**{known[key]: value for key, value in values.items()})
+        if key == "stores" and not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+            raise SpecError(f"{path}: {key}: is {value!r}; give a list of addresses")
+    return UserSettings(values.get("git-changes", False), tuple(values.get("stores", ())))
 
 
 def make_private_folder(folder: Path) -> None:

@@ -37,7 +37,8 @@ from evaluand.report.html.matches import MatchRows
 from evaluand.report.metric_labels import left_out_text
 from evaluand.report.text import SHORT_ID
 from evaluand.run.runner import Run
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Address, Place
+from evaluand.store.folder_store import FolderStore
 from evaluand.store.store import Ref, resolve
 from evaluand.tradeoff.results import TradeoffResult, stored_results
 
@@ -74,13 +75,13 @@ class Contents:
 
 
 def read_contents(
-    store: DirectoryStore,
+    store: FolderStore,
     names: Sequence[str],
     title: str | None = None,
     commands: Mapping[str, str] | None = None,
     folder: str | None = None,
     *,
-    root: Path | None = None,
+    root: Place | None = None,
     distributions: bool = True,
     is_written: bool = True,
 ) -> Contents:
@@ -98,7 +99,7 @@ def read_contents(
     Raises:
         NotFound, SpecError: a name refers to nothing, or to something else.
     """
-    root = _shorten_path(store.root) if root is None else root
+    root = _shorten_place(store.root) if root is None else root
     judged = [(kind, id) for kind, id, _ in (_find_artifact(store, name) for name in names) if kind in _JUDGED]
     kind, id, called = _find_artifact(store, names[0]) if len(names) == 1 else ("", "", " and ".join(names))
     title = title or called
@@ -125,7 +126,7 @@ def read_contents(
     return Contents(parts, facts, measures, sets, trades)
 
 
-def read_parts(store: DirectoryStore, name: str) -> list[Part]:
+def read_parts(store: FolderStore, name: str) -> list[Part]:
     """The tasks that a name refers to.
 
     Raises:
@@ -135,7 +136,7 @@ def read_parts(store: DirectoryStore, name: str) -> list[Part]:
     return _collect(store, kind, id, title)[0]
 
 
-def read_match_sets(store: DirectoryStore, name: str) -> tuple[str, dict[str, Matches], dict[str, Ratings]]:
+def read_match_sets(store: FolderStore, name: str) -> tuple[str, dict[str, Matches], dict[str, Ratings]]:
     """The title of an artifact, and the matches and ratings that it is, or that compare its runs, by title.
 
     An experiment without scorers has nothing but these under its name.
@@ -152,7 +153,7 @@ def read_match_sets(store: DirectoryStore, name: str) -> tuple[str, dict[str, Ma
     return title, *_find_matches(store, [(kind, id)] * (kind in _JUDGED), _collect(store, kind, id, title)[0])
 
 
-def _find_artifact(store: DirectoryStore, text: str) -> tuple[str, str, str]:
+def _find_artifact(store: FolderStore, text: str) -> tuple[str, str, str]:
     """(kind, id, title) of an artifact; a name of several kinds refers to the last step."""
     ids = {ref.kind: ref.id for ref in store.named(text)}
     for kind in (*_FIRST, *_JUDGED):
@@ -178,7 +179,7 @@ def _result_of_recording(recording: Recording) -> tuple[str, str]:
     return result.kind, result.id
 
 
-def _collect(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[list[Part], dict[str, Any]]:
+def _collect(store: FolderStore, kind: str, id: str, title: str) -> tuple[list[Part], dict[str, Any]]:
     """The tasks of a report, and the rows of aggregations about them by table."""
     if kind:
         _require_sealed(store, kind, id)
@@ -206,7 +207,7 @@ def _collect(store: DirectoryStore, kind: str, id: str, title: str) -> tuple[lis
     return _collect_evaluations(evaluations, [_task_name(evaluation.manifest) for evaluation in evaluations])
 
 
-def _collect_several(store: DirectoryStore, names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
+def _collect_several(store: FolderStore, names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
     """The tasks of several runs, evaluations, aggregations or experiments, each evaluation once."""
     found: dict[str, tuple[Evaluation, str]] = {}
     for name in names:
@@ -220,7 +221,7 @@ def _collect_several(store: DirectoryStore, names: Sequence[str]) -> tuple[list[
 
 
 def _find_matches(
-    store: DirectoryStore, named: Sequence[tuple[str, str]], parts: Sequence[Part]
+    store: FolderStore, named: Sequence[tuple[str, str]], parts: Sequence[Part]
 ) -> tuple[dict[str, Matches], dict[str, Ratings]]:
     """The matches and ratings of a report by title: those that it names, and those of its runs.
 
@@ -237,7 +238,7 @@ def _find_matches(
     return by_title(store, [*unique[0].values()]), by_title(store, [*unique[1].values()])
 
 
-def _several_commands(root: Path, names: Sequence[str]) -> dict[str, str]:
+def _several_commands(root: Place, names: Sequence[str]) -> dict[str, str]:
     return {
         "Compare them": format_command("compare", names, root),
         "Write this report": format_command("report", names, root),
@@ -263,7 +264,7 @@ def _read_parts(evaluations: Sequence[Evaluation], names: Sequence[str]) -> list
 
 
 def _comparisons(
-    root: Path,
+    root: Place,
     id: str,
     graded: Mapping[str, Evaluation],
     summaries: Sequence[Aggregation],
@@ -298,7 +299,7 @@ def _comparisons(
 
 
 def _explain_missing(
-    root: Path,
+    root: Place,
     id: str,
     graded: Mapping[str, Evaluation],
     declared: Sequence[Measure],
@@ -330,7 +331,7 @@ def _explain_missing(
     return f"The tasks have not been compared yet: run `{command}`{then}."
 
 
-def _leaderboard(store: DirectoryStore, parts: Sequence[Part]) -> Facts | None:
+def _leaderboard(store: FolderStore, parts: Sequence[Part]) -> Facts | None:
     """The leaderboard of the versions of recorded apps, from all closed recordings; None if there are none."""
     recorded = [part for part in parts if find_recording(part.run)]
     if not recorded:
@@ -371,7 +372,7 @@ def _read_summary(part: Part) -> dict[str, list[Facts]]:
     }
 
 
-def _find_newest(store: DirectoryStore, kind: str, suits: Any) -> str | None:
+def _find_newest(store: FolderStore, kind: str, suits: Any) -> str | None:
     """The id of the newest sealed artifact whose manifest suits."""
     manifests = (store.manifest(kind, id) for id in store.ids(kind))
     found = [m for m in manifests if "digest" in m and suits(m)]
@@ -380,11 +381,11 @@ def _find_newest(store: DirectoryStore, kind: str, suits: Any) -> str | None:
 
 def _require_sealed(store: Any, kind: str, id: str) -> None:
     if not store.is_sealed(kind, id):
-        again = format_command("resume", id[:SHORT_ID], Path(store.root))
+        again = format_command("resume", id[:SHORT_ID], store.root)
         raise SpecError(f"{singular(kind)} {id[:SHORT_ID]} is not finished; continue with: {again}")
 
 
-def _commands(root: Path, kind: str, id: str, title: str, parts: Sequence[Part]) -> dict[str, str]:
+def _commands(root: Place, kind: str, id: str, title: str, parts: Sequence[Part]) -> dict[str, str]:
     """Action → the command line for it, to be run in the current folder."""
     commands: dict[str, str] = {}
     what = id[:SHORT_ID] if kind else title
@@ -400,12 +401,16 @@ def _commands(root: Path, kind: str, id: str, title: str, parts: Sequence[Part])
     return commands
 
 
+def _shorten_place(place: Place) -> Place:
+    return place if isinstance(place, Address) else _shorten_path(place)
+
+
 def _shorten_path(path: str | Path) -> Path:
     """A path relative to the current folder, or the absolute path if that is shorter."""
     return Path(min(os.path.relpath(path), os.path.abspath(path), key=len))
 
 
-def _run_command(root: Path, part: Part, alone: bool) -> str | None:
+def _run_command(root: Place, part: Part, alone: bool) -> str | None:
     """The command line that repeats a run, if it came from an experiment file."""
     origin = experiment_origin(part.run.manifest)
     if origin is None:

@@ -16,7 +16,7 @@ import orjson
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault
-from evaluand.store.io import Folder, State
+from evaluand.store.folder import Folder, State
 from evaluand.store.manifests import (
     LOST,
     OPEN,
@@ -65,11 +65,11 @@ class Catalog:
     """The artifacts and names of a store.
 
     Args:
-        root: the store's folder.
+        top: the store's folder.
     """
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
-        self._root = Folder(root)
+    def __init__(self, top: Folder) -> None:
+        self._root = top
         self._rows: dict[str, dict[str, _Row]] = {}  # by kind, or `refs`, and by id, or name of a file
         self._works: dict[str, dict[str, _Row]] = {}  # by kind and id: when it was made, and by which work
         self._is_loaded = False
@@ -177,7 +177,7 @@ class Catalog:
 
     def _file(self, part: str = "") -> str:
         """The name of the stored catalog, or of a part of it: a digest of the store's path."""
-        return f"{file_prefix(self._root.path, part)}.json"
+        return f"{file_prefix(self._root.place, part)}.json"
 
     def _save(self) -> None:
         self._is_loaded = True

@@ -9,19 +9,17 @@ from typing import Any, Final
 
 from evaluand.core.errors import EngineError, Fault
 from evaluand.core.identity import DIGEST_SIZE
-from evaluand.store import io
-from evaluand.store.io import Folder
+from evaluand.store.folder import Folder, OpenFile
 from evaluand.store.manifests import DamagedFile, as_fault
 
 _BLOCK: Final = 1 << 20
 _MISSING: Final = "cannot be read: the file is missing"
 _MOST_REMEMBERED: Final = 100_000
-_State = tuple[int, int, int, int]  # device, inode, size and time of a file
-_valid: Final[dict[_State, str]] = {}  # the digests of files that this process has read
+_valid: Final[dict[tuple[int, ...], str]] = {}  # the digests of files that this process has read, by their versions
 
 
-def open_table(folder: Folder, entry: Mapping[str, Any], *, again: bool = False) -> int:
-    """A handle of a table's file, whose content has the digest that the manifest says.
+def open_table(folder: Folder, entry: Mapping[str, Any], *, again: bool = False) -> OpenFile:
+    """A table's file, whose content has the digest that the manifest says.
 
     Args:
         again: whether to read the file even if this process has validated it before.
@@ -29,18 +27,18 @@ def open_table(folder: Folder, entry: Mapping[str, Any], *, again: bool = False)
     Raises:
         EngineError: the file is missing, is not a regular file, has changed or cannot be read.
     """
-    name = entry["file"]
+    path = folder.path / entry["file"]
     try:
-        handle = folder.open(name)
+        file = folder.open_file(entry["file"])
     except FileNotFoundError:
-        raise DamagedFile(str(folder.path / name), _MISSING) from None
+        raise DamagedFile(str(path), _MISSING) from None
     try:
-        if again or _valid.get(_state(folder, name, handle)) != entry["digest"]:
-            _validate(folder, entry, handle)
+        if again or _valid.get(file.version) != entry["digest"]:
+            _validate(file, entry, str(path))
     except BaseException:
-        io.close(handle)
+        file.close()
         raise
-    return handle
+    return file
 
 
 def resized_tables(folder: Folder, tables: Mapping[str, Mapping[str, Any]]) -> list[Fault]:
@@ -65,31 +63,24 @@ def damaged_tables(folder: Folder, tables: Mapping[str, Mapping[str, Any]]) -> l
     faults = []
     for entry in tables.values():
         try:
-            io.close(open_table(folder, entry, again=True))
+            open_table(folder, entry, again=True).close()
         except EngineError as error:
             faults.append(as_fault(folder.path / entry["file"], error))
     return faults
 
 
-def _validate(folder: Folder, entry: Mapping[str, Any], handle: int) -> None:
-    name = entry["file"]
-    size = folder.state_of(name, handle).st_size
-    if size != entry["bytes"] or _digest(folder, name, handle) != entry["digest"]:
-        raise DamagedFile(str(folder.path / name), "cannot be read: the file has changed, its digest differs")
+def _validate(file: OpenFile, entry: Mapping[str, Any], path: str) -> None:
+    if file.size != entry["bytes"] or _digest(file) != entry["digest"]:
+        raise DamagedFile(path, "cannot be read: the file has changed, its digest differs")
     if len(_valid) >= _MOST_REMEMBERED:
         _valid.clear()
-    _valid[_state(folder, name, handle)] = entry["digest"]
+    _valid[file.version] = entry["digest"]
 
 
-def _state(folder: Folder, name: str, handle: int) -> _State:
-    state = folder.state_of(name, handle)
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
-
-
-def _digest(folder: Folder, name: str, handle: int) -> str:
+def _digest(file: OpenFile) -> str:
     state = hashlib.blake2b(digest_size=DIGEST_SIZE)
     offset = 0
-    while part := folder.read_at(name, handle, _BLOCK, offset):
+    while part := file.read(_BLOCK, offset):
         state.update(part)
         offset += len(part)
     return state.hexdigest()

@@ -17,27 +17,20 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
+from pathlib import PurePath
 from typing import Final
 
 from evaluand.core.errors import EngineError, Fault, plural, singular, warn
 from evaluand.store import leases
-from evaluand.store.directory import (
-    LEASES,
-    REFS,
-    REMOVED,
-    DirectoryStore,
-    is_journal_removable,
-    removable_files,
-    remove_journal,
-    unneeded_files,
-)
-from evaluand.store.io import Folder, is_being_written, is_temporary
+from evaluand.store.folder import Folder
+from evaluand.store.folder_journals import LEASES, REMOVED, is_journal_removable, remove_journal
+from evaluand.store.folder_store import REFS, FolderStore, removable_files, unneeded_files
 from evaluand.store.lease_state import Worker
 from evaluand.store.manifests import JOURNAL, OPEN, SEALED, blocked_fault, has_lost_manifest
 from evaluand.store.references import References
 from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS
+from evaluand.store.temporary import is_being_written, is_temporary
 
 QUIET_SECONDS = 3600.0
 _SEALING_SECONDS: Final = 60.0  # a draft has no manifest for a moment after its last table
@@ -56,13 +49,15 @@ class Leftover:
         why: what it is, and why it is not needed.
         is_unneeded: finds out again whether it can be removed.
         artifact: the (kind, id), if it is a whole artifact.
+        journal: the (kind, id), if it is a journal that no file shows.
     """
 
-    path: Path
+    path: PurePath
     size: int
     why: str
     is_unneeded: Callable[[], bool] = field(repr=False, compare=False)
     artifact: Key | None = None
+    journal: Key | None = None
 
 
 @dataclass(frozen=True)
@@ -79,7 +74,7 @@ class Removal:
 
 
 def leftovers(
-    store: DirectoryStore,
+    store: FolderStore,
     *,
     open_older_than: float | None = None,
     unreferenced: bool = False,
@@ -99,7 +94,7 @@ def leftovers(
     blocked = store.blocked()
     if unreferenced and blocked:
         raise EngineError(f"{blocked[0].where}: {blocked[0].message}; without it, what is referenced is unknown")
-    root = Folder(store.root)
+    root = store.top
     kinds = [kind for kind in KINDS if not (root / kind).blocked()]
     keys = [(kind, id) for kind in kinds for id in (root / kind).folders() if ID.fullmatch(id)]
     unreadable = {key: error for key in keys if (error := _read_error(*_place(store, key)))}
@@ -120,7 +115,7 @@ def leftovers(
     for key in keys:
         if key not in lost:
             found += _extra_files(store, key)
-    found += [*abandoned, *unusable]
+    found += [*_finished_journals(store), *abandoned, *unusable]
     if unreferenced:
         references = References(store, skip_damaged_names=damaged)
         unreached = references.find_unreached({*_artifacts(abandoned)})
@@ -136,9 +131,9 @@ _ORIGINS_LAST: Final = (
 """The kinds in the order in which they are removed: what is there at any moment has what it was made from."""
 
 
-def postponed(store: DirectoryStore) -> list[Fault]:
+def postponed(store: FolderStore) -> list[Fault]:
     """What is damaged and cannot be removed now, with the reason or what to do."""
-    folders = [Folder(store.root, kind) for kind in KINDS]
+    folders = [store.top / kind for kind in KINDS]
     places = [(above, name) for above in folders if not above.blocked() for name in above.names()]
     return [fault for above, name in places if ID.fullmatch(name) and (fault := _obstacle(above, name))]
 
@@ -156,7 +151,7 @@ def _obstacle(above: Folder, name: str) -> Fault | None:
     return None
 
 
-def remove(store: DirectoryStore, items: Iterable[Leftover]) -> Removal:
+def remove(store: FolderStore, items: Iterable[Leftover]) -> Removal:
     """Removes items that are still unneeded and unused, with the names of removed artifacts.
 
     Where a worker of an artifact belongs to another machine or container, or to a time before a restart, finding out
@@ -175,7 +170,7 @@ def remove(store: DirectoryStore, items: Iterable[Leftover]) -> Removal:
     if artifacts := {*_artifacts(outcome.removed)}:
         for file, ref in [*store.ref_files()]:
             if (ref.kind, ref.id) in artifacts and store.ref_damage(file):  # it may have been made again
-                Folder(store.root, REFS).remove(file)
+                (store.top / REFS).remove(file)
     return outcome
 
 
@@ -189,32 +184,33 @@ def _warn_of_wait(hosts: Iterable[str]) -> None:
     warn(f"waiting {leases.LEASE_SECONDS:g} s to see whether a worker of {first}{more} is still alive")
 
 
-def _distant_workers(store: DirectoryStore, item: Leftover) -> dict[tuple[str, str], Worker]:
+def _distant_workers(store: FolderStore, item: Leftover) -> dict[tuple[str, str], Worker]:
     """The workers of an artifact of which only time shows whether they live, as their last changes describe them."""
-    folder = store.folder(*item.artifact) if item.artifact else None
-    if folder is None or JOURNAL not in folder.folders():
-        return {}
-    journal = folder / JOURNAL
     try:
-        return {(log, n): w for log in journal.folders() for n, w in leases.distant_workers(journal / log).items()}
+        return store.journals.distant_workers(*item.artifact) if item.artifact else {}
     except EngineError:  # its leases cannot be read; `_is_in_use` decides
         return {}
 
 
-def _remove(store: DirectoryStore, item: Leftover, outcome: Removal) -> None:
-    *above, name = item.path.relative_to(store.root).parts
-    folder = Folder(store.root, *above)
+def _remove(store: FolderStore, item: Leftover, outcome: Removal) -> None:
+    *above, name = item.path.relative_to(store.top.path).parts
+    folder = store.top
+    for each in above:
+        folder = folder / each
     before = [*_states(folder, name)]
-    if not before:
+    if not before and not item.journal:
         return  # removed by another process
-    if not _can_be_removed(item, folder / name):
+    if not _can_be_removed(store, item):
         return outcome.left.append(Fault(str(item.path), _STAYS))
+    if item.journal:
+        store.journals.remove(*item.journal, folder)
+        return outcome.removed.append(item)
     if not stat.S_ISDIR(before[0][1].st_mode):
         folder.remove(name)
     elif name == JOURNAL:
         remove_journal(folder)
     elif item.artifact:
-        name = _remove_artifact(folder, name)
+        name = _remove_artifact(store, item.artifact, folder)
     else:
         _clear(folder, name)
     after = [*_states(folder, name)]
@@ -226,21 +222,22 @@ def _remove(store: DirectoryStore, item: Leftover, outcome: Removal) -> None:
         outcome.left.extend(Fault(str(place), "evaluand did not make all of it, so it stays") for place in places)
 
 
-def _can_be_removed(item: Leftover, folder: Folder) -> bool:
+def _can_be_removed(store: FolderStore, item: Leftover) -> bool:
     try:
-        return item.is_unneeded() and not (item.artifact and _is_in_use(folder))
+        return item.is_unneeded() and not (item.artifact and _is_in_use(store, item.artifact))
     except EngineError:  # what cannot be found out is in doubt
         return False
 
 
-def _remove_artifact(above: Folder, name: str) -> str:
+def _remove_artifact(store: FolderStore, key: Key, above: Folder) -> str:
     """Removes an artifact; returns the name of its folder, which stays if it has other things."""
-    hidden = f".gone-{secrets.token_hex(8)}"
-    above.rename(name, hidden)  # first: no reader may ever see half an artifact
+    name = key[1]
+    hidden = above.hide(name, f".gone-{secrets.token_hex(8)}")  # first: no reader may ever see half an artifact
+    store.journals.remove(*key, above / hidden)
     if _clear(above, hidden):
         return name
     with suppress(EngineError):  # another process has written the artifact again
-        above.rename(hidden, name)
+        above.hide(hidden, name)
         return name
     return hidden
 
@@ -248,8 +245,8 @@ def _remove_artifact(above: Folder, name: str) -> str:
 def _clear(above: Folder, name: str) -> bool:
     """Removes what evaluand makes from the folder of an artifact; whether the folder no longer exists."""
     folder = above / name
-    for file in removable_files(folder):
-        folder.remove(file)
+    for file in sorted(removable_files(folder), key=lambda file: file not in (SEALED, OPEN)):
+        folder.remove(file)  # the manifests first: where the folder could not be hidden, it is no artifact without
     remove_journal(folder)
     return above.remove_folder(name)
 
@@ -297,7 +294,7 @@ def _is_rest(folder: Folder, name: str) -> bool:
     return _is_quiet(folder, name) and _is_removable(folder / name)
 
 
-def _extra_files(store: DirectoryStore, key: Key) -> Iterator[Leftover]:
+def _extra_files(store: FolderStore, key: Key) -> Iterator[Leftover]:
     """Files in an artifact's folder that do not belong to it."""
     folder = store.folder(*key)
     if not store.is_sealed(*key):
@@ -313,7 +310,7 @@ def _extra_files(store: DirectoryStore, key: Key) -> Iterator[Leftover]:
             yield _leftover(folder, name, "left over from writing the artifact", is_extra)
 
 
-def _is_dead_draft(store: DirectoryStore, key: Key) -> bool:
+def _is_dead_draft(store: FolderStore, key: Key) -> bool:
     folder = store.folder(*key)
     return (
         folder.states([SEALED, OPEN]) == [None, None]
@@ -324,12 +321,12 @@ def _is_dead_draft(store: DirectoryStore, key: Key) -> bool:
     )
 
 
-def _is_extra(store: DirectoryStore, key: Key, name: str) -> bool:
+def _is_extra(store: FolderStore, key: Key, name: str) -> bool:
     folder = store.folder(*key)
     return store.is_sealed(*key) and name in _unneeded_names(store, key) and _is_quiet(folder, name)
 
 
-def _unneeded_names(store: DirectoryStore, key: Key) -> list[str]:
+def _unneeded_names(store: FolderStore, key: Key) -> list[str]:
     """The names in the folder of a sealed artifact that it no longer needs; none if its manifest cannot be read."""
     folder = store.folder(*key)
     try:
@@ -339,40 +336,55 @@ def _unneeded_names(store: DirectoryStore, key: Key) -> list[str]:
     return [*unneeded, JOURNAL] if is_journal_removable(folder) else unneeded
 
 
-def _abandoned(store: DirectoryStore, keys: Iterable[Key], age: float) -> Iterator[Leftover]:
+def _abandoned(store: FolderStore, keys: Iterable[Key], age: float) -> Iterator[Leftover]:
     for key in keys:
         if _is_abandoned(store, key, age):
             is_abandoned = partial(_is_abandoned, store, key, age)
             yield _artifact(store, key, f"{singular(key[0])} {key[1]}: open and abandoned", is_abandoned)
 
 
-def _is_abandoned(store: DirectoryStore, key: Key, age: float) -> bool:
+def _is_abandoned(store: FolderStore, key: Key, age: float) -> bool:
     folder = store.folder(*key)
     is_open = not store.is_sealed(*key) and folder.state(OPEN) is not None
-    return is_open and _idle(*_place(store, key)) >= age and not _is_in_use(folder)
+    idle = min(_idle(*_place(store, key)), store.journals.idle(*key))
+    return is_open and idle >= age and not _is_in_use(store, key)
 
 
-def _damaged(store: DirectoryStore, keys: Iterable[Key]) -> Iterator[Leftover]:
+def _finished_journals(store: FolderStore) -> Iterator[Leftover]:
+    """Journals that no file shows, of artifacts that are complete or were removed."""
+    for key, size in store.journals.orphans().items():
+        if _is_finished(store, key):
+            path = store.folder(*key).path / JOURNAL
+            why = f"the journal of {singular(key[0])} {key[1]}, which is no longer open"
+            yield Leftover(path, size, why, partial(_is_finished, store, key), journal=key)
+
+
+def _is_finished(store: FolderStore, key: Key) -> bool:
+    is_open = store.folder(*key).state(OPEN) is not None and not store.is_sealed(*key)
+    return not is_open and store.journals.idle(*key) >= QUIET_SECONDS
+
+
+def _damaged(store: FolderStore, keys: Iterable[Key]) -> Iterator[Leftover]:
     for key in keys:
         if reason := _damage(store, key):
             why = f"{singular(key[0])} {key[1]}: {reason}"
             yield _artifact(store, key, why, partial(_is_damaged, store, key))
-    refs = Folder(store.root, REFS)
+    refs = store.top / REFS
     for fault in store.damaged_refs():
-        if _is_file_of_ref(refs, name := Path(fault.where).name):
+        if _is_file_of_ref(refs, name := PurePath(fault.where).name):
             yield _leftover(refs, name, fault.message, partial(_is_damaged_ref, store, name))
 
 
-def _is_damaged(store: DirectoryStore, key: Key) -> bool:
+def _is_damaged(store: FolderStore, key: Key) -> bool:
     return bool(_damage(store, key))
 
 
-def _damage(store: DirectoryStore, key: Key) -> str:
+def _damage(store: FolderStore, key: Key) -> str:
     """What is wrong with an artifact that no process is writing; an empty text if nothing is."""
     folder = store.folder(*key)
     if _has_lost_manifest(folder):
         is_quiet = _idle(*_place(store, key)) >= _sealing_seconds(folder)
-        return "its manifest is missing" if is_quiet and not _is_in_use(folder) else ""
+        return "its manifest is missing" if is_quiet and not _is_in_use(store, key) else ""
     faults = store.damage(*key) if store.is_sealed(*key) else []
     return faults[0].message if faults else ""
 
@@ -392,37 +404,34 @@ def _is_file_of_ref(refs: Folder, name: str) -> bool:
     return state is not None and not stat.S_ISDIR(state.st_mode)
 
 
-def _is_damaged_ref(store: DirectoryStore, name: str) -> bool:
-    return _is_file_of_ref(Folder(store.root, REFS), name) and store.ref_damage(name) is not None
+def _is_damaged_ref(store: FolderStore, name: str) -> bool:
+    return _is_file_of_ref(store.top / REFS, name) and store.ref_damage(name) is not None
 
 
-def _unreferenced(store: DirectoryStore, references: References, keys: Iterable[Key]) -> Iterator[Leftover]:
+def _unreferenced(store: FolderStore, references: References, keys: Iterable[Key]) -> Iterator[Leftover]:
     for key in keys:
         if _is_quiet(*_place(store, key)):
             is_unreferenced = partial(_is_unreferenced, store, key, references)
             yield _artifact(store, key, f"{singular(key[0])} {key[1]}: no name reaches it", is_unreferenced)
 
 
-def _is_unreferenced(store: DirectoryStore, key: Key, references: References) -> bool:
+def _is_unreferenced(store: FolderStore, key: Key, references: References) -> bool:
     return store.is_sealed(*key) and _is_quiet(*_place(store, key)) and not references.is_reached(key)
 
 
-def _is_in_use(folder: Folder) -> bool:
+def _is_in_use(store: FolderStore, key: Key) -> bool:
     """Whether a living process holds a lease on part of an open artifact."""
-    if JOURNAL not in folder.folders():
-        return False
-    journal = folder / JOURNAL
     try:
-        return any(leases.is_worked_on(journal / log, QUIET_SECONDS) for log in journal.folders())
+        return store.journals.is_worked_on(*key, QUIET_SECONDS)
     except EngineError:  # its leases cannot be read, so who holds one is unknown
         return True
 
 
-def _place(store: DirectoryStore, key: Key) -> tuple[Folder, str]:
-    return Folder(store.root, key[0]), key[1]
+def _place(store: FolderStore, key: Key) -> tuple[Folder, str]:
+    return store.top / key[0], key[1]
 
 
-def _artifact(store: DirectoryStore, key: Key, why: str, is_unneeded: Callable[[], bool]) -> Leftover:
+def _artifact(store: FolderStore, key: Key, why: str, is_unneeded: Callable[[], bool]) -> Leftover:
     above, name = _place(store, key)
     folder = above / name
     size = sum(_size(folder, part) for part in (*removable_files(folder), JOURNAL))

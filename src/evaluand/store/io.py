@@ -11,21 +11,19 @@ from __future__ import annotations
 
 import errno
 import os
-import re
-import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeAlias, TypeVar
-from zlib import crc32
+from pathlib import Path, PurePath
+from typing import Any, Final, TypeVar
 
 from evaluand.core.errors import EngineError
-from evaluand.core.system import BINARY, NO_LINKS, is_alive, put_if_absent, read_at, this_process
+from evaluand.core.system import BINARY, NO_LINKS, put_if_absent, read_at
+from evaluand.store.folder import MAX_BYTES, Entry, State
+from evaluand.store.temporary import temporary_name
 
 T = TypeVar("T")
 
-MAX_BYTES: Final = 64 << 20  # of a file that is read as a whole: manifests, names, leases
 _BLOCK: Final = 1 << 20
 _FILE_MODE, _FOLDER_MODE = 0o600, 0o700
 _NO_FOLLOW: Final[int] = getattr(os, "O_NOFOLLOW", 0)
@@ -139,19 +137,7 @@ def has_no_name(handle: int) -> bool:
         return False
 
 
-State: TypeAlias = os.stat_result | EngineError | None
-"""The state of a name; None if it does not exist, an error if it cannot be examined."""
-
-
-class Entry(NamedTuple):
-    """A name in a folder; a link, a device and a pipe are neither a file nor a folder."""
-
-    name: str
-    is_file: bool
-    is_folder: bool
-
-
-class Folder:
+class DiskFolder:
     """A folder of a store.
 
     A missing file raises `FileNotFoundError`, every other failure `EngineError`.
@@ -164,18 +150,23 @@ class Folder:
     def __init__(self, root: str | os.PathLike[str], *names: str) -> None:
         self._root, self._names = os.fspath(root), names
         self._handle: int | None = None
-        self._above: Folder | None = None  # one that is held open, from which this one is reached in one step
+        self._above: DiskFolder | None = None  # one that is held open, from which this one is reached in one step
 
     def __repr__(self) -> str:
-        return f"Folder({str(self.path)!r})"
+        return f"DiskFolder({str(self.path)!r})"
 
     @property
     def path(self) -> Path:
         """The path of the folder."""
         return Path(self._root, *self._names)
 
-    def __truediv__(self, name: str) -> Folder:
-        below = Folder(self._root, *self._names, name)
+    @property
+    def place(self) -> str:
+        """The path without links."""
+        return os.path.realpath(self.path)
+
+    def __truediv__(self, name: str) -> DiskFolder:
+        below = DiskFolder(self._root, *self._names, name)
         if self._handle is not None:
             below._above = self
         return below
@@ -205,7 +196,7 @@ class Folder:
 
     def blocked(self) -> str:
         """What is in the place of this folder, such as "a link"; an empty text if it is a folder or does not exist."""
-        state = Folder(self._root, *self._names[:-1]).state(self._names[-1])
+        state = DiskFolder(self._root, *self._names[:-1]).state(self._names[-1])
         if state is None or (stat.S_ISDIR(state.st_mode) and not _is_junction(state)):
             return ""
         is_link = stat.S_ISLNK(state.st_mode) or stat.S_ISDIR(state.st_mode)
@@ -290,6 +281,18 @@ class Folder:
         finally:
             close(handle)
 
+    def open_file(self, name: str) -> DiskFile:
+        """A file to be read in parts; raises what `open` raises."""
+        return DiskFile(self, name, self.open(name))
+
+    def new_file(self, label: str) -> NewDiskFile:
+        """A file to be written, which has a temporary name until it is complete.
+
+        Raises:
+            FileNotFoundError: the folder does not exist.
+        """
+        return NewDiskFile(self, temporary_name(label))
+
     def open(self, name: str) -> int:
         """A handle for reading a regular file.
 
@@ -326,7 +329,7 @@ class Folder:
             missing.append(folder)
             if not folder._names:
                 break
-            folder = Folder(self._root, *folder._names[:-1])
+            folder = DiskFolder(self._root, *folder._names[:-1])
         for folder in reversed(missing):
             folder._make()
 
@@ -415,6 +418,11 @@ class Folder:
         with self._opened() as folder, _Errors(self, "written", new):
             disk.rename(self._place(name, folder), self._place(new, folder), folder)
 
+    def hide(self, name: str, hidden: str) -> str:
+        """Renames a folder that is to be removed; returns its name from then on."""
+        self.rename(name, hidden)
+        return hidden
+
     def touch(self, name: str) -> None:
         """Sets the time of a file to now; does nothing if it does not exist."""
         with suppress(FileNotFoundError), self._opened() as folder, _Errors(self, "written", name):
@@ -452,9 +460,9 @@ class Folder:
                 missing = [path for path in (self.path, *self.path.parents) if _is_missing(path)]
                 disk.make_folders(str(self.path))
             for path in missing:
-                Folder(path.parent).sync()
+                DiskFolder(path.parent).sync()
             return
-        above = Folder(self._root, *self._names[:-1])
+        above = DiskFolder(self._root, *self._names[:-1])
         with above._opened() as folder, _Errors(self, "written"), suppress(FileExistsError):
             disk.make_folder(above._place(self._names[-1], folder), folder)
         if durable:
@@ -574,37 +582,58 @@ class Folder:
                     raise EngineError(f"{self.path}: {path} is not a folder{advice}")
 
 
-def temporary_name(name: str) -> str:
-    """A name for a file that is being written, which says by which process."""
-    return f".{name}-{secrets.token_hex(4)}.{_namespace()}-{os.getpid()}.tmp"
+class DiskFile:
+    """A file that is open for reading."""
+
+    def __init__(self, folder: DiskFolder, name: str, handle: int) -> None:
+        self._folder, self._name, self._handle = folder, name, handle
+
+    @property
+    def size(self) -> int:
+        """Its size in bytes."""
+        return self._folder.state_of(self._name, self._handle).st_size
+
+    @property
+    def version(self) -> tuple[int, ...]:
+        """Device, inode, size and time."""
+        state = self._folder.state_of(self._name, self._handle)
+        return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+
+    def read(self, size: int, offset: int) -> bytes:
+        return self._folder.read_at(self._name, self._handle, size, offset)
+
+    def close(self) -> None:
+        close(self._handle)
 
 
-TEMPORARY: Final = re.compile(r"\..+-[0-9a-f]{8}\.(?:([0-9a-f]{8})-)?([0-9]+)\.tmp", re.ASCII)
+class NewDiskFile:
+    """A file that is being written under a temporary name."""
+
+    def __init__(self, folder: DiskFolder, temporary: str) -> None:
+        self._folder, self._temporary = folder, temporary
+        self._handle: int | None = folder.create(temporary)
+
+    def write(self, data: bytes) -> None:
+        assert self._handle is not None
+        self._folder.append(self._temporary, self._handle, data)
+
+    def finish(self, name: str) -> None:
+        assert self._handle is not None
+        self._folder.sync_file(self._temporary, self._handle)
+        self._close()
+        self._folder.rename(self._temporary, name)
+
+    def discard(self) -> None:
+        self._close()
+        self._folder.discard(self._temporary)
+
+    def _close(self) -> None:
+        if self._handle is not None:
+            close(self._handle)
+            self._handle = None
 
 
-def is_temporary(name: str) -> bool:
-    """Whether a name is one of `temporary_name`."""
-    return TEMPORARY.fullmatch(name) is not None
-
-
-def is_being_written(name: str, *, elsewhere: bool = True) -> bool:
-    """Whether a file is being written by a living process.
-
-    Args:
-        elsewhere: the answer for processes of other containers and machines, and of this one before it was restarted.
-    """
-    found = TEMPORARY.fullmatch(name)
-    if found is None:
-        return False
-    return elsewhere if found[1] not in (None, _namespace()) else is_alive(int(found[2]))
-
-
-def _namespace() -> str:
-    """Within which process numbers are distinct, as eight hexadecimal digits."""
-    return f"{crc32(this_process().numbers.encode()):08x}"
-
-
-def disk_error(path: Path, error: OSError | str, what: str) -> EngineError:
+def disk_error(path: PurePath, error: OSError | str, what: str) -> EngineError:
     """The error of a disk that is full, broken or read-only, or whose files may not be read."""
     reason = error if isinstance(error, str) else error.strerror or str(error)
     number = None if isinstance(error, str) else error.errno
@@ -629,7 +658,7 @@ _FULL: Final = {None, errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)}
 class _Errors:
     """Turns errors of the operating system into one sentence, except that a file does not exist."""
 
-    def __init__(self, folder: Folder, what: str, name: str = "") -> None:
+    def __init__(self, folder: DiskFolder, what: str, name: str = "") -> None:
         self._folder, self._what, self._name = folder, what, name
 
     def __enter__(self) -> None:

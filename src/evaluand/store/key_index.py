@@ -20,7 +20,7 @@ import numpy as np
 import orjson
 
 from evaluand.core.errors import EngineError, warn
-from evaluand.store.io import Folder, close
+from evaluand.store.io import DiskFolder, close
 from evaluand.store.user_cache import cache_place, file_prefix, remove_unused
 
 _MAGIC: Final = b"EVKEYS01"
@@ -194,9 +194,9 @@ class _Files:
     """The stored levels of an index; none where the cache cannot be written, or for a store in memory."""
 
     def __init__(self, store: Any, name: str) -> None:
-        root = getattr(store, "root", None)
-        self._folder = None if root is None else cache_place("indexes")
-        self._prefix = "" if root is None else f"{file_prefix(root, name)}-"
+        top = getattr(store, "top", None)
+        self._folder = None if top is None else cache_place("indexes")
+        self._prefix = "" if top is None else f"{file_prefix(top.place, name)}-"
 
     def load(self) -> list[_Level]:
         """The stored levels, without those that have a source of another one: what was merged as a process died."""
@@ -237,7 +237,7 @@ class _Files:
                         yield _Level.decode(_map(self._folder, name), name)
 
 
-def _map(folder: Folder, name: str) -> mmap.mmap:
+def _map(folder: DiskFolder, name: str) -> mmap.mmap:
     """A file as memory, read when it is used."""
     handle = folder.open(name)
     try:

@@ -101,6 +101,16 @@ class State:
             self.fences.append((name, offset(name)))
 
 
+def merge_units(units: Iterable[int]) -> list[tuple[int, int]]:
+    """Units as sorted ranges [start, stop).
+
+    Example:
+        >>> merge_units([0, 1, 4])
+        [(0, 2), (4, 5)]
+    """
+    return _merge([(unit, unit + 1) for unit in units])
+
+
 def _merge(ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:
     merged: list[tuple[int, int]] = []
     for start, stop in sorted(ranges):

@@ -44,7 +44,7 @@ from weakref import WeakSet
 
 from evaluand.core.errors import EngineError
 from evaluand.core.system import boot_seconds, call_after_fork, this_process
-from evaluand.store.io import Folder
+from evaluand.store.io import DiskFolder
 from evaluand.store.lease_state import MAX_STATE_BYTES, State, Worker, pack_state, unpack_state
 
 T = TypeVar("T")
@@ -165,7 +165,7 @@ class FileLeases:
         fence: writes where the segment of another worker ends.
     """
 
-    def __init__(self, folder: Folder, log: Segments, fence: Callable[[str, int], object] | None = None) -> None:
+    def __init__(self, folder: DiskFolder, log: Segments, fence: Callable[[str, int], object] | None = None) -> None:
         self.fence = fence
         self._log_folder, self._folder, self._log = folder, folder / FOLDER, log
         self._units: set[int]
@@ -182,7 +182,7 @@ class FileLeases:
         return self._acquire(find, is_fenced)
 
     def take(self, units: Iterable[int]) -> tuple[int, int] | None:
-        several = _Replay(units)
+        several = Replay(units)
 
         def find(state: State) -> int | None:
             holders = state.holders()
@@ -514,7 +514,7 @@ class FileLeases:
         return _read_latest(self._folder, numbers, self._latest)
 
 
-def is_worked_on(folder: Folder, recent: float) -> bool:
+def is_worked_on(folder: DiskFolder, recent: float) -> bool:
     """Whether a worker that may live has a part of a log; nothing is written.
 
     Args:
@@ -530,7 +530,7 @@ def is_worked_on(folder: Folder, recent: float) -> bool:
     return changed is not None and time.time() - changed.st_mtime < recent
 
 
-def distant_workers(folder: Folder) -> dict[str, Worker]:
+def distant_workers(folder: DiskFolder) -> dict[str, Worker]:
     """The workers with a part of a log of which only time shows whether they live, by the names of their segments.
 
     They share no clock with this process, and its date may have jumped since their files were written. Nothing is
@@ -557,7 +557,7 @@ def _fork() -> None:
 call_after_fork(_fork)
 
 
-class _Replay:
+class Replay:
     """An iterable that can be iterated again as far as it was."""
 
     def __init__(self, items: Iterable[int]) -> None:
@@ -578,13 +578,13 @@ def _file_name(number: int) -> str:
     return f"{number:012d}.json"
 
 
-def _list_numbers(folder: Folder) -> list[int]:
+def _list_numbers(folder: DiskFolder) -> list[int]:
     """The numbers of the states in a folder."""
     return [int(name[:12]) for name in folder.names() if _NUMBER.fullmatch(name)]
 
 
 def _read_latest(
-    folder: Folder, numbers: list[int] | None = None, known: tuple[int, State] = (0, State())
+    folder: DiskFolder, numbers: list[int] | None = None, known: tuple[int, State] = (0, State())
 ) -> tuple[int, State]:
     """The highest number and the state there; that of the highest valid one where files are damaged.
 
@@ -604,7 +604,7 @@ def _read_latest(
     return 0, State()
 
 
-def _read_earlier(folder: Folder, numbers: list[int]) -> State:
+def _read_earlier(folder: DiskFolder, numbers: list[int]) -> State:
     for number in reversed(numbers[-_MOST_DAMAGED:]):
         with suppress(FileNotFoundError):
             state = _read_state(folder, number)
@@ -613,7 +613,7 @@ def _read_earlier(folder: Folder, numbers: list[int]) -> State:
     return State()
 
 
-def _read_state(folder: Folder, number: int) -> State | None:
+def _read_state(folder: DiskFolder, number: int) -> State | None:
     """The state in a file; None if it is damaged, or is not a file."""
     name = _file_name(number)
     found = folder.state(name)
@@ -624,7 +624,7 @@ def _read_state(folder: Folder, number: int) -> State | None:
     return unpack_state(number, folder.read(name, MAX_STATE_BYTES))
 
 
-def _sweep(folder: Folder, numbers: list[int]) -> None:
+def _sweep(folder: DiskFolder, numbers: list[int]) -> None:
     for number in numbers[:-KEPT_STATES]:
         with suppress(EngineError):  # not a file
             folder.remove(_file_name(number))

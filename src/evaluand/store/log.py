@@ -16,7 +16,7 @@ from weakref import WeakSet
 from evaluand.core.errors import EngineError, Fault
 from evaluand.core.system import call_after_fork
 from evaluand.store import io
-from evaluand.store.io import Folder
+from evaluand.store.io import DiskFolder
 from evaluand.store.segments import EARLIER_SUFFIX, SUFFIX, add_checksums, fault_of, find_damage, seed_of
 
 
@@ -35,7 +35,7 @@ class FileLog:
         segment: the name of this writer's segment; another one after a failed write, and in a forked process.
     """
 
-    def __init__(self, folder: Folder, scope: str) -> None:
+    def __init__(self, folder: DiskFolder, scope: str) -> None:
         self._folder, self._scope = folder, scope
         self._begin()
         _logs.add(self)
@@ -134,7 +134,7 @@ class FileLog:
         self._begin()
 
 
-def find_journal_damage(folder: Folder, scope: str) -> list[Fault]:
+def find_journal_damage(folder: DiskFolder, scope: str) -> list[Fault]:
     """The damaged lines in the logs of a journal.
 
     Args:
@@ -174,7 +174,7 @@ class _Readers:
         self._lock = threading.Lock()
         self._handles: OrderedDict[tuple[FileLog, str], int] = OrderedDict()
 
-    def read(self, log: FileLog, folder: Folder, name: str, offset: int, size: int) -> bytes:
+    def read(self, log: FileLog, folder: DiskFolder, name: str, offset: int, size: int) -> bytes:
         key = log, name
         with self._lock:  # so that no other thread closes the handle
             if key in self._handles:

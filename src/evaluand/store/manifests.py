@@ -10,17 +10,18 @@ import datetime as dt
 import os
 import re
 from functools import lru_cache
-from pathlib import Path
+from pathlib import PurePath
 from typing import Any, Final
 
 import orjson
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault, SpecError, kind_of, singular
-from evaluand.store.io import MAX_BYTES, Folder, is_being_written
+from evaluand.store.folder import MAX_BYTES, Folder
 from evaluand.store.segments import SEGMENT_FILE
 from evaluand.store.shapes import ID, check_manifest, require_shape
 from evaluand.store.store import FORMAT, KINDS, Manifest, Ref, check_name, with_seal
+from evaluand.store.temporary import is_being_written
 
 SEALED, OPEN = "manifest.json", "open.json"
 JOURNAL: Final = "journal"
@@ -183,7 +184,7 @@ def blocked_fault(folder: Folder) -> Fault | None:
     return Fault(str(folder.path), message)
 
 
-def as_fault(path: Path, error: EngineError) -> Fault:
+def as_fault(path: PurePath, error: EngineError) -> Fault:
     """The fault of a file, or of the file in a folder, that cannot be read."""
     if isinstance(error, DamagedFile):
         return Fault(error.place, error.reason)

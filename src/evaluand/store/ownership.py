@@ -8,7 +8,6 @@ only this user has, over the names and the place of the store. It is provenance:
 from __future__ import annotations
 
 import hmac
-import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -79,5 +78,5 @@ def _is_in_memory(store: Store) -> bool:
 
 def _content(store: Store, manifest: Mapping[str, Any]) -> bytes:
     provenance = {name: value for name, value in manifest["provenance"].items() if name != MAC}
-    place = os.path.realpath(getattr(store, "root", ""))
+    place = store.top.place if hasattr(store, "top") else ""
     return encode(["evaluand: begun by this user", place, manifest["kind"], manifest["id"], provenance])

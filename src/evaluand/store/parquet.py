@@ -13,9 +13,8 @@ import pyarrow.parquet as pq
 from evaluand.core.errors import EngineError
 from evaluand.core.identity import DIGEST_SIZE
 from evaluand.core.key_columns import INDEX
-from evaluand.store import io
 from evaluand.store.digests import open_table
-from evaluand.store.io import Folder, temporary_name
+from evaluand.store.folder import Folder, NewFile, OpenFile
 from evaluand.store.manifests import file_name, table_file
 from evaluand.store.window import take_rows
 
@@ -35,8 +34,8 @@ class TableWriter:
     """
 
     def __init__(self, folder: Folder, table: str, schema: pa.Schema) -> None:
-        self._folder, self._table = folder, table
-        self._file = _HashingFile(folder, temporary_name(file_name(table)))
+        self._table = table
+        self._file = _HashingFile(folder.new_file(file_name(table)))
         self._writer = pq.ParquetWriter(self._file, schema, compression="zstd", compression_level=3)
         self._schema = schema
         self._pending: list[pa.RecordBatch] = []
@@ -50,7 +49,7 @@ class TableWriter:
             self._flush()
 
     def close(self) -> dict[str, Any]:
-        """Finishes the file and renames it.
+        """Finishes the file and names it.
 
         Returns:
             file, digest (of its bytes), rows and bytes, as in manifests.
@@ -59,7 +58,7 @@ class TableWriter:
         self._writer.close()
         digest, size = self._file.end()
         name = table_file(self._table, digest)
-        self._folder.rename(self._file.name, name)
+        self._file.finish(name)
         return {"file": name, "digest": digest, "rows": self._rows, "bytes": size}
 
     def discard(self) -> None:
@@ -91,9 +90,9 @@ def read_table(
     Raises:
         EngineError: the file is missing, has changed since it was written, or cannot be read.
     """
-    handle = open_table(folder, entry)
+    opened = open_table(folder, entry)
     try:
-        with pq.ParquetFile(_OpenFile(folder, entry["file"], handle), pre_buffer=False) as file:
+        with pq.ParquetFile(_ArrowFile(opened), pre_buffer=False) as file:
             groups = None if of is None else _groups_of(file.metadata, of)
             if at is not None:
                 groups, at = _groups_at(file.metadata, at, groups)
@@ -107,7 +106,7 @@ def read_table(
         path = folder.path / entry["file"]
         raise EngineError(f"{path}: cannot be read: {error}; run `evaluand verify` to see the damage") from error
     finally:
-        io.close(handle)
+        opened.close()
 
 
 def _groups_of(metadata: pq.FileMetaData, indices: "Indices") -> list[int]:
@@ -145,20 +144,19 @@ def _rows_at_once(metadata: pq.FileMetaData) -> int:
     return int(max(1, min(READ_ROWS, (16 << 20) * metadata.num_rows // max(size, 1))))
 
 
-class _OpenFile:
-    """An open file of a folder, as Arrow reads it."""
+class _ArrowFile:
+    """An open file, as Arrow reads it."""
 
     closed = False
 
-    def __init__(self, folder: Folder, name: str, handle: int) -> None:
-        self._folder, self._name, self._handle = folder, name, handle
-        self._size = folder.state_of(name, handle).st_size
+    def __init__(self, file: OpenFile) -> None:
+        self._file, self._size = file, file.size
         self._offset = 0
 
     def read(self, size: int = -1) -> bytes:
         size = self._size - self._offset if size < 0 else size
         parts = []
-        while size > 0 and (part := self._folder.read_at(self._name, self._handle, size, self._offset)):
+        while size > 0 and (part := self._file.read(size, self._offset)):
             parts.append(part)
             self._offset += len(part)
             size -= len(part)
@@ -185,13 +183,13 @@ class _OpenFile:
 
 
 class _HashingFile:
-    """A new file of a folder that hashes what Arrow writes to it."""
+    """A new file, as Arrow writes it, and the digest of what was written."""
 
     closed = False
 
-    def __init__(self, folder: Folder, name: str) -> None:
-        self._folder, self.name = folder, name
-        self._handle: int | None = folder.create(name)
+    def __init__(self, file: NewFile) -> None:
+        self._file = file
+        self._has_ended = False  # Arrow may still write afterwards
         self._state = hashlib.blake2b(digest_size=DIGEST_SIZE)
         self._pending = bytearray()
         self._size = 0
@@ -209,10 +207,10 @@ class _HashingFile:
         return self._size
 
     def flush(self) -> None:
-        if self._handle is not None and self._pending:
+        if self._pending and not self._has_ended:
             content = bytes(self._pending)
             self._pending.clear()
-            self._folder.append(self.name, self._handle, content)
+            self._file.write(content)
 
     def writable(self) -> bool:
         return True
@@ -224,22 +222,17 @@ class _HashingFile:
         return False
 
     def close(self) -> None:
-        """Closed by `end`, after the last byte."""
+        """Ended by `finish` or `discard`, after the last byte."""
 
     def end(self) -> tuple[str, int]:
-        """Finishes the file; its digest and size."""
-        assert self._handle is not None
+        """Writes the last bytes; the digest and size of all."""
         self.flush()
-        self._folder.sync_file(self.name, self._handle)
-        self._close()
         return self._state.hexdigest(), self._size
 
-    def discard(self) -> None:
-        self._pending.clear()
-        self._close()
-        self._folder.discard(self.name)
+    def finish(self, name: str) -> None:
+        self._has_ended = True
+        self._file.finish(name)
 
-    def _close(self) -> None:
-        if self._handle is not None:
-            io.close(self._handle)
-            self._handle = None
+    def discard(self) -> None:
+        self._has_ended = True
+        self._file.discard()

@@ -9,8 +9,7 @@ from typing import Final, NamedTuple
 
 from evaluand.core.errors import EngineError
 from evaluand.core.provenance import origins
-from evaluand.store.directory import REFS, DirectoryStore
-from evaluand.store.io import Folder
+from evaluand.store.folder_store import REFS, FolderStore
 from evaluand.store.manifests import LOST, OPEN, SEALED, has_lost_manifest
 from evaluand.store.shapes import ID
 from evaluand.store.store import KINDS, Ref
@@ -39,11 +38,12 @@ class References:
 
     Example:
         >>> import tempfile
+        >>> from evaluand.store.directory import DirectoryStore
         >>> References(DirectoryStore(tempfile.mkdtemp())).find_unreached()
         []
     """
 
-    def __init__(self, store: DirectoryStore, *, skip_damaged_names: bool = False) -> None:
+    def __init__(self, store: FolderStore, *, skip_damaged_names: bool = False) -> None:
         self._store = store
         self._skips_damaged_names = skip_damaged_names
         self._origins: dict[Key, tuple[_Place, list[Key]]] = {}
@@ -78,7 +78,7 @@ class References:
         Raises:
             EngineError: a name or manifest is missing or cannot be read, so it is unknown what it reaches.
         """
-        state = Folder(self._store.root).state(REFS)
+        state = self._store.top.state(REFS)
         version = None if state is None else state.st_mtime_ns
         if version != self._version or time.monotonic() - self._read_at > _AGAIN_SECONDS:
             self._reached = self._reach(dict(self._places()))
@@ -88,7 +88,7 @@ class References:
     def _places(self) -> Iterator[tuple[Key, _Place]]:
         """All artifacts, each with the file of its manifest."""
         for kind in KINDS:
-            above = Folder(self._store.root, kind)
+            above = self._store.top / kind
             ids = [] if above.blocked() else [id for id in above.folders() if ID.fullmatch(id)]
             for id, sealed, opened in zip(ids, above.states(ids, SEALED), above.states(ids, OPEN), strict=True):
                 file, state = (SEALED, sealed) if sealed else (OPEN, opened) if opened else ("", None)

@@ -8,23 +8,27 @@ from typing import Final
 
 from evaluand.core import identity as ids
 from evaluand.core.user import cache_folder
-from evaluand.store.io import Folder
+from evaluand.store.io import DiskFolder
 
 _UNUSED_SECONDS: Final = 90 * 86400.0
 
 
-def cache_place(name: str) -> Folder:
+def cache_place(name: str) -> DiskFolder:
     """The folder of a kind of files in the user's cache."""
-    return Folder(cache_folder(), name)
+    return DiskFolder(cache_folder(), name)
 
 
-def file_prefix(root: str | os.PathLike[str], name: str = "") -> str:
-    """The beginning of the names of the files about something in a store: a digest of the store's path and its name."""
-    path = os.fsencode(os.path.realpath(root))
+def file_prefix(place: str, name: str = "") -> str:
+    """The beginning of the names of the files about something in a store: a digest of the store's place and its name.
+
+    Args:
+        place: `Folder.place` of the store.
+    """
+    path = os.fsencode(place)
     return ids.digest_of_text(path + b"\0" + name.encode() if name else path).hex()
 
 
-def remove_unused(folder: Folder) -> None:
+def remove_unused(folder: DiskFolder) -> None:
     """Removes the files that were neither written nor touched for three months."""
     files = folder.files()
     for file, state in zip(files, folder.states(files), strict=True):

@@ -28,6 +28,7 @@ import orjson
 
 from evaluand.core.errors import EvaluandError, SpecError
 from evaluand.engine.keyed_work import Tally
+from evaluand.store.addresses import local_folder
 from evaluand.view.page import ASSETS, page, read_asset
 from evaluand.view.resources.base import Source, list_paths, read_resource
 
@@ -94,7 +95,8 @@ def write_bundle(source: Source, folder: Path, tally: Tally) -> Bundle:
     above, name = os.path.split(os.path.abspath(folder))
     place = Path(os.path.realpath(above), name)  # a link above it may lead into the store
     _check_replaceable(place, folder)
-    if place.is_relative_to(os.path.realpath(source.store.root)) or not place.name:
+    stored = local_folder(source.store.root)
+    if (stored is not None and place.is_relative_to(os.path.realpath(stored))) or not place.name:
         raise SpecError(f"{folder}: is in the store; name a folder beside it")
     place.parent.mkdir(parents=True, exist_ok=True)
     published = Source(source.store, source.piece, is_published=True)
@@ -171,7 +173,7 @@ def _read(source: Source, path: str, bundle: Bundle) -> bytes:
     try:
         content = base64.b64encode(gzip.compress(read_resource(source, path, {}), 6, mtime=0))
     except EvaluandError as error:
-        reason = bundle.unreadable[path] = str(error).replace(str(source.store.root), str(source.root))
+        reason = bundle.unreadable[path] = str(error).replace(str(source.store.top.path), str(source.root))
         return b"evaluand(%b, null, %b);\n" % (_quote(path), _quote(reason))
     return b'evaluand(%b, "%b");\n' % (_quote(path), content)
 

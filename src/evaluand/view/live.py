@@ -35,7 +35,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID
 from evaluand.report.usage import brief_usage
 from evaluand.run.responses import LANE
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.folder_store import FolderStore
 from evaluand.store.journal import WorkLog
 from evaluand.store.statuses import SCORED, SKIPPED
 
@@ -125,7 +125,7 @@ class LiveRun:
         NotFound: the store has no such run.
     """
 
-    def __init__(self, store: DirectoryStore, id: str) -> None:
+    def __init__(self, store: FolderStore, id: str) -> None:
         self._store, self.id = store, id
         self._manifest = store.manifest("runs", id)
         spec = self._manifest["spec"]
@@ -357,7 +357,7 @@ def _shorten(answer: Any) -> str:
 class LiveRuns:
     """The readers of runs that are watched, each shared by all its watchers."""
 
-    def __init__(self, store: DirectoryStore) -> None:
+    def __init__(self, store: FolderStore) -> None:
         self._store, self._lock = store, Lock()
         self._runs: dict[str, tuple[LiveRun, int]] = {}
 

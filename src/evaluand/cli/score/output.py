@@ -26,7 +26,10 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.comparison import comparison_table, gates_table
 from evaluand.report.terminal.report import results_table
 from evaluand.report.text import safe
+from evaluand.store.addresses import Place
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.store.store import MemoryStore, Store
 
 
@@ -39,7 +42,7 @@ class Output:
     report: Path | None
     force: bool
     name: str | None
-    folder: Path
+    folder: Place
     as_json: bool
 
 
@@ -66,7 +69,7 @@ def write_scores(compute: Callable[[Store], SystemScores], output: Output, name:
     with show_notes(), _open_store(output) as store:
         scores = compute(store)
         if output.report is not None:
-            assert isinstance(store, DirectoryStore)
+            assert isinstance(store, FolderStore)
             commands = None if output.name is not None else {"Score again": f"evaluand {join(sys.argv[1:])}"}
             write_report(store, name, str(output.report), commands=commands)
         facts = scores.facts(flips=flips)
@@ -86,12 +89,12 @@ def _refused_metrics(facts: Facts) -> list[str]:
 @contextmanager
 def _open_store(output: Output) -> Iterator[Store]:
     if output.name is not None:
-        yield DirectoryStore(output.folder)
+        yield open_store(output.folder)
     elif output.report is None:
         yield MemoryStore()
     else:
         with tempfile.TemporaryDirectory(prefix="evaluand-score-") as place:
-            yield DirectoryStore(Path(place))
+            yield DirectoryStore(place)
 
 
 def _print(facts: Facts, output: Output) -> None:

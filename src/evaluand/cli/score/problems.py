@@ -29,7 +29,10 @@ from evaluand.report.export import write_csv, write_parquet
 from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.cells import plain_table
 from evaluand.report.text import between, numbers, safe
+from evaluand.store.addresses import Place
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 
 
 @dataclass(frozen=True)
@@ -51,7 +54,7 @@ class ProblemOptions:
     intervals: bool
     force: bool
     name: str | None
-    folder: Path
+    folder: Place
     as_json: bool
 
 
@@ -169,18 +172,18 @@ def check_targets(files: Sequence[Path | None], force: bool) -> None:
             raise UsageError(f"{path}: there is no folder {path.parent}")
 
 
-def _store(scores: Scores, name: str | None, folder: Path, report: Path | None) -> Facts:
+def _store(scores: Scores, name: str | None, folder: Place, report: Path | None) -> Facts:
     """Stores the scores under a name, writes their report, or both."""
     if name is None and report is None:
         return {}
     if name is not None:
-        return _save(scores, name, DirectoryStore(folder), report)
+        return _save(scores, name, open_store(folder), report)
     with tempfile.TemporaryDirectory(prefix="evaluand-score-") as place:
-        _save(scores, scores.problem.id, DirectoryStore(Path(place)), report)
+        _save(scores, scores.problem.id, DirectoryStore(place), report)
     return {}
 
 
-def _save(scores: Scores, name: str, store: DirectoryStore, report: Path | None) -> Facts:
+def _save(scores: Scores, name: str, store: FolderStore, report: Path | None) -> Facts:
     results = scores.save(store, name)
     if report is not None:
         write_report(store, name, str(report))

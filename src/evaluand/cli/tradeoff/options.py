@@ -26,7 +26,9 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.names import is_name
 from evaluand.report.terminal.cells import plain_table
 from evaluand.report.text import safe
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.addresses import Place
+from evaluand.store.folder_store import FolderStore
+from evaluand.store.opening import open_store
 from evaluand.tradeoff.confidences import Confidences
 from evaluand.tradeoff.constraints import Limit
 from evaluand.tradeoff.evaluations import CONFIDENT, confidences_of, find_variants, of_evaluations
@@ -47,7 +49,7 @@ class Stored:
         thresholds: the value of --thresholds.
     """
 
-    store: DirectoryStore
+    store: FolderStore
     names: tuple[str, ...]
     metrics: tuple[str, ...]
     by: tuple[str, ...]
@@ -211,9 +213,9 @@ def stored_options(function: Callable[..., None]) -> Callable[..., None]:
     """Adds the options about the store to a command, which gets them as one argument `stored`."""
 
     @wraps(function)
-    def call(*, stored: tuple[str, ...], folder: Path, **options: Any) -> None:
+    def call(*, stored: tuple[str, ...], folder: Place, **options: Any) -> None:
         fields = {name: options.pop(name) for name in OF_STORED}
-        function(stored=Stored(DirectoryStore(folder), stored, **fields), **options)
+        function(stored=Stored(open_store(folder), stored, **fields), **options)
 
     for option in reversed(_STORED):
         call = option(call)

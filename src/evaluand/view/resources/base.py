@@ -17,8 +17,9 @@ import orjson
 
 from evaluand.core.errors import NotFound
 from evaluand.report.facts.base import Facts
+from evaluand.store.addresses import Place, local_folder
 from evaluand.store.catalog import SEALED_STATUS, Entry
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.folder_store import FolderStore
 
 T = TypeVar("T")
 
@@ -72,7 +73,7 @@ class Source:
         listed: texts of the list about finished artifacts, by their entries.
     """
 
-    store: DirectoryStore
+    store: FolderStore
     piece: int = 50
     labels: Path | None = None
     is_published: bool = False
@@ -84,10 +85,12 @@ class Source:
     listed: Cache = field(default_factory=lambda: Cache(50_000))
 
     @property
-    def root(self) -> Path:
-        """The folder of the store as pages name it, without those above it where it is published: they name people."""
-        root = Path(self.store.root)
-        return Path(root.absolute().name) if self.is_published else root
+    def root(self) -> Place:
+        """The place of the store as pages name it; only its name where it is published: what is above names people."""
+        if not self.is_published:
+            return self.store.root
+        folder = local_folder(self.store.root)
+        return Path(self.store.top.path.name if folder is None else folder.absolute().name)
 
     def finished(self, *kinds: str) -> list[Entry]:
         """The entries of the finished artifacts of some kinds, newest first within a kind."""

@@ -20,7 +20,7 @@ from evaluand.report.html.examples import Examples, Images, all_metadata, find_s
 from evaluand.report.row_columns import list_scorers
 from evaluand.report.text import SHORT_ID
 from evaluand.run.runner import Run
-from evaluand.store.directory import DirectoryStore
+from evaluand.store.folder_store import FolderStore
 from evaluand.store.statuses import SCORED
 from evaluand.store.window import WindowedStore
 from evaluand.view.resources.base import Source, resource
@@ -94,12 +94,12 @@ _DIGITS: Final = 19
 _END: Final = 1 << 63
 
 
-def _window(store: DirectoryStore, number: int) -> Any:
+def _window(store: FolderStore, number: int) -> Any:
     """The store with the rows of one example alone."""
     return WindowedStore(store, [number])
 
 
-def _find_example(store: DirectoryStore, dataset: str, number: int) -> Example | None:
+def _find_example(store: FolderStore, dataset: str, number: int) -> Example | None:
     return next(Dataset.stored(_window(store, number), dataset).examples(), None)
 
 

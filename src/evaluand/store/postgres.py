@@ -1,0 +1,115 @@
+"""Journals in a PostgreSQL database: the lines and leases of open work, for drivers on several machines.
+
+Each store has its journals there under its address, which is why all drivers must name it alike. A journal is made
+when an artifact is opened. When the artifact is sealed, the journal is dropped by the last of the workers that may
+still be reading it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from evaluand.core.errors import Fault, SpecError
+from evaluand.store import leases
+from evaluand.store.folder import Folder
+from evaluand.store.journal import WorkLog
+from evaluand.store.lease_state import Worker
+from evaluand.store.manifests import file_name
+from evaluand.store.segments import fault_of, find_damage
+
+try:
+    from evaluand.store.database import Connection, Database
+    from evaluand.store.postgres_leases import DROP_SEALED, PostgresLeases
+    from evaluand.store.postgres_log import PostgresLog
+except ModuleNotFoundError as error:
+    if error.name != "psycopg":
+        raise
+    raise SpecError("a catalog in PostgreSQL needs psycopg: pip install 'evaluand[postgres]'") from None
+
+
+class PostgresJournals:
+    """The journals of a store in a database.
+
+    Args:
+        catalog: `postgresql://[user@]host[:port]/database`.
+        store: the address of the store, without its catalog.
+    """
+
+    def __init__(self, catalog: str, store: str) -> None:
+        self._database, self._store = Database(catalog), store
+
+    def make(self, kind: str, id: str) -> None:
+        statement = """
+            INSERT INTO journals (store, kind, id) VALUES (%s, %s, %s)
+            ON CONFLICT (store, kind, id) DO UPDATE SET used = clock_timestamp(), is_sealed = false
+        """
+        self._database.run(lambda connection: connection.execute(statement, self._key(kind, id)))
+
+    def exists(self, kind: str, id: str) -> bool:
+        return self._ask("SELECT true FROM journals WHERE store = %s AND kind = %s AND id = %s", kind, id) is not None
+
+    def lane(self, kind: str, id: str, name: str, slots: int | None) -> WorkLog:
+        log = PostgresLog(self._database, (*self._key(kind, id), file_name(name)))
+        return WorkLog(log, PostgresLeases(self._database, log), slots)
+
+    def find_damage(self, kind: str, id: str) -> list[Fault]:
+        statement = "SELECT name FROM logs JOIN journals USING (journal) WHERE store = %s AND kind = %s AND id = %s"
+        names = self._database.run(lambda c: c.execute(statement, self._key(kind, id)).fetchall())
+        logs = [PostgresLog(self._database, (*self._key(kind, id), name)) for (name,) in sorted(names)]
+        return [fault_of(log, damage) for log in logs for damage in find_damage(log)]
+
+    def is_worked_on(self, kind: str, id: str, recent: float) -> bool:
+        return self._seconds_since_beat(kind, id) < leases.LEASE_SECONDS
+
+    def distant_workers(self, kind: str, id: str) -> dict[tuple[str, str], Worker]:
+        return {}  # the server has one clock for all
+
+    def idle(self, kind: str, id: str) -> float:
+        statement = """
+            SELECT extract(epoch FROM clock_timestamp() - greatest(used, max(beat)))::float8
+            FROM journals LEFT JOIN logs USING (journal) LEFT JOIN workers USING (log)
+            WHERE store = %s AND kind = %s AND id = %s GROUP BY journal
+        """
+        found = self._ask(statement, kind, id)
+        return math.inf if found is None else float(found)
+
+    def remove(self, kind: str, id: str, folder: Folder) -> None:
+        key = self._key(kind, id)
+
+        def mark_and_drop(connection: Connection) -> None:
+            with connection.transaction():
+                connection.execute("SET LOCAL statement_timeout TO 0")
+                connection.execute(
+                    "UPDATE journals SET is_sealed = true WHERE store = %s AND kind = %s AND id = %s", key
+                )
+                connection.execute(DROP_SEALED, (*key, leases.LEASE_SECONDS))
+
+        self._database.run(mark_and_drop)
+
+    def orphans(self) -> dict[tuple[str, str], int]:
+        statement = """
+            SELECT kind, id, coalesce(sum(length(data)), 0)::bigint FROM journals
+            LEFT JOIN logs USING (journal) LEFT JOIN workers USING (log) LEFT JOIN lines USING (worker)
+            WHERE store = %s GROUP BY kind, id ORDER BY kind, id
+        """
+        rows = self._database.run(lambda connection: connection.execute(statement, [self._store]).fetchall())
+        return {(kind, id): size for kind, id, size in rows}
+
+    def _seconds_since_beat(self, kind: str, id: str) -> float:
+        """Since the last sign of life of a worker that has not left."""
+        statement = """
+            SELECT extract(epoch FROM clock_timestamp() - max(beat))::float8
+            FROM journals JOIN logs USING (journal) JOIN workers USING (log)
+            WHERE store = %s AND kind = %s AND id = %s AND is_living
+        """
+        found = self._ask(statement, kind, id)
+        return math.inf if found is None else float(found)
+
+    def _ask(self, statement: str, kind: str, id: str) -> Any:
+        """The only value that a statement finds for an artifact; None if there is none."""
+        row = self._database.run(lambda connection: connection.execute(statement, self._key(kind, id)).fetchone())
+        return None if row is None else row[0]
+
+    def _key(self, kind: str, id: str) -> tuple[str, str, str]:
+        return self._store, kind, id
