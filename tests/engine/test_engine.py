@@ -20,7 +20,7 @@ from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Engine, InlineEngine, LocalEngine
+from evaluand.engine.engines.local import make_calls, make_calls_inline
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.outcome import Aborted, Outcome
 from evaluand.engine.policy import MAX_BACKOFF, Policy
@@ -32,6 +32,7 @@ from evaluand.store.store import MemoryStore
 LIMIT = 0.5  # seconds; calls that are to end in time take microseconds
 
 Call = Callable[[Any], Any]
+Make = Callable[[Any, Call, Any, Policy], None]
 
 
 def plain(function: Call) -> Call:
@@ -49,22 +50,22 @@ def coroutine(function: Call) -> Call:
 WAYS = pytest.mark.parametrize("way", [pytest.param(plain, id="threads"), pytest.param(coroutine, id="coroutines")])
 
 
-def outcomes(call: Call, units: Iterable[int], policy: Policy, engine: Engine | None = None) -> dict[int, Outcome]:
+def outcomes(call: Call, units: Iterable[int], policy: Policy, make: Make = make_calls) -> dict[int, Outcome]:
     """What became of each unit; every unit has one outcome."""
     found: dict[int, Outcome] = {}
-    collect(found, call, units, policy, engine)
+    collect(found, call, units, policy, make)
     return found
 
 
 def collect(
-    found: dict[int, Outcome], call: Call, units: Iterable[int], policy: Policy, engine: Engine | None = None
+    found: dict[int, Outcome], call: Call, units: Iterable[int], policy: Policy, make: Make = make_calls
 ) -> None:
     def done(unit: int, outcome: Outcome) -> None:
         if unit in found:
             raise AssertionError(f"unit {unit} ended twice")
         found[unit] = outcome
 
-    (engine or LocalEngine()).map(iter(units), call, done, policy)
+    make(iter(units), call, done, policy)
 
 
 def numbers(n: int) -> Dataset:
@@ -138,9 +139,7 @@ def test_others_work_while_one_call_waits_for_its_next_attempt() -> None:
             raise TransientError("busy")
         return unit
 
-    LocalEngine().map(
-        iter(range(500)), call, lambda unit, _: done.append(unit), Policy(concurrency=4, retries=1, backoff=1.0)
-    )
+    make_calls(iter(range(500)), call, lambda unit, _: done.append(unit), Policy(concurrency=4, retries=1, backoff=1.0))
     assert done[-1] == 0
     assert sorted(done) == [*range(500)]
 
@@ -180,7 +179,7 @@ def test_units_are_taken_only_when_a_call_can_be_made(way: Callable[[Call], Call
         nonlocal ended
         ended += 1
 
-    LocalEngine().map(units(), way(lambda unit: unit), done, Policy(concurrency=4))
+    make_calls(units(), way(lambda unit: unit), done, Policy(concurrency=4))
     assert taken == ended == 200
     assert ahead <= 4
 
@@ -205,7 +204,7 @@ def test_outcomes_are_handed_over_one_at_a_time(way: Callable[[Call], Call]) -> 
         with meter:
             threading.Event().wait(0.0005)
 
-    LocalEngine().map(iter(range(100)), way(lambda unit: unit), done, Policy(concurrency=8))
+    make_calls(iter(range(100)), way(lambda unit: unit), done, Policy(concurrency=8))
     assert meter.peak == 1
 
 
@@ -683,7 +682,7 @@ def test_whatever_a_task_raises_costs_one_example(
     "error", [SystemExit(3), asyncio.CancelledError("by the task"), Quit()], ids=lambda error: type(error).__name__
 )
 def test_whatever_a_quick_call_raises_costs_one_unit(error: BaseException) -> None:
-    found = outcomes(raises(error), range(10), Policy(), InlineEngine())
+    found = outcomes(raises(error), range(10), Policy(), make_calls_inline)
     assert {unit: outcome.error for unit, outcome in found.items() if outcome.error} == {3: error}
     assert len(found) == 10
 
@@ -788,7 +787,7 @@ def test_a_call_without_a_limit_of_its_own_has_that_of_all() -> None:
 def test_a_quick_call_that_fails_stops_the_work_where_that_is_asked() -> None:
     found: dict[int, Outcome] = {}
     with pytest.raises(Aborted):
-        collect(found, raises(ValueError("three")), range(100), Policy(abort_on_error=True), InlineEngine())
+        collect(found, raises(ValueError("three")), range(100), Policy(abort_on_error=True), make_calls_inline)
     assert sorted(found) == [0, 1, 2, 3]
 
 
@@ -885,7 +884,7 @@ def test_an_outcome_that_cannot_be_kept_stops_the_work(way: Callable[[Call], Cal
             raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space left"):
-        LocalEngine().map(iter(range(10_000)), way(call), done, Policy(concurrency=4))
+        make_calls(iter(range(10_000)), way(call), done, Policy(concurrency=4))
     assert len(calls) <= 6 + 4 * 2
 
 

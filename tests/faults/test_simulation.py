@@ -40,7 +40,8 @@ from support.simulation import Process, Simulation
 from evaluand import DirectoryStore
 from evaluand.core.errors import EngineError, NotFound
 from evaluand.engine import keyed_work
-from evaluand.engine.engine import InlineEngine
+from evaluand.engine.engine import Recipe
+from evaluand.engine.engines.local import InlineEngine
 from evaluand.engine.keyed_work import KeyedWork
 from evaluand.engine.outcome import Outcome
 from evaluand.store import garbage, shards
@@ -183,8 +184,7 @@ class Play:
             KeyedWork(
                 lane,
                 lambda start, stop: map(Unit, range(start, stop)),
-                call,
-                line_of,
+                Recipe(call, line_of),
                 engine=InlineEngine(),
                 gather=gather,
                 sealed=lambda: store.is_sealed("runs", ID),
