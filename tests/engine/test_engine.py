@@ -20,7 +20,9 @@ from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engines.local import make_calls, make_calls_inline
+from evaluand.engine.engine import Engine
+from evaluand.engine.engines.local import LocalEngine, make_calls, make_calls_inline
+from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.outcome import Aborted, Outcome
 from evaluand.engine.policy import MAX_BACKOFF, Policy
@@ -744,23 +746,23 @@ def test_the_first_failure_stops_the_work_where_that_is_asked(way: Callable[[Cal
 STOPS = TaskError("the quota is used up", stops=True)
 
 
-@pytest.mark.parametrize("processes", [False, True])
+@pytest.mark.parametrize("engine", [LocalEngine(), ProcessEngine(1)], ids=["local", "processes"])
 @WAYS
-def test_an_error_that_says_so_stops_the_work_whatever_the_policy(way: Callable[[Call], Call], processes: bool) -> None:
-    store, policy = MemoryStore(), Policy(concurrency=1, processes=processes)
+def test_an_error_that_says_so_stops_the_work_whatever_the_policy(way: Callable[[Call], Call], engine: Engine) -> None:
+    store, policy = MemoryStore(), Policy(concurrency=1)
     stopping = task(name="quota", version="1")(way(raises(STOPS)))
     with pytest.raises(Aborted, match="_index_ 3, replication 0: TaskError: the quota is used up; this stops the run"):
-        Runner(store, policy).run(stopping, numbers(6))
-    run = Runner(store, policy).run(stopping, numbers(6))
+        Runner(store, policy, engine).run(stopping, numbers(6))
+    run = Runner(store, policy, engine).run(stopping, numbers(6))
     assert statuses(run) == ["completed"] * 3 + ["failed"] + ["completed"] * 2
     assert run.receipt is not None
     assert (run.receipt.kept, run.receipt.called) == (4, 2)
 
 
-@pytest.mark.parametrize("processes", [False, True])
+@pytest.mark.parametrize("engine", [LocalEngine(), ProcessEngine(1)], ids=["local", "processes"])
 @WAYS
 def test_no_call_starts_after_the_time_for_all_of_them(
-    way: Callable[[Call], Call], processes: bool, tmp_path: Path
+    way: Callable[[Call], Call], engine: Engine, tmp_path: Path
 ) -> None:
     def note(unit: int) -> None:
         with (tmp_path / "calls").open("a") as file:
@@ -768,9 +770,9 @@ def test_no_call_starts_after_the_time_for_all_of_them(
         time.sleep(0.2)
 
     store, slow = MemoryStore(), task(name="slow", version="1")(way(note))
-    policy = Policy(concurrency=1, timeout=PATIENCE, total_timeout=0.1, processes=processes)
+    policy = Policy(concurrency=1, timeout=PATIENCE, total_timeout=0.1)
     with pytest.raises(Aborted, match=r"total_timeout: the 0\.1 s allowed for all calls are over; [01] of 4 are done"):
-        Runner(store, policy).run(slow, numbers(4))
+        Runner(store, policy, engine).run(slow, numbers(4))
     run = Runner(store).run(slow, numbers(4))
     assert statuses(run) == ["completed"] * 4
     assert sorted((tmp_path / "calls").read_text().split()) == ["0", "1", "2", "3"]
