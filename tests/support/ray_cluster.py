@@ -56,7 +56,9 @@ class TestCluster:
         head: dict[str, Any] = {} if self.nodes else {"include_dashboard": False, "no_monitor": True}
         ports = dict(zip(_PORTS, _free_ports(len(_PORTS)), strict=True))
         folder = {"temp_dir": os.environ.get("RAY_TEST_FOLDER", "/tmp/evaluand-ray")}  # short: it holds sockets
-        node = self._cluster.add_node(wait=True, num_cpus=cpus, object_store_memory=80_000_000, **ports, **folder, **head)
+        node = self._cluster.add_node(
+            wait=True, num_cpus=cpus, object_store_memory=80_000_000, **ports, **folder, **head
+        )
         self.nodes.append(node)
         return node
 

@@ -122,7 +122,9 @@ def _modules() -> dict[str, Module]:
 
 def _texts() -> dict[str, Sequence[str]]:
     """The lines of code that is in no module: the program itself, and what was typed."""
-    typed = {name: entry[2] for name, entry in linecache.cache.items() if len(entry) == 4 and name.startswith("<")}
+    typed: dict[str, Sequence[str]] = {
+        name: entry[2] for name, entry in linecache.cache.items() if len(entry) == 4 and name.startswith("<")
+    }
     main = getattr(sys.modules.get("__main__"), "__file__", None)
     lines = linecache.getlines(main) if isinstance(main, str) else []
     return {**typed, main: lines} if isinstance(main, str) and lines else typed
@@ -188,7 +190,7 @@ class _Loader(importlib.abc.InspectLoader):
         return self._module.text
 
     def get_code(self, name: str) -> types.CodeType:
-        return self.source_to_code(self._module.text, self._module.file)  # type: ignore[arg-type]
+        return self.source_to_code(self._module.text, self._module.file)
 
     def is_package(self, name: str) -> bool:
         return self._module.is_package
