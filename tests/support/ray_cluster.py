@@ -6,10 +6,10 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
-# A raylet waits 15 s for the port of an agent that takes longer to import on a busy machine, unless it is told the port.
-_PORTS = ("metrics_agent_port", "metrics_export_port", "dashboard_agent_listen_port", "runtime_env_agent_port")
+_PORTS = ("dashboard_agent_listen_port", "metrics_agent_port", "metrics_export_port")  # -1: there is none
 _ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
     "RAY_agent_register_timeout_ms": "200000",
@@ -22,14 +22,30 @@ _ENVIRONMENT = {
 }
 
 
-def _free_ports(n: int) -> list[int]:
-    sockets = [socket.socket() for _ in range(n)]
-    for each in sockets:
-        each.bind(("127.0.0.1", 0))
-    ports = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return int(free.getsockname()[1])
+
+
+def _start_lightly() -> None:
+    """Lets nodes start on a busy machine, where their agents need longer to import than a raylet waits for their ports.
+
+    The files with the ports, which the agents write when they have started, are written before; and the page of Ray,
+    which no test opens, is not started.
+    """
+    from ray._private import services
+
+    start_raylet = services.start_raylet
+
+    def start(*args: Any, **named: Any) -> Any:
+        node, session = args[2], Path(args[11])
+        for name in _PORTS:
+            (session / f"{name}_{node}").write_text("-1")
+        return start_raylet(*args, **named)
+
+    services.start_raylet = start
+    services.start_api_server = lambda *args, **named: ("", None)
 
 
 class TestCluster:
@@ -39,10 +55,9 @@ class TestCluster:
 
     def __init__(self, cpus: int) -> None:
         os.environ.update(_ENVIRONMENT)
-        from ray._private import services
         from ray.cluster_utils import Cluster
 
-        services.start_api_server = lambda *args, **named: ("", None)  # a page that no test opens; it starts slowly
+        _start_lightly()
         self._cluster = Cluster()
         self.nodes: list[Any] = []
         self.add(cpus)
@@ -54,10 +69,12 @@ class TestCluster:
     def add(self, cpus: int) -> Any:
         """A further node."""
         head: dict[str, Any] = {} if self.nodes else {"include_dashboard": False, "no_monitor": True}
-        ports = dict(zip(_PORTS, _free_ports(len(_PORTS)), strict=True))
-        folder = {"temp_dir": os.environ.get("RAY_TEST_FOLDER", "/tmp/evaluand-ray")}  # short: it holds sockets
         node = self._cluster.add_node(
-            wait=True, num_cpus=cpus, object_store_memory=80_000_000, **ports, **folder, **head
+            wait=True,
+            num_cpus=cpus,
+            object_store_memory=80_000_000,
+            runtime_env_agent_port=_free_port(),
+            **head,
         )
         self.nodes.append(node)
         return node

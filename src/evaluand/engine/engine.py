@@ -21,6 +21,10 @@ Keep = Callable[[U, bytes, int, int], None]
 """Receives a unit, its lines, how many of its slots failed, and the number of attempts."""
 
 
+def _nothing() -> None:
+    """Does nothing; unlike a lambda, it can be sent by name."""
+
+
 @dataclass(frozen=True)
 class UnitCodec(Generic[U]):
     """How a unit is sent to another process.
@@ -33,7 +37,17 @@ class UnitCodec(Generic[U]):
 
     pack: Callable[[U], bytes]
     unpack: Callable[[bytes], U]
-    close: Callable[[], None] = lambda: None
+    close: Callable[[], None] = _nothing
+
+
+class Ledger(Protocol):
+    """Costs that calls report: a worker gathers them until they are taken, and who writes the journal notes them."""
+
+    def take_costs(self) -> list[tuple[float, str]]:
+        """The amounts and currencies gathered since the last time; for workers."""
+
+    def note_cost(self, cost: float, currency: str) -> None:
+        """Notes what a call has cost in a worker."""
 
 
 @dataclass(frozen=True)
@@ -44,11 +58,13 @@ class Code:
         name: what it is called in messages, such as `task 'shout'`.
         identify: its present identity; that of a worker must equal that of this process.
         prepare: loads what its calls need.
+        ledger: of what its calls cost.
     """
 
     name: str
     identify: Callable[[], Identity]
-    prepare: Callable[[], None] = lambda: None
+    prepare: Callable[[], None] = _nothing
+    ledger: Ledger | None = None
 
 
 @dataclass(frozen=True)

@@ -79,7 +79,7 @@ class Grader:
             name: what the scorer is called in messages.
             attempt: at the evaluation, from 0.
         """
-        code = Code(name, self.scorer.identify, self.scorer.prepare)
+        code = Code(name, self.scorer.identify, self.scorer.prepare, self.account)
         return Recipe(in_attempt(self.call, attempt), self.line, UnitCodec(packed, unpacked), code)
 
     def grade(self, unit: Unit) -> list[Any]:

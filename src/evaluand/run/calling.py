@@ -82,7 +82,7 @@ class Calling:
             check_outputs(task, self.call_async if task.is_async else self.call),
             self.line,
             UnitCodec(pack_call, unpack_call, task.close),
-            Code(f"task {task.name!r}", partial(identify, task)),
+            Code(f"task {task.name!r}", partial(identify, task), ledger=self.account),
         )
 
     def call(self, call: Call) -> Any:

@@ -247,6 +247,8 @@ class RayMap(Generic[U]):
     def _note(self, worker: _Worker, event: Any) -> None:
         if type(event) is Finished:
             held = worker.units.pop(event.slot)
+            for cost, currency in event.costs if self._code.ledger else ():
+                self._code.ledger.note_cost(cost, currency)
             self._keep(held.unit, event.line, event.failed, event.attempts)
         elif type(event) is Dropped:
             del worker.units[event.slot]

@@ -49,12 +49,13 @@ class Ended(NamedTuple):
 
 
 class Finished(NamedTuple):
-    """A unit that is done."""
+    """A unit that is done, and what calls have cost since the last one."""
 
     slot: int
     line: bytes
     failed: int
     attempts: int
+    costs: Sequence[tuple[float, str]]
 
 
 class Dropped(NamedTuple):
@@ -145,13 +146,15 @@ class Worker:
 
     def _run(self, recipe: Recipe[Any], policy: Policy, feed: _Feed) -> None:
         assert recipe.wire is not None
-        end = Ended()
+        assert recipe.code is not None
+        ledger, end = recipe.code.ledger, Ended()
 
         def done(unit: Any, outcome: Outcome) -> None:
             outcome = outcome._replace(attempts=outcome.attempts + self._before.pop(unit.slot, 0))
             if outcome.error is not None and policy.stops_at(outcome.error):
                 feed.close()
-            self._post(Finished(unit.slot, *recipe.line(unit, outcome), outcome.attempts))
+            costs = ledger.take_costs() if ledger else ()
+            self._post(Finished(unit.slot, *recipe.line(unit, outcome), outcome.attempts, costs))
 
         try:
             with machinery():
