@@ -193,6 +193,10 @@ class Observer(Generic[U]):
         self._chaining = threading.Lock()
         _install()
 
+    def __reduce__(self) -> Any:
+        """For workers of a cluster: what was opened before the calls counts there, too."""
+        return _observer_of_worker, (self.facts, self._ignored, self._prepared)
+
     # -- calls
 
     def call(self, call: Callable[[U], Any]) -> Callable[[U], Any]:
@@ -332,6 +336,13 @@ class Observer(Generic[U]):
             ignored = bool(path) and (_is_ignored(path) or (path + os.sep).startswith(self._ignored))
             self._names[key] = None if ignored else _portable(raw, path, self.facts.folder) if path else raw
         return self._names[key]
+
+
+def _observer_of_worker(facts: CodeFacts, ignored: Sequence[str], prepared: Sequence[tuple[str, str]]) -> Observer[Any]:
+    made = Observer[Any](facts, ignored)
+    made._prepared += prepared
+    made._always |= bool(prepared)
+    return made
 
 
 _Opened = tuple[str, str, Stamp | str | None]

@@ -14,7 +14,6 @@ from collections import deque
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Final, Generic
 
-import orjson
 import ray
 from ray.exceptions import RayActorError, RayError
 
@@ -136,7 +135,9 @@ class RayMap(Generic[U]):
         return recipe.code.identify()
 
     def _start_workers(self) -> None:
-        modules = hashlib.blake2b(orjson.dumps([self._sent.folder, self._sent.modules, self._sent.texts])).digest()
+        sent = self._sent
+        texts = [sorted((name, *module) for name, module in sent.modules.items()), sorted(sent.texts.items())]
+        modules = hashlib.blake2b(repr([sent.folder, sent.path, texts]).encode("utf-8", "replace")).digest()
         actors = self._engine.take_actors(modules)[: self._engine.size]
         self._sent_ref = ray.put(tuple(self._sent))
         self._began = time.monotonic()
