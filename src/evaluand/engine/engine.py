@@ -13,12 +13,22 @@ from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
 
 U = TypeVar("U")
+U_contra = TypeVar("U_contra", contravariant=True)
 
 Line = Callable[[U, Outcome], tuple[bytes, int]]
 """A unit and its outcome → its journal lines, and how many of its slots failed."""
 
-Keep = Callable[[U, bytes, int, int], None]
-"""Receives a unit, its lines, how many of its slots failed, and the number of attempts."""
+
+class Keep(Protocol[U_contra]):
+    """Receives finished units."""
+
+    def __call__(self, unit: U_contra, line: bytes, failed: int, attempts: int, *worker: str) -> None:
+        """Keeps the lines of a unit.
+
+        Args:
+            failed: how many of its slots failed.
+            worker: the place of the worker that made the call, if there are several.
+        """
 
 
 def _nothing() -> None:

@@ -9,6 +9,7 @@ import logging
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -56,6 +57,7 @@ class Tally:
         failed: how many of the units done now failed.
         skipped: units that needed no call.
         retried: further attempts that transient errors took.
+        by_worker: units done now by the workers of a cluster, by their place.
     """
 
     label: str = ""
@@ -66,6 +68,7 @@ class Tally:
     failed: int = 0
     skipped: int = 0
     retried: int = 0
+    by_worker: Counter[str] = field(default_factory=Counter)
 
     @property
     def done(self) -> int:
@@ -358,13 +361,14 @@ class KeyedWork(Generic[U]):
             return b"", 0
         return line(unit, outcome)
 
-    def _keep(self, unit: U, line: bytes, failed: int, attempts: int) -> None:
+    def _keep(self, unit: U, line: bytes, failed: int, attempts: int, *worker: str) -> None:
         if not line or self._is_lost or (self._is_stopped and failed):
             return
         if self.gather == 1:
             if not self._append(line):
                 return
             self.tally.count(unit.size, failed, attempts - 1)
+            self.tally.by_worker.update(worker)
         else:
             with self._writing:
                 self._gathered.append(line)

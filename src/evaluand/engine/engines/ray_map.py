@@ -248,9 +248,10 @@ class RayMap(Generic[U]):
     def _note(self, worker: _Worker, event: Any) -> None:
         if type(event) is Finished:
             held = worker.units.pop(event.slot)
-            for cost, currency in event.costs if self._code.ledger else ():
-                self._code.ledger.note_cost(cost, currency)
-            self._keep(held.unit, event.line, event.failed, event.attempts)
+            if self._code.ledger is not None:
+                for cost, currency in event.costs:
+                    self._code.ledger.note_cost(cost, currency)
+            self._keep(held.unit, event.line, event.failed, event.attempts, worker.place)
         elif type(event) is Dropped:
             del worker.units[event.slot]
         elif type(event) is Ended:
