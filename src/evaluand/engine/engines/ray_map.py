@@ -41,7 +41,7 @@ START: Final = 180.0
 """Seconds in which the first worker must have started."""
 
 _END: Final = 10.0  # seconds in which a worker must have ended its work
-_AHEAD: Final = 0.05  # seconds of work that a worker has beyond its calls in flight
+_AHEAD: Final = 0.15  # seconds of work that a worker has beyond its calls in flight
 _MOST_AHEAD: Final = 1024
 _NEWEST: Final = 0.3  # weight of the newest figure in the speed of a worker
 
@@ -223,7 +223,7 @@ class RayMap(Generic[U]):
         except RayActorError as error:
             return self._replace(worker, error)
         except RayError as error:
-            raise EngineError(f"a worker of the Ray cluster failed: {_first_line(error)}") from error
+            raise EngineError(f"a worker of the Ray cluster failed: {_cause(error)}") from error
         if not worker.place:
             self._admit(worker, answer)
         else:
@@ -231,7 +231,7 @@ class RayMap(Generic[U]):
                 self._note(worker, event)
             self._measure(worker, sum(type(event) is Finished for event in answer))
         if not worker.has_ended:
-            self._refs[worker.actor.take.remote()] = worker
+            self._refs[worker.actor.take.remote(self._orders(worker))] = worker
         return None
 
     def _admit(self, worker: _Worker, answer: Begun | str) -> None:
@@ -283,7 +283,7 @@ class RayMap(Generic[U]):
         end(worker.actor)  # it may only be out of reach
         if not worker.place:
             raise EngineError(
-                f"a worker of the Ray cluster cannot start: {_first_line(error)}; is evaluand installed there?"
+                f"a worker of the Ray cluster cannot start: {_cause(error)}; is evaluand installed there?"
             )
         for held in reversed(worker.units.values()):
             held.deaths += 1
@@ -322,5 +322,6 @@ class RayMap(Generic[U]):
             end(worker.actor)
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0]
+def _cause(error: BaseException) -> str:
+    """The last line of an error of Ray, which ends with what was raised in the worker."""
+    return str(error).strip().split("\n")[-1]

@@ -1,7 +1,8 @@
 """A worker of a Ray cluster: an actor that makes calls as `LocalEngine` does, and reports finished lines.
 
-    give  → units with their earlier attempts, and turns of rate limits that may start
-    take  ← what has happened since: finished lines, turns that are wanted or used, the end
+    take  → units with their earlier attempts
+          ← what has happened since: finished lines, turns that are wanted or used, the end
+    give  → more units, and turns of rate limits that may start
 
 It holds no store and no limits, and nothing of it outlives the process that started it.
 """
@@ -29,7 +30,8 @@ from evaluand.engine.outcome import Aborted, Outcome
 from evaluand.engine.policy import Policy
 from evaluand.engine.rate_limit import RateLimit
 
-_LINGER: Final = 0.025  # seconds for which finished lines wait for more, while there is still work
+_LINGER: Final = 0.05  # seconds for which finished lines wait for more, while there is still work
+_LINGER_IDLE: Final = 0.005  # the same where there is none
 _LONGEST: Final = 1.0  # seconds after which a worker reports that nothing has happened
 
 
@@ -119,6 +121,8 @@ class Worker:
 
     def give(self, orders: Sequence[tuple[int, int, bytes]], turns: Sequence[tuple[int, int]]) -> None:
         """Receives units, each with its slot and its earlier attempts, and turns that may start."""
+        if not orders and not turns:
+            return
         for limit, number in turns:
             self._limits[limit].granted.add(number)
         assert self._feed is not None
@@ -130,19 +134,25 @@ class Worker:
         if self._feed is not None:
             self._post(*(Dropped(slot) for slot in self._feed.close()))
 
-    def take(self) -> list[Event]:
-        """What has happened since the last time; waits for something, and then a moment for more."""
+    def take(self, orders: Sequence[tuple[int, int, bytes]]) -> list[Event]:
+        """Receives units as `give` does; what has happened since the last time.
+
+        Waits for something, and then a moment for more.
+        """
+        self.give(orders, ())
         with self._changed:
             self._changed.wait_for(lambda: self._events, _LONGEST)
-            end = time.monotonic() + _LINGER
-            while self._events and not self._is_urgent() and (left := end - time.monotonic()) > 0:
+            begun = time.monotonic()
+            while self._events and (left := begun + self._lingering() - time.monotonic()) > 0:
                 self._changed.wait(left)
             events, self._events = self._events, []
             return events
 
-    def _is_urgent(self) -> bool:
-        last = self._events[-1]
-        return self._feed is None or not self._feed.has_units or not isinstance(last, Finished)
+    def _lingering(self) -> float:
+        """Seconds for which events wait for more."""
+        if not isinstance(self._events[-1], Finished):
+            return 0.0
+        return _LINGER if self._feed is not None and self._feed.has_units else _LINGER_IDLE
 
     def _run(self, recipe: Recipe[Any], policy: Policy, feed: _Feed) -> None:
         assert recipe.wire is not None
