@@ -90,7 +90,9 @@ def main() -> None:
             computing(row["input"])
         alone = time.perf_counter() - began
         ratios.append(alone / run(one, computing, work, 1)[0])
-    print(f"{calls:,} calls of {WORK * 1e3:g} ms of computing, one worker: {statistics.median(ratios):.2f} of the ideal")
+    print(
+        f"{calls:,} calls of {WORK * 1e3:g} ms of computing, one worker: {statistics.median(ratios):.2f} of the ideal"
+    )
 
 
 if __name__ == "__main__":
