@@ -56,8 +56,8 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "evaluand run capitals.yaml    # four systems, judged; tokens and cost of each row": YOURS,
     },
     "docs/howto/engines.md": {
-        "evaluand run experiment.yaml --engine ray --address head:6379 --workers 8": "needs a cluster; see tests/engine",
-        "pip install 'evaluand[ray]'": "needs several machines; see tests/engine",
+        "evaluand run experiment.yaml --engine ray --address head:6379 --workers 8": "needs a cluster",
+        "pip install 'evaluand[ray]'": "for several machines",
     },
     "docs/howto/d3m.md": {
         "python examples/problems/problems.py build": "runs in a clone; see tests/interop",
