@@ -13,7 +13,7 @@ import os
 import statistics
 import time
 
-from evaluand import Dataset, Policy, Runner
+from evaluand import Dataset, ProcessEngine, Runner
 
 WORK = 5e-3  # seconds of CPU time a call takes
 
@@ -39,7 +39,7 @@ def seconds_for(dataset: Dataset, steps: int, processes: int) -> float:
         return _work(steps) + number
 
     began = time.perf_counter()
-    run = Runner(policy=Policy(processes=True, concurrency=processes)).run(task, dataset)
+    run = Runner(engine=ProcessEngine(processes)).run(task, dataset)
     assert run.counts == {"completed": len(dataset)}
     return time.perf_counter() - began
 

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
     from evaluand.data.roles import Roles as Roles
     from evaluand.data.split import Split as Split
     from evaluand.engine.budget import Budget as Budget
-    from evaluand.engine.engine import LocalEngine as LocalEngine
+    from evaluand.engine.engines.local import LocalEngine as LocalEngine
+    from evaluand.engine.engines.processes import ProcessEngine as ProcessEngine
     from evaluand.engine.policy import Policy as Policy
     from evaluand.engine.rate_limit import RateLimit as RateLimit
     from evaluand.engine.token_limit import TokenLimit as TokenLimit

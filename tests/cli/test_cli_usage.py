@@ -146,7 +146,7 @@ def test_a_command_says_what_it_asked_and_what_reused_rows_took_when_they_were_m
 
 
 def test_calls_in_processes_are_counted(folder: Folder) -> None:
-    text = EXPERIMENT.replace("concurrency: 1", "concurrency: 1, processes: true")
+    text = EXPERIMENT + "engine: {{kind: processes, workers: 1}}\n"
     said = folder.done("run", folder.experiment(text=text), "--task", "dear")
     assert "this command: 12 requests, 840 input tokens" in said
 

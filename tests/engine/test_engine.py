@@ -20,7 +20,9 @@ from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import Engine, InlineEngine, LocalEngine
+from evaluand.engine.engine import Engine
+from evaluand.engine.engines.local import LocalEngine, make_calls, make_calls_inline
+from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.outcome import Aborted, Outcome
 from evaluand.engine.policy import MAX_BACKOFF, Policy
@@ -32,6 +34,7 @@ from evaluand.store.store import MemoryStore
 LIMIT = 0.5  # seconds; calls that are to end in time take microseconds
 
 Call = Callable[[Any], Any]
+Make = Callable[[Any, Call, Any, Policy], None]
 
 
 def plain(function: Call) -> Call:
@@ -49,22 +52,22 @@ def coroutine(function: Call) -> Call:
 WAYS = pytest.mark.parametrize("way", [pytest.param(plain, id="threads"), pytest.param(coroutine, id="coroutines")])
 
 
-def outcomes(call: Call, units: Iterable[int], policy: Policy, engine: Engine | None = None) -> dict[int, Outcome]:
+def outcomes(call: Call, units: Iterable[int], policy: Policy, make: Make = make_calls) -> dict[int, Outcome]:
     """What became of each unit; every unit has one outcome."""
     found: dict[int, Outcome] = {}
-    collect(found, call, units, policy, engine)
+    collect(found, call, units, policy, make)
     return found
 
 
 def collect(
-    found: dict[int, Outcome], call: Call, units: Iterable[int], policy: Policy, engine: Engine | None = None
+    found: dict[int, Outcome], call: Call, units: Iterable[int], policy: Policy, make: Make = make_calls
 ) -> None:
     def done(unit: int, outcome: Outcome) -> None:
         if unit in found:
             raise AssertionError(f"unit {unit} ended twice")
         found[unit] = outcome
 
-    (engine or LocalEngine()).map(iter(units), call, done, policy)
+    make(iter(units), call, done, policy)
 
 
 def numbers(n: int) -> Dataset:
@@ -138,9 +141,7 @@ def test_others_work_while_one_call_waits_for_its_next_attempt() -> None:
             raise TransientError("busy")
         return unit
 
-    LocalEngine().map(
-        iter(range(500)), call, lambda unit, _: done.append(unit), Policy(concurrency=4, retries=1, backoff=1.0)
-    )
+    make_calls(iter(range(500)), call, lambda unit, _: done.append(unit), Policy(concurrency=4, retries=1, backoff=1.0))
     assert done[-1] == 0
     assert sorted(done) == [*range(500)]
 
@@ -180,7 +181,7 @@ def test_units_are_taken_only_when_a_call_can_be_made(way: Callable[[Call], Call
         nonlocal ended
         ended += 1
 
-    LocalEngine().map(units(), way(lambda unit: unit), done, Policy(concurrency=4))
+    make_calls(units(), way(lambda unit: unit), done, Policy(concurrency=4))
     assert taken == ended == 200
     assert ahead <= 4
 
@@ -205,7 +206,7 @@ def test_outcomes_are_handed_over_one_at_a_time(way: Callable[[Call], Call]) -> 
         with meter:
             threading.Event().wait(0.0005)
 
-    LocalEngine().map(iter(range(100)), way(lambda unit: unit), done, Policy(concurrency=8))
+    make_calls(iter(range(100)), way(lambda unit: unit), done, Policy(concurrency=8))
     assert meter.peak == 1
 
 
@@ -683,7 +684,7 @@ def test_whatever_a_task_raises_costs_one_example(
     "error", [SystemExit(3), asyncio.CancelledError("by the task"), Quit()], ids=lambda error: type(error).__name__
 )
 def test_whatever_a_quick_call_raises_costs_one_unit(error: BaseException) -> None:
-    found = outcomes(raises(error), range(10), Policy(), InlineEngine())
+    found = outcomes(raises(error), range(10), Policy(), make_calls_inline)
     assert {unit: outcome.error for unit, outcome in found.items() if outcome.error} == {3: error}
     assert len(found) == 10
 
@@ -745,23 +746,23 @@ def test_the_first_failure_stops_the_work_where_that_is_asked(way: Callable[[Cal
 STOPS = TaskError("the quota is used up", stops=True)
 
 
-@pytest.mark.parametrize("processes", [False, True])
+@pytest.mark.parametrize("engine", [LocalEngine(), ProcessEngine(1)], ids=["local", "processes"])
 @WAYS
-def test_an_error_that_says_so_stops_the_work_whatever_the_policy(way: Callable[[Call], Call], processes: bool) -> None:
-    store, policy = MemoryStore(), Policy(concurrency=1, processes=processes)
+def test_an_error_that_says_so_stops_the_work_whatever_the_policy(way: Callable[[Call], Call], engine: Engine) -> None:
+    store, policy = MemoryStore(), Policy(concurrency=1)
     stopping = task(name="quota", version="1")(way(raises(STOPS)))
     with pytest.raises(Aborted, match="_index_ 3, replication 0: TaskError: the quota is used up; this stops the run"):
-        Runner(store, policy).run(stopping, numbers(6))
-    run = Runner(store, policy).run(stopping, numbers(6))
+        Runner(store, policy, engine).run(stopping, numbers(6))
+    run = Runner(store, policy, engine).run(stopping, numbers(6))
     assert statuses(run) == ["completed"] * 3 + ["failed"] + ["completed"] * 2
     assert run.receipt is not None
     assert (run.receipt.kept, run.receipt.called) == (4, 2)
 
 
-@pytest.mark.parametrize("processes", [False, True])
+@pytest.mark.parametrize("engine", [LocalEngine(), ProcessEngine(1)], ids=["local", "processes"])
 @WAYS
 def test_no_call_starts_after_the_time_for_all_of_them(
-    way: Callable[[Call], Call], processes: bool, tmp_path: Path
+    way: Callable[[Call], Call], engine: Engine, tmp_path: Path
 ) -> None:
     def note(unit: int) -> None:
         with (tmp_path / "calls").open("a") as file:
@@ -769,9 +770,9 @@ def test_no_call_starts_after_the_time_for_all_of_them(
         time.sleep(0.2)
 
     store, slow = MemoryStore(), task(name="slow", version="1")(way(note))
-    policy = Policy(concurrency=1, timeout=PATIENCE, total_timeout=0.1, processes=processes)
+    policy = Policy(concurrency=1, timeout=PATIENCE, total_timeout=0.1)
     with pytest.raises(Aborted, match=r"total_timeout: the 0\.1 s allowed for all calls are over; [01] of 4 are done"):
-        Runner(store, policy).run(slow, numbers(4))
+        Runner(store, policy, engine).run(slow, numbers(4))
     run = Runner(store).run(slow, numbers(4))
     assert statuses(run) == ["completed"] * 4
     assert sorted((tmp_path / "calls").read_text().split()) == ["0", "1", "2", "3"]
@@ -788,7 +789,7 @@ def test_a_call_without_a_limit_of_its_own_has_that_of_all() -> None:
 def test_a_quick_call_that_fails_stops_the_work_where_that_is_asked() -> None:
     found: dict[int, Outcome] = {}
     with pytest.raises(Aborted):
-        collect(found, raises(ValueError("three")), range(100), Policy(abort_on_error=True), InlineEngine())
+        collect(found, raises(ValueError("three")), range(100), Policy(abort_on_error=True), make_calls_inline)
     assert sorted(found) == [0, 1, 2, 3]
 
 
@@ -885,7 +886,7 @@ def test_an_outcome_that_cannot_be_kept_stops_the_work(way: Callable[[Call], Cal
             raise OSError("no space left")
 
     with pytest.raises(OSError, match="no space left"):
-        LocalEngine().map(iter(range(10_000)), way(call), done, Policy(concurrency=4))
+        make_calls(iter(range(10_000)), way(call), done, Policy(concurrency=4))
     assert len(calls) <= 6 + 4 * 2
 
 

@@ -23,6 +23,7 @@ from support.forks import call_in_fork
 
 from evaluand import Dataset, Evaluator, MemoryStore, Policy, Run, Runner
 from evaluand.engine import event_loop, observation
+from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.event_loop import is_foreign_connection, run_coroutine
 from evaluand.engine.keyed_work import Receipt
 from evaluand.run.task import as_task
@@ -104,11 +105,11 @@ def chat(url: str) -> Iterator[Chat]:
 DATA = Dataset.from_rows([{"input": f"q{i}", "expected": f"Q{i}"} for i in range(ROWS)])
 
 
-def evaluate_twice(chat: Chat, policy: Policy | None = None) -> None:
-    store, policy = MemoryStore(), policy or Policy()
+def evaluate_twice(chat: Chat, **how: Any) -> None:
+    store = MemoryStore()
     for _ in range(2):
-        run = Runner(store, policy).run(chat.answer, DATA, fresh=True)
-        evaluation = Evaluator(store, policy).evaluate(run, {"judge": chat.judge}, fresh=True)
+        run = Runner(store, **how).run(chat.answer, DATA, fresh=True)
+        evaluation = Evaluator(store, **how).evaluate(run, {"judge": chat.judge}, fresh=True)
         assert run.counts == {"completed": ROWS}
         assert evaluation.counts == {"judge": {"scored": ROWS}}
 
@@ -118,7 +119,7 @@ def test_a_client_serves_tasks_and_judges_of_one_process(chat: Chat) -> None:
 
 
 def test_a_client_serves_forked_processes(chat: Chat) -> None:
-    evaluate_twice(chat, Policy(processes=True, concurrency=2))
+    evaluate_twice(chat, engine=ProcessEngine(2))
 
 
 def test_a_client_serves_callers_with_a_running_loop(chat: Chat) -> None:

@@ -19,6 +19,8 @@ from support.patience import PATIENCE
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Policy, Runner
 from evaluand.engine import observation
+from evaluand.engine.engines.local import LocalEngine
+from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.outcome import Aborted
 from evaluand.evaluation.scorer import scorer
 from evaluand.run.runner import Run
@@ -41,7 +43,7 @@ class Project:
     """A folder with a task, a prompt and a document for each example, and a store."""
 
     folder: Path
-    policy: Policy = field(default_factory=lambda: Policy(concurrency=1))
+    how: dict[str, Any] = field(default_factory=lambda: {"policy": Policy(concurrency=1)})
 
     def __post_init__(self) -> None:
         (self.folder / "docs").mkdir(parents=True)
@@ -62,7 +64,7 @@ class Project:
         """Runs the task `answer` of a module that is loaded afresh, as a new process would."""
         observation._opened.clear()
         observation._opened_once.clear()
-        return Runner(self.store, self.policy).run(load(self.folder, source).answer, self.data, **options)
+        return Runner(self.store, **self.how).run(load(self.folder, source).answer, self.data, **options)
 
     def called(self, source: str, **options: Any) -> int:
         """How many calls a run has to make."""
@@ -214,11 +216,11 @@ def test_a_changed_prompt_makes_all_calls_again_however_it_is_read(project: Proj
     assert project.called(source) == 0
 
 
-@pytest.mark.parametrize("policy", [Policy(concurrency=1), Policy(), Policy(concurrency=2, processes=True)])
+@pytest.mark.parametrize("how", [{"policy": Policy(concurrency=1)}, {}, {"engine": ProcessEngine(2)}])
 def test_of_many_files_only_the_rows_that_opened_the_changed_one_are_called_again(
-    project: Project, policy: Policy
+    project: Project, how: dict[str, Any]
 ) -> None:
-    project.policy = policy
+    project.how = how
     first = project.run(PER_EXAMPLE)
     assert project.called(PER_EXAMPLE) == 0
     project.write("docs/3.txt", "corrected")
@@ -251,7 +253,7 @@ def test_threads_of_calls_in_progress_at_once_count_for_each_of_them(project: Pr
         "def answer(x):\n    with ThreadPoolExecutor(1) as pool:\n"
         "        return pool.submit((HERE / 'docs' / f'{x}.txt').read_text).result()\n"
     )
-    project.policy = Policy(concurrency=ROWS)
+    project.how = {"policy": Policy(concurrency=ROWS)}
     assert project.called(source) == ROWS
     project.write("docs/3.txt", "corrected")
     assert 1 <= project.called(source) <= ROWS
@@ -269,11 +271,11 @@ def test_what_an_earlier_call_has_read_counts_for_later_calls_of_code_that_remem
 def test_a_prompt_cached_in_an_earlier_run_of_the_process_counts(project: Project, processes: bool) -> None:
     source = HEAD + READING_THE_PROMPT["a cache"]
     answer = load(project.folder, source).answer
-    project.policy = Policy(concurrency=2, processes=processes)
+    project.how = {"engine": ProcessEngine(2) if processes else LocalEngine()}
 
     def called(rows: int) -> int:
         data = Dataset.from_rows([{"input": i} for i in range(rows)])
-        receipt = Runner(project.store, project.policy).run(answer, data).receipt
+        receipt = Runner(project.store, **project.how).run(answer, data).receipt
         assert receipt is not None
         return receipt.called
 
@@ -314,7 +316,7 @@ def test_a_relative_name_means_the_file_in_the_current_folder(project: Project, 
 
 
 def test_a_resumed_run_calls_again_what_has_changed_since(project: Project) -> None:
-    project.policy = Policy(concurrency=1, abort_on_error=True)
+    project.how = {"policy": Policy(concurrency=1, abort_on_error=True)}
     source = HEAD + "def answer(x):\n    if x == 4: (HERE / 'docs' / 'gate.txt').read_text()\n"
     source += "    return (HERE / 'docs' / f'{x}.txt').read_text()\n"
     with pytest.raises(Aborted):

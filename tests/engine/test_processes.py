@@ -13,7 +13,6 @@ import threading
 import time
 from bisect import bisect_left
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +22,11 @@ from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import UnitCodec
+from evaluand.engine.engine import Recipe, UnitCodec
+from evaluand.engine.engines.local import LocalEngine
+from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.outcome import Aborted
 from evaluand.engine.policy import Policy
-from evaluand.engine.processes import ProcessMap
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorer import scorer
@@ -37,7 +37,7 @@ from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import MemoryStore
 from evaluand.trace import span
 
-TWO = Policy(concurrency=2, processes=True)
+TWO = ProcessEngine(2)
 
 
 def data(n: int) -> Dataset:
@@ -89,14 +89,14 @@ async def work_async(value: Any) -> Any:
 def test_threads_coroutines_and_processes_give_the_same_digest() -> None:
     rows = Dataset.from_rows([{"input": v} for v in (1, "zwei 🎈", None, 3, 2.5, [1, {"$x": {}}], b"raw")])
     made = [
-        Runner(policy=policy).run(function, rows, replications=2)
-        for function, policy in ((work, Policy()), (work_async, Policy()), (work, TWO), (work_async, TWO))
+        Runner(engine=engine).run(function, rows, replications=2)
+        for function, engine in ((work, LocalEngine()), (work_async, LocalEngine()), (work, TWO), (work_async, TWO))
     ]
     assert len({run.digest for run in made}) == 1
     assert [failures(run) for run in made] == [{3: ("ValueError", None)}] * 4
     spans = [[batch.to_pylist() for batch in run.spans()] for run in made]
     assert [sum(map(len, s)) for s in spans] == [sum(map(len, spans[0]))] * 4
-    assert made[2].manifest["provenance"]["policy"]["processes"] is True
+    assert made[2].manifest["provenance"]["engine"] == {"kind": "processes", "workers": 2}
 
 
 def test_calls_are_made_in_as_many_processes_as_allowed_none_of_them_this_one(tmp_path: Path) -> None:
@@ -104,7 +104,7 @@ def test_calls_are_made_in_as_many_processes_as_allowed_none_of_them_this_one(tm
         time.sleep(0.005)
         return os.getpid()
 
-    run = Runner(policy=Policy(concurrency=3, processes=True)).run(whose, data(60))
+    run = Runner(engine=ProcessEngine(3)).run(whose, data(60))
     found = {r.responses[0] for r in run if r.responses}
     assert len(found) == 3
     assert os.getpid() not in found
@@ -112,9 +112,8 @@ def test_calls_are_made_in_as_many_processes_as_allowed_none_of_them_this_one(tm
 
 
 def test_there_are_as_many_processes_as_cpus_unless_reported_otherwise() -> None:
-    assert Policy(processes=True).concurrency == os.cpu_count()
-    assert Policy(processes=True, concurrency=7).concurrency == 7
-    assert Policy().concurrency == 16
+    assert ProcessEngine().workers == os.cpu_count()
+    assert ProcessEngine(7).workers == 7
 
 
 def test_each_call_has_its_seed_index_and_id() -> None:
@@ -122,7 +121,7 @@ def test_each_call_has_its_seed_index_and_id() -> None:
         return [seed, index, id, replication]
 
     rows = Dataset.from_rows([{"_index_": 9, "input": 1, "id": "nine"}, {"_index_": 11, "input": 2, "id": "eleven"}])
-    runs = [Runner(policy=policy).run(reported, rows, replications=2) for policy in (Policy(), TWO)]
+    runs = [Runner(engine=engine).run(reported, rows, replications=2) for engine in (LocalEngine(), TWO)]
     assert [r.responses for r in runs[0]] == [r.responses for r in runs[1]]
 
 
@@ -141,7 +140,7 @@ def test_units_are_taken_only_when_a_call_can_be_made() -> None:
         ended += 1
 
     wire = UnitCodec[int](lambda unit: b"%d" % unit, int)
-    ProcessMap(units(), lambda unit: unit, lambda unit, outcome: (b"", 0), wire, done, TWO).run()
+    TWO.map_lines(units(), Recipe(lambda unit: unit, lambda unit, outcome: (b"", 0), wire), done, Policy())
     assert taken == ended == 100
     assert ahead <= 2
 
@@ -153,22 +152,21 @@ def test_nothing_to_do_starts_no_process() -> None:
 
     def started(units: list[int]) -> int:
         forks.clear()
-        ProcessMap(
-            iter(units), abs, lambda unit, outcome: (b"", 0), wire, lambda unit, line, failed, attempts: None, TWO
-        ).run()
+        recipe = Recipe(abs, lambda unit, outcome: (b"", 0), wire)
+        TWO.map_lines(iter(units), recipe, lambda unit, line, failed, attempts: None, Policy())
         return len(forks)
 
     assert [started([]), started([1])] == [0, 1]
 
 
 def test_what_a_megabyte_long_answer_says_comes_whole() -> None:
-    run = Runner(policy=TWO).run(lambda value: "x" * 3_000_000 + str(value), data(4))
+    run = Runner(engine=TWO).run(lambda value: "x" * 3_000_000 + str(value), data(4))
     assert [r.responses[0][-1] for r in run if r.responses] == list("0123")
 
 
 def test_a_store_on_disk_is_written_by_one_process_alone(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "store")
-    run = Runner(store, TWO).run(work, data(50))
+    run = Runner(store, engine=TWO).run(work, data(50))
     assert run.counts == {"completed": 49, "failed": 1}
     assert store.damage("runs", run.id) == []
     assert run.digest == Runner().run(work, data(50)).digest
@@ -188,7 +186,7 @@ def test_a_process_that_dies_costs_the_example_it_was_at() -> None:
             os.kill(os.getpid(), signal.SIGKILL)
         return value
 
-    run = Runner(policy=TWO).run(dies, data(20))
+    run = Runner(engine=TWO).run(dies, data(20))
     assert run.counts == {"completed": 17, "failed": 3}
     assert failures(run) == {3: ("WorkerDied", "exit 7"), 5: ("WorkerDied", "SIGSEGV"), 8: ("WorkerDied", "SIGKILL")}
     assert messages(run)[3] == "its process ended with exit status 7 during the call"
@@ -203,7 +201,7 @@ def test_a_call_that_takes_too_long_is_ended_and_costs_one_example(tmp_path: Pat
                 pass
         return value
 
-    run = Runner(policy=replace(TWO, timeout=1.0)).run(hangs, data(20))
+    run = Runner(policy=Policy(timeout=1.0), engine=TWO).run(hangs, data(20))
     assert failures(run) == {3: ("TaskTimeout", "timeout")}
     assert run.counts == {"completed": 19, "failed": 1}
     check_all_end(pids(tmp_path))
@@ -219,7 +217,7 @@ def test_what_a_call_has_started_ends_with_it_when_it_takes_too_long(tmp_path: P
             helper.wait()
         return value
 
-    run = Runner(policy=replace(TWO, timeout=1.0)).run(starts, data(6))
+    run = Runner(policy=Policy(timeout=1.0), engine=TWO).run(starts, data(6))
     assert failures(run) == {3: ("TaskTimeout", "timeout")}
     assert len(pids(tmp_path)) == 2
     check_all_end(pids(tmp_path))
@@ -235,7 +233,7 @@ def test_whatever_a_task_raises_costs_one_example() -> None:
             raise (SystemExit(3), Quit(), KeyboardInterrupt(), RecursionError())[value]
         return value
 
-    run = Runner(policy=TWO).run(raises, data(10))
+    run = Runner(engine=TWO).run(raises, data(10))
     assert {index: kind for index, (kind, _) in failures(run).items()} == {
         0: "SystemExit",
         1: "Quit",
@@ -258,7 +256,7 @@ def test_transient_errors_are_tried_again(tmp_path: Path) -> None:
             raise TransientError("busy")
         return value
 
-    run = Runner(policy=replace(TWO, retries=1, backoff=0.001)).run(flaky, data(9))
+    run = Runner(policy=Policy(retries=1, backoff=0.001), engine=TWO).run(flaky, data(9))
     assert run.table()["attempts"].to_pylist() == [1, 2, 2] * 3
     assert failures(run) == dict.fromkeys((2, 5, 8), ("TransientError", None))
 
@@ -272,8 +270,8 @@ def test_deaths_and_timeouts_are_tried_again_where_that_is_declared_transient(tm
                 time.sleep(60)
         return value
 
-    policy = replace(TWO, timeout=1.0, retries=1, backoff=0.01, transient=("WorkerDied", "TaskTimeout"))
-    run = Runner(policy=policy).run(once, data(6))
+    policy = Policy(timeout=1.0, retries=1, backoff=0.01, transient=("WorkerDied", "TaskTimeout"))
+    run = Runner(policy=policy, engine=TWO).run(once, data(6))
     assert run.counts == {"completed": 6}
     assert run.table()["attempts"].to_pylist() == [1, 2, 2, 1, 1, 1]
 
@@ -291,10 +289,10 @@ def test_the_first_failure_stops_the_work_where_that_is_asked_and_it_is_resumed(
 
     store, careful_task = MemoryStore(), task(version="1")(careful)
     with pytest.raises(Aborted, match=r"_index_ 40, replication 0: (ValueError: forty|WorkerDied: its process)"):
-        Runner(store, replace(TWO, abort_on_error=True)).run(careful_task, data(200))
+        Runner(store, Policy(abort_on_error=True), TWO).run(careful_task, data(200))
     assert len(list(tmp_path.iterdir())) < 200
     (tmp_path / "mended").touch()
-    run = Runner(store, TWO).run(careful_task, data(200))
+    run = Runner(store, engine=TWO).run(careful_task, data(200))
     assert sum(run.counts.values()) == 200
     assert set(failures(run)) <= {40}
     assert sum(path.stat().st_size for path in tmp_path.glob("tries-*")) <= 202
@@ -311,29 +309,24 @@ def test_an_error_while_units_are_read_comes_through_after_what_was_in_flight() 
         time.sleep(0.1)
 
     wire = UnitCodec[int](lambda unit: b"%d" % unit, int)
+    recipe = Recipe(call, lambda unit, outcome: (b"", 0), wire)
     with pytest.raises(OSError, match="went away"):
-        ProcessMap(
-            units(),
-            call,
-            lambda unit, outcome: (b"", 0),
-            wire,
-            lambda *reported: found.append(reported),
-            replace(TWO, concurrency=3),
-        ).run()
+        ProcessEngine(3).map_lines(units(), recipe, lambda *reported: found.append(reported), Policy())
     assert sorted(found) == [(0, b"", 0, 1), (1, b"", 0, 1)]
 
 
 def test_where_processes_cannot_be_forked_that_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(os, "fork")
     with pytest.raises(
-        SpecError, match=r"calls in processes need forks, .*; leave out `processes`, so that calls are made in threads"
+        SpecError, match=r"calls in processes need forks, .*; choose the engine `local`, so that calls are made in thr"
     ):
-        Policy(processes=True)
+        ProcessEngine()
 
 
-def test_a_number_of_processes_is_given_as_concurrency() -> None:
-    with pytest.raises(SpecError, match="processes is 4; give True or False, and their number as concurrency"):
-        Policy(processes=4)  # type: ignore[arg-type]
+@pytest.mark.parametrize("workers", [0, True, "4", 1.5])
+def test_a_number_of_processes_is_an_integer_of_at_least_one(workers: Any) -> None:
+    with pytest.raises(SpecError, match=f"workers is {workers!r}; give an integer of at least 1"):
+        ProcessEngine(workers)
 
 
 # Together with the rest
@@ -344,7 +337,7 @@ def test_a_rate_holds_for_all_processes_together() -> None:
     def stamp(value: int) -> float:
         return time.monotonic()
 
-    run = Runner(policy=replace(TWO, rate="20/0.5 s")).run(stamp, data(50))
+    run = Runner(policy=Policy(rate="20/0.5 s"), engine=TWO).run(stamp, data(50))
     starts = sorted(r.responses[0] for r in run if r.responses)
     assert len(starts) == 50
     assert max(bisect_left(starts, start + 0.5) - i for i, start in enumerate(starts)) <= 20
@@ -362,7 +355,7 @@ def test_scorers_that_are_not_cheap_grade_in_processes_too() -> None:
     here = os.getpid()
     rows = Dataset.from_rows([{"input": i, "expected": i, "group": "a"} for i in range(8)], attributes="group")
     run = Runner().run(lambda value: value, rows)
-    table = Evaluator(policy=TWO).evaluate(run, {"far": far, "same": "exact_match"}).table("far")
+    table = Evaluator(engine=TWO).evaluate(run, {"far": far, "same": "exact_match"}).table("far")
     assert table["value"].to_pylist() == [1.0, 1.0, 1.0, None, None, 1.0, 1.0, 1.0]
     assert table["status"].to_pylist()[3:5] == ["failed", "failed"]
     assert "WorkerDied: its process ended with exit status 1" in table["reason"].to_pylist()[3]
@@ -375,7 +368,7 @@ def test_batches_are_graded_in_processes_as_in_threads() -> None:
 
     rows = Dataset.from_rows([{"input": i, "expected": i % 2} for i in range(600)])
     run = Runner().run(lambda value: value % 3, rows)
-    digests = {Evaluator(policy=policy).evaluate(run, {"same": same}).digest for policy in (Policy(), TWO)}
+    digests = {Evaluator(engine=engine).evaluate(run, {"same": same}).digest for engine in (LocalEngine(), TWO)}
     assert len(digests) == 1
 
 
@@ -385,7 +378,7 @@ def test_programs_asked_from_processes_end_with_the_run(tmp_path: Path) -> None:
         "for line in sys.stdin: print(json.dumps({'output': json.loads(line)['input']}), flush=True)\n"
     )
     asked = ProgramTask(command=[sys.executable, "bot.py"], folder=str(tmp_path))
-    run = Runner(policy=TWO).run(asked, data(20))
+    run = Runner(engine=TWO).run(asked, data(20))
     assert run.counts == {"completed": 20}
     assert len(pids(tmp_path)) == 2
     check_all_end(pids(tmp_path))
@@ -393,16 +386,16 @@ def test_programs_asked_from_processes_end_with_the_run(tmp_path: Path) -> None:
 
 def test_a_run_in_processes_can_be_made_from_within_a_running_event_loop() -> None:
     async def cell() -> Run:
-        return Runner(policy=TWO).run(work_async, data(10))
+        return Runner(engine=TWO).run(work_async, data(10))
 
     assert asyncio.run(cell()).counts == {"completed": 9, "failed": 1}
 
 
 def test_no_processes_threads_or_files_are_left_after_a_run() -> None:
     before = children()
-    Runner(policy=TWO).run(work, data(10))
+    Runner(engine=TWO).run(work, data(10))
     threads, files = threading.active_count(), len(os.listdir("/proc/self/fd"))
-    Runner(policy=TWO).run(work, data(10))
+    Runner(engine=TWO).run(work, data(10))
     assert threading.active_count() <= threads
     assert len(os.listdir("/proc/self/fd")) <= files
     assert children() == before
@@ -416,7 +409,7 @@ def children() -> list[str]:
 def test_calls_in_processes_wait_for_their_turn() -> None:
     pace = RateLimit(1, 0.3)
     began = time.monotonic()
-    run = Runner(policy=replace(TWO, rate=pace)).run(work, data(3))
+    run = Runner(policy=Policy(rate=pace), engine=TWO).run(work, data(3))
     assert sum(run.counts.values()) == 3
     assert time.monotonic() - began >= 0.6
 
@@ -426,7 +419,7 @@ def test_calls_in_processes_wait_for_their_turn() -> None:
 RUNNING = """
 import os, sys, time
 from pathlib import Path
-from evaluand import Dataset, DirectoryStore, Policy, Runner, task
+from evaluand import Dataset, DirectoryStore, ProcessEngine, Runner, task
 
 @task(version="1")
 def slow(value):
@@ -438,7 +431,7 @@ def slow(value):
     return value
 
 rows = Dataset.from_rows([{"input": i} for i in range(int(sys.argv[1]))])
-run = Runner(DirectoryStore("store"), Policy(concurrency=2, processes=True)).run(slow, rows)
+run = Runner(DirectoryStore("store"), engine=ProcessEngine(2)).run(slow, rows)
 print(run.digest, *run.counts.items())
 """
 
@@ -486,7 +479,7 @@ def test_an_interrupt_tells_at_once_how_many_calls_are_waited_for(tmp_path: Path
     thread = threading.Thread(target=interrupt, daemon=True)
     thread.start()
     with pytest.raises(KeyboardInterrupt):
-        Runner(policy=replace(TWO, finishing=finishing)).run(waits, data(5))
+        Runner(policy=Policy(finishing=finishing), engine=TWO).run(waits, data(5))
     thread.join()
     assert counts == [2]
     assert len([*tmp_path.glob("begun*")]) == 2
@@ -507,7 +500,7 @@ def test_an_interrupt_while_a_line_is_stored_loses_no_call(tmp_path: Path, press
 
     wire = UnitCodec[int](lambda unit: b"%d" % unit, int)
     with pytest.raises(KeyboardInterrupt):
-        ProcessMap(iter(range(1000)), call, lambda unit, outcome: (b"", 0), wire, done, TWO).run()
+        TWO.map_lines(iter(range(1000)), Recipe(call, lambda unit, outcome: (b"", 0), wire), done, Policy())
     assert 4 <= len(stored) < 1000
     assert sorted(stored) == sorted(int(path.name) for path in tmp_path.iterdir())
 

@@ -19,7 +19,7 @@ from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.data.dataset import Dataset
-from evaluand.engine.engine import LocalEngine
+from evaluand.engine.engines.local import make_calls
 from evaluand.engine.limits import MARGIN
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
@@ -285,7 +285,7 @@ def test_an_interrupt_ends_the_waiting_at_once_and_gives_the_turns_back(way: str
         return call(unit)
 
     with pytest.raises(KeyboardInterrupt):
-        LocalEngine().map(
+        make_calls(
             iter(range(10)), call if way == "plain" else call_async, found.__setitem__, Policy(concurrency=5, rate=pace)
         )
     assert next(made) == 4

@@ -10,7 +10,8 @@ from support.worker_process import open_lane
 
 from evaluand.core.errors import EngineError
 from evaluand.engine import keyed_work
-from evaluand.engine.engine import InlineEngine
+from evaluand.engine.engine import Recipe
+from evaluand.engine.engines.local import InlineEngine
 from evaluand.engine.keyed_work import KeyedWork
 from evaluand.engine.outcome import Outcome
 from evaluand.store import shards
@@ -40,7 +41,7 @@ def work_on(lane: WorkLog, calls: list[int], most: int = 3) -> KeyedWork[Unit]:
     def units(start: int, stop: int) -> Iterator[Unit]:
         return map(Unit, range(start, min(stop, most)))
 
-    return KeyedWork(lane, units, lambda unit: calls.append(unit.slot), line, engine=InlineEngine())
+    return KeyedWork(lane, units, Recipe(lambda unit: calls.append(unit.slot), line), engine=InlineEngine())
 
 
 def test_a_worker_that_comes_too_late_for_each_shard_waits_for_the_others(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from evaluand.cli import main
 from evaluand.comparison import compare
 from evaluand.core.errors import DataError, EvaluandWarning, Skipped, SpecError, TaskError, TransientError
 from evaluand.core.selector import Selector
+from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.evaluation.feedback import Feedback, mean
 from evaluand.evaluation.feedback.references import (
     _IMPLEMENTATIONS,
@@ -1011,8 +1012,8 @@ def test_a_stored_run_of_any_task_is_graded_by_what_was_traced() -> None:
 
 def test_the_same_comes_out_whoever_makes_the_calls() -> None:
     run = Runner().run(answer, DATA)
-    policies = (Policy(), Policy(concurrency=1), Policy(processes=True, concurrency=2))
-    digests = {evaluated(run, policy=policy).digest for policy in policies}
+    ways: list[dict[str, Any]] = [{}, {"policy": Policy(concurrency=1)}, {"engine": ProcessEngine(2)}]
+    digests = {evaluated(run, **way).digest for way in ways}
     assert len(digests) == 1
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from evaluand import Dataset, MemoryStore, Run, Runner, comparison_scorer
-from evaluand.engine.engine import InlineEngine
+from evaluand.engine.engines.local import InlineEngine
 from evaluand.evaluation import ComparisonScorer, Matcher, Matches
 from evaluand.evaluation.matching.comparison_scorers import as_comparison_scorer
 from evaluand.evaluation.matching.judge_view import JudgeView

@@ -15,7 +15,7 @@ from support.fingerprinted import load
 
 from evaluand import Dataset, DirectoryStore, Run, Runner, comparison_scorer
 from evaluand.engine import observation
-from evaluand.engine.engine import InlineEngine
+from evaluand.engine.engines.local import InlineEngine
 from evaluand.evaluation import Matcher, Matches, Swiss
 from evaluand.report.verification import verify
 
@@ -29,7 +29,7 @@ class StoppedEngine(InlineEngine):
     def __init__(self, calls: int) -> None:
         self.left = calls
 
-    def map(self, units: Iterable[Any], call: Any, done: Any, policy: Any) -> None:
+    def map_lines(self, units: Iterable[Any], recipe: Any, keep: Any, policy: Any) -> None:
         def limited() -> Iterable[Any]:
             for unit in units:
                 if not self.left:
@@ -37,7 +37,7 @@ class StoppedEngine(InlineEngine):
                 self.left -= 1
                 yield unit
 
-        super().map(limited(), call, done, policy)
+        super().map_lines(limited(), recipe, keep, policy)
 
 
 def answer(number: int) -> Callable[[str], str]:

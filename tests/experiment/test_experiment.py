@@ -231,7 +231,7 @@ def test_parameters_of_a_kind_are_reported_at_their_own_lines(place: Place) -> N
         ("{function: app.py:answer}", "{kind: program, command: [cat], items: LAX}", "8: tasks.mine.items"),
         ("app.py:answer", "app.py:answer, items: LAX", "8: tasks.mine.items"),
         ("{kind: exact_match}", "{function: app.py:of_two, batch: LAX}", "10: scorers.same.batch"),
-        (": 2", ": 2\n  processes: LAX", "15: run.processes"),
+        (": 2", ": 2\n  abort_on_error: LAX", "15: run.abort_on_error"),
     ],
 )
 def test_only_true_and_false_are_true_or_false(place: Place, old: str, new: str, at: str, lax: str) -> None:

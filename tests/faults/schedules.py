@@ -36,8 +36,10 @@ from support.simulation import Process, Simulation
 from evaluand import DirectoryStore
 from evaluand.core.errors import EngineError, NotFound
 from evaluand.engine import keyed_work
+from evaluand.engine.engine import Keep, Recipe
+from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.keyed_work import KeyedWork
-from evaluand.engine.outcome import Call, Done, Outcome
+from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
 from evaluand.store import garbage, shards
 from evaluand.store.journal import WorkLog
@@ -203,8 +205,7 @@ class Play:
             KeyedWork(
                 lane,
                 lambda start, stop: map(Unit, range(start, stop)),
-                call,
-                line_of,
+                Recipe(call, line_of),
                 engine=SeveralAtOnce(self.simulation, way.at_once),
                 gather=way.gather,
                 sealed=lambda: self.is_over(store),
@@ -372,7 +373,7 @@ class Play:
         self.in_flight[process] = []
 
 
-class SeveralAtOnce:
+class SeveralAtOnce(LocalEngine):
     """An engine that has several calls under way, which take some time and end in any order.
 
     Args:
@@ -382,16 +383,17 @@ class SeveralAtOnce:
     def __init__(self, simulation: Simulation, most: int) -> None:
         self.simulation, self.most = simulation, most
 
-    def map(self, units: Iterable[Unit], call: Call[Unit], done: Done[Unit], policy: Policy) -> None:
-        random, left = self.simulation.random, iter(units)
+    def map_lines(self, units: Iterator[Unit], recipe: Recipe[Unit], keep: Keep[Unit], policy: Policy) -> None:
+        random = self.simulation.random
         under_way: list[tuple[Unit, Outcome]] = []
         while True:
             begins = len(under_way) < self.most and (not under_way or random.random() < 0.7)
-            if begins and (unit := next(left, None)) is not None:
-                under_way.append((unit, Outcome(call(unit), None, 1, 0, 0)))
+            if begins and (unit := next(units, None)) is not None:
+                under_way.append((unit, Outcome(recipe.call(unit), None, 1, 0, 0)))
             elif under_way:
                 self.simulation.wait(random.choice([0.0, 0.0, 0.1, 12.0]))
-                done(*under_way.pop(random.randrange(len(under_way))))
+                unit, outcome = under_way.pop(random.randrange(len(under_way)))
+                keep(unit, *recipe.line(unit, outcome), outcome.attempts)
             else:
                 return
 

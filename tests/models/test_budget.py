@@ -15,6 +15,7 @@ import pytest
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.engine.budget import Budget, BudgetReached
+from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.outcome import Aborted
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
@@ -307,8 +308,11 @@ def test_an_amount_must_be_above_0(wrong: Any) -> None:
 
 
 def test_a_budget_cannot_stop_other_processes() -> None:
-    with pytest.raises(SpecError, match="leave out budget or processes"):
-        Policy(budget="5 USD", processes=True)
+    rows = Dataset.from_rows([{"input": "a"}])
+    runner = Runner(policy=Policy(budget="5 USD"), engine=ProcessEngine(1))
+    with pytest.raises(SpecError, match="leave it out, or choose engine `local`"):
+        runner.run(str.upper, rows)
+    assert not [*runner.store.ids("runs")]
 
 
 def test_a_refusal_is_an_error_of_the_call() -> None:

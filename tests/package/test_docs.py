@@ -55,6 +55,10 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "evaluand run experiment.yaml --limit 20    # try it": YOURS,
         "evaluand run capitals.yaml    # four systems, judged; tokens and cost of each row": YOURS,
     },
+    "docs/howto/engines.md": {
+        "evaluand run experiment.yaml --engine ray --address head:6379 --workers 8": "needs a cluster",
+        "pip install 'evaluand[ray]'": "for several machines",
+    },
     "docs/howto/d3m.md": {
         "python examples/problems/problems.py build": "runs in a clone; see tests/interop",
         "evaluand problem check 185_baseball": "a folder of the benchmark, scored in tests/interop",

@@ -19,7 +19,7 @@ from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema.data import DataSchema, DyffDataSchema
 from evaluand.data.schema.values import ValueSchema
-from evaluand.engine.policy import Policy
+from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import Candidates, Task, task
 from evaluand.run.tasks.chunk import Chunk
@@ -181,5 +181,5 @@ def test_a_wrong_schema_is_reported_before_anything_is_called() -> None:
 
 
 def test_outputs_are_validated_in_processes_too() -> None:
-    run = Runner(policy=Policy(processes=True, concurrency=1)).run(task(answer, output_schema=TEXT), DATA)
+    run = Runner(engine=ProcessEngine(1)).run(task(answer, output_schema=TEXT), DATA)
     assert [row.status for row in run] == ["completed", "failed"]

@@ -23,6 +23,7 @@ from evaluand.core.fingerprint import fingerprint
 from evaluand.core.text import retrieval
 from evaluand.core.text.retrieval import EmbeddingIndex, Passage, Retriever, WordIndex
 from evaluand.data.dataset import Dataset
+from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.http import BadAnswer, BadRequest
 from evaluand.engine.outcome import Aborted
 from evaluand.engine.policy import Policy
@@ -66,9 +67,8 @@ def spans(trace: Trace, kind: str) -> list[Span]:
     return [span for span in trace.spans if span.kind == kind]
 
 
-def run(task: Task[Any, Any], *inputs: Any, policy: Policy | None = None) -> Run:
-    runner = Runner(policy=policy) if policy else Runner()
-    return runner.run(task, Dataset.from_rows([{"input": input} for input in inputs]))
+def run(task: Task[Any, Any], *inputs: Any, **how: Any) -> Run:
+    return Runner(**how).run(task, Dataset.from_rows([{"input": input} for input in inputs]))
 
 
 def outcomes(run: Run) -> list[tuple[str, Any]]:
@@ -344,7 +344,7 @@ def test_calls_in_processes_of_their_own_ask_too(chat: Callable[..., Chat]) -> N
     server = chat()
     task = Instruct(server.model)
     assert task.run("before", UNTRACED) == "before"  # so that there are a loop and a connection to leave behind
-    made = run(task, "a", "b", policy=Policy(processes=True, concurrency=2))
+    made = run(task, "a", "b", engine=ProcessEngine(2))
     assert outcomes(made) == [("completed", ["a"]), ("completed", ["b"])]
 
 

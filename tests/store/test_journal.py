@@ -28,6 +28,7 @@ from support.worker_process import HOLDS, Process, open_lane, processes
 from evaluand.core.errors import EngineError, EvaluandWarning, collect_warnings
 from evaluand.core.system import boot_seconds, this_process
 from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Recipe
 from evaluand.engine.keyed_work import KeyedWork
 from evaluand.engine.outcome import Aborted, Outcome
 from evaluand.engine.policy import Policy
@@ -680,7 +681,7 @@ def test_work_is_done_once_whatever_the_number_of_units(tmp_path: Path, slots: i
     called: list[int] = []
     one = open_lane(tmp_path, slots)
     with closing(one):
-        KeyedWork(one, units, lambda unit: called.append(unit.slot), written).perform()
+        KeyedWork(one, units, Recipe(lambda unit: called.append(unit.slot), written)).perform()
         assert sorted(called) == list(range(slots))
         assert lines_of(one) == [line(slot, "done") for slot in range(slots)]
 
@@ -705,7 +706,10 @@ class LateFirst:
 
     log: SlowLog
 
-    def map(self, units: Any, call: Any, done: Any, policy: Policy) -> None:
+    def map_lines(self, units: Any, recipe: Any, keep: Any, policy: Policy) -> None:
+        def done(unit: Any, outcome: Outcome) -> None:
+            keep(unit, *recipe.line(unit, outcome), outcome.attempts)
+
         taken = [next(units) for _ in range(4)]
         for unit in taken[1:]:
             done(unit, Outcome(None, None, 1, 0, 0))
@@ -720,7 +724,7 @@ def test_a_shard_that_ends_while_another_line_is_written_does_not_touch_that_lin
     log = SlowLog()
     with patch.object(shards, "SHARD_SLOTS", 2):
         one = WorkLog(log, MemoryLeases(), 4)
-        KeyedWork(one, units, lambda unit: None, written, engine=LateFirst(log)).perform()
+        KeyedWork(one, units, Recipe(lambda unit: None, written), engine=LateFirst(log)).perform()
     appended = log.read("memory", 0, 1 << 20).splitlines(keepends=True)
     assert sorted(appended) == [line(slot, "done") for slot in range(4)]
 
@@ -752,7 +756,7 @@ def test_the_shard_of_a_process_that_dies_is_taken_over_by_who_still_works(tmp_p
         assert holder.read_line() == "0 0"
         one = open_lane(tmp_path, 2 * SHARD_SLOTS, Watched)
         with closing(one):
-            KeyedWork(one, units, call, written, Policy(concurrency=4)).perform()
+            KeyedWork(one, units, Recipe(call, written), Policy(concurrency=4)).perform()
             assert sorted(called) == list(range(2 * SHARD_SLOTS))
             assert one.n_done == 2 * SHARD_SLOTS
 
@@ -770,7 +774,7 @@ def test_another_process_at_the_same_work_is_reported_once(
     (tmp_path / "leases" / f"{1:012d}.json").write_bytes(pack_state(1, State({"a.lines": other})))
     lane = open_lane(tmp_path, 3)
     with closing(lane):
-        KeyedWork(lane, units, lambda unit: None, written, Policy(sharing=said.append)).perform()
+        KeyedWork(lane, units, Recipe(lambda unit: None, written), Policy(sharing=said.append)).perform()
     assert said == [
         "waiting up to 0.6 s for a worker of far that may still be alive"
         if is_distant

@@ -96,9 +96,9 @@ def usual(tmp_path_factory):
 
 
 NEEDS = """
-    from evaluand import Policy
+    from evaluand import ProcessEngine
     from evaluand.run.tasks.program import ProgramTask
-    for attempt in (lambda: Policy(processes=True), lambda: ProgramTask(command="true").prepare(None)):
+    for attempt in (lambda: ProcessEngine(), lambda: ProgramTask(command="true").prepare(None)):
         try:
             attempt()
         except Exception as error:

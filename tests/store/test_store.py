@@ -28,6 +28,7 @@ from evaluand.comparison import compare, rate
 from evaluand.core import identity
 from evaluand.core.errors import EngineError, EvaluandError, NotFound, SpecError
 from evaluand.data.dataset import Dataset
+from evaluand.engine.engine import Recipe
 from evaluand.engine.keyed_work import KeyedWork
 from evaluand.engine.outcome import Aborted, Outcome
 from evaluand.engine.policy import Policy
@@ -808,8 +809,7 @@ def test_work_that_another_process_seals_meanwhile_ends_quietly(folder: Director
     work = KeyedWork(
         lane,
         lambda start, stop: (_Unit(slot) for slot in range(start, stop)),
-        lambda unit: None,
-        line,
+        Recipe(lambda unit: None, line),
         sealed=lambda: folder.is_sealed("runs", A),
     )
     work.perform()

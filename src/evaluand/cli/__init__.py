@@ -50,6 +50,7 @@ _COMMANDS = {
     "report": "Write a report as one HTML file.",
     "export": "Write what is stored as CSV, JSON lines or Parquet.",
     "resume": "Continue what was interrupted.",
+    "workers": "Show the machines of a Ray cluster.",
     "copy": "Copy what is stored to another folder or bucket.",
     "verify": "Check that stored artifacts are intact.",
     "gc": "Remove files and artifacts that are no longer needed.",

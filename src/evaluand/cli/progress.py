@@ -106,12 +106,13 @@ class _Speed:
         state = Text(f"{_done(tally)}{self._speed()}")
         if tally.failed:
             state.append(f"  {tally.failed:,} failed", "red")
+        state.append(_workers(tally))
         grid.add_row(Text(safe(tally.label, 30)), bar, state)
         return grid
 
     def line(self) -> str:
         failed = f", {self._tally.failed:,} failed" if self._tally.failed else ""
-        return f"{safe(self._tally.label, 60)}: {_done(self._tally)}{failed}{self._speed()}"
+        return f"{safe(self._tally.label, 60)}: {_done(self._tally)}{failed}{self._speed()}{_workers(self._tally)}"
 
     def _speed(self) -> str:
         tally, passed = self._tally, time.monotonic() - self._started
@@ -121,6 +122,12 @@ class _Speed:
         shown = f"{rate:,.0f}/s" if rate >= 10 else f"{rate:.1f}/s" if rate >= 1 else f"{rate * 60:.1f}/min"
         left = (tally.total - tally.done) / rate
         return f"  {shown}" + (f"  {seconds(round(left))} left" if left >= 1 else "")
+
+
+def _workers(tally: Tally) -> str:
+    """How many workers of a cluster have done something, and how evenly."""
+    counts = sorted(tally.by_worker.copy().values())
+    return f"  {len(counts)} workers, {counts[0]:,} to {counts[-1]:,} each" if len(counts) > 1 else ""
 
 
 def _done(tally: Tally) -> str:

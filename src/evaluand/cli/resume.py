@@ -10,6 +10,7 @@ import click
 
 from evaluand.apps.recording.stored import KIND
 from evaluand.apps.recording.workers import close_recording
+from evaluand.cli.engines import engine_chosen, engine_options
 from evaluand.cli.feedback import make_importable, tell
 from evaluand.cli.gates import conclude
 from evaluand.cli.matches import print_matches
@@ -62,6 +63,7 @@ Examples:
     help="Do not ask before code is executed that somebody else has begun, or that has changed since you began it.",
 )
 @budget_option
+@engine_options
 @store_option
 @json_option
 def command(
@@ -70,6 +72,9 @@ def command(
     give_up: bool,
     yes: bool,
     budget: Budget | None,
+    engine: str | None,
+    workers: int | None,
+    address: str | None,
     folder: Place,
     as_json: bool,
 ) -> None:
@@ -115,6 +120,8 @@ def command(
             experiment = experiment.drawn(begun.until.drawn, begun.until.of, begun.until.rule)
         if budget is not None:
             experiment.policy = replace(experiment.policy, budget=budget)
+        experiment.engine = engine_chosen(experiment.engine, engine, workers, address)
+        experiment.engine.check(experiment.policy)
         watched = display(as_json, quiet=False)
         try:
             if kind == Matches.kind:

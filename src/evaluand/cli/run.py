@@ -14,6 +14,7 @@ from click.exceptions import Exit
 
 from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli import INTERRUPTED
+from evaluand.cli.engines import engine_chosen, engine_options
 from evaluand.cli.file_gates import check_baselines
 from evaluand.cli.gates import (
     anytime_option,
@@ -91,7 +92,8 @@ _NEAR_OPTIONS: Final = {
     **dict.fromkeys(("--dry-run", "--check", "--validate"), "the file to `evaluand validate FILE`"),
     **dict.fromkeys(("--lf", "--last-failed", "--rerun-failed", "--retry"), "--retry-failed"),
     **dict.fromkeys(("--no-cache", "--no-reuse", "--overwrite"), "--fresh"),
-    **dict.fromkeys(("-j", "--workers", "--max-workers", "--concurrency"), "run: {concurrency: N} in the file"),
+    **dict.fromkeys(("-j", "--max-workers", "--processes", "--n-jobs"), "--engine processes --workers N"),
+    "--concurrency": "run: {concurrency: N} in the file",
     **dict.fromkeys(("--seed", "--timeout", "--retries"), "it under run: in the file"),
     **dict.fromkeys(("--metric", "--metrics"), "metrics: [NAME] in the file"),
     **dict.fromkeys(("--html",), "--report"),
@@ -110,6 +112,7 @@ _NEAR_OPTIONS: Final = {
 @click.option("--retry-failed", is_flag=True, help="Repeat the calls and grades that failed.")
 @click.option("--no-calls", is_flag=True, help="Grade and summarise the stored runs without calling tasks.")
 @budget_option
+@engine_options
 @gate_options
 @anytime_option
 @click.option("--until", metavar="RULE", help="Run more and more examples until this gate is decided.")
@@ -135,6 +138,9 @@ def command(
     retry_failed: bool,
     no_calls: bool,
     budget: Budget | None,
+    engine: str | None,
+    workers: int | None,
+    address: str | None,
     gates: tuple[str, ...],
     junit: Path | None,
     anytime: bool,
@@ -164,6 +170,8 @@ def command(
     watching = watch_in_browser(folder) if view else nullcontext()
     with stdout_to_stderr(), show_notes(), look_for_git_changes() if git_changes else nullcontext(), watching:
         experiment = _read_experiment(file, model, where, budget)
+        experiment.engine = engine_chosen(experiment.engine, engine, workers, address)
+        experiment.engine.check(experiment.policy)
         if report and not force:
             from evaluand.cli.report import check_replaceable
 
@@ -306,7 +314,21 @@ def _words_to_run_again(file: Path) -> list[str]:
 
 
 _REPEATED: Final = frozenset(
-    ("limit", "where", "model", "no_calls", "gates", "junit", "anytime", "until", "allow_unmeasured", "report")
+    (
+        "limit",
+        "where",
+        "model",
+        "engine",
+        "workers",
+        "address",
+        "no_calls",
+        "gates",
+        "junit",
+        "anytime",
+        "until",
+        "allow_unmeasured",
+        "report",
+    )
 ) | {"force", "git_changes"}
 
 

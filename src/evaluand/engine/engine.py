@@ -1,59 +1,38 @@
-"""Engines make calls: how many at once, with which time limit, with how many retries.
+"""Engines carry calls: to threads and the event loop of this process, to other processes, to other machines.
 
-An engine maps a call over units and passes each outcome to `done` as it comes. It knows nothing about tables or stores.
-`LocalEngine` runs coroutine functions in the event loop of this process, and plain functions in threads.
+Keyed work hands an engine its units and a recipe, and receives finished journal lines. An engine knows nothing about
+tables or stores: whoever made the recipe alone reads datasets, holds leases and writes the journal.
 """
 
-import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Generic, Protocol
+from typing import Any, Generic, Protocol, TypeVar
 
-from evaluand.engine.coroutines import CoroutineMap
-from evaluand.engine.event_loop import run_coroutine
-from evaluand.engine.outcome import Call, Done, Outcome, U, abort_error
+from evaluand.core.fingerprint import Identity
+from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
-from evaluand.engine.threads import ThreadMap
+
+U = TypeVar("U")
+U_contra = TypeVar("U_contra", contravariant=True)
+
+Line = Callable[[U, Outcome], tuple[bytes, int]]
+"""A unit and its outcome → its journal lines, and how many of its slots failed."""
 
 
-class Engine(Protocol):
-    """Maps a call over units."""
+class Keep(Protocol[U_contra]):
+    """Receives finished units."""
 
-    def map(self, units: Iterable[U], call: Call[U], done: Done[U], policy: Policy) -> None:
-        """Calls each unit and passes on its outcome; returns when all are done.
+    def __call__(self, unit: U_contra, line: bytes, failed: int, attempts: int, *worker: str) -> None:
+        """Keeps the lines of a unit.
 
-        Failures are outcomes. `done` may be called from any thread, one call at a time.
-
-        Raises:
-            Aborted: the policy stops at the first failure, and there was one.
-            KeyboardInterrupt: the user stopped the run; calls in flight that ended in time were passed on.
+        Args:
+            failed: how many of its slots failed.
+            worker: the place of the worker that made the call, if there are several.
         """
 
 
-class LocalEngine:
-    """Runs calls in this process."""
-
-    def map(self, units: Iterable[U], call: Call[U], done: Done[U], policy: Policy) -> None:
-        if inspect.iscoroutinefunction(call):
-            run_coroutine(CoroutineMap(iter(units), call, done, policy).run())
-        else:
-            ThreadMap(iter(units), call, done, policy).run()
-
-
-class InlineEngine:
-    """Makes one call after another in the caller's thread: for calls that neither wait nor cost."""
-
-    def map(self, units: Iterable[U], call: Call[U], done: Done[U], policy: Policy) -> None:
-        for unit in units:
-            try:
-                outcome = Outcome(call(unit), None, 1, 0, 0)
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                outcome = Outcome(None, error, 1, 0, 0)
-            done(unit, outcome)
-            if outcome.error is not None and policy.stops_at(outcome.error):
-                raise abort_error(unit, outcome.error)
+def _nothing() -> None:
+    """Does nothing; unlike a lambda, it can be sent by name."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +40,76 @@ class UnitCodec(Generic[U]):
     """How a unit is sent to another process.
 
     Args:
-        pack: unit → the bytes that a child process needs.
-        unpack: bytes → unit, in the child.
-        close: ends what the calls have started, in the child.
+        pack: unit → the bytes that the other process needs.
+        unpack: bytes → unit, in the other process.
+        close: ends what the calls have started, in the other process.
     """
 
     pack: Callable[[U], bytes]
     unpack: Callable[[bytes], U]
-    close: Callable[[], None] = lambda: None
+    close: Callable[[], None] = _nothing
+
+
+class Ledger(Protocol):
+    """Costs that calls report: a worker gathers them until they are taken, and who writes the journal notes them."""
+
+    def take_costs(self) -> list[tuple[float, str]]:
+        """The amounts and currencies gathered since the last time; for workers."""
+
+    def note_cost(self, cost: float, currency: str) -> None:
+        """Notes what a call has cost in a worker."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code behind a recipe, for workers that do not inherit it from this process.
+
+    Args:
+        name: what it is called in messages, such as `task 'shout'`.
+        identify: its present identity; that of a worker must equal that of this process.
+        prepare: loads what its calls need.
+        ledger: of what its calls cost.
+    """
+
+    name: str
+    identify: Callable[[], Identity]
+    prepare: Callable[[], None] = _nothing
+    ledger: Ledger | None = None
+
+
+@dataclass(frozen=True)
+class Recipe(Generic[U]):
+    """How units become journal lines.
+
+    Args:
+        call: performs a unit; may be a coroutine function.
+        line: the lines of a unit and its outcome.
+        wire: encodes units for other processes; without it they stay in this one.
+        code: what other machines need to know of the code; without it units stay on this one.
+    """
+
+    call: Callable[[U], Any]
+    line: Line[U]
+    wire: UnitCodec[U] | None = None
+    code: Code | None = None
+
+
+class Engine(Protocol):
+    """Maps a recipe over units."""
+
+    def check(self, policy: Policy) -> None:
+        """Raises a SpecError if this engine cannot make calls as the policy says."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What provenance says about it; empty for calls in this process."""
+
+    def map_lines(self, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy) -> None:
+        """Makes the call of each unit and keeps its lines; returns when all are done.
+
+        Failures are lines. `keep` may be called from any thread, for one unit at a time.
+
+        Raises:
+            Aborted: the policy stops at the first failure, and there was one.
+            KeyboardInterrupt: the user stopped the run; calls in flight that ended in time were kept.
+        """

@@ -18,6 +18,7 @@ from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass
 from email.utils import parsedate_to_datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, quote, urlsplit
 from weakref import WeakKeyDictionary
@@ -106,6 +107,10 @@ class HttpClient:
         self._names = sorted({name for value in (url, *headers.values()) for name in _VARIABLE.findall(value)})
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, _Opened] = WeakKeyDictionary()
         self._in_progress = 0
+
+    def __reduce__(self) -> Any:
+        """A worker of a cluster opens its own connections, with the secrets of its own environment."""
+        return partial(type(self), self.url, self.method, self.headers, of_file=self.of_file, extra=self._extra), ()
 
     def check(self) -> None:
         """Checks that requests can be sent, and warns of secrets without encryption.

@@ -5,19 +5,21 @@ outcome is written to the journal at once as one line. If the process stops, the
 what is missing.
 """
 
-import inspect
 import logging
 import math
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
 from evaluand.core import registry
 from evaluand.core.errors import EngineError, SpecError, singular
 from evaluand.engine.budget import CODE as BUDGET, BudgetReached
-from evaluand.engine.engine import Engine, LocalEngine, UnitCodec
+from evaluand.engine.engine import Engine, Line, Recipe
+from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.observation import Observer, as_machinery, machinery
 from evaluand.engine.outcome import Aborted, Outcome
 from evaluand.engine.policy import Policy
@@ -55,6 +57,7 @@ class Tally:
         failed: how many of the units done now failed.
         skipped: units that needed no call.
         retried: further attempts that transient errors took.
+        by_worker: units done now by the workers of a cluster, by their place.
     """
 
     label: str = ""
@@ -65,6 +68,7 @@ class Tally:
     failed: int = 0
     skipped: int = 0
     retried: int = 0
+    by_worker: Counter[str] = field(default_factory=Counter)
 
     @property
     def done(self) -> int:
@@ -195,12 +199,10 @@ class KeyedWork(Generic[U]):
     Args:
         lane: where its lines are written.
         units: the units of the slots start … stop, in order, done or not.
-        call: performs a unit; may be a coroutine function.
-        line: the journal lines of a unit and its outcome, and how many of its slots failed.
+        recipe: how a unit becomes journal lines.
         gather: how many lines are written together, for work so fast that repeating some costs less than writing each.
         sealed: whether another process has ended the work.
         settled: the line of a unit that needs no call, or None; only if there may be such units.
-        wire: encodes units for separate processes, if the calls are made there instead of in the engine.
         observer: records the files that calls open, and writes them into their lines.
         failure: the error in the line of a failed unit, as text; None where identical failures do not stop the work.
         stop_reason: why no further unit may start; empty while they may.
@@ -208,24 +210,23 @@ class KeyedWork(Generic[U]):
 
     lane: WorkLog
     units: Callable[[int, int], Iterator[U]]
-    call: Callable[[U], Any]
-    line: Callable[[U, Outcome], tuple[bytes, int]]
+    recipe: Recipe[U]
     policy: Policy = field(default_factory=Policy)
     engine: Engine = field(default_factory=LocalEngine)
     tally: Tally = field(default_factory=Tally)
     gather: int = 1
     sealed: Callable[[], bool] = lambda: False
     settled: Callable[[U], bytes | None] | None = None
-    wire: UnitCodec[U] | None = None
     observer: Observer[U] | None = None
     failure: Callable[[bytes], str] | None = None
     stop_reason: Callable[[], str] = lambda: ""
 
     def __post_init__(self) -> None:
         if self.observer is not None:
-            is_async = inspect.iscoroutinefunction(self.call)
-            self.call = (self.observer.call_async if is_async else self.observer.call)(self.call)
-            self.line = self.observer.line(self.line)
+            call, line = self.observer.call(self.recipe.call), self.observer.line(self.recipe.line)
+            self.recipe = replace(self.recipe, call=call, line=line)
+        if self.policy.budget is not None:
+            self.recipe = replace(self.recipe, line=partial(self._line_if_made, self.recipe.line))
         self._begin_pass()
         self._writing = threading.Lock()
         self._reopened: list[int] = []
@@ -295,12 +296,7 @@ class KeyedWork(Generic[U]):
 
     def _map(self, units: Iterator[U]) -> None:
         policy = replace(self.policy, timeout=self.policy.timeout or self.policy.total_timeout)
-        if self.wire is None:
-            self.engine.map(units, self.call, self._done, policy)
-            return
-        from evaluand.engine.processes import ProcessMap  # on use: multiprocessing takes a while to import
-
-        ProcessMap(units, self.call, self.line, self.wire, self._store_line, policy).run()
+        self.engine.map_lines(units, self.recipe, self._keep, policy)
 
     def _reopen(self) -> None:
         """Free the shards whose lines were lost in a crash of the machine."""
@@ -358,19 +354,21 @@ class KeyedWork(Generic[U]):
         self._is_lost = self._is_lost or not self.lane.append(lines)
         return not self._is_lost
 
-    def _done(self, unit: U, outcome: Outcome) -> None:
-        if isinstance(outcome.error, BudgetReached):  # the unit stays open
+    def _line_if_made(self, line: Line[U], unit: U, outcome: Outcome) -> tuple[bytes, int]:
+        """The lines of a unit; none if a budget refused a request of its call, so that it stays open."""
+        if isinstance(outcome.error, BudgetReached):
             self._refused = str(outcome.error)
-            return
-        self._store_line(unit, *self.line(unit, outcome), outcome.attempts)
+            return b"", 0
+        return line(unit, outcome)
 
-    def _store_line(self, unit: U, line: bytes, failed: int, attempts: int) -> None:
-        if self._is_lost or (self._is_stopped and failed):
+    def _keep(self, unit: U, line: bytes, failed: int, attempts: int, *worker: str) -> None:
+        if not line or self._is_lost or (self._is_stopped and failed):
             return
         if self.gather == 1:
             if not self._append(line):
                 return
             self.tally.count(unit.size, failed, attempts - 1)
+            self.tally.by_worker.update(worker)
         else:
             with self._writing:
                 self._gathered.append(line)

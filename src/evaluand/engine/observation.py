@@ -25,6 +25,7 @@ processes. Code that does any of this is unpinned unless its files are declared 
 from __future__ import annotations
 
 import ctypes
+import inspect
 import os
 import random
 import re
@@ -34,6 +35,7 @@ import threading
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, Generic, Protocol, TypeVar
 
 import orjson
@@ -191,39 +193,37 @@ class Observer(Generic[U]):
         self._chaining = threading.Lock()
         _install()
 
+    def __reduce__(self) -> Any:
+        """For workers of a cluster: what was opened before the calls counts there, too."""
+        return _observer_of_worker, (self.facts, self._ignored, self._prepared)
+
     # -- calls
 
     def call(self, call: Callable[[U], Any]) -> Callable[[U], Any]:
-        """The same call, observed."""
+        """The same call, or the same coroutine function, observed."""
+        return partial(self._call_async if inspect.iscoroutinefunction(call) else self._call, call)
 
-        def observed(unit: U) -> Any:
-            record = self._earlier.pop(unit.slot, None) or _Call(self)
-            try:
-                with record:
-                    return call(unit)
-            except BaseException:
-                self._earlier[unit.slot] = record  # a retry continues it
-                raise
-            finally:
-                self._end(unit, record)
+    def _call(self, call: Callable[[U], Any], unit: U) -> Any:
+        record = self._earlier.pop(unit.slot, None) or _Call(self)
+        try:
+            with record:
+                return call(unit)
+        except BaseException:
+            self._earlier[unit.slot] = record  # a retry continues it
+            raise
+        finally:
+            self._end(unit, record)
 
-        return observed
-
-    def call_async(self, call: Callable[[U], Any]) -> Callable[[U], Any]:
-        """The same coroutine function, observed."""
-
-        async def observed(unit: U) -> Any:
-            record = self._earlier.pop(unit.slot, None) or _Call(self)
-            try:
-                with record:
-                    return await call(unit)
-            except BaseException:
-                self._earlier[unit.slot] = record
-                raise
-            finally:
-                self._end(unit, record)
-
-        return observed
+    async def _call_async(self, call: Callable[[U], Any], unit: U) -> Any:
+        record = self._earlier.pop(unit.slot, None) or _Call(self)
+        try:
+            with record:
+                return await call(unit)
+        except BaseException:
+            self._earlier[unit.slot] = record
+            raise
+        finally:
+            self._end(unit, record)
 
     @contextmanager
     def preparing(self) -> Iterator[None]:
@@ -247,22 +247,21 @@ class Observer(Generic[U]):
 
     def line(self, line: Callable[[U, Any], tuple[bytes, int]]) -> Callable[[U, Any], tuple[bytes, int]]:
         """The same lines, each with the inputs of its unit, if any, as the last element."""
+        return partial(self._line, line)
 
-        def observed(unit: U, outcome: Any) -> tuple[bytes, int]:
-            written, failed = line(unit, outcome)
-            if self._earlier:
-                self._earlier.pop(unit.slot, None)
-            node = self._ended.pop(unit.slot, None) if self._ended else None
-            if (b" at 0x" in written or b"/tmp" in written) and _PASSING.search(str(outcome.value)):
-                node = self._node(node, SHOWED, CHANGED)
-            if node is None:
-                return written, failed
-            if written.count(b"\n") == 1:
-                return self.with_inputs(written, node), failed
-            lines = written.splitlines(keepends=True)
-            return b"".join(self.with_inputs(each, node) for each in lines), failed
-
-        return observed
+    def _line(self, line: Callable[[U, Any], tuple[bytes, int]], unit: U, outcome: Any) -> tuple[bytes, int]:
+        written, failed = line(unit, outcome)
+        if self._earlier:
+            self._earlier.pop(unit.slot, None)
+        node = self._ended.pop(unit.slot, None) if self._ended else None
+        if (b" at 0x" in written or b"/tmp" in written) and _PASSING.search(str(outcome.value)):
+            node = self._node(node, SHOWED, CHANGED)
+        if node is None:
+            return written, failed
+        if written.count(b"\n") == 1:
+            return self.with_inputs(written, node), failed
+        lines = written.splitlines(keepends=True)
+        return b"".join(self.with_inputs(each, node) for each in lines), failed
 
     def learn(self, node: str, nodes: Mapping[str, Node]) -> None:
         """Learn a node of earlier work and all nodes on the path to it, so that a line may refer to it."""
@@ -337,6 +336,13 @@ class Observer(Generic[U]):
             ignored = bool(path) and (_is_ignored(path) or (path + os.sep).startswith(self._ignored))
             self._names[key] = None if ignored else _portable(raw, path, self.facts.folder) if path else raw
         return self._names[key]
+
+
+def _observer_of_worker(facts: CodeFacts, ignored: Sequence[str], prepared: Sequence[tuple[str, str]]) -> Observer[Any]:
+    made = Observer[Any](facts, ignored)
+    made._prepared += prepared
+    made._always |= bool(prepared)
+    return made
 
 
 _Opened = tuple[str, str, Stamp | str | None]

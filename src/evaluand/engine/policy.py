@@ -2,7 +2,6 @@
 
 import logging
 import math
-import os
 import random
 import threading
 from collections.abc import Callable, Sequence
@@ -11,7 +10,6 @@ from typing import Any, Final, Protocol
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.core.redaction import redact
-from evaluand.core.system import require_forks
 from evaluand.engine.budget import Budget, BudgetReached
 from evaluand.engine.rate_limit import RateLimit
 
@@ -58,8 +56,8 @@ class Policy:
     """How calls are made.
 
     Attributes:
-        concurrency: calls in flight at once; by default 16, or with `processes` the number of CPUs. One thread alone
-            calls plain functions while they return at once.
+        concurrency: calls in flight at once, in each worker of a cluster; by default 16. One thread alone calls plain
+            functions while they return at once. Processes have their own number, and make one call at a time.
         timeout: seconds that one attempt may take, or None.
         retries: further attempts after a transient error. None means the default of the task or judge: 4 for services,
             chat models and judges that ask a model, else 0. If a call makes several requests to a chat model, only the
@@ -85,8 +83,6 @@ class Policy:
             continued with a higher budget.
         prices: a `PriceTable` for models without their own price. By default the table in the file that EVALUAND_PRICES
             names, else the one that comes with evaluand.
-        processes: each call in flight runs in a separate process, forked from this one: for tasks that compute. A task
-            that changes a variable changes it in the process of the call only.
         finishing: called after Ctrl-C with the number of calls in flight that the run still waits for. It does not
             wait for coroutines, which end at once.
         sharing: called once with a sentence where another process works on the same calls, or may do so.
@@ -103,18 +99,13 @@ class Policy:
     rate: RateLimit | str | None = None
     budget: Budget | str | None = None
     prices: Prices | None = None
-    processes: bool = False
     total_timeout: float | None = None
     finishing: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
     sharing: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.processes, bool):
-            raise SpecError(f"processes is {self.processes!r}; give True or False, and their number as concurrency")
-        if self.processes:
-            require_forks("calls in processes", "leave out `processes`, so that calls are made in threads")
         if self.concurrency is None:
-            object.__setattr__(self, "concurrency", (os.cpu_count() or 1) if self.processes else 16)
+            object.__setattr__(self, "concurrency", 16)
         for name, least, kind in _LEAST:
             value = getattr(self, name)
             if value is None and name == "retries":
@@ -138,8 +129,6 @@ class Policy:
             raise SpecError(f"rate is {self.rate!r}; give a RateLimit, or a text such as 10/s, 60/min or 5000/h")
         if self.budget is not None:
             object.__setattr__(self, "budget", Budget.read(self.budget))
-            if self.processes:
-                raise SpecError("a budget cannot stop the requests of other processes; leave out budget or processes")
 
     @property
     def calls_at_once(self) -> int:

@@ -209,6 +209,19 @@ class Turn:
         """Counts a call that has started."""
         self._count(self._limit.seconds)
 
+    def send(self) -> None:
+        """Counts a request that is about to be sent, and is in transit until `arrive`."""
+        self._in_transit = self._count(self._limit.seconds, LONGEST_TRANSIT)
+
+    def arrive(self) -> float:
+        """Counts the request as arrived; the time of that."""
+        limit = self._limit
+        with limit._lock:
+            now = limit._clock()
+            if self._in_transit is not None:
+                self._in_transit.set_arrived(now + limit.seconds)
+        return now
+
     async def _wait_async(self) -> None:
         try:
             while pause := self.pause():
@@ -231,15 +244,14 @@ class Turn:
     def _sending(self) -> Iterator[None]:
         """Counts a request that the block makes; it arrives before the block ends."""
         limit, began = self._limit, self._limit._clock()
-        self._in_transit = self._count(limit.seconds, LONGEST_TRANSIT)
+        self.send()
         token = _turn.set(self)
         try:
             yield
         finally:
             _turn.reset(token)
+            now = self.arrive()
             with limit._lock:
-                now = limit._clock()
-                self._in_transit.set_arrived(now + limit.seconds)
                 limit._usual_wait += _NEWEST * (now - began - limit._usual_wait)
 
     def _note_sent(self) -> None:

@@ -23,7 +23,8 @@ from evaluand.core.errors import SpecError, warn, with_article
 from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.provenance import provenance
-from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, UnitCodec
+from evaluand.engine.engine import Engine
+from evaluand.engine.engines.local import InlineEngine, LocalEngine, make_calls_inline
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.observation import Node, Observer
 from evaluand.engine.outcome import Outcome
@@ -49,10 +50,9 @@ from evaluand.evaluation.scorer import (
     find_call_reader,
     ranges_of,
 )
-from evaluand.evaluation.units import GATHER, RowStream, Sources, app_of, batched, name_of, packed, targets_of, unpacked
+from evaluand.evaluation.units import GATHER, RowStream, Sources, app_of, batched, name_of, targets_of
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
-from evaluand.models.requests import in_attempt
 from evaluand.models.usage_total import RowUsage
 from evaluand.run.runner import Run
 from evaluand.store import tables
@@ -151,6 +151,7 @@ class Evaluator:
     Args:
         store: where evaluations are stored; default: the store of the run.
         policy: concurrency, timeout and retries of scorers that are not cheap.
+        engine: where these grade; by default in threads and the event loop of this process.
         progress: shows the progress.
 
     Example:
@@ -209,6 +210,7 @@ class Evaluator:
             check_name(name)
         request = _Request.of(run, scorers, identities or {})
         check_prices(self.policy, request.scorers)
+        self.engine.check(self.policy)
         store = run.store if self.store is None else self.store
         check_store(store)
         inputs = {n: InputCheck(store, identity.observed) for n, identity in request.identities.items()}
@@ -441,14 +443,12 @@ class _Job:
             lambda start, stop: (
                 batched(self.rows.take(start, stop), lane) if scorer.is_batch else self.rows.take(start, stop)
             ),
-            in_attempt(grader.call, self.manifest["attempt"]),
-            grader.line,
+            grader.recipe(f"scorer {name!r}", self.manifest["attempt"]),
             policy,
             InlineEngine() if quick else self.evaluator.engine,
             tally,
             GATHER if quick else 1,
             self.is_sealed,
-            wire=UnitCodec(packed, unpacked) if policy.processes and not quick else None,
             observer=inputs.observer,
             failure=failure_in_grade if scorer.stops_alike and not scorer.is_batch else None,
             stop_reason=account.stop_reason,
@@ -476,7 +476,7 @@ class _Job:
         tally.reused = len(known)
         with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
             others = np.flatnonzero(~np.isin(indices, known.index))
-            InlineEngine().map(self.rows.at(others.tolist()), grader.call, done, self.evaluator.policy)
+            make_calls_inline(self.rows.at(others.tolist()), grader.call, done, self.evaluator.policy)
         self.columns[name] = _KnownColumns(self.rows, known, lines)
 
     def _count(self, tally: Tally) -> None:

@@ -22,11 +22,13 @@ from evaluand.core.errors import DataError, TaskError, storable_message, with_ar
 from evaluand.core.json_like import escape_surrogates, surrogate_fault
 from evaluand.core.placeholders import find_gap
 from evaluand.engine.budget import BudgetReached
+from evaluand.engine.engine import Code, Recipe, UnitCodec
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
-from evaluand.evaluation.units import FeedbackInput, Piece, Unit, part_of, source_of
+from evaluand.evaluation.units import FeedbackInput, Piece, Unit, packed, part_of, source_of, unpacked
 from evaluand.models.account import Account
+from evaluand.models.requests import in_attempt
 from evaluand.models.usage import Spending, spending
 from evaluand.run.responses import place_of
 from evaluand.store.tables import COMPLETED, FAILED, SCORE_STATUSES, SKIPPED
@@ -69,6 +71,16 @@ class Grader:
         one_by_one = self.grade_async if scorer.is_async else self.grade
         many = self.grade_batch_async if scorer.is_async else self.grade_batch
         self.call: Callable[[Unit], Any] = many if scorer.is_batch else one_by_one
+
+    def recipe(self, name: str, attempt: int) -> Recipe[Unit]:
+        """How rows become lines.
+
+        Args:
+            name: what the scorer is called in messages.
+            attempt: at the evaluation, from 0.
+        """
+        code = Code(name, self.scorer.identify, self.scorer.prepare, self.account)
+        return Recipe(in_attempt(self.call, attempt), self.line, UnitCodec(packed, unpacked), code)
 
     def grade(self, unit: Unit) -> list[Any]:
         """One result for each piece: a Score, or the error raised for that piece."""

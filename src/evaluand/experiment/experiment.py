@@ -21,6 +21,9 @@ from evaluand.core.text.html_table import html_notes
 from evaluand.data.dataset import Dataset
 from evaluand.data.view import ViewSpec
 from evaluand.engine.budget import Budget
+from evaluand.engine.engine import Engine
+from evaluand.engine.engines.choice import choose_engine
+from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.keyed_work import Progress
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
@@ -137,6 +140,7 @@ class Experiment(metaclass=NearNames):
         gates: rules that results must fulfil; `check_gates` and `evaluand run` check them.
         matches: comparisons of the tasks' responses by judges.
         allow_unmeasured_judges: whether gates on judges without a card are checked; otherwise they fail.
+        engine: where calls are made.
 
     Raises:
         SpecError: an argument has a wrong type, or parts do not fit together.
@@ -172,6 +176,7 @@ class Experiment(metaclass=NearNames):
     gates: Sequence[Gate] = ()
     matches: Sequence[Tournament] = ()
     allow_unmeasured_judges: bool = False
+    engine: Engine = field(default_factory=LocalEngine)
 
     @classmethod
     def from_file(
@@ -198,6 +203,7 @@ class Experiment(metaclass=NearNames):
         tournaments = build_tournaments(spec, document, scorers, folder)
         gates = _parse_gates(spec, document)
         policy = _build_policy(spec, document, folder, tasks)
+        engine = _build_engine(spec, document, policy)
         with document.at("budget"):
             check_prices(policy, tasks, scorers, [one.judge for one in tournaments.values()])
         dataset = build.dataset(spec, folder, document)
@@ -226,6 +232,7 @@ class Experiment(metaclass=NearNames):
             [*gates.values()],
             [*tournaments.values()],
             spec.allow_unmeasured_judges,
+            engine,
         )
 
     def __post_init__(self) -> None:
@@ -330,8 +337,8 @@ class Experiment(metaclass=NearNames):
         earlier = self._find_earlier_runs(store) if only is None else {}
         if only is not None:
             self._count_finished(store)
-        runner = Runner(store, self.policy, progress=progress)
-        evaluator = Evaluator(store, self._grading_policy, progress=progress)
+        runner = Runner(store, self.policy, self.engine, progress)
+        evaluator = Evaluator(store, self._grading_policy, self.engine, progress)
         repeat: dict[str, Any] = {"fresh": fresh, "retry_failed": retry_failed}
         resumed = dict([resume]) if resume else {}
         results = []
@@ -353,7 +360,7 @@ class Experiment(metaclass=NearNames):
                     run, self.scorers, name=self.run_name(name), resume=graded, origin=origin, judged=known, **repeat
                 )
             results.append(Result(name, run, evaluation))
-        matcher = Matcher(store, self._grading_policy, progress=progress)
+        matcher = Matcher(store, self._grading_policy, self.engine, progress)
         runs = {result.task: result.run for result in results}
         matches = {
             one.name: self._play(matcher, one, runs | earlier[one.name], limit, repeat)
@@ -399,7 +406,7 @@ class Experiment(metaclass=NearNames):
             raise SpecError(f"matches {id[:12]} were begun by the entry {name!r} of matches, which there is no longer")
         runs = zip(manifest["spec"]["systems"], manifest["provenance"]["runs"], strict=True)
         self._count_finished(store)
-        matcher = Matcher(store, self._grading_policy, progress=progress)
+        matcher = Matcher(store, self._grading_policy, self.engine, progress)
         found = {label: Run(store, run) for label, run in runs}
         matches = self._play(matcher, tournament, found, origin.get("limit"), {}, id)
         return self._rate({tournament.name: matches})
@@ -583,6 +590,15 @@ def _build_policy(spec: ValidParts, document: Document, folder: Path, tasks: Map
     with document.at("prices"):
         policy = replace(policy, prices=None if spec.prices is None else PriceTable.load(folder / spec.prices))
     return policy
+
+
+def _build_engine(spec: ValidParts, document: Document, policy: Policy) -> Engine:
+    """Where calls are made; adds faults to the document."""
+    engine: Engine = LocalEngine()
+    with document.at("engine"):
+        engine = choose_engine(**spec.engine.model_dump())
+        engine.check(policy)
+    return engine
 
 
 def _named_kinds(scorers: Any) -> Any:

@@ -36,7 +36,10 @@ _TOP: Final[_Near] = {
     **dict.fromkeys(("by", "groups", "group_by", "slices", "sensitive_features"), _BY),
     **dict.fromkeys(("limit", "max_samples", "max_examples"), ("", "evaluand run FILE --limit N")),
     **dict.fromkeys(("epochs", "repeats", "num_fewshot_repeats"), ("run", "run: {replications: N}")),
-    **dict.fromkeys(("workers", "max_workers", "max_concurrency", "parallel"), ("run", "run: {concurrency: N}")),
+    **dict.fromkeys(
+        ("workers", "max_workers", "processes", "executor", "backend"),
+        ("engine", "engine: {kind: processes, workers: N}"),
+    ),
     **dict.fromkeys(("store", "output", "output_dir", "output_path"), ("", "evaluand run FILE --store FOLDER")),
     **dict.fromkeys(("max_cost", "cost_limit", "cost", "max_budget"), ("budget", "budget: 5 USD")),
     **dict.fromkeys(("price", "pricing", "price_table"), ("prices", "prices: FILE.yaml")),
@@ -78,7 +81,7 @@ _OF_DATASET: Final[_Near] = {
 }
 _OF_RUN: Final[_Near] = {
     **dict.fromkeys(
-        ("workers", "max_workers", "max_concurrency", "parallel", "n_jobs", "threads"),
+        ("max_workers", "max_concurrency", "parallel", "threads"),
         ("concurrency", "concurrency: N"),
     ),
     **dict.fromkeys(("epochs", "repeats", "repeat", "trials"), ("replications", "replications: N")),
@@ -166,7 +169,6 @@ _RUN_KEYS: Final = frozenset(
         "retries",
         "replications",
         "rate",
-        "processes",
         "total_timeout",
         "abort_on_error",
     )

@@ -14,6 +14,7 @@ from evaluand.core.files.yaml import Advice, Document
 from evaluand.core.labels import join_name
 from evaluand.experiment import spec
 from evaluand.experiment.budget_spec import BudgetSpec
+from evaluand.experiment.engine_spec import EngineSpec
 from evaluand.experiment.long_forms import write_out
 from evaluand.experiment.near_keys import advice, entry_advice, meant_key
 from evaluand.store.store import check_name
@@ -56,6 +57,7 @@ class ValidParts:
     allow_unmeasured_judges: bool
     run: spec.RunSpec
     budget: BudgetSpec | None
+    engine: EngineSpec
     prices: str | None
     task_names: list[str]
     scorer_names: list[str]
@@ -128,6 +130,7 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
     dataset, is_valid = _valid_keys(spec.DatasetSpec, value.get("dataset"))
     run, _ = _valid_keys(spec.RunSpec, value.get("run"))
     budget, _ = _valid_keys(BudgetSpec, value.get("budget"))
+    engine, _ = _valid_keys(EngineSpec, value.get("engine"))
     return ValidParts(
         (value.get("name") or None) if isinstance(value.get("name"), str) else None,
         dataset,
@@ -143,6 +146,7 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
         value.get("allow_unmeasured_judges") is True,
         run or spec.RunSpec(),
         budget,
+        engine or EngineSpec(),
         value["prices"] if isinstance(value.get("prices"), str) else None,
         list(tasks),
         list(scorers),

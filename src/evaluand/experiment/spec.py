@@ -13,6 +13,7 @@ from evaluand.aggregation.fairness import Criterion
 from evaluand.core.files.yaml import Place
 from evaluand.engine.policy import TRANSIENT, Policy
 from evaluand.experiment.budget_spec import BudgetSpec
+from evaluand.experiment.engine_spec import EngineSpec
 from evaluand.experiment.long_forms import long_form
 from evaluand.metrics.base.class_scores import ScoredBy
 
@@ -215,7 +216,7 @@ class RunSpec(BaseModel):
         description="how often each example is run; by default the task's own number, or once",
     )
     seed: int = Field(0, ge=-(2**63), lt=2**63, description="the seed from which the seeds of calls are derived")
-    concurrency: int | None = Field(None, ge=1, description="calls at once; 16, or with processes one per CPU")
+    concurrency: int | None = Field(None, ge=1, description="calls at once, by default 16; with ray, of each worker")
     timeout: float | None = Field(None, gt=0, description="seconds per call")
     retries: int = Field(
         default=None,  # type: ignore[assignment] # the number of the task
@@ -231,7 +232,6 @@ class RunSpec(BaseModel):
         default=list(TRANSIENT), description="error classes worth a retry, by name or module.name"
     )
     rate: str | None = Field(None, description="how many calls may start in a period: 60/min, 10/s, 5000/h")
-    processes: bool = Field(False, strict=True, description="make calls in separate processes: for tasks that compute")
     total_timeout: float | None = Field(None, gt=0, description="seconds after which no further call of a task starts")
     abort_on_error: bool = Field(False, strict=True, description="stop at the first call that fails")
     same_failures: int = Field(
@@ -370,6 +370,7 @@ class ExperimentSpec(BaseModel):
     run: RunSpec = RunSpec()
     budget: BudgetSpec | None = Field(None, description="limit of the cost; the run stops there, and can be continued")
     prices: str | None = Field(None, min_length=1, description="a file of prices for models that have no price here")
+    engine: EngineSpec = EngineSpec()
 
 
 def keys_at(place: Place) -> list[str]:
@@ -384,6 +385,7 @@ def keys_at(place: Place) -> list[str]:
         "matches": JudgeCodeSpec if "judge" in place else MatchesSpec,
         "run": RunSpec,
         "budget": BudgetSpec,
+        "engine": EngineSpec,
     }
     fields = (models[place[0]] if place else ExperimentSpec).model_fields
     return [field.alias or name for name, field in fields.items()]

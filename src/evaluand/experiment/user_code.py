@@ -65,7 +65,7 @@ def transient_errors(spec: RunSpec, folder: Path, document: Document, any_name: 
 def _error_class(name: str, folder: Path, any_name: bool) -> str:
     if name in TRANSIENT:
         return name
-    importlib.import_module("evaluand.engine.processes")  # defines further errors
+    importlib.import_module("evaluand.engine.engines.processes")  # defines further errors
     known = _loaded_errors()
     if "." in name:
         module, _, last = name.rpartition(".")

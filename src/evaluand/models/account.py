@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
@@ -30,10 +31,22 @@ class Account(Spending):
         policy: has the budget against which they are counted, and the prices of models.
     """
 
-    def __init__(self, work: str, log: WorkLog, policy: Policy) -> None:
+    def __init__(self, work: str, log: WorkLog | _Gathered, policy: Policy) -> None:
         super().__init__()
         self._work, self._log, self.budget, self.prices = work, log, policy.shared_budget, policy.prices
         self._read = -_READ_SECONDS
+
+    def __reduce__(self) -> Any:
+        """A worker of a cluster has neither the journal nor a budget; it gathers what calls cost."""
+        return _account_of_worker, (self._work, self.prices)
+
+    def take_costs(self) -> list[tuple[float, str]]:
+        """The costs of calls that a worker has gathered since the last time."""
+        return self._log.take() if isinstance(self._log, _Gathered) else []
+
+    def note_cost(self, cost: float, currency: str) -> None:
+        """Notes a cost that a worker has gathered."""
+        self._log.note_spent(cost, currency)
 
     def add(self, *, requests: int = 0, failed: int = 0, known: int = 0, usage: Mapping[str, Any] = {}) -> None:
         super().add(requests=requests, failed=failed, known=known, usage=usage)
@@ -64,7 +77,7 @@ class Account(Spending):
         """The reason why no further call may start; empty for work that has made no request, as it may need none."""
         if self.budget is None:
             return ""
-        if time.monotonic() - self._read >= _READ_SECONDS:
+        if isinstance(self._log, WorkLog) and time.monotonic() - self._read >= _READ_SECONDS:
             self._read = time.monotonic()
             self._log.refresh()
             self.budget.count_earlier(self._work, self._log.spent)
@@ -79,6 +92,25 @@ class Account(Spending):
             spent: what the call has used.
         """
         return _Charge(self, spent)
+
+
+class _Gathered:
+    """The costs that a worker has still to report."""
+
+    spent: Mapping[str, float] = {}
+
+    def __init__(self) -> None:
+        self._costs: deque[tuple[float, str]] = deque()
+
+    def note_spent(self, cost: float, currency: str) -> None:
+        self._costs.append((cost, currency))
+
+    def take(self) -> list[tuple[float, str]]:
+        return [self._costs.popleft() for _ in range(len(self._costs))]
+
+
+def _account_of_worker(work: str, prices: Prices | None) -> Account:
+    return Account(work, _Gathered(), Policy(prices=prices))
 
 
 class _Charge:

@@ -15,6 +15,7 @@ from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Iterator
 from concurrent.futures import CancelledError, Future
 from contextlib import closing, contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 from weakref import WeakSet
@@ -82,6 +83,10 @@ class Replies:
         self._is_ours = False
         self._reset()
         _all.add(self)
+
+    def __reduce__(self) -> Any:
+        """A worker of a cluster holds its own replies; a file is shared where it has the same disk."""
+        return partial(Replies, self.path, largest=self._largest), ()
 
     def get(
         self,

@@ -260,21 +260,17 @@ def in_attempt(call: Callable[[T], Any], attempt: int) -> Callable[[T], Any]:
     """A call, plain or async, whose requests differ from those of other attempts."""
     if attempt == 0:
         return call
-    if inspect.iscoroutinefunction(call):
+    return functools.partial(_repeated_async if inspect.iscoroutinefunction(call) else _repeated, call, attempt)
 
-        @functools.wraps(call)
-        async def call_async(unit: T) -> Any:
-            with repetition(attempt):
-                return await call(unit)
 
-        return call_async
+def _repeated(call: Callable[[T], Any], attempt: int, unit: T) -> Any:
+    with repetition(attempt):
+        return call(unit)
 
-    @functools.wraps(call)
-    def call_plain(unit: T) -> Any:
-        with repetition(attempt):
-            return call(unit)
 
-    return call_plain
+async def _repeated_async(call: Callable[[T], Any], attempt: int, unit: T) -> Any:
+    with repetition(attempt):
+        return await call(unit)
 
 
 def cache_of(setting: Any, *, in_memory: Replies) -> Replies | None:

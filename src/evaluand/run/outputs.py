@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from evaluand.core import identity
@@ -50,13 +51,15 @@ def check_outputs(task: Task[Any, Any], call: Callable[[Any], Any]) -> Callable[
     schema = None if task.checks_outputs else output_schema(task)
     if schema is None:
         return call
-    if not inspect.iscoroutinefunction(call):
-        return lambda unit: _check(call(unit), schema, task.items)
+    return partial(_checked_async if inspect.iscoroutinefunction(call) else _checked, call, schema, task.items)
 
-    async def call_async(unit: Any) -> Any:
-        return _check(await call(unit), schema, task.items)
 
-    return call_async
+def _checked(call: Callable[[Any], Any], schema: ValueSchema, items: bool, unit: Any) -> Any:
+    return _check(call(unit), schema, items)
+
+
+async def _checked_async(call: Callable[[Any], Any], schema: ValueSchema, items: bool, unit: Any) -> Any:
+    return _check(await call(unit), schema, items)
 
 
 def _check(output: Any, schema: ValueSchema, items: bool) -> Any:

@@ -12,8 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, nullcontext
-from copy import deepcopy
+from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from itertools import chain, islice, repeat
 from typing import Any, TypeVar
@@ -28,19 +27,18 @@ from evaluand.core.errors import EngineError, SpecError
 from evaluand.core.fingerprint import Identity, explain, summarize_reasons
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example, ExampleStream
-from evaluand.engine.engine import Engine, LocalEngine, UnitCodec
+from evaluand.engine.engine import Engine
+from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.observation import Observer
-from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
-from evaluand.models.requests import repetition
-from evaluand.models.usage import Spending
 from evaluand.models.usage_total import RowUsage
+from evaluand.run.calling import Call, Calling
 from evaluand.run.dataset_fit import prepare
-from evaluand.run.outputs import check_outputs, identify
+from evaluand.run.outputs import identify
 from evaluand.run.responses import (
     INPUTS,
     LANE,
@@ -55,21 +53,18 @@ from evaluand.run.responses import (
     failure_in,
     inputs_of,
     key_of,
-    line_of,
     responses_of,
     seal,
     seal_recorded,
     skipped_line,
     spans_of,
 )
-from evaluand.run.task import Recorded, Request, Runnable, Task, as_task
+from evaluand.run.task import Recorded, Runnable, Task, as_task
 from evaluand.store.journal import WorkLog
 from evaluand.store.key_index import KeyIndex
 from evaluand.store.ownership import note_foreign
 from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store
 from evaluand.store.tables import FAILED
-from evaluand.trace.spans import TaskSpan
-from evaluand.trace.traces import Trace
 from evaluand.trace.values import text_of
 
 T = TypeVar("T")
@@ -155,6 +150,7 @@ class Runner:
     Args:
         store: where to store runs; in memory by default.
         policy: concurrency, timeout, retries, what stops the run.
+        engine: where calls are made; by default in threads and the event loop of this process.
 
     Example:
         >>> from evaluand.data.dataset import Dataset
@@ -207,6 +203,7 @@ class Runner:
             check_name(name)
         calls = Calls.requested(task, dataset, limit, replications, seed)
         check_prices(self.policy, calls.task)
+        self.engine.check(self.policy)
         calls = replace(calls, dataset=calls.dataset.save(self.store))
         before = self._named_run(name)
         inputs = InputCheck(self.store, calls.identity.observed)
@@ -281,7 +278,7 @@ class Runner:
             "parts": dict(identity.parts),
             "unpinned": unpinned,
             "policy": _policy(self.policy.with_defaults(calls.task.retries, calls.task.transient)),
-        }
+        } | ({"engine": self.engine.facts} if self.engine.facts else {})
         return {
             "work": [calls.work] if calls.work else [],
             "pinned": identity.pinned,
@@ -365,6 +362,7 @@ class _Job:
         self.lane = self.store.lane("runs", self.id, LANE, calls.total)
         self.tally = Tally(manifest["name"] or calls.task.name, calls.total)
         self.account = Account(f"runs/{self.id}", self.lane, runner.policy)
+        self.calling = Calling(calls.task, calls.seed, manifest["attempt"], runner.policy, self.account)
 
     def perform(self) -> Receipt:
         try:
@@ -433,14 +431,12 @@ class _Job:
         return KeyedWork(
             self.lane,
             lambda start, stop: self.calls.between(self.stream, start, stop),
-            check_outputs(self.task, self._call_async if self.task.is_async else self._call),
-            self._line,
+            self.calling.recipe,
             policy,
             self.runner.engine,
             self.tally,
             sealed=self.is_sealed,
             settled=self._skipped_line if self.calls.may_skip else None,
-            wire=UnitCodec(pack_call, unpack_call, self.task.close) if policy.processes else None,
             observer=self.inputs.observer,
             failure=failure_in,
             stop_reason=self.account.stop_reason,
@@ -449,30 +445,11 @@ class _Job:
     def is_sealed(self) -> bool:
         return self.store.is_sealed("runs", self.id)
 
-    def _call(self, call: Call) -> Any:
-        with self._repetition(call), self._traced(call) as task_span, self.account.charge(call.spent):
-            return self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
-
-    async def _call_async(self, call: Call) -> Any:
-        with self._repetition(call), self._traced(call) as task_span, self.account.charge(call.spent):
-            return await self.task.call(call.request(task_span, self.calls.seed, self.runner.policy))
-
-    def _repetition(self, call: Call) -> AbstractContextManager[None]:
-        return repetition(self.manifest["attempt"], call.replication, is_measured=True)
-
-    def _traced(self, call: Call) -> TaskSpan:
-        call.trace = Trace.start(self.task.name, call.example.input)
-        return call.trace.root
-
-    def _line(self, call: Call, outcome: Outcome) -> tuple[bytes, bool]:
-        fold, items = self.calls.fold(call), self.task.items
-        return line_of(call.slot, call.digest, fold, outcome, call.trace, items, call.spent)
-
     def _skipped_line(self, call: Call) -> bytes | None:
         """The line of a skipped call; None if the call is to be made."""
         if not self.calls.skips(call.example, call.replication):
             return None
-        return skipped_line(call.slot, call.digest, self.calls.fold(call))
+        return skipped_line(call.slot, call.digest, self.calling.fold(call))
 
 
 def _defaulted(dataset: Dataset) -> dict[str, Any]:
@@ -485,49 +462,12 @@ def _defaulted(dataset: Dataset) -> dict[str, Any]:
 
 def _policy(policy: Policy) -> dict[str, Any]:
     limits = {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
-    return (
-        limits
-        | {name: str(value) for name in ("rate", "budget", "prices") if (value := getattr(policy, name)) is not None}
-        | ({"processes": True} if policy.processes else {})
-    )
+    return limits | {
+        name: str(value) for name in ("rate", "budget", "prices") if (value := getattr(policy, name)) is not None
+    }
 
 
 MAX_CALLS = 1 << 28  # 14 bytes of memory each
-
-
-@dataclass(slots=True)
-class Call:
-    """One call to make; `spent` is what it has used in all attempts."""
-
-    slot: int
-    example: Example
-    replication: int
-    digest: bytes
-    trace: Trace | None = None
-    spent: Spending = field(default_factory=Spending)
-    size: int = 1
-
-    def __str__(self) -> str:
-        return f"_index_ {self.example.index}, replication {self.replication}"
-
-    def request(self, span: TaskSpan, seed: int, policy: Policy) -> Request:
-        """The request to the task, with a copy of a mutable input."""
-        example = self.example
-        own = deepcopy(example.input) if isinstance(example.input, list | dict) else example.input
-        limits = (policy.timeout, policy.rate_limit)
-        return Request(own, span, example.index, example.id, self.replication, self.digest, seed, *limits)
-
-
-def pack_call(call: Call) -> bytes:
-    """The data that a process needs to make the call."""
-    e = call.example
-    return ids.encode([call.slot, e.index, e.position, e.id, e.input, call.replication, call.digest])
-
-
-def unpack_call(data: bytes) -> Call:
-    """The inverse of `pack_call`."""
-    slot, index, position, id, input, replication, digest = ids.decode(data)
-    return Call(slot, Example(index, position, id, input, None, {}, None, None, {}, b""), replication, digest)
 
 
 @dataclass(frozen=True)
@@ -649,10 +589,6 @@ class Calls:
     def skips(self, example: Example, replication: int) -> bool:
         """Whether the task skips a call."""
         return self.task.skips(example.index, example.id, replication)
-
-    def fold(self, call: Call) -> int | None:
-        """The fold of a cross-validation that a call belongs to."""
-        return self.task.fold(call.example.index, call.example.id, call.replication)
 
     def _visible_digest(self, example: Example) -> bytes:
         """A digest of everything the task can see of an example."""

@@ -17,7 +17,7 @@ from evaluand.apps.recording.stored import KIND, Lanes, app_name, parse_record, 
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.fingerprint import CodeFacts
 from evaluand.engine.deadline import Overdue, within
-from evaluand.engine.engine import LocalEngine
+from evaluand.engine.engines.local import make_calls
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import Observer
 from evaluand.engine.outcome import Outcome
@@ -62,7 +62,7 @@ class Judge:
         self._line: Callable[[Unit, Outcome], tuple[bytes, int]] = grader.line
         if facts is not None:
             observer = Observer[Unit](facts)
-            self._call = (observer.call_async if scorer.is_async else observer.call)(self._call)
+            self._call = observer.call(self._call)
             self._line = observer.line(self._line)
         self._policy = policy
         self._is_async = scorer.is_async
@@ -215,7 +215,7 @@ class BackgroundJudging:
 
     def _work(self) -> None:
         with suppress(Exception):  # a record that is not judged, because the disk is full for example, is judged later
-            LocalEngine().map(self._tasks(), run_task, self._finish, self._policy)
+            make_calls(self._tasks(), run_task, self._finish, self._policy)
 
     def _finish(self, task: JudgeTask, outcome: Outcome) -> None:
         try:
@@ -265,7 +265,7 @@ class Worker:
     def perform(self) -> bool:
         """Judges until nothing is left here; returns whether the recording is complete."""
         try:
-            LocalEngine().map(self._tasks(), run_task, self._finish, self._policy)
+            make_calls(self._tasks(), run_task, self._finish, self._policy)
             return self._is_sealed() or (self._lanes.are_complete and not self._lanes.records.leases.busy(patient=True))
         finally:
             self._lanes.close()

@@ -20,7 +20,8 @@ from evaluand.core.fingerprint import Identity
 from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example
-from evaluand.engine.engine import Engine, LocalEngine
+from evaluand.engine.engine import Engine
+from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.keyed_work import Artifact, Progress
 from evaluand.engine.observation import UNKNOWN, node_key
 from evaluand.engine.policy import Policy

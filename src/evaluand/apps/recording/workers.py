@@ -21,9 +21,9 @@ from evaluand.apps.recording.stored import (
 )
 from evaluand.core.errors import EngineError, SpecError, warn
 from evaluand.core.system import require_forks
+from evaluand.engine.engines.processes import GRACE, fork, settle
 from evaluand.engine.keyed_work import Progress, Tally
 from evaluand.engine.policy import Policy
-from evaluand.engine.processes import GRACE, fork, settle
 from evaluand.evaluation.scorer import Scorer
 from evaluand.store.store import MemoryStore, Store
 

@@ -50,7 +50,7 @@ from evaluand.core.errors import DataError, EngineError, SpecError, plural, plur
 from evaluand.core.json_like import text_of
 from evaluand.core.provenance import provenance
 from evaluand.core.system import call_after_fork
-from evaluand.engine.engine import InlineEngine
+from evaluand.engine.engines.local import InlineEngine
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator

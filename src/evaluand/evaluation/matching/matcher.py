@@ -22,7 +22,8 @@ from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.provenance import provenance
-from evaluand.engine.engine import Engine, InlineEngine, LocalEngine, UnitCodec
+from evaluand.engine.engine import Engine
+from evaluand.engine.engines.local import InlineEngine, LocalEngine
 from evaluand.engine.keyed_work import KeyedWork, Progress, Receipt, Tally
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
@@ -54,10 +55,9 @@ from evaluand.evaluation.matching.pairing import (
 )
 from evaluand.evaluation.matching.schedule import Field, Pairs, Played, Schedule, as_schedule
 from evaluand.evaluation.scorer import described
-from evaluand.evaluation.units import GATHER, batched, packed, unpacked
+from evaluand.evaluation.units import GATHER, batched
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
-from evaluand.models.requests import in_attempt
 from evaluand.run.responses import span_row
 from evaluand.run.runner import Run
 from evaluand.store import tables
@@ -137,6 +137,7 @@ class Matcher:
             check_name(name)
         request = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels, limit)
         check_prices(self.policy, request.judge)
+        self.engine.check(self.policy)
         store = request.runs[0].store if self.store is None else self.store
         check_store(store)
         if (left_out := describe_left_out(request.runs, request.labels, request.limit)) is not None:
@@ -442,14 +443,12 @@ class _Job:
         keyed = KeyedWork(
             lane,
             lambda start, stop: batched(stream.take(start, stop), lane) if judge.is_batch else stream.take(start, stop),
-            in_attempt(grader.call, self.manifest["attempt"]),
-            grader.line,
+            grader.recipe("the judge", self.manifest["attempt"]),
             policy,
             InlineEngine() if quick else self.matcher.engine,
             self.tally,
             GATHER if quick else 1,
             self.is_sealed,
-            wire=UnitCodec(packed, unpacked) if policy.processes and not quick else None,
             observer=self.inputs.observer,
             failure=None if quick or judge.is_batch else failure_in_judgement,
             stop_reason=account.stop_reason,

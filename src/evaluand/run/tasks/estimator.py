@@ -240,6 +240,13 @@ class _Work:
         self._answers: dict[tuple[int, int, int], dict[int, Any] | TaskError] = {}
         self._lock = threading.Lock()
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the lock and the answers so far, which a worker of a cluster makes itself."""
+        return {name: value for name, value in vars(self).items() if name not in ("_answers", "_lock")}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state, _answers={}, _lock=threading.Lock())
+
     def number(self, index: int, repeat: int) -> int:
         """The fold in which an example is tested; 0 where there is no split."""
         return int(self.folds.numbers[repeat, self._position(index)]) if self.folds else 0

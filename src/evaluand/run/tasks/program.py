@@ -308,6 +308,10 @@ class _Pool:
         self._idle: list[_Process] = []
         self._living: set[_Process] = set()
 
+    def __reduce__(self) -> Any:
+        """A worker of a cluster starts its own processes."""
+        return _Pool, ()
+
     @contextmanager
     def process(self, task: ProgramTask) -> Iterator[_Process]:
         """A process for one call; reused for the next unless something went wrong."""

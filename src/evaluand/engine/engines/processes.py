@@ -19,24 +19,69 @@ import struct
 import sys
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
 
-from evaluand.core.errors import TaskError, storable_message
-from evaluand.core.system import KILLED, kill_group
-from evaluand.engine.engine import UnitCodec
+from evaluand.core.errors import SpecError, TaskError, storable_message
+from evaluand.core.system import KILLED, kill_group, require_forks
+from evaluand.engine.engine import Keep, Recipe, U, UnitCodec
 from evaluand.engine.interrupts import DelayedInterrupts
 from evaluand.engine.outcome import Aborted, Outcome, stop_message
 from evaluand.engine.policy import Policy, too_long
 from evaluand.engine.rate_limit import Turn
 
-U = TypeVar("U")
-
 GRACE = 2.0  # seconds that a child may take to exit
 _ORDER = struct.Struct("<iqq")  # attempts; when the first began, since the epoch and by the monotonic clock
 _ANSWER = struct.Struct("<diI")  # seconds until the retry, or -1; number of failed slots; length of the error text
+
+
+class ProcessEngine:
+    """Makes each call in flight in a separate process, forked from this one: for tasks that compute.
+
+    A task that changes a variable changes it in the process of the call only.
+
+    Args:
+        workers: the number of processes; by default that of the CPUs.
+
+    Raises:
+        SpecError: it is no number of processes, or this system cannot fork.
+    """
+
+    def __init__(self, workers: int | None = None) -> None:
+        require_forks("calls in processes", "choose the engine `local`, so that calls are made in threads")
+        self.workers = check_workers(workers) or os.cpu_count() or 1
+
+    def __repr__(self) -> str:
+        return f"ProcessEngine({self.workers})"
+
+    def check(self, policy: Policy) -> None:
+        refuse_budget(policy)
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        return {"kind": "processes", "workers": self.workers}
+
+    def map_lines(self, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy) -> None:
+        ProcessMap(units, recipe, keep, policy, self.workers).run()
+
+
+def check_workers(workers: Any) -> int | None:
+    """A number of workers, or None for the default.
+
+    Raises:
+        SpecError: it is no such number.
+    """
+    if workers is None or (isinstance(workers, int) and not isinstance(workers, bool) and workers >= 1):
+        return workers
+    raise SpecError(f"workers is {workers!r}; give an integer of at least 1")
+
+
+def refuse_budget(policy: Policy) -> None:
+    """Raises a SpecError if a policy has a budget."""
+    if policy.budget is not None:
+        raise SpecError("a budget cannot stop the requests of other processes; leave it out, or choose engine `local`")
 
 
 class WorkerDied(TaskError):
@@ -62,27 +107,22 @@ class _Worker:
 
 
 class ProcessMap(Generic[U]):
-    """Makes the calls of units in as many processes as the policy allows concurrent calls.
+    """The calls of some units, each in one of the processes.
 
-    Args:
-        units: the units, read in this process.
-        call: performs a unit, in a child; may be a coroutine function.
-        line: the lines of a unit and its outcome, and how many of its slots failed; called in a child, except for calls
-            that took too long or whose child died.
-        done: receives a unit, its lines, how many slots failed, and the number of attempts.
+    Lines are made where the call is made, except for calls that took too long or whose process died.
     """
 
     def __init__(
         self,
         units: Iterator[U],
-        call: Callable[[U], Any],
-        line: Callable[[U, Outcome], tuple[bytes, int]],
-        wire: UnitCodec[U],
-        done: Callable[[U, bytes, int, int], None],
+        recipe: Recipe[U],
+        keep: Keep[U],
         policy: Policy,
+        workers: int,
     ) -> None:
-        self._units, self._call, self._line, self._wire, self._done = units, call, line, wire, done
-        self._policy = policy
+        assert recipe.wire is not None
+        self._units, self._recipe, self._wire, self._keep = units, recipe, recipe.wire, keep
+        self._policy, self._most = policy, workers
         self._workers: list[_Worker] = []  # all that have not ended
         self._idle: list[_Worker] = []
         self._waiting: list[_Worker] = []  # for their turn, or for another attempt
@@ -123,7 +163,7 @@ class ProcessMap(Generic[U]):
 
     def _assign(self) -> bool:
         """Assign units to idle workers; false when nothing is left to do or in flight."""
-        while self._failure is None and len(self._busy) + len(self._waiting) < self._policy.calls_at_once:
+        while self._failure is None and len(self._busy) + len(self._waiting) < self._most:
             try:
                 unit = next(self._units, None)
             except BaseException as error:
@@ -197,7 +237,7 @@ class ProcessMap(Generic[U]):
             return self._try_again(worker, pause)
         self._idle.append(worker)
         end = _ANSWER.size + length
-        self._done(worker.unit, message[end:], failed, worker.attempts)
+        self._keep(worker.unit, message[end:], failed, worker.attempts)
         if length:
             raise Aborted(stop_message(worker.unit, message[_ANSWER.size : end].decode()))
         return None
@@ -228,7 +268,7 @@ class ProcessMap(Generic[U]):
                 self._wait_with(self._fork(worker), self._policy.draw_pause(worker.attempts))
             return
         outcome = Outcome(None, error, worker.attempts, worker.started, time.perf_counter_ns() - worker.began)
-        self._done(worker.unit, *self._line(worker.unit, outcome), worker.attempts)
+        self._keep(worker.unit, *self._recipe.line(worker.unit, outcome), worker.attempts)
         if self._policy.abort_on_error:
             raise Aborted(stop_message(worker.unit, _error_message(error))) from error
 
@@ -276,7 +316,7 @@ class ProcessMap(Generic[U]):
         """Starts the child of a worker."""
         here, there = multiprocessing.Pipe()
         others = [here, *(each.connection for each in self._workers)]
-        args = (there, others, os.getpid(), self._call, self._line, self._wire, self._policy)
+        args = (there, others, os.getpid(), self._recipe, self._wire, self._policy)
         worker.process, worker.connection = fork(_serve, args, "evaluand worker"), here
         self._workers.append(worker)
         there.close()
@@ -307,8 +347,7 @@ def _serve(
     connection: Connection,
     others: list[Connection],
     parent: int,
-    call: Callable[[Any], Any],
-    line: Callable[[Any, Outcome], tuple[bytes, int]],
+    recipe: Recipe[Any],
     wire: UnitCodec[Any],
     policy: Policy,
 ) -> None:
@@ -316,6 +355,7 @@ def _serve(
     settle(parent)
     for other in others:
         other.close()  # else the parent's end would stay open after the parent's death
+    call = recipe.call
     runner = asyncio.Runner() if inspect.iscoroutinefunction(call) else None
     try:
         while True:
@@ -333,7 +373,7 @@ def _serve(
                 connection.send_bytes(_ANSWER.pack(policy.draw_pause(attempts, error), 0, 0))
                 continue
             outcome = Outcome(value, error, attempts, started, time.perf_counter_ns() - began)
-            written, failed = line(unit, outcome)
+            written, failed = recipe.line(unit, outcome)
             text = (
                 _error_message(error).encode("utf-8", "replace")
                 if error is not None and policy.stops_at(error)

@@ -1,0 +1,327 @@
+"""The calls of some units in workers of a Ray cluster.
+
+A worker holds as many units as it makes calls at once, and ahead what it does in a moment. Only this process gives
+units, keeps lines and holds rate limits. When a worker dies, all units that it held have had an attempt, and are given
+to others; one whose workers have died three times fails. From the second time it is given alone, so that no other unit
+dies with it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from collections import deque
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, Final, Generic
+
+import ray
+from ray.exceptions import RayActorError, RayError
+
+from evaluand._version import __version__
+from evaluand.core.errors import EngineError
+from evaluand.core.fingerprint import Identity, explain
+from evaluand.engine.engine import Keep, Recipe, U
+from evaluand.engine.engines import wire
+from evaluand.engine.engines.processes import WorkerDied
+from evaluand.engine.engines.ray import end
+from evaluand.engine.engines.ray_worker import Begun, Dropped, Ended, Finished
+from evaluand.engine.engines.shared_limits import AskedLimit, HeldLimits
+from evaluand.engine.interrupts import DelayedInterrupts
+from evaluand.engine.outcome import Aborted, Outcome
+from evaluand.engine.policy import Policy
+from evaluand.engine.rate_limit import RateLimit
+
+if TYPE_CHECKING:
+    from evaluand.engine.engines.ray import RayEngine
+
+MOST_DEATHS: Final = 3
+"""How many workers a unit may end before it fails."""
+
+START: Final = 180.0
+"""Seconds in which the first worker must have started."""
+
+_END: Final = 10.0  # seconds in which a worker must have ended its work
+_AHEAD: Final = 0.15  # seconds of work that a worker has beyond its calls in flight
+_MOST_AHEAD: Final = 1024
+_NEWEST: Final = 0.3  # weight of the newest figure in the speed of a worker
+
+
+class _Held:
+    """A unit that is to be done, or is being done."""
+
+    __slots__ = ("began", "deaths", "started", "unit")
+
+    def __init__(self, unit: Any) -> None:
+        self.unit = unit
+        self.deaths = 0
+        self.started = self.began = 0  # since the epoch, and by the monotonic clock
+
+
+class _Worker:
+    """An actor, and what it holds."""
+
+    def __init__(self, actor: Any) -> None:
+        self.actor = actor
+        self.place = ""  # where it is, once it has begun
+        self.units: dict[int, _Held] = {}
+        self.turns: list[tuple[int, int]] = []  # granted, to be sent
+        self.speed = 0.0  # units per second
+        self.looked = time.monotonic()
+        self.has_ended = False
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether it holds a unit that must be alone."""
+        return any(held.deaths >= MOST_DEATHS - 1 for held in self.units.values())
+
+
+class RayMap(Generic[U]):
+    """The calls of some units in the workers of an engine."""
+
+    def __init__(self, engine: RayEngine, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy) -> None:
+        assert recipe.wire is not None
+        assert recipe.code is not None
+        self._engine, self._units, self._recipe, self._keep, self._policy = engine, units, recipe, keep, policy
+        self._wire, self._code = recipe.wire, recipe.code
+        self._next: deque[_Held] = deque()  # to be given before further units are read
+        self._workers: list[_Worker] = []
+        self._refs: dict[Any, _Worker] = {}  # answers that are waited for
+        self._failure: BaseException | None = None
+        self._is_read = False
+        self._interrupts = DelayedInterrupts()
+
+    def run(self) -> None:
+        """Process all units.
+
+        Raises:
+            Aborted: the policy stops at the first failure, and there was one.
+            EngineError: no worker starts, or a worker cannot make the calls.
+            KeyboardInterrupt: the user stopped it; calls in flight were finished.
+        """
+        if not self._read_one():  # nothing to do starts nothing
+            return
+        limits: list[RateLimit] = []
+        self._sent = wire.pack(self._recipe, self._policy, limits)
+        self._limits = HeldLimits(limits)
+        self._expected = self._identity()
+        is_done = False
+        with self._interrupts:
+            try:
+                self._start_workers()
+                self._work_until_interrupted()
+                self._end_workers()
+                is_done = True
+            finally:
+                if not is_done:
+                    self._kill_workers()
+        if self._failure is not None:
+            raise self._failure
+
+    def _read_one(self) -> bool:
+        """Reads the next unit; false if there is none, or none may be read any more."""
+        if self._is_read or self._failure is not None:
+            return False
+        unit = next(self._units, None)
+        if unit is None:
+            self._is_read = True
+            return False
+        self._next.append(_Held(unit))
+        return True
+
+    def _identity(self) -> Identity:
+        """The identity of the code as it is sent: made anew here as in a worker."""
+        recipe, _ = wire.load(self._sent, lambda number, like: AskedLimit(number, like, lambda report: None))
+        assert recipe.code is not None
+        return recipe.code.identify()
+
+    def _start_workers(self) -> None:
+        sent = self._sent
+        texts = [sorted((name, *module) for name, module in sent.modules.items()), sorted(sent.texts.items())]
+        modules = hashlib.blake2b(repr([sent.folder, sent.path, texts]).encode("utf-8", "replace")).digest()
+        actors = self._engine.take_actors(modules)[: self._engine.size]
+        self._sent_ref = ray.put(tuple(self._sent))
+        self._began = time.monotonic()
+        for _ in range(self._engine.size):
+            self._start_worker(actors.pop() if actors else self._engine.start())
+
+    def _start_worker(self, actor: Any) -> None:
+        worker = _Worker(actor)
+        self._workers.append(worker)
+        self._refs[actor.begin.remote(__version__, self._sent_ref)] = worker
+
+    def _work_until_interrupted(self) -> None:
+        try:
+            self._work()
+        except KeyboardInterrupt as interrupt:
+            self._stop(interrupt)
+            self._policy.report_finishing(sum(min(len(w.units), self._policy.calls_at_once) for w in self._workers))
+            self._work()  # finishes the calls in flight; a second Ctrl-C does not wait
+
+    def _stop(self, reason: BaseException) -> None:
+        """Lets calls in flight end, and begins no others."""
+        self._failure = self._failure or reason
+        self._next.clear()
+        for worker in self._workers:
+            if worker.units:
+                worker.actor.finish.remote()
+
+    def _work(self) -> None:
+        while self._fill():
+            ref = self._wait()
+            if ref is not None:
+                self._receive(ref)
+            self._grant_turns()
+
+    def _fill(self) -> bool:
+        """Gives units to workers; false when nothing is left to do or in flight."""
+        for worker in sorted((w for w in self._workers if w.place and not w.has_ended), key=lambda w: len(w.units)):
+            if orders := self._orders(worker):
+                worker.actor.give.remote(orders, [])
+        return bool(self._next or any(worker.units for worker in self._workers) or self._is_any_left())
+
+    def _is_any_left(self) -> bool:
+        """Whether there are further units; asked only if nothing is in flight, as it may read one."""
+        try:
+            return self._read_one()
+        except BaseException as error:
+            self._stop(error)
+            return False
+
+    def _orders(self, worker: _Worker) -> list[tuple[int, int, bytes]]:
+        """The units that a worker is given now."""
+        orders = []
+        room = self._policy.calls_at_once + min(int(worker.speed * _AHEAD), _MOST_AHEAD)
+        while len(worker.units) < room and not worker.is_alone and (self._next or self._is_any_left()):
+            if self._next[0].deaths >= MOST_DEATHS - 1 and worker.units:
+                break  # it waits until this worker holds nothing else
+            held = self._next.popleft()
+            if not held.started:
+                held.started, held.began = time.time_ns(), time.perf_counter_ns()
+            slot = held.unit.slot
+            worker.units[slot] = held
+            orders.append((slot, held.deaths, self._wire.pack(held.unit)))
+        return orders
+
+    def _wait(self) -> Any:
+        """Waits for an answer of a worker; None if it is time to look at something else."""
+        self._interrupts.allow()  # elsewhere, a call could be lost between its answer and its line
+        try:
+            ready, _ = ray.wait([*self._refs], timeout=min(self._limits.soonest or 1.0, 1.0))
+        finally:
+            self._interrupts.delay()
+        is_late = time.monotonic() - self._began > START and not any(worker.place for worker in self._workers)
+        if is_late and not ready:
+            raise EngineError(
+                f"no worker of the Ray cluster started within {START:g} s; see `ray status`, or ask for fewer workers"
+            )
+        return ready[0] if ready else None
+
+    def _receive(self, ref: Any) -> None:
+        worker = self._refs.pop(ref)
+        try:
+            answer = ray.get(ref)
+        except RayActorError as error:
+            return self._replace(worker, error)
+        except RayError as error:
+            raise EngineError(f"a worker of the Ray cluster failed: {_cause(error)}") from error
+        if not worker.place:
+            self._admit(worker, answer)
+        else:
+            for event in answer:
+                self._note(worker, event)
+            self._measure(worker, sum(type(event) is Finished for event in answer))
+        if not worker.has_ended:
+            self._refs[worker.actor.take.remote(self._orders(worker))] = worker
+        return None
+
+    def _admit(self, worker: _Worker, answer: Begun | str) -> None:
+        """Lets a worker begin if it has the code of this process."""
+        if isinstance(answer, str):
+            raise EngineError(answer)
+        if answer.spec != self._expected.spec:
+            changes = "; ".join(explain(self._expected.parts, answer.parts)[:3]) or "its identity differs"
+            raise EngineError(
+                f"{answer.place} has another {self._code.name}: {changes}; give all machines the same code and files"
+            )
+        worker.place, worker.looked = answer.place, time.monotonic()
+
+    def _note(self, worker: _Worker, event: Any) -> None:
+        if type(event) is Finished:
+            held = worker.units.pop(event.slot)
+            if self._code.ledger is not None:
+                for cost, currency in event.costs:
+                    self._code.ledger.note_cost(cost, currency)
+            self._keep(held.unit, event.line, event.failed, event.attempts, worker.place)
+        elif type(event) is Dropped:
+            del worker.units[event.slot]
+        elif type(event) is Ended:
+            worker.has_ended = True
+            if event.is_aborted:
+                raise Aborted(event.reason)
+            if event.reason:
+                raise EngineError(f"{worker.place} failed: {event.reason}")
+        else:
+            self._limits.note(worker, event)
+
+    def _measure(self, worker: _Worker, done: int) -> None:
+        now = time.monotonic()
+        speed = done / max(now - worker.looked, 1e-3)
+        worker.speed += _NEWEST * (speed - worker.speed) if worker.speed else speed
+        worker.looked = now
+
+    def _grant_turns(self) -> None:
+        granted: dict[_Worker, list[tuple[int, int]]] = {}
+        for worker, limit, number in self._limits.grant():
+            granted.setdefault(worker, []).append((limit, number))
+        for worker, turns in granted.items():
+            worker.actor.give.remote([], turns)
+
+    def _replace(self, worker: _Worker, error: RayActorError) -> None:
+        """Starts another worker in place of one that has died, and gives its units again."""
+        self._workers.remove(worker)
+        self._limits.forget(worker)
+        end(worker.actor)  # it may only be out of reach
+        if not worker.place:
+            raise EngineError(
+                f"a worker of the Ray cluster cannot start: {_cause(error)}; is evaluand installed there?"
+            )
+        for held in reversed(worker.units.values()):
+            held.deaths += 1
+            if held.deaths >= MOST_DEATHS:
+                self._fail(worker, held)
+            elif self._failure is None:
+                self._next.appendleft(held)
+        if self._failure is None and (self._next or not self._is_read):
+            self._start_worker(self._engine.start())
+
+    def _fail(self, worker: _Worker, held: _Held) -> None:
+        error = WorkerDied(f"{held.deaths} workers ended during the call, the last on {worker.place}", code="worker")
+        outcome = Outcome(None, error, held.deaths, held.started, time.perf_counter_ns() - held.began)
+        self._keep(held.unit, *self._recipe.line(held.unit, outcome), held.deaths)
+        if self._policy.stops_at(error):
+            raise Aborted(f"{held.unit}: WorkerDied: {error}; this stops the run") from error
+
+    def _end_workers(self) -> None:
+        """Lets the workers end their work, and keeps them for the next."""
+        begun = [worker for worker in self._workers if worker.place]
+        for worker in begun:
+            worker.actor.finish.remote()
+        until = time.monotonic() + _END
+        while any(not worker.has_ended for worker in begun) and (left := until - time.monotonic()) > 0:
+            refs = [ref for ref, worker in self._refs.items() if worker in begun]
+            for ref in ray.wait(refs, timeout=left)[0]:
+                self._receive(ref)
+        for worker in self._workers:
+            if worker.has_ended:
+                self._engine.give_back(worker.actor)
+            else:
+                end(worker.actor)
+
+    def _kill_workers(self) -> None:
+        for worker in self._workers:
+            end(worker.actor)
+
+
+def _cause(error: BaseException) -> str:
+    """The last line of an error of Ray, which ends with what was raised in the worker."""
+    return str(error).strip().split("\n")[-1]

@@ -1,0 +1,367 @@
+"""Calls in workers of a Ray cluster: the same results, whatever dies."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("ray", reason="Ray is not installed: pip install 'evaluand[ray]'")
+
+from support.ray_cluster import TestCluster, cluster
+
+from evaluand.core.errors import EngineError, SpecError, TransientError
+from evaluand.data.dataset import Dataset
+from evaluand.engine.engines import ray_worker
+from evaluand.engine.engines.processes import ProcessEngine
+from evaluand.engine.engines.ray import RayEngine, nodes
+from evaluand.engine.outcome import Aborted
+from evaluand.engine.policy import Policy
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorer import scorer
+from evaluand.run.runner import Run, Runner
+from evaluand.run.task import task
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.store import MemoryStore
+from evaluand.trace import span
+
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+
+
+@pytest.fixture(scope="module")
+def nearby() -> Iterator[TestCluster]:
+    with cluster() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def two(nearby: TestCluster) -> RayEngine:
+    return RayEngine(2)
+
+
+def data(n: int) -> Dataset:
+    return Dataset.from_rows([{"input": i} for i in range(n)])
+
+
+def lines(path: Path) -> list[str]:
+    return path.read_text().split() if path.exists() else []
+
+
+# Results
+
+
+def work(value: Any) -> Any:
+    with span("inside", value=value):
+        if value == 3:
+            raise ValueError("three")
+    return {"value": value, "more": [value, b"raw", float("nan")]}
+
+
+async def work_async(value: Any) -> Any:
+    return work(value)
+
+
+@pytest.mark.parametrize("function", [work, work_async])
+def test_a_cluster_gives_the_digest_of_one_process(two: RayEngine, function: Any) -> None:
+    rows = Dataset.from_rows([{"input": v} for v in (1, "zwei 🎈", None, 3, 2.5, [1, {"$x": {}}], b"raw")])
+    here, there = (Runner(**how).run(function, rows, replications=2) for how in ({}, {"engine": two}))
+    assert (there.id, there.digest) == (here.id, here.digest)
+    spans = [
+        [row for batch in run.spans() for row in batch.drop_columns(["start", "duration"]).to_pylist()]
+        for run in (here, there)
+    ]
+    assert spans[0] == spans[1]
+    assert there.manifest["provenance"]["engine"] == {"kind": "ray", "workers": 2}
+
+
+def test_scorers_that_are_not_cheap_grade_there_too(two: RayEngine) -> None:
+    @scorer(version="1")
+    def far(output: Any, expected: Any, example: Any) -> float:
+        if example.input == 4:
+            raise ValueError("four")
+        return float(os.getpid() != here and output == expected)
+
+    here = os.getpid()
+    rows = Dataset.from_rows([{"input": i, "expected": i, "group": "a"} for i in range(8)], attributes="group")
+    run = Runner().run(lambda value: value, rows)
+    table = Evaluator(engine=two).evaluate(run, {"far": far, "same": "exact_match"}).table("far")
+    assert table["value"].to_pylist() == [1.0] * 4 + [None] + [1.0] * 3
+
+
+def test_code_of_a_module_is_sent_with_what_it_imports(two: RayEngine, tmp_path: Path, monkeypatch: Any) -> None:
+    (tmp_path / "sent_helper.py").write_text("MARK = '!'\ndef shout(text):\n    return text.upper() + MARK\n")
+    (tmp_path / "sent_task.py").write_text("from sent_helper import shout\ndef answer(text):\n    return shout(text)\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    answer = __import__("sent_task").answer
+    rows = Dataset.from_rows([{"input": "a"}])
+    here = Runner().run(answer, rows)
+    (tmp_path / "sent_helper.py").unlink()  # a worker has what was sent, and not what lies on its disk
+    there = Runner(engine=two).run(answer, rows)
+    assert [r.responses for r in there] == [["A!"]]
+    assert there.manifest["pinned"] == here.manifest["pinned"]
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_random_experiments_have_the_same_digests_everywhere(nearby: TestCluster, tmp_path: Path, seed: int) -> None:
+    draw = random.Random(seed)
+    n, replications, failing = draw.randint(1, 60), draw.randint(1, 3), draw.choice([2, 3, 7, 100])
+    nests, is_async, pauses = draw.randint(0, 3), draw.random() < 0.5, draw.choice([0.0, 0.002])
+
+    def answer(value: int, seed: int) -> Any:
+        for depth in range(nests):
+            with span(f"step {depth}", value=value):
+                pass
+        if value % failing == 1:
+            raise KeyError(f"no {value}")
+        time.sleep(pauses)
+        return [value, seed % 1000] if value % 2 else None
+
+    async def answer_async(value: int, seed: int) -> Any:
+        return answer(value, seed)
+
+    rows, asked = data(n), answer_async if is_async else answer
+    engines = [None, *(ProcessEngine(k) for k in (2, 4, 8)), *(RayEngine(k) for k in (1, 2, 4))]
+    found = set()
+    for engine in engines:
+        how: dict[str, Any] = {} if engine is None else {"engine": engine}
+        run = Runner(**how).run(asked, rows, replications=replications, seed=seed)
+        found.add((run.id, run.digest, run.manifest["digest"], tuple(sorted(run.counts.items()))))
+    assert len(found) == 1
+
+
+# What goes wrong
+
+
+def test_transient_errors_are_tried_again_there(two: RayEngine, tmp_path: Path) -> None:
+    def flaky(value: int) -> int:
+        with (tmp_path / str(value)).open("ab") as file:
+            file.write(b"x")
+            if file.tell() <= value % 3:
+                raise TransientError("busy")
+        return value
+
+    run = Runner(policy=Policy(retries=1, backoff=0.001), engine=two).run(flaky, data(9))
+    assert run.table()["attempts"].to_pylist() == [1, 2, 2] * 3
+    assert run.counts == {"completed": 6, "failed": 3}
+
+
+def test_a_unit_that_ends_its_workers_fails_alone(two: RayEngine, tmp_path: Path) -> None:
+    def deadly(value: int) -> int:
+        if value == 5:
+            (tmp_path / f"{time.time_ns()}").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return value
+
+    run = Runner(policy=Policy(concurrency=4), engine=two).run(deadly, data(40))
+    assert {r.index: r.error["type"] for r in run if r.error} == {5: "WorkerDied"}
+    assert len([*tmp_path.iterdir()]) == 3
+
+
+HELD = 40
+"""The most units that a worker below has been given and has not reported: four in flight, and what it does in .15 s."""
+
+
+def test_killed_workers_lose_no_row_and_repeat_at_most_what_they_held(nearby: TestCluster, tmp_path: Path) -> None:
+    def note(value: int) -> int:
+        with (tmp_path / "calls").open("a") as file:
+            file.write(f"{value} {os.getpid()}\n")
+        time.sleep(0.02)
+        return value
+
+    kills, ended = 0, threading.Event()
+
+    def kill() -> None:
+        nonlocal kills
+        while not ended.wait(1.0):
+            known = lines(tmp_path / "calls")
+            if kills < 3 and known:
+                kills += 1
+                os.kill(int(known[-1]), signal.SIGKILL)
+
+    killer = threading.Thread(target=kill)
+    killer.start()
+    store = DirectoryStore(tmp_path / "store")
+    run = Runner(store, Policy(concurrency=4), RayEngine(3)).run(note, data(1500))
+    ended.set()
+    killer.join()
+    assert run.counts == {"completed": 1500}
+    called = Counter(lines(tmp_path / "calls")[::2])
+    assert sum(called.values()) - 1500 <= kills * HELD
+    assert run.digest == Runner().run(lambda value: value, data(1500)).digest
+
+
+def test_a_node_that_is_lost_loses_no_row(nearby: TestCluster) -> None:
+    node = nearby.add(cpus=4)
+    timer = threading.Timer(3.0, nearby.kill, [node])
+    timer.start()
+
+    def slow(value: int) -> int:
+        time.sleep(0.02)
+        return value
+
+    run = Runner(policy=Policy(concurrency=2), engine=RayEngine(4)).run(slow, data(1200))
+    timer.join()
+    assert run.counts == {"completed": 1200}
+
+
+@pytest.mark.parametrize("how", ["policy", "task"])
+def test_a_failure_that_stops_the_run_stops_it(two: RayEngine, how: str) -> None:
+    def careful(value: int) -> int:
+        if value == 4:
+            raise ValueError("four")
+        time.sleep(0.01)
+        return value
+
+    store, careful_task = MemoryStore(), task(version="1")(careful)
+    with pytest.raises(Aborted, match="_index_ 4, replication 0: ValueError: four; this stops the run"):
+        Runner(store, Policy(abort_on_error=True), two).run(careful_task, data(500))
+    assert sum(Runner(store, engine=two).run(careful_task, data(500)).counts.values()) == 500
+
+
+def test_an_error_of_the_first_unit_comes_through(two: RayEngine, monkeypatch: Any) -> None:
+    def broken(*args: Any) -> Iterator[Any]:
+        raise OSError("the dataset went away")
+        yield
+
+    monkeypatch.setattr("evaluand.run.runner.Calls.between", broken)
+    with pytest.raises(OSError, match="went away"):
+        Runner(engine=two).run(work, data(3))
+
+
+def test_a_worker_of_another_version_is_refused(two: RayEngine, monkeypatch: Any) -> None:
+    monkeypatch.setattr("evaluand.engine.engines.ray_map.__version__", "0.0.1")
+    with pytest.raises(EngineError, match=r"has evaluand .*, but this is 0\.0\.1; install the same version there"):
+        Runner(engine=two).run(work, data(3))
+
+
+def test_code_that_cannot_be_sent_is_named(two: RayEngine) -> None:
+    lock = threading.Lock()
+
+    def locked(value: int) -> int:
+        with lock:
+            return value
+
+    with pytest.raises(SpecError, match="task 'locked' cannot be sent to workers: TypeError: cannot pickle"):
+        Runner(engine=two).run(locked, data(3))
+
+
+class OnDriverOnly:
+    """Something that a worker cannot load."""
+
+    def __reduce__(self) -> Any:
+        return _load_here, (os.getpid(),)
+
+    def do_run(self, value: Any, task_span: Any) -> Any:
+        return value
+
+
+def _load_here(pid: int) -> OnDriverOnly:
+    if os.getpid() != pid:
+        raise FileNotFoundError("weights.bin")
+    return OnDriverOnly()
+
+
+def test_code_that_a_worker_cannot_load_ends_the_run_in_one_sentence(two: RayEngine) -> None:
+    with pytest.raises(
+        EngineError, match=r"cannot load the code: FileNotFoundError: weights\.bin .*must be there, too"
+    ):
+        Runner(engine=two).run(OnDriverOnly(), data(3))
+
+
+class Differs(OnDriverOnly):
+    """Something that is another thing in each process."""
+
+    def __init__(self, pid: int = 0) -> None:
+        self.pid = pid
+
+    def __reduce__(self) -> Any:
+        return _made_there, ()
+
+
+def _made_there() -> Differs:
+    return Differs(os.getpid())
+
+
+def test_a_worker_with_another_fingerprint_is_refused(two: RayEngine) -> None:
+    with pytest.raises(EngineError, match=r"has another task 'Differs': .*give all machines the same code and files"):
+        Runner(engine=two).run(Differs(), data(3))
+
+
+def test_a_budget_is_refused_before_anything_is_opened(two: RayEngine) -> None:
+    runner = Runner(policy=Policy(budget="1 USD"), engine=two)
+    with pytest.raises(SpecError, match="a budget cannot stop the requests of other processes"):
+        runner.run(work, data(3))
+
+
+# Together with the rest
+
+
+def test_a_rate_holds_for_all_workers_together(two: RayEngine) -> None:
+    def stamp(value: int) -> float:
+        return time.time()
+
+    run = Runner(policy=Policy(rate="20/0.5 s"), engine=two).run(stamp, data(60))
+    starts = sorted(r.responses[0] for r in run if r.responses)
+    assert len(starts) == 60
+    assert all(late - early >= 0.499 for early, late in zip(starts, starts[20:], strict=False))
+
+
+def test_an_interrupt_stores_finished_calls_and_the_run_is_resumed(two: RayEngine, tmp_path: Path) -> None:
+    @task(version="1")
+    def slow(value: int) -> int:
+        with (tmp_path / "calls").open("a") as file:
+            file.write(f"{value}\n")
+        time.sleep(0.1)
+        return value
+
+    def interrupt() -> None:
+        while len(lines(tmp_path / "calls")) < 20:
+            time.sleep(0.01)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+    store, told = MemoryStore(), list[int]()
+    thread = threading.Thread(target=interrupt, daemon=True)
+    thread.start()
+    with pytest.raises(KeyboardInterrupt):
+        Runner(store, Policy(concurrency=4, finishing=told.append), two).run(slow, data(100))
+    thread.join()
+    begun = len(lines(tmp_path / "calls"))
+    assert begun < 100
+    assert told
+    run = Runner(store, engine=two).run(slow, data(100))
+    assert run.receipt is not None
+    assert (run.receipt.kept, run.counts) == (begun, {"completed": 100})
+    assert len(lines(tmp_path / "calls")) == 100
+
+
+def test_the_machines_of_a_cluster_are_listed(nearby: TestCluster) -> None:
+    assert sum(node.cpus for node in nodes(nearby.address) if node.is_alive) >= 4
+
+
+def test_calls_of_an_engine_use_the_same_processes(two: RayEngine) -> None:
+    def whose(value: int) -> int:
+        time.sleep(0.01)
+        return os.getpid()
+
+    def found(run: Run) -> set[int]:
+        return {r.responses[0] for r in run if r.responses}
+
+    first, second = (found(Runner(engine=two).run(whose, data(100))) for _ in range(2))
+    assert first == second
+    assert len(first) == 2
+
+
+def test_a_worker_reports_soon_when_it_has_nothing_left() -> None:
+    feed = ray_worker._Feed(is_async=False)
+    feed.put([(1, b"a"), (2, b"b")])
+    assert next(feed) == (1, b"a")
+    assert feed.close() == [2]
+    assert next(feed, None) is None
