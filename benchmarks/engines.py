@@ -2,10 +2,10 @@
 
     python benchmarks/engines.py [--calls 10000] [--workers 4] [--address ADDRESS]
 
-Two cases. Calls that wait 50 ms, 16 at once in each worker: the ideal is the time of all calls divided by those at once.
-Calls that compute 5 ms in one worker, one at a time: the ideal is the same calls in a plain loop, measured in turn.
-The CPU time of the driver is that of this process from the request of a run to its sealed tables; workers are started
-before.
+Two cases. Calls that wait 50 ms, 16 at once in each worker: the ideal is the time of all calls divided by those at
+once. Calls that compute 5 ms in one worker, one at a time: the ideal is the same calls in a plain loop, measured in
+turn. The CPU time of the driver is that of this process from the request of a run to its sealed tables; workers are
+started before.
 
 Ray's agents and the workers need processors too: with less than one free for each, this measures the machine.
 """
