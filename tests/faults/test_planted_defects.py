@@ -49,7 +49,7 @@ def claim_without_history(self: FileLeases, *given: Any, **more: Any) -> tuple[i
 def finish_early(self: KeyedWork[Any], unit: Any, *given: Any) -> None:
     """A shard is done before its line is written."""
     self.lane.leases.finish(self.lane.shards.find(unit.slot))
-    store_line(self, unit, *given)
+    keep(self, unit, *given)
 
 
 def lose_a_line(self: WorkLog, lines: bytes) -> bool:
@@ -58,7 +58,7 @@ def lose_a_line(self: WorkLog, lines: bytes) -> bool:
 
 
 take_over, link = State.take_over, MemoryDisk.link
-claim, store_line, append = FileLeases.claim, KeyedWork._store_line, WorkLog.append
+claim, keep, append = FileLeases.claim, KeyedWork._keep, WorkLog.append
 
 DEFECTS: list[tuple[Any, str, Callable[..., Any]]] = [
     (FileLeases, "_write_fences", forget_fences),
@@ -66,7 +66,7 @@ DEFECTS: list[tuple[Any, str, Callable[..., Any]]] = [
     (FileLeases, "claim", claim_without_history),
     (State, "take_over", fence_from_the_start),
     (MemoryDisk, "link", overwrite),
-    (KeyedWork, "_store_line", finish_early),
+    (KeyedWork, "_keep", finish_early),
     (WorkLog, "holds", lambda self: True),
     (WorkLog, "append", lose_a_line),
     (garbage, "_is_abandoned", lambda *given, **more: True),

@@ -24,7 +24,7 @@ from unittest.mock import patch
 from evaluand.core import system
 from evaluand.core.system import ProcessIdentity
 from evaluand.engine import keyed_work
-from evaluand.store import digests, garbage, io, journal, leases, log, references, user_cache
+from evaluand.store import digests, garbage, io, journal, leases, log, references, temporary, user_cache
 from evaluand.store.io import Disk
 from support.memory_disk import MemoryDisk
 
@@ -275,9 +275,9 @@ class Simulation:
                 stack.enter_context(patch.object(module, "time", simulated_time))
             for module in (leases, journal):
                 stack.enter_context(patch.object(module, "boot_seconds", self.boot_seconds))
-            for module in (system, io):
+            for module in (system, temporary):
                 stack.enter_context(patch.object(module, "is_alive", self.is_alive))
-            for module in (io, log, garbage):
+            for module in (temporary, log, garbage):
                 stack.enter_context(patch.object(module, "secrets", simulated_secrets))
             stack.enter_context(patch.object(leases, "random", self.random))
             stack.enter_context(patch.object(leases, "threading", simulated_threading))
