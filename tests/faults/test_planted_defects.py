@@ -1,9 +1,9 @@
-"""Schedules find defects that are planted in what they try: each promise of the leases and the journal in turn."""
+"""Schedules find defects that are planted in what they try, each for the promise that it breaks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import pytest
@@ -18,62 +18,77 @@ from evaluand.store.leases import FileLeases
 
 MOST_SEEDS = 600
 
+take_over, link = State.take_over, MemoryDisk.link
+claim, keep, append = FileLeases.claim, KeyedWork._keep, WorkLog.append
 
-def forget_fences(self: FileLeases) -> None:
-    """Another worker's late lines count."""
+
+class Defect(NamedTuple):
+    """What is planted, where, and how the failure that shows it is described."""
+
+    place: Any
+    name: str
+    act: Callable[..., Any]
+    shown_by: str
 
 
 def take_from_the_living(self: FileLeases, name: str, worker: object) -> bool:
-    """Whoever asks is told that others have ended."""
     return name != self._name
 
 
 def fence_from_the_start(self: State, name: str, offset: Callable[[str], int]) -> None:
-    """What a worker had finished is lost with its leases."""
     take_over(self, name, lambda segment: 0)
 
 
-def overwrite(self: MemoryDisk, name: str, new: str, folder: int | None) -> None:
-    """Two workers can put a state under one number."""
-    if new.endswith(".json"):
-        self._names(folder).pop(new, None)
-    link(self, name, new, folder)
+def replacing(ending: str) -> Callable[..., None]:
+    """Links that replace files whose names end so."""
+
+    def replace(self: MemoryDisk, name: str, new: str, folder: int | None) -> None:
+        if new.endswith(ending):
+            self._names(folder).pop(new, None)
+        link(self, name, new, folder)
+
+    return replace
 
 
 def claim_without_history(self: FileLeases, *given: Any, **more: Any) -> tuple[int, int] | None:
-    """Who takes over a shard does not learn that somebody had it."""
     taken = claim(self, *given, **more)
     return taken and (taken[0], 0)
 
 
-def finish_early(self: KeyedWork[Any], unit: Any, *given: Any) -> None:
-    """A shard is done before its line is written."""
+def finish_first(self: KeyedWork[Any], unit: Any, *given: Any) -> None:
     self.lane.leases.finish(self.lane.shards.find(unit.slot))
     keep(self, unit, *given)
 
 
-def lose_a_line(self: WorkLog, lines: bytes) -> bool:
-    """Of lines that are written together, one is lost."""
+def lose_the_first_of_several(self: WorkLog, lines: bytes) -> bool:
     return append(self, lines[lines.find(b"\n") + 1 :] if lines.count(b"\n") > 1 else lines)
 
 
-take_over, link = State.take_over, MemoryDisk.link
-claim, keep, append = FileLeases.claim, KeyedWork._keep, WorkLog.append
-
-DEFECTS: list[tuple[Any, str, Callable[..., Any]]] = [
-    (FileLeases, "_write_fences", forget_fences),
-    (FileLeases, "_is_over", take_from_the_living),
-    (FileLeases, "claim", claim_without_history),
-    (State, "take_over", fence_from_the_start),
-    (MemoryDisk, "link", overwrite),
-    (KeyedWork, "_keep", finish_early),
-    (WorkLog, "holds", lambda self: True),
-    (WorkLog, "append", lose_a_line),
-    (garbage, "_is_abandoned", lambda *given, **more: True),
-]
+def do_nothing(*given: Any, **more: Any) -> None:
+    pass
 
 
-@pytest.mark.parametrize(("place", "name", "defect"), DEFECTS, ids=[name for _, name, _ in DEFECTS])
-def test_a_planted_defect_is_found(place: Any, name: str, defect: Callable[..., Any]) -> None:
-    with patch.object(place, name, defect), pytest.raises(AssertionError):
+def always(*given: Any, **more: Any) -> bool:
+    return True
+
+
+DEFECTS = {
+    "late lines count": Defect(FileLeases, "_write_fences", do_nothing, "before the journal says where"),
+    "lines that were read stay": Defect(WorkLog, "_take_back_fenced", do_nothing, "would be sealed"),
+    "the living are taken over from": Defect(FileLeases, "_is_over", take_from_the_living, "works on is taken over"),
+    "hearts do not beat": Defect(FileLeases, "_start_beating", do_nothing, "works on is taken over"),
+    "a shard has no history": Defect(FileLeases, "claim", claim_without_history, "called again"),
+    "what was written is lost with a lease": Defect(State, "take_over", fence_from_the_start, "lost with the leases"),
+    "two states have one number": Defect(MemoryDisk, "link", replacing("0.json"), "works on is taken over"),
+    "a manifest is replaced": Defect(MemoryDisk, "link", replacing("manifest.json"), "sealed twice"),
+    "a shard is done before its line": Defect(KeyedWork, "_keep", finish_first, "would be sealed"),
+    "a line is lost": Defect(WorkLog, "append", lose_the_first_of_several, "more often than"),
+    "garbage has open work": Defect(garbage, "_is_abandoned", always, "called again"),
+}
+
+
+@pytest.mark.parametrize("what", DEFECTS)
+def test_a_planted_defect_is_found(what: str) -> None:
+    place, name, act, shown_by = DEFECTS[what]
+    with patch.object(place, name, act), pytest.raises(AssertionError, match=shown_by):
         play(range(MOST_SEEDS))

@@ -275,6 +275,56 @@ def test_a_worker_that_learns_from_its_heart_that_its_leases_are_lost_is_refused
     quick.close()
 
 
+@pytest.mark.parametrize("reader", ["who wrote it", "a third worker"])
+def test_a_late_line_is_not_final_although_its_fence_is_not_written_yet(tmp_path: Path, reader: str) -> None:
+    slow, quick, third = (open_lane(tmp_path) for _ in range(3))
+    slow.leases.claim(1)
+    run_out(tmp_path)
+    assert isinstance(quick.leases, FileLeases)
+    quick.leases.fence = None  # it is stopped before it writes where the other's segment ends
+    assert quick.leases.claim(1) == (0, 1)
+    slow._log.append(b"".join(b"[%d,1]\n" % slot for slot in range(slow.slots)))
+    sealing = slow if reader == "who wrote it" else third
+    sealing.refresh()
+    assert sealing.n_done == sealing.slots
+    assert not sealing.is_final()
+    assert sealing.n_done == 0
+    for lane in (slow, quick, third):
+        lane.close()
+
+
+def test_lines_that_are_final_stay_although_another_worker_was_taking_over(tmp_path: Path) -> None:
+    slow, quick, third = (open_lane(tmp_path) for _ in range(3))
+    slow.leases.claim(1)
+    run_out(tmp_path)
+    measure, sizes = quick._log.size, []
+
+    def measure_too_early(segment: str) -> int:
+        """Before the state says that the worker is taken over from, it writes, and a third one seals."""
+        sizes.append(measure(segment))
+        if len(sizes) == 1:
+            slow._log.append(b"".join(b"[%d,1]\n" % slot for slot in range(slow.slots)))
+            third.refresh()
+            assert third.is_final()
+        return sizes[-1]
+
+    quick._log.size = measure_too_early  # type: ignore[method-assign]
+    assert quick.leases.claim(1) == (0, 1)
+    assert sizes[0] < sizes[1]
+    quick.refresh()
+    third.refresh()
+    assert quick.n_done == third.n_done == third.slots
+    for lane in (slow, quick, third):
+        lane.close()
+
+
+def test_nothing_is_written_to_confirm_lines_where_nobody_can_be_taken_over(tmp_path: Path) -> None:
+    lane = open_lane(tmp_path)
+    assert not lane.is_final()
+    assert [*tmp_path.rglob("*.json")] == []
+    lane.close()
+
+
 def test_lines_of_a_worker_without_fence_count_whoever_took_over(tmp_path: Path) -> None:
     """An app that records: others use none of its numbers, and its calls are not repeated."""
     app, other = open_lane(tmp_path, None), open_lane(tmp_path, None)

@@ -122,7 +122,7 @@ class Simulation:
         self.disk = SimulatedDisk(self)
         self.is_quiet = False  # whether nothing happens any more but switches
         self.error: BaseException | None = None
-        self._numbers = itertools.count(1000)
+        self._numbers = {machine.name: itertools.count(1000) for machine in self.machines}
         self._ended = threading.Lock()
         self._ended.acquire()
 
@@ -133,7 +133,7 @@ class Simulation:
 
     def start(self, act: Callable[[], object], machine: Machine) -> Process:
         """Starts a process that calls a function."""
-        process = Process(next(self._numbers), machine)
+        process = Process(next(self._numbers[machine.name]), machine)
         self.processes.append(process)
         self.start_thread(process, act)
         return process
@@ -292,7 +292,8 @@ class Simulation:
         return self.now + (self.process.machine if self.current else self.machines[0]).date
 
     def is_alive(self, number: int) -> bool:
-        return any(process.number == number and not process.is_dead for process in self.processes)
+        here = self.process.machine
+        return any(p.number == number and p.machine is here and not p.is_dead for p in self.processes)
 
 
 class Lock:

@@ -268,7 +268,9 @@ class KeyedWork(Generic[U]):
             self.lane.refresh()
             self.lane.warn_of_damage()
             if self.lane.n_done == self.lane.slots:
-                break
+                if self.lane.is_final():
+                    break
+                continue  # some of the lines ended with the leases of their worker
             if time.monotonic() >= self._until:
                 limit = f"total_timeout: the {self.policy.total_timeout:g} s allowed for all calls are over"
                 raise Aborted(f"{limit}; {self.lane.n_done:,} of {self.lane.slots:,} are done")

@@ -166,6 +166,13 @@ class WorkLog:
         """Those of some slots that are not done, in order."""
         return self._index.undone(start, stop)
 
+    def is_final(self) -> bool:
+        """Whether all units are done, and the lines that were read count for ever; only while no call is under way."""
+        taken_back = self.n_taken_back
+        self.leases.confirm()
+        self.refresh()
+        return self.n_taken_back == taken_back and self.n_done == self.slots
+
     def holds(self) -> bool:
         """Whether what this worker writes now counts; leases and log are asked a hundred times a second at most."""
         now = boot_seconds()

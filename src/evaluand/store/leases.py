@@ -105,6 +105,12 @@ class Leases(Protocol):
         False from the moment in which it has lost them until a claim was refused and it claims again.
         """
 
+    def confirm(self) -> None:
+        """Makes lines that were read before this count for ever, unless the log says now that they do not.
+
+        Only while no call of this worker is under way.
+        """
+
     def held(self) -> int:
         """The number of shards or units that living workers have."""
 
@@ -229,6 +235,19 @@ class FileLeases:
             self._renew()
         return not self._lost
 
+    def confirm(self) -> None:
+        """Changes the state, after which a takeover that has measured a segment before must measure it again."""
+
+        def change(state: State, units: set[int]) -> bool | None:
+            return True if state.workers or state.fences else None  # nobody can be taken over
+
+        with self._lock:
+            self._begin_anew()
+            if self._try(change) is None:
+                self._begin_anew()
+                self._try(change)
+            self._write_fences()
+
     def held(self) -> int:
         workers = self._look().workers.items()
         return sum(len(worker.units) for name, worker in workers if worker.units and not self._is_over(name, worker))
@@ -300,8 +319,7 @@ class FileLeases:
                 if not self._is_loss_known:  # calls are under way whose lines must not go into a new segment
                     self._is_loss_known = True
                     return None
-                self._log.restart()
-                self._lost = False
+                self._begin_anew()
             self._is_fenced = is_fenced
             taken = self._try(change)
             self._is_loss_known = self._lost
@@ -309,6 +327,12 @@ class FileLeases:
                 self._write_fences()
                 self._start_beating()
             return taken
+
+    def _begin_anew(self) -> None:
+        """Goes on as a new worker with a new segment, if the leases are lost."""
+        if self._lost:
+            self._log.restart()
+            self._lost = False
 
     def _end(self, unit: int, *, is_done: bool) -> None:
         """Ends the lease on a unit; the next change of the state says so.

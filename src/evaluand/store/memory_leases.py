@@ -81,6 +81,9 @@ class MemoryLeases:
     def holds(self) -> bool:
         return True
 
+    def confirm(self) -> None:
+        """Nothing is taken over."""
+
     def held(self) -> int:
         with self._shards.lock:
             return self._shards.held + len(self._shards.taken)
