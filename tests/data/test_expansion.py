@@ -123,14 +123,14 @@ def test_an_arrow_file_whose_messages_are_one_is_refused(tmp_path: Path) -> None
     with pa.ipc.new_file(path, pa.schema([("input", pa.int64())])) as file:
         for n in parts:
             file.write_batch(pa.record_batch({"input": np.zeros(n, np.int64)}))
-    content = bytearray(path.read_bytes())
-    head, tail = content[: -10 - int.from_bytes(content[-10:-6], "little")], content
-    del tail[: len(head)]
+    content = path.read_bytes()
+    end = len(content) - 10 - int.from_bytes(content[-10:-6], "little")
+    head, footer = content[:end], bytearray(content[end:])
     starts = [found.start() for found in re.finditer(rb"\xff{4}", head)][1 : 1 + len(parts)]
-    blocks = [tail.index(struct.pack("<q", start)) for start in starts]
+    blocks = [footer.index(struct.pack("<q", start)) for start in starts]
     for block in blocks:
-        tail[block : block + 24] = tail[blocks[0] : blocks[0] + 24]
-    path.write_bytes(head + tail)
+        footer[block : block + 24] = footer[blocks[0] : blocks[0] + 24]
+    path.write_bytes(head + footer)
     with pytest.raises(DataError, match=r"^[^\n]*rows\.arrow: .*messages overlap"):
         read_all(path)
 

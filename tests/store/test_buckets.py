@@ -67,6 +67,17 @@ def test_an_object_is_put_once(folder: ObjectFolder) -> None:
     assert folder.put_if_absent("a.json", b"1")  # as if the answer to the first had been lost
 
 
+def test_a_service_that_would_replace_results_is_refused(
+    folder: ObjectFolder, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(s3_server, "ignores_conditions", True)
+    with pytest.raises(
+        EngineError, match="it ignores If-None-Match, so processes would replace each other's"
+    ):
+        folder.put_if_absent("a.json", b"1")
+    assert folder.names() == []
+
+
 def test_a_table_is_seen_when_it_is_complete(folder: ObjectFolder) -> None:
     new = folder.new_file("table")
     new.write(b"x" * 1000)

@@ -151,6 +151,7 @@ class S3Server:
     Attributes:
         url: its endpoint.
         refuses: the share of requests that are answered with 503.
+        ignores_conditions: whether objects are replaced that must not be.
         n_refused: how many were.
     """
 
@@ -161,7 +162,7 @@ class S3Server:
         self._app = DomainDispatcherApplication(create_backend_app)
         self._server = make_server("127.0.0.1", 0, self._answer, threaded=True)
         self.url = f"http://127.0.0.1:{self._server.server_port}"
-        self.refuses, self.n_refused = 0.0, 0
+        self.refuses, self.n_refused, self.ignores_conditions = 0.0, 0, False
         self._random = random.Random(7)
         logging.getLogger("werkzeug").setLevel(logging.ERROR)  # else each request is a line
         self._n_buckets = 0
@@ -197,5 +198,7 @@ class S3Server:
             environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
             start_response("503 Slow Down", [("Content-Type", "application/xml"), ("Content-Length", "0")])
             return [b""]
+        if self.ignores_conditions:
+            environ.pop("HTTP_IF_NONE_MATCH", None)
         answer: Iterable[bytes] = self._app(environ, start_response)
         return answer

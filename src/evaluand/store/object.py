@@ -3,7 +3,8 @@
 The keys are the paths that the files of a folder have, so everything above reads and writes as on a disk. What differs:
 
 - An object is complete when it can be seen. One that must not replace another is put with `If-None-Match`. The answer
-  may be lost after it was stored, so an object that has the same bytes counts as one's own.
+  may be lost after it was stored, so an object that has the same bytes counts as one's own. Some services ignore the
+  condition; then two processes would replace each other's results, so it is tried before the first such object.
 - A table is gathered in a temporary file of this machine, because its name has its digest, and nothing is renamed. An
   empty object with a temporary name stands for it until it is complete, so that `evaluand gc` knows that it is coming.
 - Folders exist while they have objects; nothing is locked, linked, synced or blocked.
@@ -50,6 +51,7 @@ _FEW: Final = 8  # names whose states are asked for one by one
 _TRIES: Final = 5
 _RETRIES: Final[Any] = {"max_retries": 10, "retry_timeout": timedelta(minutes=3)}
 _TIMEOUTS: Final[Any] = {"connect_timeout": "10s", "timeout": "120s"}
+_WITH_CONDITIONS: Final = set[tuple[str, str]]()  # buckets and endpoints that were found to refuse as they should
 _STORES: Final[dict[str, tuple[Any, str]]] = {
     "s3": (S3Store, "AWS_ALLOW_HTTP"),
     "gs": (GCSStore, "GOOGLE_ALLOW_HTTP"),
@@ -175,6 +177,7 @@ class ObjectFolder:
             obstore.put(self._client, self._key(name), data, use_multipart=False)
 
     def put_if_absent(self, name: str, data: bytes, *, durable: bool = True) -> bool:
+        self._require_conditions()
         for last in (False,) * (_TRIES - 1) + (True,):
             try:
                 with self._errors("written", name):
@@ -216,6 +219,25 @@ class ObjectFolder:
 
     def hide(self, name: str, hidden: str) -> str:
         return name
+
+    def _require_conditions(self) -> None:
+        """Checks, once in a process, that the service does not replace an object that must not be replaced."""
+        place = str(self._bucket), os.environ.get("AWS_ENDPOINT_URL", "")
+        if place in _WITH_CONDITIONS:
+            return
+        name = temporary_name("condition")
+        with self._errors("written", name):
+            obstore.put(self._client, self._key(name), b"1", use_multipart=False)
+        try:
+            with self._errors("written", name):
+                obstore.put(self._client, self._key(name), b"2", mode="create", use_multipart=False)
+        except FileExistsError:
+            _WITH_CONDITIONS.add(place)
+        else:
+            service = "it ignores If-None-Match, so processes would replace each other's results"
+            raise EngineError(f"{self._bucket}: no store can be here: {service}; use a service with conditional writes")
+        finally:
+            self.remove(name)
 
     def _key(self, name: str) -> str:
         if name in ("", ".", "..") or "/" in name or not name.isprintable():
