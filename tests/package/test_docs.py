@@ -398,6 +398,7 @@ def parts_of(schema: dict[str, Any]) -> dict[str, set[str]]:
         "judge, code": "JudgeCodeSpec",
         "run": "RunSpec",
         "budget": "BudgetSpec",
+        "engine": "EngineSpec",
     }
     parts = {part: schema["$defs"][name] for part, name in specs.items()}
     of_matches = parts["matches"]["properties"]

@@ -71,9 +71,7 @@ def test_a_service_that_would_replace_results_is_refused(
     folder: ObjectFolder, s3_server: S3Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(s3_server, "ignores_conditions", True)
-    with pytest.raises(
-        EngineError, match="it ignores If-None-Match, so processes would replace each other's"
-    ):
+    with pytest.raises(EngineError, match="it ignores If-None-Match, so processes would replace each other's"):
         folder.put_if_absent("a.json", b"1")
     assert folder.names() == []
 

@@ -6,12 +6,14 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+EngineKind = Literal["local", "processes", "ray"]
+
 
 class EngineSpec(BaseModel):
     """Where calls are made: the name of an engine, or a mapping."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
-    kind: Literal["local", "processes", "ray"] = Field(
+    kind: EngineKind = Field(
         "local", description="`local`: threads and coroutines; `processes` of this machine; `ray`: workers of a cluster"
     )
     workers: int | None = Field(None, ge=1, description="processes or workers; by default one for each CPU")

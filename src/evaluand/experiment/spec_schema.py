@@ -6,6 +6,7 @@ from pydantic import TypeAdapter
 
 from evaluand.comparison.ratings.method import Kind as RatingKind, RatingMethod
 from evaluand.core import registry
+from evaluand.experiment.engine_spec import EngineKind
 from evaluand.experiment.spec import GRADED_BY, NO_RATING, ExperimentSpec
 from evaluand.experiment.task_matrix import allow_several
 from evaluand.metrics.names import metric_names
@@ -80,10 +81,11 @@ def _rating_schema(confidence: dict[str, Any]) -> dict[str, Any]:
 
 
 def _allow_short_forms(parts: dict[str, Any]) -> None:
-    """Parts may be one text, and tasks and scorers a list of texts."""
+    """Parts may be one text, the engine its name, and tasks and scorers a list of texts."""
     text: dict[str, Any] = {"type": "string", "minLength": 1}
     for name in ("dataset", "metrics", "gates", "budget"):
         parts[name] = {"anyOf": [parts[name], text]}
+    parts["engine"] = {"anyOf": [parts["engine"], {"enum": [*get_args(EngineKind)]}]}
     parts["metrics"]["anyOf"].append({"$ref": "#/properties/metrics/anyOf/0/items"})
     for name in ("tasks", "scorers"):
         parts[name] = {"anyOf": [parts[name], text, {"type": "array", "items": text, "minItems": 1}]}
