@@ -9,6 +9,8 @@ import pytest
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.core.errors import Skipped, SpecError
 from evaluand.data.dataset import Dataset
+from evaluand.engine.engines.local import LocalEngine
+from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.outcome import Aborted
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
@@ -77,7 +79,7 @@ def test_a_task_may_find_that_an_example_is_to_be_left_out(processes: bool) -> N
         return text.upper()
 
     rows = Dataset.from_rows([{"input": text, "expected": text.upper()} for text in "abc"])
-    run = Runner(policy=Policy(processes=processes)).run(picky, rows)
+    run = Runner(engine=ProcessEngine(2) if processes else LocalEngine()).run(picky, rows)
     assert run.counts == {"completed": 2, "skipped": 1}
     evaluation = Evaluator().evaluate(run, {"same": "exact_match"})
     assert evaluation.table("same")["reason"].to_pylist() == [None, "task: not in my language", None]

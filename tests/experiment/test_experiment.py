@@ -96,6 +96,21 @@ def test_a_file_without_faults_is_an_experiment_and_a_single_attribute_needs_no_
     assert table["value"].to_pylist() == [0.5, 1.0, 0.0]
 
 
+@pytest.mark.parametrize(
+    ("entry", "facts"),
+    [
+        ("concurrency: 2\nengine: processes", {"kind": "processes"}),
+        ("concurrency: 2\nengine: {kind: processes, workers: 3}", {"kind": "processes", "workers": 3}),
+        ("concurrency: 2\n  processes: true", {"kind": "processes", "workers": 2}),  # of earlier versions
+        ("processes: false", {}),
+    ],
+)
+def test_a_file_says_where_calls_are_made(place: Place, entry: str, facts: dict[str, Any]) -> None:
+    engine = place.experiment(("concurrency: 2", entry)).engine
+    assert {key: engine.facts[key] for key in facts} == facts
+    assert bool(engine.facts) == bool(facts)
+
+
 # Keys and types
 
 

@@ -16,9 +16,11 @@ from evaluand import (
     Dataset,
     EstimatorTask,
     Evaluator,
+    LocalEngine,
     Measure,
     MemoryStore,
     Policy,
+    ProcessEngine,
     ProgramTask,
     Run,
     Runner,
@@ -68,8 +70,8 @@ def through(door: str, folder: Path) -> Run:
         "program": ProgramTask(command=[sys.executable, "program.py"], folder=str(folder)),
         "recorded": RecordedTask(path=str(folder / "said.jsonl"), response="said"),
     }
-    policy = Policy(concurrency=2, processes=door == "processes")
-    return Runner(MemoryStore(), policy).run(tasks.get(door, threshold), data)
+    engine = ProcessEngine(2) if door == "processes" else LocalEngine()
+    return Runner(MemoryStore(), Policy(concurrency=2), engine).run(tasks.get(door, threshold), data)
 
 
 @pytest.fixture(scope="module")

@@ -12,6 +12,8 @@ from hypothesis import given, strategies as st
 
 from evaluand.core.errors import DataError, TransientError
 from evaluand.data.dataset import Dataset
+from evaluand.engine.engines.local import LocalEngine
+from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.scorer import scorer
@@ -51,7 +53,8 @@ def in_a_thread(number: int) -> int:
 @pytest.mark.parametrize("task", [plain, coroutine, in_a_thread])
 @pytest.mark.parametrize("processes", [False, True])
 def test_what_a_task_reports_is_stored_with_its_row(task: Any, processes: bool) -> None:
-    run = Runner(policy=Policy(processes=processes, concurrency=2)).run(task, data())
+    engine = ProcessEngine(2) if processes else LocalEngine()
+    run = Runner(policy=Policy(concurrency=2), engine=engine).run(task, data())
     counted = {"requests": 1, "failed": 0, "cached": 0, "input_tokens": 100, "cost": 0.5, "currency": "USD"}
     assert usages(run) == [{**counted, "output_tokens": i, "model": "m"} for i in range(2)]
     assert str(UsageTotal.read(run.manifest["usage"])) == "2 requests, 200 input tokens, 1 output token, cost 1.00 USD"
@@ -175,7 +178,8 @@ def test_what_a_batch_uses_is_divided_among_its_rows(processes: bool) -> None:
 
     run = Runner().run(lambda number: number, data(6))
     in_batches = scorer(judge_all, name="judge", version="1", batch=True)
-    evaluation = Evaluator(policy=Policy(processes=processes)).evaluate(run, {"judge": in_batches})
+    engine = ProcessEngine(2) if processes else LocalEngine()
+    evaluation = Evaluator(engine=engine).evaluate(run, {"judge": in_batches})
     rows = list(score_usages(evaluation))
     assert [row["cost"] for row in rows] == [0.125] * 6
     assert sorted(row["input_tokens"] for row in rows) == [16, 16, 17, 17, 17, 17]

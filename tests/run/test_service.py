@@ -33,6 +33,8 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import ParameterError, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.data.schema import Schema
+from evaluand.engine.engines.local import LocalEngine
+from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.http import BadAnswer
 from evaluand.engine.outcome import Aborted
 from evaluand.engine.policy import Policy
@@ -648,7 +650,7 @@ def test_a_bad_request_may_skip_its_row(serve: Any) -> None:
 def test_a_bad_request_may_stop_the_run_which_then_goes_on(serve: Any, processes: bool) -> None:
     server = serve(scripted)
     asked = ServiceTask(server.url, on_bad_request="abort", model="m", version="1")
-    runner = Runner(MemoryStore(), Policy(concurrency=1, processes=processes))
+    runner = Runner(MemoryStore(), Policy(concurrency=1), ProcessEngine(1) if processes else LocalEngine())
     with pytest.raises(Aborted, match=r"_index_ 1, replication 0: BadRequest: 400 Bad Request"):
         runner.run(asked, data(1, 2, 3))
     assert len(server.asked) == 2
@@ -663,7 +665,8 @@ def test_a_bad_request_may_stop_the_run_which_then_goes_on(serve: Any, processes
 @pytest.mark.parametrize("processes", [False, True])
 def test_connections_are_used_again(serve: Any, processes: bool) -> None:
     server = serve(lambda asked: asked)
-    run = Runner(policy=Policy(concurrency=4, processes=processes)).run(ServiceTask(server.url), data(*range(100)))
+    engine = ProcessEngine(4) if processes else LocalEngine()
+    run = Runner(policy=Policy(concurrency=4), engine=engine).run(ServiceTask(server.url), data(*range(100)))
     assert run.counts == {"completed": 100}
     assert 1 <= len(server.connections) <= 4
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from evaluand import Dataset, MemoryStore, Policy, Runner, SpecError, Task
+from evaluand import Dataset, LocalEngine, MemoryStore, Policy, ProcessEngine, Runner, SpecError, Task
 from evaluand.engine.outcome import Aborted
 from evaluand.run.task import as_task
 
@@ -23,11 +23,11 @@ async def refuse_async(input: int) -> int:
 @pytest.mark.parametrize("processes", [False, True])
 def test_the_same_failure_from_the_start_stops_the_run(task: Any, processes: bool) -> None:
     store = MemoryStore()
-    policy = Policy(concurrency=2, processes=processes)
+    engine = ProcessEngine(2) if processes else LocalEngine()
     with pytest.raises(
         Aborted, match="the first 20 calls failed, all with the same error: ValueError: no key; none of"
     ):
-        Runner(store, policy).run(task, DATA, name="bot")
+        Runner(store, Policy(concurrency=2), engine).run(task, DATA, name="bot")
     run = Runner(store, Policy(same_failures=0)).run(task, DATA, name="bot")
     assert run.receipt is not None
     assert (run.receipt.kept, run.receipt.called) == (0, 60)  # no row counted as failed before

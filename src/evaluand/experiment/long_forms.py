@@ -27,7 +27,7 @@ def write_out(document: Document, model: str | None) -> dict[str, Any]:
     Raises:
         SpecError: no task takes a model.
     """
-    value = _expand_texts(document.value)
+    value = _expand_texts(_renamed(document.value))
     if isinstance(document.value.get("metrics"), Mapping) and isinstance(value["metrics"], list):
         document.place(("metrics", 0), ("metrics",))
     if isinstance(value.get("tasks"), dict):
@@ -42,6 +42,17 @@ def write_out(document: Document, model: str | None) -> dict[str, Any]:
             expand_matches(_with_text_version(entry, document, i)) for i, entry in enumerate(value["matches"])
         ]
     return value
+
+
+def _renamed(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A file of an earlier version with the present names: `run: {processes: true}` is now `engine: processes`."""
+    run = value.get("run")
+    if not isinstance(run, Mapping) or not isinstance(run.get("processes"), bool):
+        return value
+    rest = {key: part for key, part in run.items() if key != "processes"}
+    workers = {"workers": run["concurrency"]} if type(run.get("concurrency")) is int else {}
+    engine = {"engine": {"kind": "processes", **workers}} if run["processes"] else {}
+    return {**engine, **value, "run": rest}
 
 
 def expand_matches(entry: Any) -> Any:
