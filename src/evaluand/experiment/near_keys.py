@@ -36,6 +36,7 @@ _TOP: Final[_Near] = {
     **dict.fromkeys(("by", "groups", "group_by", "slices", "sensitive_features"), _BY),
     **dict.fromkeys(("limit", "max_samples", "max_examples"), ("", "evaluand run FILE --limit N")),
     **dict.fromkeys(("epochs", "repeats", "num_fewshot_repeats"), ("run", "run: {replications: N}")),
+    **dict.fromkeys(("max_concurrency", "parallel"), ("run", "run: {concurrency: N}")),
     **dict.fromkeys(
         ("workers", "max_workers", "processes", "executor", "backend"),
         ("engine", "engine: {kind: processes, workers: N}"),
@@ -81,7 +82,7 @@ _OF_DATASET: Final[_Near] = {
 }
 _OF_RUN: Final[_Near] = {
     **dict.fromkeys(
-        ("max_workers", "max_concurrency", "parallel", "threads"),
+        ("workers", "max_workers", "max_concurrency", "parallel", "n_jobs", "threads"),
         ("concurrency", "concurrency: N"),
     ),
     **dict.fromkeys(("epochs", "repeats", "repeat", "trials"), ("replications", "replications: N")),
