@@ -320,6 +320,7 @@ def test_validate_lists_hosts_variables_programs_and_code_without_executing_any(
                 "command": ["touch", "executed", "--api-key", "***"],
                 "folder": "bin",
                 "environment": ["MODE"],
+                "loading": {},
             }
         ],
         "code": [
@@ -333,11 +334,25 @@ def test_validate_lists_hosts_variables_programs_and_code_without_executing_any(
     assert not (folder / "executed").exists()
     shown = call("validate", "theirs.yaml", "--access").stdout
     assert "host   tasks.bot: https://evil.example would receive AWS_SECRET_ACCESS_KEY, which you have not" in shown
-    assert "start  tasks.program: touch executed --api-key '***' in bin, with all environment variables" in shown
+    assert (
+        "start  tasks.program: touch executed --api-key '***' in bin, with all environment variables, and with MODE"
+        in shown
+    )
     assert "import app.py: tasks.mine, scorers.judge" in shown
     assert "word" not in shown
     listed = json.loads(call("validate", "theirs.yaml", "--json", code=1).stdout)
     assert (listed["access"], bool(listed["faults"])) == (access, True)
+
+
+def test_variables_with_which_a_program_would_load_code_are_shown(folder: Path) -> None:
+    task = "{kind: program, command: python3 app.py, env: {PYTHONPATH: ./lib, LD_PRELOAD: ./x.so, KEY: word}}"
+    (folder / "loading.yaml").write_text(EXPERIMENT.format(task=task))
+    shown = call("validate", "loading.yaml", "--access").stdout
+    assert (
+        "with all environment variables, and with KEY, LD_PRELOAD, PYTHONPATH of the file; LD_PRELOAD=./x.so" in shown
+    )
+    assert "PYTHONPATH=./lib may decide which code it executes" in shown
+    assert "word" not in shown
 
 
 def test_access_of_a_file_that_names_none_and_of_one_with_faults(folder: Path) -> None:

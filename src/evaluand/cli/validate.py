@@ -342,7 +342,10 @@ def _print_access(access: Facts, *, with_own: bool) -> None:
     for contact, places in contacts.items():
         click.echo(f"host   {safe(', '.join(places))}: {safe(contact)}")
     for program in access["programs"]:
-        what = f"{join(program['command'])} in {program['folder']}, with all environment variables"
+        own = f", and with {', '.join(program['environment'])} of the file" if program["environment"] else ""
+        what = f"{join(program['command'])} in {program['folder']}, with all environment variables{own}"
+        for name, value in program["loading"].items():
+            what += f"; {name}={value} may decide which code it executes"
         click.echo(f"start  {safe(program['where'])}: {safe(what)}")
     for code in access["code"]:
         click.echo(f"import {safe(code['module'])}: {safe(', '.join(code['where']))}")

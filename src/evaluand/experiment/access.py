@@ -28,6 +28,10 @@ from evaluand.experiment.spec import CodeSpec, KindSpec, graded_by
 from evaluand.models.endpoints import read_short_name
 from evaluand.run.tasks.conversation import FILE
 
+_LOADING = re.compile(
+    r"^(LD|DYLD|PYTHON|PERL|RUBY|NODE|JAVA|_JAVA|JDK|GIT|BASH|ENV$|SHELLOPTS$|PS4$|R_|LUA)|(PATH|LIB|OPT|OPTS|OPTIONS|STARTUP|INIT)$"
+)
+"""Names of variables with which programs load code, or with which shells and interpreters find it."""
 _VARIABLE = re.compile(r"\$\{(\w+)\}")
 
 
@@ -55,12 +59,14 @@ class Program(NamedTuple):
         command: the program and its arguments, with `***` in place of credentials.
         folder: the folder in which it runs, as the file writes it.
         environment: the names of the variables that the file sets for it.
+        loading: those of them that decide which code is executed, such as PATH, with their values.
     """
 
     where: str
     command: list[str]
     folder: str
     environment: list[str]
+    loading: dict[str, str]
 
 
 class Code(NamedTuple):
@@ -208,8 +214,10 @@ def _program(where: str, parameters: Mapping[str, Any]) -> Program:
         words = shlex.split(command) if isinstance(command, str) else [str(word) for word in command or ()]
     except (TypeError, ValueError):
         words = [str(command)]
-    names = sorted(map(str, environment)) if isinstance(environment, Mapping) else []
-    return Program(where, redact_command(words), str(parameters.get("folder", "")) or ".", names)
+    values = {str(name): str(value) for name, value in environment.items()} if isinstance(environment, Mapping) else {}
+    loading = {name: values[name] for name in sorted(values) if _LOADING.search(name)}
+    folder = str(parameters.get("folder", "")) or "."
+    return Program(where, redact_command(words), folder, sorted(values), loading)
 
 
 def _references(
