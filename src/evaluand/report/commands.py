@@ -16,6 +16,7 @@ def format_command(command: str, what: str | Sequence[str], folder: Place) -> st
         what: the argument of the command, or several.
 
     Example:
+        >>> from pathlib import Path
         >>> format_command("show", "my run", Path("results"))
         "evaluand show 'my run' --store results"
     """
