@@ -59,6 +59,10 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "evaluand run experiment.yaml --engine ray --address head:6379 --workers 8": "needs a cluster",
         "pip install 'evaluand[ray]'": "for several machines",
     },
+    "docs/howto/shared-stores.md": {
+        "pip install 'evaluand[s3,postgres]'": "needs a bucket and a database; see tests/store",
+        "evaluand copy .evaluand s3://team/evals               # everything that is finished": "needs a bucket",
+    },
     "docs/howto/d3m.md": {
         "python examples/problems/problems.py build": "runs in a clone; see tests/interop",
         "evaluand problem check 185_baseball": "a folder of the benchmark, scored in tests/interop",
