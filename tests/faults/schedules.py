@@ -23,7 +23,7 @@ from __future__ import annotations
 import re
 import warnings
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +46,7 @@ from evaluand.engine.policy import Policy
 from evaluand.store import garbage, shards
 from evaluand.store.journal import WorkLog
 from evaluand.store.lease_state import unpack_state
+from evaluand.store.leases import LEASE_SECONDS
 from evaluand.store.sealing import tables_digest
 from evaluand.store.store import Manifest, drafted
 
@@ -347,12 +348,19 @@ class Play:
         if segment not in self.taken_over:
             self.counting.setdefault(slot, {})[call] = Line(segment, offset, self.simulation.n_calls)
 
-    def note_state(self, name: str, content: bytes) -> None:
-        """A manifest, or a state of the leases, was put there, which may say that somebody has taken over."""
+    def note_state(self, name: str, content: bytes, names: Collection[str]) -> None:
+        """A manifest, or a state of the leases, was put there, which may say that somebody has taken over.
+
+        Args:
+            names: all in its folder: a state does not count if there is one with a higher number.
+        """
         if name == "manifest.json":
             assert not self.is_sealed, "the run is sealed twice"
             self.is_sealed = True
-        elif STATE.fullmatch(name) and (state := unpack_state(int(name[:-5]), content)) is not None:
+        elif (
+            name == max(filter(STATE.fullmatch, names), default="")
+            and (state := unpack_state(int(name[:-5]), content)) is not None
+        ):
             for segment, end in state.fences:
                 if segment not in self.taken_over:
                     self.note_taken_over(segment, end)
@@ -375,10 +383,13 @@ class Play:
             self.counting[slot] = {call: place for call, place in lines.items() if call not in late}
 
     def may_be_given_up(self, process: Process) -> bool:
-        """Whether a worker has ended, was paused until just now, or is itself the one that takes over."""
+        """Whether a worker has ended, was paused during a lease, or is itself the one that takes over.
+
+        Its last sign of life may have been made before the pause, although it was written afterwards.
+        """
         simulation = self.simulation
         has_ended = all(thread.has_ended for thread in simulation.threads if thread.process is process)
-        was_paused = process.paused > simulation.now - 1
+        was_paused = process.paused > simulation.now - LEASE_SECONDS
         return process.is_dead or has_ended or was_paused or process is simulation.process
 
     def excuse(self, process: Process) -> None:

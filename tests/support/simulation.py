@@ -14,7 +14,7 @@ import itertools
 import math
 import os
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import ExitStack, contextmanager
 from random import Random
 from types import SimpleNamespace
@@ -349,7 +349,7 @@ class SimulatedDisk(MemoryDisk):
         self.simulation = simulation
         super().__init__(lambda: int(simulation.date() * 1e9))
         self.on_write: Callable[[bytes, int], object] = lambda data, offset: None
-        self.on_link: Callable[[str, bytes], object] = lambda name, content: None
+        self.on_link: Callable[[str, bytes, Collection[str]], object] = lambda name, content, names: None
 
     def open(self, name: str, flags: int, folder: int | None) -> int:
         if self.simulation.process.is_dead:
@@ -383,7 +383,7 @@ class SimulatedDisk(MemoryDisk):
     def link(self, name: str, new: str, folder: int | None) -> None:
         self.simulation.step()
         super().link(name, new, folder)
-        self.on_link(new, bytes(self._find(new, folder).content))
+        self.on_link(new, bytes(self._find(new, folder).content), self._names(folder))
 
     def close(self, handle: int) -> None:
         process = self.simulation.process
