@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-EngineKind = Literal["local", "processes", "ray"]
+from evaluand.engine.engines.choice import EngineKind
 
 
 class EngineSpec(BaseModel):

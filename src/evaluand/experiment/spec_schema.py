@@ -6,7 +6,7 @@ from pydantic import TypeAdapter
 
 from evaluand.comparison.ratings.method import Kind as RatingKind, RatingMethod
 from evaluand.core import registry
-from evaluand.experiment.engine_spec import EngineKind
+from evaluand.engine.engines.choice import EngineKind
 from evaluand.experiment.spec import GRADED_BY, NO_RATING, ExperimentSpec
 from evaluand.experiment.task_matrix import allow_several
 from evaluand.metrics.names import metric_names

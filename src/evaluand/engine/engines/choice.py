@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from typing import Literal
 
 from evaluand.core.errors import SpecError
 from evaluand.engine.engine import Engine
 from evaluand.engine.engines.local import LocalEngine
 
 EngineKind = Literal["local", "processes", "ray"]
-KINDS: Final = ("local", "processes", "ray")
 
 
 def choose_engine(kind: EngineKind, workers: int | None = None, address: str | None = None) -> Engine:

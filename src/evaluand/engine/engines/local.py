@@ -25,14 +25,14 @@ class LocalEngine:
         return {}
 
     def map_lines(self, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy) -> None:
-        make_calls(units, recipe.call, _kept(recipe, keep), policy)
+        make_calls(units, recipe.call, _passing_on(recipe, keep), policy)
 
 
 class InlineEngine(LocalEngine):
     """Makes one call after another in the caller's thread: for calls that neither wait nor cost."""
 
     def map_lines(self, units: Iterator[U], recipe: Recipe[U], keep: Keep[U], policy: Policy) -> None:
-        make_calls_inline(units, recipe.call, _kept(recipe, keep), policy)
+        make_calls_inline(units, recipe.call, _passing_on(recipe, keep), policy)
 
 
 def make_calls(units: Iterator[U], call: Call[U], done: Done[U], policy: Policy) -> None:
@@ -57,5 +57,5 @@ def make_calls_inline(units: Iterator[U], call: Call[U], done: Done[U], policy: 
             raise abort_error(unit, outcome.error)
 
 
-def _kept(recipe: Recipe[U], keep: Keep[U]) -> Done[U]:
+def _passing_on(recipe: Recipe[U], keep: Keep[U]) -> Done[U]:
     return lambda unit, outcome: keep(unit, *recipe.line(unit, outcome), outcome.attempts)
