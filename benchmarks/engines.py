@@ -70,29 +70,34 @@ def main() -> None:
     parser.add_argument("--address")
     chosen = parser.parse_args()
     print(f"{os.cpu_count()} CPUs, load {os.getloadavg()[0]:.1f}")
-    rows = [{"input": number} for number in range(chosen.calls)]
-    several, one = RayEngine(chosen.workers, chosen.address), RayEngine(1, chosen.address)
-    ideal = chosen.calls * WAIT / (chosen.workers * AT_ONCE)
+    measure_waiting(RayEngine(chosen.workers, chosen.address), chosen.calls)
+    measure_computing(RayEngine(1, chosen.address), chosen.rounds)
+
+
+def measure_waiting(engine: RayEngine, calls: int) -> None:
+    rows, ideal = [{"input": number} for number in range(calls)], calls * WAIT / (engine.size * AT_ONCE)
     for task in (waiting, waiting_async):
-        run(several, task, rows[:64], AT_ONCE)  # starts the workers
-        wall, cpu = run(several, task, rows, AT_ONCE)
+        run(engine, task, rows[:640], AT_ONCE)  # starts the workers
+        wall, cpu = run(engine, task, rows, AT_ONCE)
         print(
-            f"{chosen.calls:,} calls of {WAIT * 1e3:g} ms ({task.__name__}), {chosen.workers} workers:"
-            f" {ideal / wall:.2f} of the ideal, driver {cpu / chosen.calls * 1e6:.0f} µs of CPU time per call"
+            f"{calls:,} calls of {WAIT * 1e3:g} ms ({task.__name__}), {engine.size} workers:"
+            f" {ideal / wall:.2f} of the ideal, driver {cpu / calls * 1e6:.0f} µs of CPU time per call",
+            flush=True,
         )
-    steps, calls = steps_in(WORK), 1_000
-    work = [{"input": steps + number % 2} for number in range(calls)]
-    run(one, computing, work[:8], 1)
-    ratios = []
-    for _ in range(chosen.rounds):
+
+
+def measure_computing(engine: RayEngine, rounds: int, calls: int = 1_000) -> None:
+    steps, ratios = steps_in(WORK), list[float]()
+    rows = [{"input": steps + number % 2} for number in range(calls)]
+    run(engine, computing, rows[:8], 1)
+    for _ in range(rounds):
         began = time.perf_counter()
-        for row in work:
+        for row in rows:
             computing(row["input"])
         alone = time.perf_counter() - began
-        ratios.append(alone / run(one, computing, work, 1)[0])
-    print(
-        f"{calls:,} calls of {WORK * 1e3:g} ms of computing, one worker: {statistics.median(ratios):.2f} of the ideal"
-    )
+        ratios.append(alone / run(engine, computing, rows, 1)[0])
+    share = statistics.median(ratios)
+    print(f"{calls:,} calls of {WORK * 1e3:g} ms of computing, one worker: {share:.2f} of the ideal", flush=True)
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """The calls of some units in workers of a Ray cluster.
 
 A worker holds as many units as it makes calls at once, and ahead what it does in a moment. Only this process gives
-units, keeps lines and holds rate limits. When a worker dies, all units that it held have had an attempt, and are given
-to others; one whose workers have died three times fails. From the second time it is given alone, so that no other unit
-dies with it.
+units, keeps lines and holds rate limits. When a worker dies, the units that it may have begun have had an attempt, and
+all that it held are given to others; a unit whose workers have died three times fails. From the second time it is given
+alone, so that no other unit dies with it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evaluand.engine.engines.ray import RayEngine
 
 MOST_DEATHS: Final = 3
-"""How many workers a unit may end before it fails."""
+"""How many workers a unit may end before it fails, and how many may end one after the other before they begin."""
 
 START: Final = 180.0
 """Seconds in which the first worker must have started."""
@@ -43,6 +43,7 @@ START: Final = 180.0
 _END: Final = 10.0  # seconds in which a worker must have ended its work
 _AHEAD: Final = 0.15  # seconds of work that a worker has beyond its calls in flight
 _MOST_AHEAD: Final = 1024
+_UNREPORTED: Final = 0.02  # seconds of work that a worker may have finished and not reported
 _NEWEST: Final = 0.3  # weight of the newest figure in the speed of a worker
 
 
@@ -55,6 +56,10 @@ class _Held:
         self.unit = unit
         self.deaths = 0
         self.started = self.began = 0  # since the epoch, and by the monotonic clock
+
+    @property
+    def must_be_alone(self) -> bool:
+        return self.deaths >= MOST_DEATHS - 1
 
 
 class _Worker:
@@ -72,7 +77,7 @@ class _Worker:
     @property
     def is_alone(self) -> bool:
         """Whether it holds a unit that must be alone."""
-        return any(held.deaths >= MOST_DEATHS - 1 for held in self.units.values())
+        return len(self.units) == 1 and next(iter(self.units.values())).must_be_alone
 
 
 class RayMap(Generic[U]):
@@ -88,6 +93,7 @@ class RayMap(Generic[U]):
         self._refs: dict[Any, _Worker] = {}  # answers that are waited for
         self._failure: BaseException | None = None
         self._is_read = False
+        self._lost_starts = 0  # one after the other; where a node is lost, workers are that should start there
         self._interrupts = DelayedInterrupts()
 
     def run(self) -> None:
@@ -192,7 +198,7 @@ class RayMap(Generic[U]):
         orders = []
         room = self._policy.calls_at_once + min(int(worker.speed * _AHEAD), _MOST_AHEAD)
         while len(worker.units) < room and not worker.is_alone and (self._next or self._is_any_left()):
-            if self._next[0].deaths >= MOST_DEATHS - 1 and worker.units:
+            if self._next[0].must_be_alone and worker.units:
                 break  # it waits until this worker holds nothing else
             held = self._next.popleft()
             if not held.started:
@@ -243,7 +249,7 @@ class RayMap(Generic[U]):
             raise EngineError(
                 f"{answer.place} has another {self._code.name}: {changes}; give all machines the same code and files"
             )
-        worker.place, worker.looked = answer.place, time.monotonic()
+        worker.place, worker.looked, self._lost_starts = answer.place, time.monotonic(), 0
 
     def _note(self, worker: _Worker, event: Any) -> None:
         if type(event) is Finished:
@@ -282,11 +288,15 @@ class RayMap(Generic[U]):
         self._limits.forget(worker)
         end(worker.actor)  # it may only be out of reach
         if not worker.place:
-            raise EngineError(
-                f"a worker of the Ray cluster cannot start: {_cause(error)}; is evaluand installed there?"
-            )
-        for held in reversed(worker.units.values()):
+            self._lost_starts += 1
+            if self._lost_starts >= MOST_DEATHS:
+                raise EngineError(
+                    f"a worker of the Ray cluster cannot start: {_cause(error)}; is evaluand installed there?"
+                )
+        units = [*worker.units.values()]  # it begins them in this order
+        for held in units[: 2 * self._policy.calls_at_once + int(worker.speed * _UNREPORTED)]:
             held.deaths += 1
+        for held in reversed(units):
             if held.deaths >= MOST_DEATHS:
                 self._fail(worker, held)
             elif self._failure is None:

@@ -31,6 +31,7 @@ from evaluand.engine.policy import Policy
 from evaluand.engine.rate_limit import RateLimit
 
 _LINGER: Final = 0.05  # seconds for which finished lines wait for more, while there is still work
+_LINGER_MANY: Final = 0.01  # the same where as many wait as there are calls at once: all are called again if this dies
 _LINGER_IDLE: Final = 0.005  # the same where there is none
 _LONGEST: Final = 1.0  # seconds after which a worker reports that nothing has happened
 
@@ -78,6 +79,7 @@ class Worker:
         self._limits: dict[int, AskedLimit] = {}
         self._before: dict[int, int] = {}  # slot → attempts of workers that have died
         self._feed: _Feed | None = None
+        self._at_once = 1
         self._thread: threading.Thread | None = None
         self._is_installed = False
 
@@ -111,6 +113,7 @@ class Worker:
         assert recipe.code is not None
         found = recipe.code.identify()
         recipe.code.prepare()
+        self._at_once = policy.calls_at_once
         self._feed = _Feed(inspect.iscoroutinefunction(recipe.call))
         self._thread = threading.Thread(target=self._run, args=(recipe, policy, self._feed), daemon=True)
         self._thread.start()
@@ -152,7 +155,9 @@ class Worker:
         """Seconds for which events wait for more."""
         if not isinstance(self._events[-1], Finished):
             return 0.0
-        return _LINGER if self._feed is not None and self._feed.has_units else _LINGER_IDLE
+        if self._feed is None or not self._feed.has_units:
+            return _LINGER_IDLE
+        return _LINGER if len(self._events) < self._at_once else _LINGER_MANY
 
     def _run(self, recipe: Recipe[Any], policy: Policy, feed: _Feed) -> None:
         assert recipe.wire is not None
