@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -12,7 +14,7 @@ from evaluand.core.errors import EngineError
 from evaluand.engine import keyed_work
 from evaluand.engine.engine import Recipe
 from evaluand.engine.engines.local import InlineEngine
-from evaluand.engine.keyed_work import KeyedWork
+from evaluand.engine.keyed_work import KeyedWork, take_turn_to_seal
 from evaluand.engine.outcome import Outcome
 from evaluand.store import shards
 from evaluand.store.journal import WorkLog
@@ -122,3 +124,37 @@ def test_units_that_are_never_done_end_the_work(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match="1 of 3 units are not done although they were all tried"):
         work_on(lane, [], most=2).perform()
     lane.close()
+
+
+def test_one_of_several_workers_seals_while_the_others_wait(tmp_path: Path) -> None:
+    lanes, sealed = [open_lane(tmp_path, 3) for _ in range(4)], list[int]()
+    meet = threading.Barrier(4)
+
+    def seal(number: int) -> None:
+        meet.wait()
+        if take_turn_to_seal(lanes[number], lambda: bool(sealed)):
+            time.sleep(0.05)
+            sealed.append(number)
+
+    workers = [threading.Thread(target=seal, args=[number]) for number in range(4)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join()
+    assert len(sealed) == 1
+    for lane in lanes:
+        lane.close()
+
+
+def test_who_waits_seals_if_the_worker_whose_turn_it_was_does_not(tmp_path: Path) -> None:
+    first, second = open_lane(tmp_path, 3), open_lane(tmp_path, 3)
+    assert take_turn_to_seal(first, lambda: False)
+    turns = list[bool]()
+    waiting = threading.Thread(target=lambda: turns.append(take_turn_to_seal(second, lambda: False)))
+    waiting.start()
+    time.sleep(0.05)
+    assert turns == []
+    first.close()  # a full disk, or its death
+    waiting.join()
+    assert turns == [True]
+    second.close()

@@ -25,7 +25,7 @@ from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine
 from evaluand.engine.engines.local import InlineEngine, LocalEngine, make_calls_inline
-from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
+from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally, take_turn_to_seal
 from evaluand.engine.observation import Node, Observer
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
@@ -489,8 +489,8 @@ class _Job:
         return self.store.is_sealed("evaluations", self.manifest["id"])
 
     def seal(self, scorers: Sequence[Scorer]) -> None:
-        """Turns the journals into tables, unless another process did."""
-        if self.is_sealed():
+        """Turns the journals into tables, unless another process does."""
+        if not take_turn_to_seal(self.lanes[0], self.is_sealed):
             return
         id, digests = self.manifest["id"], []
         counts: dict[str, dict[str, int]] = {}

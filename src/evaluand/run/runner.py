@@ -29,7 +29,7 @@ from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example, ExampleStream
 from evaluand.engine.engine import Engine
 from evaluand.engine.engines.local import LocalEngine
-from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally
+from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally, take_turn_to_seal
 from evaluand.engine.observation import Observer
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
@@ -378,7 +378,7 @@ class _Job:
             used = RowUsage(self.lane.done(0))
             with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
                 self._work().perform()
-            if is_mine := not self.is_sealed():
+            if is_mine := take_turn_to_seal(self.lane, self.is_sealed):
                 manifest = self.manifest | ({"spent": self.lane.spent} if self.lane.spent else {})
                 indices, replications = self.calls.dataset.indices, self.calls.replications
                 seal(self.store, manifest, self.lane.records(), indices, replications, used)
