@@ -18,11 +18,13 @@ import pytest
 
 pytest.importorskip("ray", reason="Ray is not installed: pip install 'evaluand[ray]'")
 
+from support.random_experiment import facts, run_at_random
 from support.ray_cluster import TestCluster, cluster
 
 from evaluand.core.errors import EngineError, SpecError, TransientError
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engines import ray_worker
+from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.engines.processes import ProcessEngine
 from evaluand.engine.engines.ray import RayEngine, nodes
 from evaluand.engine.outcome import Aborted
@@ -122,31 +124,25 @@ def test_code_of_a_module_is_sent_with_what_it_imports(two: RayEngine, tmp_path:
 
 
 @pytest.mark.parametrize("seed", range(20))
-def test_random_experiments_have_the_same_digests_everywhere(nearby: TestCluster, tmp_path: Path, seed: int) -> None:
-    draw = random.Random(seed)
-    n, replications, failing = draw.randint(1, 60), draw.randint(1, 3), draw.choice([2, 3, 7, 100])
-    nests, is_async, pauses = draw.randint(0, 3), draw.random() < 0.5, draw.choice([0.0, 0.002])
+def test_random_runs_have_the_same_digests_everywhere(nearby: TestCluster, seed: int) -> None:
+    engines = [LocalEngine(), *(ProcessEngine(k) for k in (2, 4, 8)), *(RayEngine(k) for k in (1, 2, 4))]
+    assert len({facts(run_at_random(seed, Runner(engine=engine))) for engine in engines}) == 1
 
-    def answer(value: int, seed: int) -> Any:
-        for depth in range(nests):
-            with span(f"step {depth}", value=value):
-                pass
-        if value % failing == 1:
-            raise KeyError(f"no {value}")
-        time.sleep(pauses)
-        return [value, seed % 1000] if value % 2 else None
 
-    async def answer_async(value: int, seed: int) -> Any:
-        return answer(value, seed)
+def test_random_runs_have_the_same_digests_on_two_nodes(nearby: TestCluster, tmp_path: Path) -> None:
+    node = nearby.add(cpus=2)
 
-    rows, asked = data(n), answer_async if is_async else answer
-    engines = [None, *(ProcessEngine(k) for k in (2, 4, 8)), *(RayEngine(k) for k in (1, 2, 4))]
-    found = set()
-    for engine in engines:
-        how: dict[str, Any] = {} if engine is None else {"engine": engine}
-        run = Runner(**how).run(asked, rows, replications=replications, seed=seed)
-        found.add((run.id, run.digest, run.manifest["digest"], tuple(sorted(run.counts.items()))))
-    assert len(found) == 1
+    def where(value: int) -> str:
+        note(tmp_path, value)
+        time.sleep(0.02)
+        return "done"
+
+    engine = RayEngine(6)
+    Runner(engine=engine).run(where, data(1000))
+    assert {at for _, _, at in calls(tmp_path)} >= {node.node_id}
+    for seed in range(20):
+        assert facts(run_at_random(seed, Runner(engine=engine))) == facts(run_at_random(seed, Runner()))
+    nearby.kill(node)
 
 
 # What goes wrong

@@ -81,6 +81,17 @@ def test_two_drivers_make_what_one_makes_in_a_folder(
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("seed", range(20))
+def test_two_drivers_make_the_random_runs_of_one_in_a_folder(
+    nursery: Nursery, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, shared: FolderStore, seed: int
+) -> None:
+    pids = [nursery.start(tmp_path, "run_random", seed) for _ in range(2)]
+    alone = nursery.finish(tmp_path_factory.mktemp("alone"), "run_random", seed)
+    assert [nursery.end(pid) for pid in pids] == [0, 0]
+    assert {(tmp_path / f"told-{pid}").read_text() for pid in pids} == {alone}
+
+
+@pytest.mark.slow
 def test_drivers_are_killed(nursery: Nursery, tmp_path: Path, shared: FolderStore) -> None:
     examples, kills, chance = 1500, 20, random.Random(3)
     pids = [nursery.start(tmp_path, "run", "threads", examples) for _ in range(2)]

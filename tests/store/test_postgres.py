@@ -15,8 +15,9 @@ from support.servers import PostgresServer
 from evaluand.core.errors import EngineError
 from evaluand.store import leases
 from evaluand.store.database import Database
+from evaluand.store.io import DiskFolder
 from evaluand.store.journal import WorkLog
-from evaluand.store.postgres import PostgresJournals
+from evaluand.store.postgres import BINDING, PostgresJournals
 from evaluand.store.postgres_log import PostgresLog
 
 KIND, ID = "runs", "ab" * 16
@@ -28,8 +29,8 @@ def catalog(postgres: PostgresServer) -> str:
 
 
 @pytest.fixture
-def journals(catalog: str) -> PostgresJournals:
-    made = PostgresJournals(catalog, "s3://bucket/path")
+def journals(catalog: str, tmp_path: Path) -> PostgresJournals:
+    made = PostgresJournals(catalog, DiskFolder(tmp_path))
     made.make(KIND, ID)
     return made
 
@@ -178,8 +179,8 @@ def test_a_sealed_journal_is_dropped_when_its_last_reader_leaves(journals: Postg
     assert not journals.exists(KIND, ID)
 
 
-def test_stores_of_one_database_do_not_mix(catalog: str) -> None:
-    one, other = PostgresJournals(catalog, "s3://one"), PostgresJournals(catalog, "s3://other")
+def test_stores_of_one_database_do_not_mix(catalog: str, tmp_path: Path) -> None:
+    one, other = (PostgresJournals(catalog, DiskFolder(tmp_path / name)) for name in ("one", "other"))
     one.make(KIND, ID)
     other.make(KIND, ID)
     with closing(open_lane(one)) as lane:
@@ -189,16 +190,40 @@ def test_stores_of_one_database_do_not_mix(catalog: str) -> None:
         assert open_lane(other).leases.claim(1) == (0, 0)
 
 
-def test_a_server_that_is_not_there_is_one_sentence() -> None:
+def test_another_database_for_a_store_is_refused(
+    journals: PostgresJournals, postgres: PostgresServer, tmp_path: Path
+) -> None:
+    other = PostgresJournals(postgres.database(), DiskFolder(tmp_path))
+    with pytest.raises(EngineError, match=r"in another database than .*give the same catalog to all drivers"):
+        other.make(KIND, ID)
+    assert not other.exists(KIND, ID)
+    (tmp_path / BINDING).unlink()
+    other.make(KIND, ID)
+
+
+@pytest.mark.filterwarnings("ignore:.* does not answer")
+def test_a_server_that_hangs_is_not_waited_for_without_end(
+    journals: PostgresJournals, postgres: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lane = open_lane(journals)
+    lane.leases.claim(1)
+    monkeypatch.setattr("evaluand.store.database.ANSWER_SECONDS", 0.2)
+    monkeypatch.setattr("evaluand.store.database.PATIENCE_SECONDS", 0.1)
+    with postgres.hanging(), pytest.raises(EngineError, match="nothing finished is lost; check the database"):
+        lane.append(b'[0,"a"]\n')
+    monkeypatch.undo()
+    assert lane.append(b'[0,"a"]\n')
+    assert [*open_lane(journals).records()] == [[0, "a"]]
+
+
+def test_a_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(EngineError, match=r"postgresql://127.0.0.1:1/none: .*PGPASSWORD") as caught:
-        PostgresJournals("postgresql://127.0.0.1:1/none", "s3://bucket").exists(KIND, ID)
+        PostgresJournals("postgresql://127.0.0.1:1/none", DiskFolder(tmp_path)).exists(KIND, ID)
     assert "\n" not in str(caught.value)
 
 
 @pytest.mark.filterwarnings("ignore:.* does not answer")
-def test_a_server_that_is_killed_loses_no_line(catalog: str, postgres: PostgresServer) -> None:
-    journals = PostgresJournals(catalog, "s3://killed")
-    journals.make(KIND, ID)
+def test_a_server_that_is_killed_loses_no_line(journals: PostgresJournals, postgres: PostgresServer) -> None:
     lane = open_lane(journals)
     lane.leases.claim(1)
     assert lane.append(b'[0,"before"]\n')

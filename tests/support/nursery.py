@@ -18,6 +18,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from support.feedback_functions import noted_number, use
+from support.random_experiment import facts, run_at_random
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.apps.recording.workers import work
@@ -97,6 +98,10 @@ def whole(store, examples):
     made = Experiment("shared", data(examples), {"threads": threads}, {"slow": slow}, measures, policy).run(store)
     [one] = made.tasks
     return f"{one.run.id} {one.run.digest} {one.evaluation.id} {one.evaluation.digest} {made.aggregation.digest}"
+
+
+def run_random(store, seed):
+    return facts(run_at_random(seed, Runner(store, policy)))
 
 
 def toil(store, seed, examples):

@@ -51,13 +51,31 @@ class PostgresServer:
 
     def kill(self) -> None:
         """Kills the server with SIGKILL, and waits until its processes have ended, as they do by themselves."""
-        lock = self._folder / "data" / "postmaster.pid"
-        pid = int(lock.read_text().split()[0])
-        others = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+        pid, *others = self._processes()
         os.kill(pid, signal.SIGKILL)
         while any(map(_is_running, others)):
             time.sleep(0.02)
-        lock.unlink()  # where nobody reaps the process, its number seems to be that of a server
+        self._lock.unlink()  # where nobody reaps the process, its number seems to be that of a server
+
+    @contextmanager
+    def hanging(self) -> Iterator[None]:
+        """The server accepts connections and answers nothing during the block."""
+        processes = self._processes()
+        for pid in processes:
+            os.kill(pid, signal.SIGSTOP)
+        try:
+            yield
+        finally:
+            for pid in processes:
+                os.kill(pid, signal.SIGCONT)
+
+    @property
+    def _lock(self) -> Path:
+        return self._folder / "data" / "postmaster.pid"
+
+    def _processes(self) -> list[int]:
+        pid = int(self._lock.read_text().split()[0])
+        return [pid, *map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())]
 
     def database(self) -> str:
         """The address of a new database."""

@@ -13,7 +13,7 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, TypeVar
 
 import psycopg
 from psycopg import errors
@@ -22,10 +22,12 @@ from evaluand.core.errors import EngineError, warn
 from evaluand.core.system import call_after_fork
 
 T = TypeVar("T")
-Connection: TypeAlias = psycopg.Connection[Any]
 
 PATIENCE_SECONDS = 60.0
 """How long a server that has answered before may not answer."""
+
+ANSWER_SECONDS = 75.0
+"""How long an answer may take: the server ends statements after 60 s. One that hangs answers nothing."""
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 2.0
 _TEMPORARY: Final = (
@@ -44,6 +46,11 @@ _SESSION: Final = "SET search_path TO evaluand_1; SET statement_timeout TO '60s'
 _LAYOUT_LOCK: Final = 0x6576616C
 _LAYOUT: Final = """
 CREATE SCHEMA IF NOT EXISTS evaluand_1;
+CREATE TABLE IF NOT EXISTS evaluand_1.identity (
+    is_only boolean PRIMARY KEY DEFAULT true CHECK (is_only),
+    id uuid NOT NULL DEFAULT gen_random_uuid()
+);
+INSERT INTO evaluand_1.identity DEFAULT VALUES ON CONFLICT DO NOTHING;
 CREATE TABLE IF NOT EXISTS evaluand_1.journals (
     journal bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     store text NOT NULL, kind text NOT NULL, id text NOT NULL,
@@ -86,6 +93,26 @@ CREATE INDEX IF NOT EXISTS units_by_worker ON evaluand_1.units (worker);
 """
 
 
+class Connection(psycopg.Connection[Any]):
+    """A connection that fails if an answer takes longer than `ANSWER_SECONDS`."""
+
+    _is_patient = False
+
+    def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
+        return super().wait(gen, interval, None if self._is_patient else ANSWER_SECONDS)
+
+    @contextmanager
+    def unhurried(self) -> Iterator[None]:
+        """A transaction whose statements may take any time, here and in the server."""
+        with self.transaction():
+            self.execute("SET LOCAL statement_timeout TO 0")
+            self._is_patient = True
+            try:
+                yield
+            finally:
+                self._is_patient = False
+
+
 class Database:
     """A database with the tables of journals, which are made when it is first used.
 
@@ -98,6 +125,12 @@ class Database:
         self._has_answered = False
         self._begin()
         _databases.add(self)
+
+    @property
+    def identity(self) -> str:
+        """What no other database has, wherever this one is moved to."""
+        [[id]] = self.run(lambda connection: connection.execute("SELECT id FROM identity").fetchall())
+        return str(id)
 
     def run(self, work: Callable[[Connection], T], *, patience: float | None = None) -> T:
         """The result of some statements, which are repeated while the server cannot be reached.
@@ -142,7 +175,7 @@ class Database:
             self._idle.append(connection)
 
     def _connect(self) -> Connection:
-        connection = psycopg.connect(self.address, autocommit=True, **_SETTINGS)
+        connection = Connection.connect(self.address, autocommit=True, **_SETTINGS)
         try:
             if not self._has_answered:
                 _make_layout(connection)
@@ -186,7 +219,7 @@ call_after_fork(_fork)
 
 
 def _make_layout(connection: Connection) -> None:
-    if connection.execute("SELECT to_regclass('evaluand_1.units_by_worker')").fetchone() == (None,):
+    if connection.execute("SELECT to_regclass('evaluand_1.identity')").fetchone() == (None,):
         with connection.transaction():
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_LAYOUT_LOCK])
             connection.execute(_LAYOUT)

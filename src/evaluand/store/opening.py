@@ -32,7 +32,7 @@ def open_store(place: str | os.PathLike[str] | Place) -> FolderStore:
     if found.catalog:
         from evaluand.store.postgres import PostgresJournals
 
-        return FolderStore(top, PostgresJournals(found.catalog, top.place), found)
+        return FolderStore(top, PostgresJournals(found.catalog, top), found)
     from evaluand.store.no_journals import NoJournals
 
     return FolderStore(top, NoJournals(top, found), found)

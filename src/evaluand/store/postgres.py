@@ -8,9 +8,9 @@ still be reading it.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, Final
 
-from evaluand.core.errors import Fault, SpecError
+from evaluand.core.errors import EngineError, Fault, SpecError
 from evaluand.store import leases
 from evaluand.store.folder import Folder
 from evaluand.store.journal import WorkLog
@@ -28,23 +28,46 @@ except ModuleNotFoundError as error:
     raise SpecError("a catalog in PostgreSQL needs psycopg: pip install 'evaluand[postgres]'") from None
 
 
+BINDING: Final = "journals.txt"
+"""The file of a store that names the database of its journals."""
+
+
 class PostgresJournals:
     """The journals of a store in a database.
 
     Args:
         catalog: `postgresql://[user@]host[:port]/database`.
-        store: the address of the store, without its catalog.
+        top: the folder of the store.
     """
 
-    def __init__(self, catalog: str, store: str) -> None:
-        self._database, self._store = Database(catalog), store
+    def __init__(self, catalog: str, top: Folder) -> None:
+        self._database, self._top, self._store = Database(catalog), top, top.place
+        self._is_bound = False
 
     def make(self, kind: str, id: str) -> None:
+        self._bind()
         statement = """
             INSERT INTO journals (store, kind, id) VALUES (%s, %s, %s)
             ON CONFLICT (store, kind, id) DO UPDATE SET used = clock_timestamp(), is_sealed = false
         """
         self._database.run(lambda connection: connection.execute(statement, self._key(kind, id)))
+
+    def _bind(self) -> None:
+        """Notes in the store which database has its journals.
+
+        Raises:
+            EngineError: another one has them: drivers that use both would repeat each other's calls.
+        """
+        if self._is_bound:
+            return
+        own = self._database.identity.encode()
+        self._top.make()
+        if not self._top.put_if_absent(BINDING, own) and self._top.read(BINDING, len(own)) != own:
+            raise EngineError(
+                f"{self._store}: the journals of its open work are in another database than {self._database.address};"
+                f" give the same catalog to all drivers, or remove {self._top.path / BINDING} if that database is gone"
+            )
+        self._is_bound = True
 
     def exists(self, kind: str, id: str) -> bool:
         return self._ask("SELECT true FROM journals WHERE store = %s AND kind = %s AND id = %s", kind, id) is not None
@@ -78,8 +101,7 @@ class PostgresJournals:
         key = self._key(kind, id)
 
         def mark_and_drop(connection: Connection) -> None:
-            with connection.transaction():
-                connection.execute("SET LOCAL statement_timeout TO 0")
+            with connection.unhurried():
                 connection.execute(
                     "UPDATE journals SET is_sealed = true WHERE store = %s AND kind = %s AND id = %s", key
                 )

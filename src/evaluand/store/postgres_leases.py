@@ -284,13 +284,12 @@ class PostgresLeases:
 
     def _leave(self, connection: Connection, worker: int) -> None:
         """Frees what this worker has; drops a journal whose artifact is sealed if nobody else may be reading it."""
-        with connection.transaction():
+        with connection.unhurried():
             log = self._log.find()
             if log is not None:
                 _end_units(connection, log, self._ended)
             connection.execute("UPDATE units SET worker = NULL WHERE worker = %s", [worker])
             connection.execute("UPDATE workers SET is_living = false WHERE worker = %s", [worker])
-            connection.execute("SET LOCAL statement_timeout TO 0")
             connection.execute(DROP_SEALED, (*self._log.key[:3], leases.LEASE_SECONDS))
 
     def _count_units(self, connection: Connection, log: int) -> int:
