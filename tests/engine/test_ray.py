@@ -243,7 +243,7 @@ def test_ten_lost_nodes_lose_no_row(tmp_path: Path, nearby: TestCluster) -> None
         return value
 
     def work_everywhere() -> Run:
-        return Runner(policy=Policy(concurrency=2), engine=RayEngine(6)).run(slow, data(20_000))
+        return Runner(policy=Policy(concurrency=2), engine=RayEngine(6)).run(slow, data(40_000))
 
     killed = 0
     node = nearby.add(cpus=2)
@@ -257,7 +257,7 @@ def test_ten_lost_nodes_lose_no_row(tmp_path: Path, nearby: TestCluster) -> None
         run = running.result()
     nearby.kill(node)
     assert killed == 10
-    assert run.counts == {"completed": 20_000}
+    assert run.counts == {"completed": 40_000}
 
 
 @pytest.mark.parametrize("how", ["policy", "task"])
