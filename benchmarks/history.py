@@ -135,7 +135,9 @@ def measure_artifacts(bench: Bench, size: int) -> list[Row]:
             bench.measure(f"open {n}", "open", folder=bench.store(n))
             bench.measure(f"run {n}", "run", folder=bench.store(n), number=size + turn)
             for what, name in (("experiment", _name(0)), ("run", ids[n])):
-                bench.measure_command(f"report {what} {n}", "report", name, "-o", "report.html", "--store", bench.store(n))
+                bench.measure_command(
+                    f"report {what} {n}", "report", name, "-o", "report.html", "--store", bench.store(n)
+                )
     return _artifact_rows(bench, sizes)
 
 

@@ -40,7 +40,7 @@ from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.signature import with_condition
 from evaluand.store import tables as rows
-from evaluand.store.store import Store, at_once, check_name, drafted
+from evaluand.store.store import Store, at_once, check_name, drafted, find_sealed, sealed_manifest
 
 
 @dataclass(frozen=True)
@@ -206,16 +206,22 @@ def find_summary(evaluation: Evaluation) -> Aggregation | None:
     evaluation comes first.
     """
     store = evaluation.store
-    named = {ref.name: ref.id for ref in store.refs() if ref.kind == "aggregations"}
-    meant = named.get(experiment_of(evaluation.called or "") or "")
-    manifests = (store.manifest("aggregations", id) for id in store.ids("aggregations"))
-    found = [m for m in manifests if "digest" in m and evaluation.digest in m["spec"]["evaluations"]]
+    if meant := _find_meant(evaluation):
+        return Aggregation(store, meant)
+    found = find_sealed(store, "aggregations", evaluation.id) or find_sealed(store, "aggregations", evaluation.digest)
+    if len(found) > 1:
+        named = {ref.id for ref in store.refs() if ref.kind == "aggregations"}
+        found = [each for each in found if each["id"] in named] or found
+    return Aggregation(store, found[0]["id"]) if found else None
 
-    def rank(manifest: Mapping[str, Any]) -> tuple[bool, bool, bool, str]:
-        own = evaluation.id in manifest["provenance"]["evaluations"]
-        return manifest["id"] == meant, own, manifest["id"] in named.values(), manifest["created"]
 
-    return Aggregation(store, max(found, key=rank)["id"]) if found else None
+def _find_meant(evaluation: Evaluation) -> str | None:
+    """The id of the aggregation of the experiment that an evaluation is called by, if it is of this evaluation."""
+    store, experiment = evaluation.store, experiment_of(evaluation.called or "")
+    for ref in store.named(experiment) if experiment else ():
+        if ref.kind == "aggregations" and (manifest := sealed_manifest(store, *ref[1:])) is not None:
+            return ref.id if evaluation.digest in manifest["spec"]["evaluations"] else None
+    return None
 
 
 @dataclass
