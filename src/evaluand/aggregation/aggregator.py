@@ -205,23 +205,15 @@ def find_summary(evaluation: Evaluation) -> Aggregation | None:
     Evaluations with the same digest have the same scores, so the aggregation of one serves the others; that of this
     evaluation comes first.
     """
-    store = evaluation.store
-    if meant := _find_meant(evaluation):
-        return Aggregation(store, meant)
-    found = find_sealed(store, "aggregations", evaluation.id) or find_sealed(store, "aggregations", evaluation.digest)
+    store, experiment = evaluation.store, experiment_of(evaluation.called or "") or ""
+    named = [sealed_manifest(store, *ref[1:]) for ref in store.named(experiment) if ref.kind == "aggregations"]
+    found = [each for each in named if each is not None and evaluation.digest in each["spec"]["evaluations"]]
+    for origin in (evaluation.id, evaluation.digest):
+        found = found or find_sealed(store, "aggregations", origin)
     if len(found) > 1:
-        named = {ref.id for ref in store.refs() if ref.kind == "aggregations"}
-        found = [each for each in found if each["id"] in named] or found
+        ids = {ref.id for ref in store.refs() if ref.kind == "aggregations"}
+        found = [each for each in found if each["id"] in ids] or found
     return Aggregation(store, found[0]["id"]) if found else None
-
-
-def _find_meant(evaluation: Evaluation) -> str | None:
-    """The id of the aggregation of the experiment that an evaluation is called by, if it is of this evaluation."""
-    store, experiment = evaluation.store, experiment_of(evaluation.called or "")
-    for ref in store.named(experiment) if experiment else ():
-        if ref.kind == "aggregations" and (manifest := sealed_manifest(store, *ref[1:])) is not None:
-            return ref.id if evaluation.digest in manifest["spec"]["evaluations"] else None
-    return None
 
 
 @dataclass
