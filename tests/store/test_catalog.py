@@ -17,6 +17,7 @@ from support.manifests import create_manifest
 from evaluand.aggregation.aggregator import Measure
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.comparison import compare, rate
+from evaluand.core.provenance import origins
 from evaluand.core.user import cache_folder
 from evaluand.data.dataset import Dataset
 from evaluand.engine.outcome import Aborted
@@ -31,7 +32,7 @@ from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.catalog import Entry
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.store import KINDS, resolve
+from evaluand.store.store import KINDS, find_sealed, resolve
 from evaluand.trace import Trace
 
 MANY = 70  # artifacts, enough for a stored catalog
@@ -123,6 +124,37 @@ def test_a_catalog_made_from_the_files_equals_the_one_that_grew(history: Directo
     assert listed(DirectoryStore(history.root)) == before
 
 
+def made_from(store: DirectoryStore, kind: str, origin: tuple[str, str]) -> list[str]:
+    """What was made from an artifact, newest first, by reading all manifests."""
+    manifests = [store.manifest(kind, id) for id in store.ids(kind)]
+    found = [manifest for manifest in manifests if origin in origins(manifest)]
+    return [manifest["id"] for manifest in sorted(found, key=lambda each: str(each["created"]), reverse=True)]
+
+
+@pytest.mark.parametrize(
+    ("kind", "of"), [("evaluations", "runs"), ("aggregations", "evaluations"), ("runs", "datasets")]
+)
+def test_artifacts_are_found_by_what_they_were_made_from(history: DirectoryStore, kind: str, of: str) -> None:
+    used = {id: made_from(history, kind, (of, id)) for id in history.ids(of)}
+    assert any(used.values())
+    for store in (history, DirectoryStore(history.root)):
+        assert {id: store.find(kind, id) for id in used} == used
+
+
+def test_evaluations_are_found_by_the_digest_of_their_run(history: DirectoryStore) -> None:
+    for id in history.ids("evaluations"):
+        manifest = history.manifest("evaluations", id)
+        assert id in history.find("evaluations", manifest["spec"]["run"])
+        assert manifest in find_sealed(history, "evaluations", manifest["spec"]["run"])
+
+
+def test_ids_are_found_by_their_beginning(history: DirectoryStore) -> None:
+    everything = history.ids("datasets")
+    for begin in ("", everything[0][:5], everything[-1], "0" * 30, "g"):
+        assert history.ids("datasets", begin) == [id for id in everything if id.startswith(begin)]
+    assert history.ids("datasets") == everything
+
+
 def test_a_copy_of_the_store_is_the_whole_store(history: DirectoryStore, tmp_path: Path) -> None:
     shutil.copytree(history.root, tmp_path / "copy")
     copied = DirectoryStore(tmp_path / "copy")
@@ -159,8 +191,8 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 def test_a_store_works_whatever_became_of_its_catalog(history: DirectoryStore, cache: Path, damage: str) -> None:
     work = work_of_runs(history)
     before, found = listed(history), history.find("runs", work)
-    [path] = cache.iterdir()
-    DAMAGES[damage](path)
+    for path in [*cache.iterdir()]:
+        DAMAGES[damage](path)
 
     again = DirectoryStore(history.root)
     assert [again.ids(kind) for kind in KINDS] == [sorted(e["id"] for e in before if e["kind"] == k) for k in KINDS]

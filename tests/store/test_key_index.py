@@ -11,7 +11,6 @@ from hypothesis import given, strategies as st
 
 from evaluand.core.errors import EngineError
 from evaluand.core.user import cache_folder
-from evaluand.store import key_index
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.key_index import KeyIndex
 from evaluand.store.store import MemoryStore, Store
@@ -20,11 +19,6 @@ Rows = Mapping[str, Sequence[int]]
 """By source, the numbers of its rows."""
 
 KEYS = st.integers(0, 3) | st.integers(0, 2**64 - 1)
-
-
-@pytest.fixture(autouse=True)
-def store_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(key_index, "_FEW_ROWS", 0)
 
 
 def index_of(store: Store, rows: Rows, best: Sequence[str], opened: Sequence[str] = ()) -> tuple[KeyIndex, list[str]]:

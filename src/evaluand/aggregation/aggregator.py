@@ -40,7 +40,7 @@ from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.signature import with_condition
 from evaluand.store import tables as rows
-from evaluand.store.store import Store, at_once, check_name, drafted
+from evaluand.store.store import Store, at_once, check_name, drafted, find_sealed, sealed_manifest
 
 
 @dataclass(frozen=True)
@@ -205,17 +205,15 @@ def find_summary(evaluation: Evaluation) -> Aggregation | None:
     Evaluations with the same digest have the same scores, so the aggregation of one serves the others; that of this
     evaluation comes first.
     """
-    store = evaluation.store
-    named = {ref.name: ref.id for ref in store.refs() if ref.kind == "aggregations"}
-    meant = named.get(experiment_of(evaluation.called or "") or "")
-    manifests = (store.manifest("aggregations", id) for id in store.ids("aggregations"))
-    found = [m for m in manifests if "digest" in m and evaluation.digest in m["spec"]["evaluations"]]
-
-    def rank(manifest: Mapping[str, Any]) -> tuple[bool, bool, bool, str]:
-        own = evaluation.id in manifest["provenance"]["evaluations"]
-        return manifest["id"] == meant, own, manifest["id"] in named.values(), manifest["created"]
-
-    return Aggregation(store, max(found, key=rank)["id"]) if found else None
+    store, experiment = evaluation.store, experiment_of(evaluation.called or "") or ""
+    named = [sealed_manifest(store, *ref[1:]) for ref in store.named(experiment) if ref.kind == "aggregations"]
+    found = [each for each in named if each is not None and evaluation.digest in each["spec"]["evaluations"]]
+    for origin in (evaluation.id, evaluation.digest):
+        found = found or find_sealed(store, "aggregations", origin)
+    if len(found) > 1:
+        ids = {ref.id for ref in store.refs() if ref.kind == "aggregations"}
+        found = [each for each in found if each["id"] in ids] or found
+    return Aggregation(store, found[0]["id"]) if found else None
 
 
 @dataclass

@@ -20,7 +20,7 @@ from evaluand.cli.options import (
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import NotFound, SpecError, nearest
-from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
 from evaluand.evaluation.human_labels import human_scorers
 from evaluand.evaluation.judges.cards.card import KIND, make_card
 from evaluand.evaluation.judges.cards.from_evaluation import open_labels, read_labelled_evaluation
@@ -349,10 +349,7 @@ def _find_evaluation(store: FolderStore, source: str) -> Evaluation:
         such = f", such as {known[0]}" if known else ""
         raise SpecError(f"{source!r} is no evaluation; name an evaluation, a run, matches or a file{such}")
     run = Run(store, id)
-    manifests = [store.manifest("evaluations", each) for each in store.ids("evaluations")]
-    graded = [m for m in manifests if "digest" in m and m["spec"]["run"] == run.digest]
-    for manifest in sorted(graded, key=lambda each: str(each["created"]), reverse=True):
-        evaluation = Evaluation(store, manifest["id"])
+    for evaluation in find_evaluations_of(store, run.digest):
         if set(evaluation.scorers) - set(human_scorers(evaluation)):
             return evaluation
     raise SpecError(f"run {source!r} was not evaluated, so there is no judge to measure")

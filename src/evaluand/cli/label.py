@@ -25,7 +25,7 @@ from evaluand.cli.options import (
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import DataError, SpecError
-from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
 from evaluand.evaluation.human_labels import (
     COLUMNS,
     HumanLabels,
@@ -275,8 +275,7 @@ def _text(value: Any) -> str | None:
 def _label_hint(store: Store, evaluation: Evaluation) -> str:
     """Names the evaluations of the same run that hold labels, or the command that imports some."""
     names, run = Names(store.refs()), evaluation.manifest["spec"]["run"]
-    others = (Evaluation(store, id) for id in store.ids("evaluations") if store.is_sealed("evaluations", id))
-    found = [other for other in others if other.manifest["spec"]["run"] == run and human_scorers(other)]
+    found = [other for other in find_evaluations_of(store, run) if human_scorers(other)]
     labelled_names = [(names.find("evaluations", other.id, other.name) or [other.id[:SHORT_ID]])[0] for other in found]
     if not labelled_names:
         return "import them with `evaluand label import`"

@@ -20,7 +20,7 @@ from evaluand.store.addresses import Place
 from evaluand.store.catalog import DAMAGED
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
-from evaluand.store.store import KINDS
+from evaluand.store.store import KINDS, Ref
 
 METRICS: Final = "metrics"
 RUBRICS: Final = "rubrics"
@@ -57,8 +57,9 @@ def command(kind: str | None, folder: Place, as_json: bool) -> None:
     if kind in _REGISTERED:
         return _list_kinds(kind, as_json)
     store = open_store(folder)
-    entries = _entries(store, kind)
-    _print_damage(store, entries)
+    refs = [ref for _, ref in store.catalog.refs()]
+    entries = _entries(store, kind, [ref for ref in refs if isinstance(ref, Ref)])
+    _print_damage(store, entries, sum(isinstance(ref, Fault) for ref in refs))
     if as_json:
         return print_json(entries)
     if not entries:
@@ -112,18 +113,17 @@ def _list_kinds(group: str, as_json: bool) -> None:
     show(table)
 
 
-def _print_damage(store: FolderStore, entries: list[Facts]) -> None:
+def _print_damage(store: FolderStore, entries: list[Facts], n_names: int) -> None:
     """Prints one line if manifests, names or folders of the store cannot be read."""
     n_artifacts = sum(entry["status"] == DAMAGED for entry in entries)
-    n_names = sum(isinstance(ref, Fault) for _, ref in store.catalog.refs())
     numbers = ((n_artifacts, "artifact"), (n_names, "name"), (len(store.blocked()), "folder"))
     counts = [plural(n, what) for n, what in numbers if n]
     if counts:
         click.echo(name_store(f"{' and '.join(counts)} cannot be read; `evaluand verify` says why"), err=True)
 
 
-def _entries(store: FolderStore, kind: str | None) -> list[Facts]:
-    names = Names(store.refs())
+def _entries(store: FolderStore, kind: str | None, refs: list[Ref]) -> list[Facts]:
+    names = Names(refs)
     return [
         {name: value for name, value in entry.items() if name in _SHOWN}
         | usage_facts({name: entry[name] for name in ("usage", "spent") if entry[name]})

@@ -232,7 +232,7 @@ def _add_chats(store: FolderStore, facts: Facts, name: str) -> None:
         raise SpecError("--messages shows the rows of one evaluation; leave out --against")
     evaluation = Evaluation(store, id)
     add_judge_messages(evaluation, evaluation.run, facts["rows"])
-    return add_chats(find_labelled_run(evaluation, name) or read_run(evaluation), rows)
+    return add_chats(find_labelled_run(evaluation, name, store.refs()) or read_run(evaluation), rows)
 
 
 def _read_rubrics(facts: Facts, scorers: tuple[str, ...]) -> list[Facts]:
@@ -409,14 +409,9 @@ def _read_grades(store: FolderStore, used_by: list[Facts] | None, index: int) ->
 
 
 def _find_uses(store: FolderStore, names: Names, kind: str, id: str) -> list[Facts] | None:
-    """The artifacts made from an artifact; None if there are too many to search."""
-    others = [(following, other) for following in _FOLLOWING.get(kind, ()) for other in store.ids(following)]
-    if len(others) > _AT_MOST:
-        return None
-    manifests = ((following, other, store.manifest(following, other)) for following, other in others)
-    return [
-        _artifact_facts(store, names, following, other) for following, other, m in manifests if (kind, id) in origins(m)
-    ]
+    """The artifacts made from an artifact; None if there are too many to show."""
+    uses = [(following, use) for following in _FOLLOWING.get(kind, ()) for use in sorted(store.find(following, id))]
+    return [_artifact_facts(store, names, *use) for use in uses] if len(uses) <= _AT_MOST else None
 
 
 def _artifact_facts(store: FolderStore, names: Names, kind: str, id: str) -> Facts:

@@ -37,7 +37,7 @@ from evaluand.metrics.prediction_powered import PredictionPoweredMean
 from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.runner import Run
 from evaluand.store.sealing import seal_tables, tables_digest
-from evaluand.store.store import MemoryStore, Store, check_name, exists
+from evaluand.store.store import MemoryStore, Ref, Store, check_name, exists
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 from evaluand.store.window import WindowedStore
 
@@ -134,12 +134,14 @@ class Comparison(Artifact):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON-like data."""
+        refs = self.store.refs()
         return {
             "id": self.id,
             "digest": self.digest,
             "confidence": self.confidence,
             "evaluations": [
-                {"id": id, "name": _find_name(self.store, id), "label": label} | _find_usage(self.store, id, label)
+                {"id": id, "name": _find_name(self.store, id), "label": label}
+                | _find_usage(self.store, id, label, refs)
                 for id, label in zip(self.evaluations, self.labels, strict=True)
             ],
             "prompts": prompt_changes(task_specs(self._runs())),
@@ -152,9 +154,10 @@ class Comparison(Artifact):
     def _runs(self) -> list[Run | None]:
         """The runs that were evaluated; None where one is not in the store, or it is not certain which one is meant."""
         found: list[Run | None] = []
+        refs = self.store.refs()
         for id, label in zip(self.evaluations, self.labels, strict=True):
             try:
-                found.append(find_labelled_run(Evaluation(self.store, id), label))
+                found.append(find_labelled_run(Evaluation(self.store, id), label, refs))
             except NotFound:
                 found.append(None)
         return found
@@ -352,12 +355,12 @@ def _find_name(store: Store, id: str) -> str | None:
         return None
 
 
-def _find_usage(store: Store, id: str, label: str) -> dict[str, Any]:
+def _find_usage(store: Store, id: str, label: str, refs: Sequence[Ref]) -> dict[str, Any]:
     """What the calls and the judges of an evaluation have used, `{"usage": {run, evaluation}}`, where it is known."""
     made: dict[str, Run | Evaluation | None] = {}
     with suppress(NotFound):
         made["evaluation"] = evaluation = Evaluation(store, id)
-        made["run"] = find_labelled_run(evaluation, label)
+        made["run"] = find_labelled_run(evaluation, label, refs)
     known = {name: one.manifest["usage"] for name, one in made.items() if one and "usage" in one.manifest}
     return {"usage": known} if known else {}
 
@@ -586,8 +589,11 @@ def _add_letters(ranked: Sequence[dict[str, Any]], pairs: Sequence[dict[str, Any
             row["letters"] = found[row["evaluation"]]
 
 
-def find_labelled_run(evaluation: Evaluation, label: str) -> Run | None:
+def find_labelled_run(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -> Run | None:
     """The run that was evaluated, under this label if several runs gave the same responses and share the evaluation.
+
+    Args:
+        refs: all names of the store.
 
     Returns:
         None if it is not certain which run the label means.
@@ -595,7 +601,7 @@ def find_labelled_run(evaluation: Evaluation, label: str) -> Run | None:
     Raises:
         NotFound: it is not in the store.
     """
-    store, refs = evaluation.store, list(evaluation.store.refs())
+    store = evaluation.store
     names = [ref.name for ref in refs if (ref.kind, ref.id) == ("evaluations", evaluation.id)]
     if len(names) < 2:
         return read_run(evaluation)

@@ -15,7 +15,7 @@ from evaluand.comparison.measures import definition, resolve_measures
 from evaluand.core import identity
 from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.store.store import Manifest
+from evaluand.store.store import Manifest, find_sealed
 
 
 def find_comparison(evaluations: Sequence[Evaluation], summaries: Iterable[Aggregation]) -> Comparison | None:
@@ -28,9 +28,7 @@ def find_comparison(evaluations: Sequence[Evaluation], summaries: Iterable[Aggre
     """
     store, asked = evaluations[0].store, _AskedMetrics(evaluations, [*summaries])
     digests = Counter(evaluation.digest for evaluation in evaluations)
-    sealed = (
-        store.manifest("comparisons", id) for id in store.ids("comparisons") if store.is_sealed("comparisons", id)
-    )
+    sealed = find_sealed(store, "comparisons", evaluations[0].digest)
     of_these = (manifest for manifest in sealed if Counter(manifest["spec"]["evaluations"]) == digests)
     found = [(*rank, manifest["id"]) for manifest in of_these if (rank := asked.rank(manifest)) is not None]
     return Comparison(store, max(found)[-1]) if found else None

@@ -64,6 +64,22 @@ def origins(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from found
 
 
+def found_by(manifest: Mapping[str, Any]) -> list[str]:
+    """By what an artifact is found: its works, and the ids and digests of the artifacts that it was made from.
+
+    Example:
+        >>> found_by({"kind": "runs", "work": ["9c1f"], "spec": {"dataset": "3f2a"}})
+        ['9c1f', '3f2a']
+    """
+    spec, found = manifest["spec"], [*manifest.get("work", ())]
+    with suppress(EngineError):  # the manifest does not say
+        found += [id for _, id in origins(manifest)]
+    for name in ("run", "runs", "evaluations", "matches"):
+        digests = spec.get(name)
+        found += digests if isinstance(digests, list) else [digests]
+    return [*dict.fromkeys(each for each in found if isinstance(each, str))]
+
+
 class UntilOrigin(NamedTuple):
     """The rule for which examples were drawn at random: so many of the first ones, of which there are `of`."""
 

@@ -59,7 +59,18 @@ from evaluand.store import tables
 from evaluand.store.journal import WorkLog
 from evaluand.store.key_index import KeyIndex
 from evaluand.store.ownership import note_foreign
-from evaluand.store.store import Manifest, Store, begin, check_name, check_store, drafted, exists, journalled, now
+from evaluand.store.store import (
+    Manifest,
+    Store,
+    begin,
+    check_name,
+    check_store,
+    drafted,
+    exists,
+    find_sealed,
+    journalled,
+    now,
+)
 from evaluand.store.tables import FAILED, SCORED, SKIPPED, TableWriter
 
 _OF_ROW = (INDEX, "replication", RESPONSE_INDEX)
@@ -584,6 +595,11 @@ class _Job:
             lane.append(line)
             tally.reused += 1
         lane.refresh()
+
+
+def find_evaluations_of(store: Store, run: str) -> list[Evaluation]:
+    """The sealed evaluations of a run with this id or digest, the newest first."""
+    return [Evaluation(store, each["id"]) for each in find_sealed(store, "evaluations", run)]
 
 
 def _keys(run: Run) -> Iterator[tuple[int, int, int | None]]:

@@ -24,7 +24,7 @@ from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.stored import find_comparison
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, singular
 from evaluand.core.provenance import experiment_origin
-from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.commands import format_command
 from evaluand.report.facts.aggregation import summary_facts
@@ -100,10 +100,11 @@ def read_contents(
         NotFound, SpecError: a name refers to nothing, or to something else.
     """
     root = _shorten_place(store.root) if root is None else root
-    judged = [(kind, id) for kind, id, _ in (_find_artifact(store, name) for name in names) if kind in _JUDGED]
-    kind, id, called = _find_artifact(store, names[0]) if len(names) == 1 else ("", "", " and ".join(names))
+    named = [_find_artifact(store, name) for name in names]
+    judged = [(kind, id) for kind, id, _ in named if kind in _JUDGED]
+    kind, id, called = named[0] if len(names) == 1 else ("", "", " and ".join(names))
     title = title or called
-    parts, tables = _collect(store, kind, id, title) if len(names) == 1 else _collect_several(store, names)
+    parts, tables = _collect(store, kind, id, title) if len(names) == 1 else _collect_several(store, names, named)
     listed = commands or (
         _commands(root, kind, id, title, parts) if len(names) == 1 else _several_commands(root, names)
     )
@@ -191,11 +192,11 @@ def _collect(store: FolderStore, kind: str, id: str, title: str) -> tuple[list[P
         parts = _read_parts([Evaluation(store, one) for one in made_from], aggregation.labels)
         return parts, summary_facts(aggregation)
     if kind == "runs":
-        graded = _find_newest(store, "evaluations", lambda manifest: manifest["provenance"]["run"] == id)
-        if graded is None:
+        graded = find_evaluations_of(store, id)
+        if not graded:
             run = Run(store, id)
             return [Part(_task_name(run.manifest), run, None)], {"metrics": []}
-        evaluations = [Evaluation(store, graded)]
+        evaluations = graded[:1]
     elif kind == "evaluations":
         is_name = Ref(title, kind, id) in store.named(title)
         evaluations = find_evaluations(store, title) if is_name else [Evaluation(store, id)]
@@ -207,11 +208,16 @@ def _collect(store: FolderStore, kind: str, id: str, title: str) -> tuple[list[P
     return _collect_evaluations(evaluations, [_task_name(evaluation.manifest) for evaluation in evaluations])
 
 
-def _collect_several(store: FolderStore, names: Sequence[str]) -> tuple[list[Part], dict[str, Any]]:
-    """The tasks of several runs, evaluations, aggregations or experiments, each evaluation once."""
+def _collect_several(
+    store: FolderStore, names: Sequence[str], named: Sequence[tuple[str, str, str]]
+) -> tuple[list[Part], dict[str, Any]]:
+    """The tasks of several runs, evaluations, aggregations or experiments, each evaluation once.
+
+    Args:
+        named: kind, id and title of what the names refer to.
+    """
     found: dict[str, tuple[Evaluation, str]] = {}
-    for name in names:
-        kind, id, title = _find_artifact(store, name)
+    for name, (kind, id, title) in zip(names, named, strict=True):
         for part in _collect(store, kind, id, title)[0]:
             if part.evaluation is None:
                 raise SpecError(f"{name} has not been evaluated; a report of several shows evaluations")
@@ -253,10 +259,11 @@ def _collect_evaluations(evaluations: Sequence[Evaluation], names: Sequence[str]
 
 
 def _read_parts(evaluations: Sequence[Evaluation], names: Sequence[str]) -> list[Part]:
+    refs = evaluations[0].store.refs() if evaluations else []
     return [
         Part(
             name if names.count(name) == 1 else f"{name} {evaluation.id[:SHORT_ID]}",
-            find_labelled_run(evaluation, name) or read_run(evaluation),
+            find_labelled_run(evaluation, name, refs) or read_run(evaluation),
             evaluation,
         )
         for name, evaluation in zip(names, evaluations, strict=True)
@@ -283,7 +290,8 @@ def _comparisons(
         return {"comparisons": [], "not_compared": None, "prompts": [], "headlines": []}
     comparison = find_comparison([*graded.values()], summaries)
     sides = [] if comparison is None else name_sides(comparison, graded)
-    names, specs = [*graded], task_specs([find_labelled_run(each, name) for name, each in graded.items()])
+    refs = next(iter(graded.values())).store.refs()
+    names, specs = [*graded], task_specs([find_labelled_run(each, name, refs) for name, each in graded.items()])
     prompts = [one | {"a": names[one["a"]], "b": names[one["b"]]} for one in prompt_changes(specs)]
     if comparison is None:
         declared = [measure for summary in summaries for measure in summary.measures]
@@ -370,13 +378,6 @@ def _read_summary(part: Part) -> dict[str, list[Facts]]:
         name: [row | {"task": part.task} for row in rows if row["task"] == label]
         for name, rows in summary_facts(aggregation).items()
     }
-
-
-def _find_newest(store: FolderStore, kind: str, suits: Any) -> str | None:
-    """The id of the newest sealed artifact whose manifest suits."""
-    manifests = (store.manifest(kind, id) for id in store.ids(kind))
-    found = [m for m in manifests if "digest" in m and suits(m)]
-    return max(found, key=lambda m: m["created"])["id"] if found else None
 
 
 def _require_sealed(store: Any, kind: str, id: str) -> None:

@@ -98,8 +98,10 @@ def brief_usage(entry: Mapping[str, Any]) -> str:
     Args:
         entry: with `usage` and `spent`, as its manifest has them.
     """
+    if not entry.get("usage"):
+        return ""
     whole = UsageTotal()
-    for _, total in usage_totals(entry.get("usage")):
+    for _, total in usage_totals(entry["usage"]):
         whole.merge(total)
     tokens = whole.input_tokens + whole.output_tokens
     parts = [*([f"{tokens:,} tokens"] if tokens else []), *([whole.describe_cost()] if whole.cost else [])]

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import chain, islice, repeat
 from typing import Any, TypeVar
 
@@ -405,7 +406,7 @@ class _Job:
         """The outputs of all calls where none has to be made; None if some are made already, or must be."""
         if self.lane.n_done or self.inputs.observer is not None or not {*self.task.reads} <= {"index", "id"}:
             return None
-        if not self.manifest["fresh"] and _earlier(self.store, self.calls, self.id):
+        if not self.manifest["fresh"] and self._earlier:
             return None  # row by row, so that what is reused is taken over and counted
         return self.task.recorded(self.calls.dataset, self.calls.examples, self.calls.replications)
 
@@ -417,14 +418,18 @@ class _Job:
 
     def _reuse(self) -> None:
         """Reuse the answers that earlier runs of the same work have completed, each for one row."""
-        sources = _earlier(self.store, self.calls, self.id)
-        if not sources:
+        if not self._earlier:
             return
         open_slots = self.calls.open_slots(self.lane.is_done)
-        for line in _reusable(self.store, self.calls, self.inputs, sources, open_slots):
+        for line in _reusable(self.store, self.calls, self.inputs, self._earlier, open_slots):
             self.lane.append(line)
             self.tally.reused += 1
         self.lane.refresh()
+
+    @cached_property
+    def _earlier(self) -> list[str]:
+        """The other runs of the same work, when this one began."""
+        return _earlier(self.store, self.calls, self.id)
 
     def _work(self) -> KeyedWork[Call]:
         policy = self.runner.policy.with_defaults(self.task.retries, self.task.transient)

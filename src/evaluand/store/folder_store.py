@@ -78,8 +78,8 @@ class FolderStore:
         self.catalog = Catalog(top)
         self.opened: Manifest | None = None
 
-    def ids(self, kind: str, *, damaged: bool = False) -> list[str]:
-        return self.catalog.ids(kind, damaged=damaged)
+    def ids(self, kind: str, begin: str = "", *, damaged: bool = False) -> list[str]:
+        return self.catalog.ids(kind, begin, damaged=damaged)
 
     def artifacts(self) -> list[tuple[str, str]]:
         """The (kind, id) of every artifact, whether or not it can be read, from the folders alone.
@@ -179,8 +179,8 @@ class FolderStore:
         sealed, opened = self.folder(kind, id).states([SEALED, OPEN])
         return sealed is None and opened is not None and not self.journals.exists(kind, id)
 
-    def find(self, kind: str, work: str) -> list[str]:
-        return self.catalog.find(kind, work)
+    def find(self, kind: str, origin: str) -> list[str]:
+        return self.catalog.find(kind, origin)
 
     def refer(self, name: str, kind: str, id: str) -> None:
         folder = self.top / REFS

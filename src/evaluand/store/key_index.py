@@ -24,8 +24,6 @@ from evaluand.store.io import DiskFolder, close
 from evaluand.store.user_cache import cache_place, file_prefix, remove_unused
 
 _MAGIC: Final = b"EVKEYS01"
-_FEW_ROWS: Final = 4096  # that are read again sooner than stored
-_FEW_SOURCES: Final = 16
 _MOST_ROWS: Final = 1 << 25  # of a level that is merged
 _KEY: Final = np.dtype(np.uint64)
 _NUMBER: Final = np.dtype(np.uint32)
@@ -209,8 +207,8 @@ class _Files:
         return found
 
     def store(self, levels: list[_Level], new: _Level, ranks: dict[str, int]) -> list[_Level]:
-        """The levels with a new one, which is stored if it has many rows or sources."""
-        if self._folder is None or (len(new.numbers) < _FEW_ROWS and len(new.sources) < _FEW_SOURCES):
+        """The levels with a new one, which is stored."""
+        if self._folder is None:
             return [*levels, new]
         merged, n = [new], len(new.numbers)
         for level in sorted(levels, key=lambda level: len(level.numbers)):
@@ -221,7 +219,8 @@ class _Files:
             new = _Level.merged(merged, ranks)
         with suppress(EngineError, FileNotFoundError):
             self._folder.make()
-            remove_unused(self._folder)
+            if not levels:
+                remove_unused(self._folder)
             self._folder.put(f"{self._prefix}{secrets.token_hex(8)}.keys", new.encode(), durable=False)
             for level in merged[1:]:
                 self._folder.remove(level.file)

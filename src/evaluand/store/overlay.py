@@ -26,8 +26,11 @@ class OverlayStore:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._store, name)
 
-    def ids(self, kind: str, *, damaged: bool = False) -> list[str]:
-        return sorted({*self._store.ids(kind, damaged=damaged), *self._own.ids(kind)})
+    def ids(self, kind: str, begin: str = "", *, damaged: bool = False) -> list[str]:
+        return sorted({*self._store.ids(kind, begin, damaged=damaged), *self._own.ids(kind, begin)})
+
+    def find(self, kind: str, origin: str) -> list[str]:
+        return [*dict.fromkeys((*self._own.find(kind, origin), *self._store.find(kind, origin)))]
 
     def manifest(self, kind: str, id: str) -> Manifest:
         return (self._own if self._own.is_sealed(kind, id) else self._store).manifest(kind, id)

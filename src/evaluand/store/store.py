@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, nearest, singular, warn, with_article
 from evaluand.core.identity import artifact_id, decode, digest, encode
+from evaluand.core.provenance import found_by
 from evaluand.store.journal import MemoryLog, WorkLog
 from evaluand.store.memory_leases import MemoryLeases, MemoryShards
 from evaluand.store.ownership import with_mac
@@ -69,10 +70,11 @@ class Draft(Protocol):
 class Store(Protocol):
     """Stores artifacts."""
 
-    def ids(self, kind: str, *, damaged: bool = False) -> list[str]:
+    def ids(self, kind: str, begin: str = "", *, damaged: bool = False) -> list[str]:
         """The ids of all artifacts of a kind, open ones too, sorted.
 
         Args:
+            begin: only those that begin so.
             damaged: also those whose manifest cannot be read.
         """
 
@@ -127,8 +129,12 @@ class Store(Protocol):
             quick: compare the sizes of tables alone, and read none.
         """
 
-    def find(self, kind: str, work: str) -> list[str]:
-        """The ids of the artifacts made by the same work (task or scorers with parameters), newest first."""
+    def find(self, kind: str, origin: str) -> list[str]:
+        """The ids of the artifacts, open ones too, that were made by a work or from an artifact, newest first.
+
+        Args:
+            origin: the digest of the work (task or scorers with parameters), or the id or digest of the artifact.
+        """
 
     def refer(self, name: str, kind: str, id: str) -> None:
         """Makes a name refer to an artifact; a name refers to one artifact of each kind."""
@@ -152,8 +158,8 @@ class MemoryStore:
         self._lanes: dict[tuple[str, str, str], tuple[MemoryLog, MemoryShards]] = {}
         self._refs: dict[tuple[str, str], Ref] = {}
 
-    def ids(self, kind: str, *, damaged: bool = False) -> list[str]:
-        return sorted(id for k, id in [*self._manifests] if k == kind)  # a copy: other threads add to it
+    def ids(self, kind: str, begin: str = "", *, damaged: bool = False) -> list[str]:
+        return sorted(id for k, id in [*self._manifests] if k == kind and id.startswith(begin))  # a copy: others add
 
     def manifest(self, kind: str, id: str) -> Manifest:
         if (kind, id) not in self._manifests:
@@ -199,9 +205,9 @@ class MemoryStore:
     def damage(self, kind: str, id: str, *, quick: bool = False) -> list[Fault]:
         return []
 
-    def find(self, kind: str, work: str) -> list[str]:
+    def find(self, kind: str, origin: str) -> list[str]:
         manifests = (self.manifest(kind, id) for id in self.ids(kind))
-        found = [m for m in manifests if work in m.get("work", ())]
+        found = [m for m in manifests if origin in found_by(m)]
         return [m["id"] for m in sorted(found, key=lambda m: m["created"], reverse=True)]
 
     def refer(self, name: str, kind: str, id: str) -> None:
@@ -297,9 +303,7 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
         raise EngineError(
             f"{what} is damaged; give an id, which `evaluand list` shows; `evaluand gc --damaged` removes the name"
         )
-    found = [
-        (k, id) for k in kinds for id in store.ids(k, damaged=True) if len(text) >= 4 and id.startswith(text.lower())
-    ]
+    found = [(k, id) for k in kinds if len(text) >= 4 for id in store.ids(k, text.lower(), damaged=True)]
     if len(found) == 1:
         return found[0]
     if found:
@@ -325,6 +329,25 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
     )
 
 
+def find_sealed(store: Store, kind: str, *origins: str) -> list[Manifest]:
+    """The manifests of the sealed artifacts that `Store.find` finds by any of the origins, newest first.
+
+    Those that are damaged are left out.
+    """
+    ids = dict.fromkeys(id for origin in origins for id in store.find(kind, origin))
+    found = [manifest for id in ids if (manifest := sealed_manifest(store, kind, id)) is not None]
+    return sorted(found, key=lambda manifest: str(manifest["created"]), reverse=True)
+
+
+def sealed_manifest(store: Store, kind: str, id: str) -> Manifest | None:
+    """The manifest of a sealed artifact; None if it is open, damaged or not in the store."""
+    try:
+        manifest = store.manifest(kind, id)
+    except EngineError:  # it is damaged, or was removed
+        return None
+    return manifest if "digest" in manifest else None
+
+
 def _find_datasets(store: Store, name: str) -> Iterator[str]:
     for id in store.ids("datasets"):
         with suppress(EngineError):  # a damaged dataset has no name
@@ -344,7 +367,7 @@ def exists(store: Store, kind: str, id: str) -> bool:
         return False
     except EngineError:
         store.is_sealed(kind, id)  # raises unless only the manifest is damaged
-        return id in store.ids(kind, damaged=True)
+        return id in store.ids(kind, id, damaged=True)
     return True
 
 

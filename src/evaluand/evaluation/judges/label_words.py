@@ -5,11 +5,11 @@ A card compares labels and verdicts as words, so a label that is no verdict neve
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from evaluand.core.errors import nearest
-from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
 from evaluand.evaluation.human_labels import HumanLabels
 from evaluand.evaluation.judges.stored_rubric import verdicts_of
 from evaluand.run.runner import Run
@@ -61,7 +61,7 @@ def _read_verdicts(run: Run) -> tuple[dict[str, Sequence[str]], bool]:
     """Judge of a run → its possible verdicts, or else those that occur; and whether all possible ones are known."""
     found: dict[str, Sequence[str]] = {}
     is_complete = True
-    for evaluation in _evaluations_of(run):
+    for evaluation in find_evaluations_of(run.store, run.digest):
         for name in evaluation.manifest["provenance"].get("judges") or ():
             if name not in evaluation.scorers:
                 continue
@@ -70,13 +70,6 @@ def _read_verdicts(run: Run) -> tuple[dict[str, Sequence[str]], bool]:
             if words := possible or _occurring_verdicts(evaluation, name):
                 found[name] = [*dict.fromkeys((*found.get(name, ()), *words))]
     return found, is_complete
-
-
-def _evaluations_of(run: Run) -> Iterator[Evaluation]:
-    manifests = (run.store.manifest("evaluations", id) for id in run.store.ids("evaluations"))
-    for manifest in manifests:
-        if manifest["spec"]["run"] == run.digest and "digest" in manifest:
-            yield Evaluation(run.store, manifest["id"])
 
 
 def _occurring_verdicts(evaluation: Evaluation, scorer: str) -> list[str]:

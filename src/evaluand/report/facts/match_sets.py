@@ -10,6 +10,7 @@ from evaluand.evaluation.matching.totals import sum_usage
 from evaluand.report.facts.base import Facts, Names, count_reasons
 from evaluand.report.facts.judges import matches_judge_facts
 from evaluand.report.text import SHORT_ID
+from evaluand.store.store import find_sealed
 
 if TYPE_CHECKING:
     from evaluand.comparison.ratings.stored import Ratings
@@ -103,10 +104,8 @@ def find_match_sets(store: Store, runs: Sequence[Run]) -> list[Matches]:
     from evaluand.evaluation.matching.matches import Matches  # on use: `evaluand list` does without Arrow
 
     digests = {run.digest for run in runs}
-    manifests = [store.manifest("matches", id) for id in store.ids("matches") if store.is_sealed("matches", id)]
-    manifests.sort(key=lambda manifest: str(manifest["created"]), reverse=True)
     chosen: list[Any] = []
-    for manifest in manifests:
+    for manifest in find_sealed(store, "matches", *digests):
         compared = set(manifest["spec"].get("runs", ()))
         covered = any(
             compared <= set(each["spec"]["runs"]) and each["spec"]["judge"] == manifest["spec"]["judge"]
@@ -126,9 +125,8 @@ def find_ratings(store: Store, sets: Sequence[Matches]) -> list[Ratings]:
     from evaluand.comparison.ratings.stored import Ratings  # on use: `evaluand list` does without Arrow
 
     digests = {matches.digest for matches in sets}
-    named = {ref.id for ref in store.refs() if ref.kind == "ratings"}
-    manifests = [store.manifest("ratings", id) for id in store.ids("ratings") if store.is_sealed("ratings", id)]
-    suiting = [manifest for manifest in manifests if digests & set(manifest["spec"]["matches"])]
+    suiting = find_sealed(store, "ratings", *digests)
+    named = {ref.id for ref in store.refs() if ref.kind == "ratings"} if suiting else set()
     suiting.sort(key=lambda manifest: (manifest["id"] in named, str(manifest["created"])), reverse=True)
     chosen: list[Any] = []
     rated: set[str] = set()
@@ -142,7 +140,7 @@ def find_ratings(store: Store, sets: Sequence[Matches]) -> list[Ratings]:
 
 def by_title(store: Store, artifacts: Sequence[Any]) -> dict[str, Any]:
     """Matches or ratings by their name, or by their kind and the first digits of their id."""
-    names = Names(store.refs())
+    names = Names(store.refs() if artifacts else ())
     found: dict[str, Any] = {}
     for each in artifacts:
         known = names.find(each.kind, each.id, None)

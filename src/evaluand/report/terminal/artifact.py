@@ -8,6 +8,8 @@ from typing import Any
 
 from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.segment import Segment
+from rich.style import Style
 from rich.text import Text
 
 from evaluand.core.errors import plural, singular
@@ -75,7 +77,7 @@ def _head(facts: Facts) -> Text:
 
 
 class Listing:
-    """Artifacts, one line each; no rich table, which would measure and wrap each of thousands of cells.
+    """Artifacts, one line each; neither a rich table nor texts, which would measure and wrap each of thousands.
 
     In a narrow terminal the counts are wrapped before the names.
     """
@@ -91,16 +93,18 @@ class Listing:
         head = kind + id + created + 6
         name = min(name, max(options.max_width - head - 2 - self._LEAST, self._LEAST))
         room = max(options.max_width - head - name - 2, self._LEAST)
-        style = "dim"
+        dim = console.get_style("dim")
+        style: Style | None = dim
         for row in self._rows:
-            names, counts = chop_cells(row[3], name), wrap(row[4], room)
+            names = [row[3]] if cell_len(row[3]) <= name else chop_cells(row[3], name)
+            counts = [row[4]] if len(row[4]) <= room else wrap(row[4], room)
             first = f"{row[0]:{kind}}  {row[1]:{id}}  {row[2]:{created}}  "
             for start, part, count in itertools.zip_longest([first], names, counts, fillvalue=""):
                 line = f"{start or ' ' * head}{set_cell_size(part, name)}  {count}"
-                yield Text(line.rstrip(), style, no_wrap=True, overflow="ignore")
-            style = ""
+                yield Segment(f"{line.rstrip()}\n", style)
+            style = None
         if any(row[3].startswith("(") for row in self._rows):
-            yield Text("(name): a later artifact has this name now", "dim", no_wrap=True, overflow="ignore")
+            yield Segment("(name): a later artifact has this name now\n", dim)
 
 
 def _listing_row(entry: Facts) -> tuple[str, str, str, str, str]:

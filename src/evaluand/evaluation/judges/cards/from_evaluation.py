@@ -11,7 +11,7 @@ from evaluand.core import identity
 from evaluand.core.errors import NotFound, SpecError, nearest, warn
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.data.dataset import Dataset, Example
-from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
 from evaluand.evaluation.human_labels import human_scorers, key_of, labelled
 from evaluand.evaluation.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, Label, LabelledSet
 from evaluand.evaluation.judges.judge_digest import questions_of
@@ -211,10 +211,7 @@ def find_labels(store: Store, run: Run) -> Evaluation:
 
 def find_all_labels(store: Store, run: Run) -> list[Evaluation]:
     """The evaluations of a run that hold labels by people, the newest first."""
-    manifests = [store.manifest("evaluations", id) for id in store.ids("evaluations")]
-    of_run = [m for m in manifests if m["spec"]["run"] == run.digest and "digest" in m]
-    newest_first = sorted(of_run, key=lambda each: str(each["created"]), reverse=True)
-    return [each for manifest in newest_first if human_scorers(each := Evaluation(store, manifest["id"]))]
+    return [each for each in find_evaluations_of(store, run.digest) if human_scorers(each)]
 
 
 def describe_labels(found: Sequence[Evaluation]) -> str:

@@ -20,6 +20,7 @@ from evaluand.evaluation.matching.judging import SPANS_TABLE
 from evaluand.evaluation.matching.match_keys import file_origin, read_example_ids, read_example_keys
 from evaluand.evaluation.matching.matches import BY_PEOPLE, Matches
 from evaluand.run.runner import Run
+from evaluand.store.store import find_sealed
 
 PEOPLE = "people"
 RECORDED = "recorded"
@@ -113,8 +114,7 @@ def find_people(matches: Matches) -> Matches:
         NotFound: there are none.
     """
     store, runs = matches.store, set(matches.manifest["spec"].get("runs", ()))
-    manifests = [store.manifest("matches", id) for id in store.ids("matches") if store.is_sealed("matches", id)]
-    for manifest in sorted(manifests, key=lambda each: str(each["created"]), reverse=True):
+    for manifest in find_sealed(store, "matches", *runs):
         other = Matches(store, manifest["id"])
         if is_by_people(other) and len(runs & set(manifest["spec"].get("runs", ()))) > 1:
             return other
