@@ -260,7 +260,8 @@ def _integers(table: pa.Table, name: str, *, required: bool = False) -> np.ndarr
         if required:
             raise SpecError(f"the table has no column {name!r}; give it a scorer's table")
         return np.broadcast_to(np.int64(0), table.num_rows)
-    column = _column(table, name).cast(pa.int64())
+    column = _column(table, name)
+    column = column if pa.types.is_int64(column.type) else column.cast(pa.int64())
     if required and column.null_count:
         raise DataError(f"{column.null_count:,} {pluralize(column.null_count, 'row has', 'rows have')} no {name}")
     return np.asarray(column.fill_null(-1) if column.null_count else column)
@@ -271,16 +272,20 @@ def _status(table: pa.Table, index: np.ndarray) -> np.ndarray:
         raise SpecError("the table has no column 'status'; give it a scorer's table")
     column = _column(table, "status", decoded=False)
     values = column.dictionary if pa.types.is_dictionary(column.type) else column
-    code = np.asarray(pc.fill_null(pc.index_in(values.cast(pa.string()), pa.array(SCORE_STATUSES)), -1)).astype(np.int8)
+    if values is not column and not column.null_count and values.equals(_STATUSES[: len(values)]):
+        return np.asarray(column.indices).astype(np.int8)  # as they are mostly
+    code = np.asarray(pc.fill_null(pc.index_in(values.cast(pa.string()), _STATUSES), -1)).astype(np.int8)
     if values is not column:
-        known = bool((code == np.arange(len(code))).all()) and not column.null_count  # as they are mostly stored
-        indices = np.asarray(column.indices if known else column.indices.fill_null(len(code)))
-        code = indices.astype(np.int8) if known else np.append(code, np.int8(-1))[indices]
+        indices = column.indices.fill_null(len(code)) if column.null_count else column.indices
+        code = np.append(code, np.int8(-1))[np.asarray(indices)]
     if (code < 0).any():
         row = int(np.argmin(code))
         known = ", ".join(SCORE_STATUSES)
         raise DataError(Fault(f"{INDEX} {index[row]}", f"status {column[row].as_py()!r} is none of {known}"))
     return code
+
+
+_STATUSES: Final = pa.array(SCORE_STATUSES)
 
 
 def _one_group(n_rows: int) -> Groups:

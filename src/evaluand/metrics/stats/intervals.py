@@ -59,10 +59,11 @@ def moments(values: np.ndarray, group: np.ndarray, n_groups: int) -> Arrays:
     share = _by_row(1.0 / np.maximum(n, 1), group)
     with np.errstate(over="ignore", invalid="ignore"):
         mean = _last_of_each(values, group, n_groups)  # so that equal values have deviations of exactly 0
-        mean += sum_rows((values - _by_row(mean, group)) * share, group, n_groups)
         deviations = values - _by_row(mean, group)
+        mean += sum_rows(np.multiply(deviations, share, out=deviations), group, n_groups)
+        deviations = np.subtract(values, _by_row(mean, group), out=deviations)
         rest = sum_rows(deviations * share, group, n_groups)
-        m2 = sum_rows(deviations * deviations, group, n_groups) - n * rest * rest
+        m2 = sum_rows(np.square(deviations, out=deviations), group, n_groups) - n * rest * rest
         mean, rest = _two_sum(mean, rest)
     return {"n": n, "mean": mean, "rest": rest, "m2": np.maximum(m2, 0.0)}
 
@@ -599,8 +600,7 @@ def _merge_two(a: Arrays, b: Arrays) -> Arrays:
         mean, rest = _two_sum(a["mean"], a["rest"] + difference * share)
         m2 = a["m2"] + b["m2"] + difference * difference * (a["n"] * share)
     merged = {"n": n, "mean": mean, "rest": rest, "m2": m2}
-    only_one = [a["n"] == 0, b["n"] == 0]
-    return {name: np.select(only_one, [b[name], a[name]], merged[name]) for name in merged}
+    return {name: np.where(a["n"] == 0, b[name], np.where(b["n"] == 0, a[name], merged[name])) for name in merged}
 
 
 def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
