@@ -106,10 +106,11 @@ class Shard:
     @classmethod
     def of(cls, shard: pa.Table | pa.RecordBatch) -> Shard:
         table = pa.Table.from_batches([shard]) if isinstance(shard, pa.RecordBatch) else shard
-        index = _integers(table, INDEX, required=True)
+        index = _index(table)
         status = _status(table, index)
-        target = _encode(_column(table, "target")) if "target" in table.column_names else _one_group(len(index))
-        replication, response = _integers(table, "replication"), _integers(table, "_response_index_")
+        one = _one_group(len(index))
+        target = _encode(_column(table, "target")) if "target" in table.column_names else one
+        replication, response = (_integers(table, name, one.code) for name in ("replication", "_response_index_"))
         if len(target.keys) < 2 and bool((index[1:] > index[:-1]).all()):
             order = starts = np.arange(len(index))  # as it mostly is, see `at`
         else:
@@ -254,16 +255,21 @@ def _column(table: pa.Table, name: str, *, decoded: bool = True) -> pa.Array:
     return column.cast(column.type.value_type) if decoded and pa.types.is_dictionary(column.type) else column
 
 
-def _integers(table: pa.Table, name: str, *, required: bool = False) -> np.ndarray:
+def _index(table: pa.Table) -> np.ndarray:
+    if INDEX not in table.column_names:
+        raise SpecError(f"the table has no column {INDEX!r}; give it a scorer's table")
+    empty = table.column(INDEX).null_count
+    if empty:
+        raise DataError(f"{empty:,} {pluralize(empty, 'row has', 'rows have')} no {INDEX}")
+    return _integers(table, INDEX)
+
+
+def _integers(table: pa.Table, name: str, otherwise: np.ndarray | None = None) -> np.ndarray:
     """A column of the key; null (a row without responses) becomes -1, before every response."""
-    if name not in table.column_names:
-        if required:
-            raise SpecError(f"the table has no column {name!r}; give it a scorer's table")
-        return np.broadcast_to(np.int64(0), table.num_rows)
+    if otherwise is not None and name not in table.column_names:
+        return otherwise
     column = _column(table, name)
     column = column if pa.types.is_int64(column.type) else column.cast(pa.int64())
-    if required and column.null_count:
-        raise DataError(f"{column.null_count:,} {pluralize(column.null_count, 'row has', 'rows have')} no {name}")
     return np.asarray(column.fill_null(-1) if column.null_count else column)
 
 
