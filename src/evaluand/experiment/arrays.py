@@ -10,7 +10,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, overload
 
 import numpy as np
@@ -42,7 +42,6 @@ from evaluand.experiment.array_columns import (
 from evaluand.experiment.array_systems import Reading, evaluate_systems, name_scores, read_system
 from evaluand.experiment.columns.notes import Notes, note_lines
 from evaluand.experiment.columns.proposals import Proposals, Target, note_reversed_scores
-from evaluand.experiment.columns.readings import describe_copies
 from evaluand.experiment.columns.scoring import ColumnScores
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.experiment.matrices import as_columns
@@ -302,7 +301,7 @@ class ArrayEvaluation:
     @property
     def notes(self) -> Sequence[str]:
         """Findings about the arrays, and assumptions made."""
-        return [*dict.fromkeys([*self.arrays.notes, *self.arrays.copies])]
+        return self.arrays.notes.sentences()
 
     def __getitem__(self, metric: str) -> MetricRow:
         """The value of a metric over all rows.
@@ -430,7 +429,6 @@ class _Arrays:
     proposals: Proposals
     notes: Notes
     of_positive: bool  # whether scores are those of the positive class alone
-    columns: Mapping[str, pa.Array]  # all arrays, as they were passed
 
     @classmethod
     def read(
@@ -469,14 +467,7 @@ class _Arrays:
             proposals,
             notes,
             inputs.score is not None,
-            columns,
         )
-
-    @cached_property
-    def copies(self) -> Sequence[str]:
-        """A note on equal rows, if there are any."""
-        note = describe_copies(pa.table(dict(self.columns)))
-        return [] if note is None else [note]
 
     def graded(self) -> pa.Table:
         """The table of the scorer `prediction`, with the columns to group and to cluster by."""

@@ -5,6 +5,7 @@ Numbers and labels written in several ways are converted, and whatever is taken 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -76,6 +77,7 @@ def read_typed(
     truth, predictions = read_words(truth, predictions, base, name, specs, kind, notes)
     truth, predictions = read_integers(truth, predictions, name, kind, notes)
     _note_values(name, truth, predictions, notes)
+    notes.append_later(partial(_describe_copies, base.table))
     columns = [*predictions.values()]
     labels = [*dict.fromkeys(text for spec in specs for text in spec.scores or ())]
     target = find_target(
@@ -193,11 +195,8 @@ def _is_constant(column: pa.Array) -> bool:
     return len(pc.unique(column[:HEAD])) == 1 and len(pc.unique(column)) == 1
 
 
-def describe_copies(table: pa.Table) -> str | None:
-    """A sentence on the rows of a table that equal earlier ones; None without such rows.
-
-    Finding them takes longer than a metric, so this is asked only where the sentence is read.
-    """
+def _describe_copies(table: pa.Table) -> str | None:
+    """A sentence on the rows of a table that equal earlier ones; None without such rows."""
     n = table.num_rows
     copies = n - _count_distinct(table) if _can_group(table) else 0
     return f"{plural(copies, 'row')} of {n:,} equal an earlier row in every column; each counts" if copies else None

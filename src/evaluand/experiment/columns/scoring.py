@@ -31,7 +31,7 @@ from evaluand.experiment.columns.gates import check_gate_columns, check_system_g
 from evaluand.experiment.columns.names import guess_columns, looks_like_id
 from evaluand.experiment.columns.notes import PYTHON, Notes, note_lines
 from evaluand.experiment.columns.proposals import Proposals, Target, note_reversed_scores
-from evaluand.experiment.columns.readings import TypedColumns, describe_copies, read_typed
+from evaluand.experiment.columns.readings import TypedColumns, read_typed
 from evaluand.experiment.columns.systems import System, SystemSpec, make_system, read_text_numbers
 from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
 from evaluand.experiment.experiment import Experiment, Results
@@ -313,7 +313,6 @@ def score_systems(
         pos_label=options.pos_label,
         label=label,
     )
-    notes.extend(filter(None, [describe_copies(base.table)]))
     _check_values(base, options.truth, typed, notes)
     weight = _read_weight(base, options.weight, notes)
     systems = [
@@ -349,7 +348,7 @@ def score_systems(
         systems=[system.name for system in systems],
         results=results,
         gates=check_system_gates(gates, results, experiment.measures, proposals.gate_metric),
-        notes=[*dict.fromkeys(notes)],
+        notes=notes.sentences(),
         proposals=proposals,
     )
 
