@@ -36,7 +36,7 @@ class MeanSquaredError(MeanError):
 
     def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         difference = prediction - truth
-        return np.square(difference, out=difference)
+        return np.asarray(np.square(difference, out=difference))
 
 
 @dataclass(frozen=True, kw_only=True)
