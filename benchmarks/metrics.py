@@ -29,7 +29,7 @@ from children import clean_environment, environment, run, say
 from meter import speed
 
 HERE = Path(__file__).resolve().parent
-MODULES = ("metrics_detection", "metrics_scores", "metrics_files")
+MODULES = ("metrics_detection", "metrics_scores", "metrics_numbers", "metrics_files")
 OURS = "ours"
 ROUNDS, REPEATS, ENOUGH = 3, 5, 5.0  # seconds after which nothing is repeated
 
@@ -114,7 +114,7 @@ def _print(cases: list[Case], results: dict[str, list[dict[str, Any]]]) -> None:
             theirs = _times(results, who, case)
             ratio, target = min(theirs) / min(ours), case.targets.get(who)
             told = f"{ratio:.3g}× ({statistics.median(theirs) / statistics.median(ours):.3g}×)"
-            met = ["", ""] if target is None else [f"≥ {target:g}×", "yes" if ratio >= target else "NO"]
+            met = ["", ""] if target is None else [f"≥ {target:.3g}×", "yes" if ratio >= target else "NO"]
             lines.append([*shown, who, _figure(theirs), told, *met])
             shown = ["", ""]
         if shown[0]:

@@ -434,3 +434,38 @@ def test_results_of_arrays_are_compared() -> None:
 
 def test_one_metric_under_two_names_is_computed_once() -> None:
     assert len(evaluate([1, 0], [1, 1], metrics=["accuracy", "acc"]).rows) == 1
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+def test_an_array_that_changes_later_changes_no_result(kind: Any) -> None:
+    truth, predictions = np.arange(30).astype(kind), (np.arange(30) % 7).astype(kind)
+    result, same = (evaluate(truth, predictions, metrics="mse") for _ in range(2))
+    notes = same.notes
+    truth[:], predictions[:] = 5, 5
+    assert result.notes == notes
+    assert result.save(MemoryStore(), "kept").aggregation.table()["value"].to_pylist() == [same["mse"].value]
+
+
+def test_equal_rows_are_counted_in_columns_of_any_type() -> None:
+    truth, predictions = [0.5, 0.5, 1.5, 2.5], [1, 1, 2, 2]
+    assert "1 row of 4 equal an earlier row in every column; each counts" in evaluate(truth, predictions).notes
+    assert not any("equal an earlier row" in note for note in evaluate(truth, [1, 2, 2, 2]).notes)
+    assert not any("equal an earlier row" in note for note in evaluate([0.5, 1.5, 2.5, 3.5], predictions).notes)
+
+
+def test_what_a_column_holds_depends_on_its_last_rows_too() -> None:
+    classes = np.arange(3000.0) % 2
+    assert evaluate(classes, classes[::-1]).target.kind == "binary"
+    numbers = classes.copy()
+    numbers[-1] = 0.5
+    assert evaluate(numbers, classes).target.kind == "numeric"
+    constant = np.ones(3000)
+    assert "'predictions' is 1 in every row" in evaluate(classes, constant).notes
+    constant[-1] = 0
+    assert not any("in every row" in note for note in evaluate(classes, constant).notes)
+
+
+def test_rows_without_a_finite_number_are_not_scored() -> None:
+    truth, predictions = [1.5, np.inf, np.nan, 2.5, 3.5], [1.0, 1.0, np.inf, np.nan, -np.inf]
+    row = evaluate(np.array(truth), np.array(predictions), metrics="mae")["mae"]
+    assert (row.value, row.n_scored, row.n_failed, row.n_abstained) == (0.5, 1, 2, 2)

@@ -24,6 +24,8 @@ from evaluand.metrics.stats.intervals import (
     cluster_sums,
     cluster_variance,
     clustered_wilson,
+    moments,
+    sum_rows,
     t_tail,
     wilson,
 )
@@ -427,3 +429,17 @@ def test_a_row_without_a_cluster_belongs_to_no_other() -> None:
 
 def test_one_failed_try_does_not_stop_pass_at_k() -> None:
     assert one(tries([[1, None], [1, 0]]), PassAtK(k=2), repeated=True).value == 1.0
+
+
+@given(st.lists(st.floats(allow_nan=False, allow_infinity=False, width=64), max_size=60))
+def test_a_single_group_is_summed_in_the_order_of_its_rows(values: list[float]) -> None:
+    rows, group = np.array(values, np.float64), np.zeros(len(values), np.int64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        assert sum_rows(rows, group, 1).tobytes() == np.bincount(group, rows, minlength=1).tobytes()
+
+
+def test_a_single_group_has_the_moments_of_a_group_among_others() -> None:
+    values = np.random.default_rng(0).normal(1e6, 1, 5000)
+    alone = moments(values, np.zeros(5000, np.int64), 1)
+    among = moments(values, np.ones(5000, np.int64), 3)
+    assert {name: array[0] for name, array in alone.items()} == {name: array[1] for name, array in among.items()}

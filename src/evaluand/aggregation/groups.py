@@ -62,7 +62,7 @@ from evaluand.metrics.base.metric import (
     State,
     Values,
 )
-from evaluand.metrics.stats.intervals import CLUSTER_TABLE, runs
+from evaluand.metrics.stats.intervals import CLUSTER_TABLE, count_rows, runs
 from evaluand.store.tables import SCORE_STATUSES
 
 
@@ -354,11 +354,15 @@ def summarise_shard(
         metrics=tuple(metrics),
         by=by,
         groups={grouping: each.keys for grouping, each in groups.items()},
-        counts={(grouping, rule): _counts(units[rule], each) for grouping, each in groups.items() for rule in units},
+        counts={
+            (grouping, rule): _counts(table, each, found)
+            for grouping, found in groups.items()
+            for rule, each in units.items()
+        },
         states=states,
         labels=labels,
         missing={rule: _missing(table, each) for rule, each in units.items()},
-        span=(int(table.index.min()), int(table.index.max())) if len(table.index) else None,
+        span=table.span,
     )
 
 
@@ -519,10 +523,10 @@ def _states(
     states: dict[Grouping, dict[Fill | None, State]] = {grouping: {} for grouping in groups}
     for fill in fills[:1] if complete else fills:
         rows, unit = unit_rows(metric, table, columns, units, fill)
-        first = units.first[unit]
+        first = units.first if units.single and unit is units.unit else units.first[unit]
         extra = {over: table.extra_columns(metric, first, repeated, over) for over in {bool(g.over) for g in groups}}
         for grouping, (code, keys) in groups.items():
-            state = metric.state({**rows, **extra[bool(grouping.over)]}, code[first], len(keys))
+            state = metric.state({**rows, **extra[bool(grouping.over)]}, table.at(code, first), len(keys))
             for same in fills if complete else (fill,):
                 states[grouping][same] = state if same == fills[0] else _without_clusters(state)
     return states
@@ -531,7 +535,7 @@ def _states(
 def prepare_rows(metric: Metric, table: Shard, units: UnitRows) -> tuple[Columns, Labels]:
     """The columns of the scored rows, and the labels of all rows."""
     names = metric.columns_for(table.table.column_names)
-    columns = table.columns(names, units.rows[units.status == SCORED], metric)
+    columns = table.columns(names, units.scored, metric)
     label_columns = [name for name in names if name in metric.label_columns]
     missing = units.rows[(units.status == FAILED) | (units.status == ABSTAINED)]
     parts = [columns, table.columns(label_columns, missing, metric)] if label_columns and len(missing) else [columns]
@@ -555,11 +559,15 @@ def unit_rows(
 ) -> tuple[Columns, np.ndarray]:
     """One row for each unit that has any, with missing rows filled, and the unit of each row."""
     scored, attempted = units.status == SCORED, units.status < SKIPPED
-    if fill is None:
-        return _reduce(metric, columns, units.unit[scored])
-    fill_columns = [name for name in metric.fill_columns if name in table.table.column_names]
-    missing = table.columns(fill_columns, units.rows[attempted & ~scored], metric)
-    return _reduce(metric, metric.filled(columns, scored[attempted], missing, fill), units.unit[attempted])
+    chosen = scored
+    if fill is not None:
+        fill_columns = [name for name in metric.fill_columns if name in table.table.column_names]
+        missing = table.columns(fill_columns, units.rows[attempted & ~scored], metric)
+        columns, chosen = metric.filled(columns, scored[attempted], missing, fill), attempted
+    unit = units.unit if units.complete else units.unit[chosen]
+    if units.single and not metric.over_replications:
+        return columns, unit
+    return _reduce(metric, columns, unit)
 
 
 def _by_unit(metric: Metric, table: Shard, columns: Columns, units: UnitRows, fill: Fill | None) -> np.ndarray:
@@ -592,15 +600,21 @@ def _reduce(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns
     return {VALUE: metric.reduced(columns[VALUE], starts)}, unit[starts]
 
 
-def _counts(units: UnitRows, groups: Groups) -> np.ndarray:
+def _counts(table: Shard, units: UnitRows, groups: Groups) -> np.ndarray:
     n = len(groups.keys)
-    group = groups.code[units.first]
+    group = table.at(groups.code, units.first)
+    if units.complete:
+        counts = np.zeros((n, _MISSING + 1), np.int64)
+        counts[:, SCORED] = count_rows(group, n)
+        return counts
     outcomes = [np.bincount(group[units.outcome == status], minlength=n) for status in range(len(SCORE_STATUSES))]
     missing = (units.status == FAILED) | (units.status == ABSTAINED)
     return np.stack([*outcomes, np.bincount(group[units.unit[missing]], minlength=n)], axis=1)
 
 
 def _missing(table: Shard, units: UnitRows) -> tuple[int, tuple[int, ...]]:
+    if units.complete:
+        return 0, ()
     index = table.index[units.rows[(units.status == FAILED) | (units.status == ABSTAINED)]]
     return len(index), tuple(np.unique(index)[: _SHOWN_MISSING + 1].tolist())
 

@@ -18,6 +18,7 @@ from evaluand.core.errors import DataError, Fault, SpecError, kind_of, pluralize
 from evaluand.core.identity import decode
 from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
+from evaluand.data.columns import join_chunks
 from evaluand.metrics.base.labels import encode_labels, encode_members, is_list, label_column, score_matrix
 from evaluand.metrics.base.metric import (
     CLUSTER,
@@ -76,6 +77,17 @@ class UnitRows(NamedTuple):
     status: np.ndarray  # the status of each of them
     first: np.ndarray  # the first row of each unit
     outcome: np.ndarray  # the status of each unit
+    complete: bool  # whether every row is scored
+
+    @property
+    def scored(self) -> np.ndarray:
+        """The rows that are scored."""
+        return self.rows if self.complete else self.rows[self.status == SCORED]
+
+    @property
+    def single(self) -> bool:
+        """Whether each unit has one row, so that units are numbered as rows are."""
+        return len(self.rows) == len(self.first)
 
 
 @dataclass(frozen=True)
@@ -94,16 +106,30 @@ class Shard:
     @classmethod
     def of(cls, shard: pa.Table | pa.RecordBatch) -> Shard:
         table = pa.Table.from_batches([shard]) if isinstance(shard, pa.RecordBatch) else shard
-        index = _integers(table, INDEX, required=True)
+        index = _index(table)
         status = _status(table, index)
-        target = _encode(_column(table, "target")) if "target" in table.column_names else _one_group(len(index))
-        replication, response = _integers(table, "replication"), _integers(table, "_response_index_")
+        one = _one_group(len(index))
+        target = _encode(_column(table, "target")) if "target" in table.column_names else one
+        replication, response = (_integers(table, name, one.code) for name in ("replication", "_response_index_"))
         if len(target.keys) < 2 and bool((index[1:] > index[:-1]).all()):
-            order = starts = np.arange(len(index))  # as it mostly is
+            order = starts = np.arange(len(index))  # as it mostly is, see `at`
         else:
             order = np.lexsort((response, status == SKIPPED, target.code, replication, index))
             starts = runs(index[order], replication[order], target.code[order])
         return cls(table, index, status, target, replication, response, order, starts)
+
+    @property
+    def span(self) -> tuple[int, int] | None:
+        """The first and the last `_index_`, None without rows."""
+        return (int(self.index[self.order[0]]), int(self.index[self.order[-1]])) if len(self.order) else None
+
+    def has_all(self, rows: np.ndarray) -> bool:
+        """Whether rows are known to be those of the table, in its order."""
+        return rows is self.order and self.order is self.starts
+
+    def at(self, array: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """The entries of rows in an array; the array itself if these are all rows."""
+        return array if self.has_all(rows) else array[rows]
 
     def groups(self, names: By, over: OverTargets | None = None) -> Groups:
         """The group of each row; pooled targets are one group."""
@@ -121,15 +147,17 @@ class Shard:
             rows = np.lexsort((self.response, self.replication, self.target.code, self.index))
             starts = runs(self.index[rows], self.target.code[rows])
         else:
-            rows, starts = self.order[self.starts] if rules.reduce == "first" else self.order, self.starts
+            rows, starts = self.at(self.order, self.starts) if rules.reduce == "first" else self.order, self.starts
         if rules.weighing and WEIGHT in self.table.column_names:
             rows, starts = self._drop_weightless(rows, starts)
-        status = self.status[rows]
+        status = self.at(self.status, rows)
+        complete = bool((status == SCORED).all())
         if rules.reduce in ("first", "all"):
-            return UnitRows(rows, np.arange(len(rows)), status, rows, status)
+            unit = rows if self.has_all(rows) else np.arange(len(rows))
+            return UnitRows(rows, unit, status, rows, status, complete)
         unit = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
         outcome = np.minimum.reduceat(status, starts) if len(rows) else status
-        return UnitRows(rows, unit, status, rows[starts], outcome)
+        return UnitRows(rows, unit, status, rows[starts], outcome, complete)
 
     def _drop_weightless(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The rows with a weight, and the starts of their units."""
@@ -148,24 +176,28 @@ class Shard:
         """
         found = {}
         if WEIGHT in self.table.column_names:
-            found[WEIGHT] = _array(_column(self.table, WEIGHT).take(pa.array(rows)))
+            found[WEIGHT] = self._array_at(WEIGHT, rows)
         if CLUSTER in self.table.column_names:
-            found[CLUSTER] = _array(_column(self.table, CLUSTER).take(pa.array(rows)))
+            found[CLUSTER] = self._array_at(CLUSTER, rows)
         elif metric.counts_independent_rows and metric.reduce == "first" and not (over or repeated):
-            found[INDEPENDENT] = self.index[rows]
+            found[INDEPENDENT] = self.at(self.index, rows)
         elif over or metric.by_cluster or (not metric.over_replications and (repeated or metric.reduce == "all")):
-            found[CLUSTER] = self.index[rows]
+            found[CLUSTER] = self.at(self.index, rows)
         for name in (PEOPLE, DRAW, STRATUM) if metric.reads_labels else ():
             if name in self.table.column_names:
-                found[name] = _array(_column(self.table, name).take(pa.array(rows)))
+                found[name] = self._array_at(name, rows)
         return found
+
+    def _array_at(self, name: str, rows: np.ndarray) -> np.ndarray:
+        column = _column(self.table, name)
+        return _array(column if self.has_all(rows) else column.take(pa.array(rows)))
 
     def columns(self, names: Sequence[str], rows: np.ndarray, metric: Metric) -> Columns:
         """Some rows of some columns, with their `_index_`; labels, and scores by label, as codes."""
         labels, scores = ([n for n in names if n in some] for some in (metric.label_columns, metric.score_columns))
-        all_rows = len(rows) == self.table.num_rows and bool((rows[1:] > rows[:-1]).all())
+        every = self.has_all(rows) or (len(rows) == self.table.num_rows and bool((rows[1:] > rows[:-1]).all()))
         columns = {name: self._read(name, decoded=name not in labels) for name in names}
-        selected = columns if all_rows else {name: column.take(pa.array(rows)) for name, column in columns.items()}
+        selected = columns if every else {name: column.take(pa.array(rows)) for name, column in columns.items()}
         found = {name: _array(column) for name, column in selected.items() if name not in (*labels, *scores)}
         if labels and metric.score_columns and any(is_list(columns[name].type) for name in labels):
             found |= _sets_and_scores({name: selected[name] for name in labels}, {n: selected[n] for n in scores})
@@ -175,7 +207,7 @@ class Shard:
             found |= dict(zip(labels, codes, strict=False))
             for name, code in zip(scores, codes[len(labels) :], strict=True):
                 found[name] = score_matrix(selected[name], code, len(found[LABELS]))
-        return {**found, INDEX: self.index[rows]}
+        return {**found, INDEX: self.at(self.index, rows)}
 
     def _read(self, name: str, *, decoded: bool) -> pa.Array:
         """A column of the table, or the numbers at a path of its JSON."""
@@ -219,20 +251,26 @@ def _leaf(column: pa.Array, name: str, index: np.ndarray) -> pa.Array:
 
 
 def _column(table: pa.Table, name: str, *, decoded: bool = True) -> pa.Array:
-    column = table.column(name).combine_chunks()
+    column = join_chunks(table.column(name))
     return column.cast(column.type.value_type) if decoded and pa.types.is_dictionary(column.type) else column
 
 
-def _integers(table: pa.Table, name: str, *, required: bool = False) -> np.ndarray:
+def _index(table: pa.Table) -> np.ndarray:
+    if INDEX not in table.column_names:
+        raise SpecError(f"the table has no column {INDEX!r}; give it a scorer's table")
+    empty = table.column(INDEX).null_count
+    if empty:
+        raise DataError(f"{empty:,} {pluralize(empty, 'row has', 'rows have')} no {INDEX}")
+    return _integers(table, INDEX)
+
+
+def _integers(table: pa.Table, name: str, otherwise: np.ndarray | None = None) -> np.ndarray:
     """A column of the key; null (a row without responses) becomes -1, before every response."""
-    if name not in table.column_names:
-        if required:
-            raise SpecError(f"the table has no column {name!r}; give it a scorer's table")
-        return np.zeros(table.num_rows, np.int64)
-    column = _column(table, name).cast(pa.int64())
-    if required and column.null_count:
-        raise DataError(f"{column.null_count:,} {pluralize(column.null_count, 'row has', 'rows have')} no {name}")
-    return np.asarray(column.fill_null(-1))
+    if otherwise is not None and name not in table.column_names:
+        return otherwise
+    column = _column(table, name)
+    column = column if pa.types.is_int64(column.type) else column.cast(pa.int64())
+    return np.asarray(column.fill_null(-1) if column.null_count else column)
 
 
 def _status(table: pa.Table, index: np.ndarray) -> np.ndarray:
@@ -240,7 +278,9 @@ def _status(table: pa.Table, index: np.ndarray) -> np.ndarray:
         raise SpecError("the table has no column 'status'; give it a scorer's table")
     column = _column(table, "status", decoded=False)
     values = column.dictionary if pa.types.is_dictionary(column.type) else column
-    code = np.asarray(pc.fill_null(pc.index_in(values.cast(pa.string()), pa.array(SCORE_STATUSES)), -1)).astype(np.int8)
+    if values is not column and not column.null_count and values.equals(_STATUSES[: len(values)]):
+        return np.asarray(column.indices).astype(np.int8)  # as they are mostly
+    code = np.asarray(pc.fill_null(pc.index_in(values.cast(pa.string()), _STATUSES), -1)).astype(np.int8)
     if values is not column:
         indices = column.indices.fill_null(len(code)) if column.null_count else column.indices
         code = np.append(code, np.int8(-1))[np.asarray(indices)]
@@ -249,6 +289,9 @@ def _status(table: pa.Table, index: np.ndarray) -> np.ndarray:
         known = ", ".join(SCORE_STATUSES)
         raise DataError(Fault(f"{INDEX} {index[row]}", f"status {column[row].as_py()!r} is none of {known}"))
     return code
+
+
+_STATUSES: Final = pa.array(SCORE_STATUSES)
 
 
 def _one_group(n_rows: int) -> Groups:

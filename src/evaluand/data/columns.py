@@ -24,6 +24,19 @@ _MOST_NOTED: Final = 10
 _PANDAS_INDEX: Final = re.compile(r"__index_level_\d+__")
 
 
+def join_chunks(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one piece, without a copy if it is in one.
+
+    Example:
+        >>> join_chunks(pa.chunked_array([[1], [2, 3]])).to_pylist()
+        [1, 2, 3]
+    """
+    column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(column, pa.ChunkedArray):
+        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return column
+
+
 def rename_columns(names: Sequence[str], where: str) -> list[str]:
     """Unique names of columns; says which were renamed.
 

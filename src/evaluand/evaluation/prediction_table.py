@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, Fault, SpecError, with_article
 from evaluand.core.key_columns import INDEX
-from evaluand.data.columns import cast, plain_type
+from evaluand.data.columns import cast, join_chunks, plain_type
 from evaluand.evaluation.known_scores import ScoredRows
 from evaluand.evaluation.scorer import Scorer
 from evaluand.metrics.base.labels import contents, encode_labels
 from evaluand.metrics.base.metric import VALUE, WEIGHT
-from evaluand.store.tables import ABSTAINED, FAILED, SCORED
+from evaluand.store.tables import ABSTAINED, FAILED, SCORE_STATUSES, SCORED
 
 SCORER: Final = "prediction"
 _MOST_LABELS: Final = 65_536
@@ -100,23 +100,23 @@ class PredictionColumns:
         scorer: Scorer = registry.find("scorers", SCORER)(type=self.type, **keys)
         return scorer
 
-    def status(self) -> pa.Array:
+    def status(self) -> pa.DictionaryArray:
         """Of each row: abstained where a value is missing, failed where a number is infinite, else scored.
 
         An infinite truth fails even without a prediction.
         """
-        is_number = self.type == "number"
-        infinite_truth = self._is_infinite(self.truth if is_number else None)
-        infinite = pc.or_(self._is_infinite(self.prediction if is_number else None), self._is_infinite(self.confidence))
-        complete = pc.and_(pc.is_valid(self.prediction), pc.is_valid(self.truth))
-        status = pc.if_else(complete, pc.if_else(infinite, FAILED, SCORED), ABSTAINED)
-        return pc.if_else(infinite_truth, FAILED, status)
+        return pa.DictionaryArray.from_arrays(pa.array(self._status_codes()), pa.array(SCORE_STATUSES))
 
-    def _is_infinite(self, numbers: pa.Array | None) -> pa.Array:
-        """Of each row whether its number is infinite; False for one that is missing."""
-        if numbers is None:
-            return pa.array(np.zeros(len(self.truth), np.bool_))
-        return pc.is_inf(numbers).fill_null(False)
+    def _status_codes(self) -> np.ndarray:
+        """The status of each row, as a position in `SCORE_STATUSES`."""
+        truth, prediction = (self.truth, self.prediction) if self.type == "number" else (None, None)
+        codes = np.full(len(self.truth), _CODES[SCORED], np.int8)
+        codes[infinite_rows(prediction)] = _CODES[FAILED]
+        codes[infinite_rows(self.confidence)] = _CODES[FAILED]
+        codes[_null_rows(self.prediction)] = _CODES[ABSTAINED]
+        codes[_null_rows(self.truth)] = _CODES[ABSTAINED]
+        codes[infinite_rows(truth)] = _CODES[FAILED]
+        return codes
 
     def table(self) -> pa.Table:
         """The scorer's table, with `_index_` from 0 and without columns that no row has."""
@@ -161,7 +161,7 @@ class PredictionColumns:
 
     def scored_rows(self) -> ScoredRows:
         """What the scorer says of the rows that are scored, for `Evaluator.evaluate`."""
-        scored = pc.equal(self.status(), SCORED)
+        scored = pa.array(self._status_codes() == _CODES[SCORED])
         value = agreement(self.truth, self.prediction) if self.type != "number" else pa.nulls(len(self.truth))
         own = (
             None
@@ -180,6 +180,21 @@ class PredictionColumns:
     def _plain_values(self, column: pa.Array) -> Iterator[Any]:
         values: Iterator[Any] = iter(column.to_pylist())
         return (None if text is None else identity.decode(text) for text in values) if self.type == "json" else values
+
+
+_CODES: Final = {status: np.int8(code) for code, status in enumerate(SCORE_STATUSES)}
+_NO_ROWS: Final = np.empty(0, np.int64)
+
+
+def infinite_rows(numbers: pa.Array | None) -> np.ndarray:
+    """The rows of a column of doubles with an infinite number; none of no column."""
+    if numbers is None:
+        return _NO_ROWS
+    return np.flatnonzero(np.isinf(numbers.to_numpy(zero_copy_only=False)))
+
+
+def _null_rows(column: pa.Array) -> np.ndarray:
+    return np.flatnonzero(np.asarray(column.is_null())) if column.null_count else _NO_ROWS
 
 
 def agreement(truth: pa.Array, prediction: pa.Array) -> pa.Array:
@@ -285,20 +300,33 @@ def to_column(name: str, values: Any) -> pa.Array:
     if getattr(values, "ndim", 1) != 1:
         raise SpecError(f"{name} has {values.ndim} dimensions; give one value for each row")
     try:
-        column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values, from_pandas=True)
+        column = _as_arrow(values)
     except (pa.ArrowException, TypeError, OverflowError, UnicodeEncodeError):
         return _encode(name, values)
     if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-    if isinstance(column, pa.ChunkedArray):  # of no chunk
-        column = pa.array([], column.type)
+        column = join_chunks(column)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if pa.types.is_float16(column.type):
         column = column.cast(pa.float32())
-    if pa.types.is_floating(column.type):
-        column = pc.if_else(pc.is_nan(column), None, column)
-    return column
+    return nan_as_null(column)
+
+
+def nan_as_null(column: pa.Array) -> pa.Array:
+    """A column of which the cells that are no number are missing, as NumPy and pandas mark them."""
+    if not pa.types.is_floating(column.type):
+        return column
+    if not column.null_count and not np.isnan(column.to_numpy()).any():
+        return column
+    return pc.if_else(pc.is_nan(column), None, column)
+
+
+def _as_arrow(values: Any) -> pa.Array | pa.ChunkedArray:
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return values
+    if type(values) is np.ndarray and values.dtype.kind in "iuf":
+        return pa.array(values.copy())  # the array may change later, and NaN is found faster afterwards
+    return pa.array(values, from_pandas=True)
 
 
 def _read_stream(name: str, values: Any) -> pa.ChunkedArray:
@@ -395,9 +423,15 @@ def _are_integers(column: pa.Array) -> bool:
     """Whether numbers are integers, also as floats, which pandas makes of integers with gaps."""
     if not pa.types.is_floating(column.type):
         return not pa.types.is_decimal(column.type)
+    if len(column) > HEAD and not _are_integers(column[:HEAD]):
+        return False
     fits = pc.less(pc.abs(column), 2.0**63)
     whole = pc.and_(fits, pc.equal(pc.floor(column), column))
     return pc.all(whole, min_count=0).as_py() is not False
+
+
+HEAD: Final = 1000
+"""The rows at the beginning of a column that mostly answer a question about all."""
 
 
 def _sort_lists(column: pa.Array) -> pa.Array:
@@ -430,7 +464,7 @@ def _class_label(label: Any, kind: str) -> str:
 def _finite_scores(label: Any, values: Any) -> pa.Array:
     name = f"score of {label!r}"
     numbers = to_numbers(name, to_column(name, values))
-    rows = np.flatnonzero(np.asarray(pc.is_inf(numbers).fill_null(False))).tolist()
+    rows = infinite_rows(numbers).tolist()
     if rows:
         raise DataError(Fault(f"{name}, row {row}", "is infinite; give a finite number") for row in rows)
     return numbers

@@ -301,7 +301,7 @@ class ArrayEvaluation:
     @property
     def notes(self) -> Sequence[str]:
         """Findings about the arrays, and assumptions made."""
-        return [*dict.fromkeys(self.arrays.notes)]
+        return self.arrays.notes.sentences()
 
     def __getitem__(self, metric: str) -> MetricRow:
         """The value of a metric over all rows.

@@ -41,7 +41,9 @@ class Share(Averaging):
     row_range = (0.0, 1.0)
 
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
-        return {"n": count_rows(group, n_groups), "correct": count_rows(group[values == 1], n_groups)}
+        right = values == 1
+        correct = np.array([np.count_nonzero(right)]) if n_groups == 1 else count_rows(group[right], n_groups)
+        return {"n": count_rows(group, n_groups), "correct": correct}
 
     def compute(self, state: State) -> Values:
         n, correct = state["n"], state["correct"]

@@ -35,7 +35,8 @@ class MeanSquaredError(MeanError):
     kind = "mean_squared_error"
 
     def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        return np.asarray(np.square(prediction - truth))
+        difference = prediction - truth
+        return np.asarray(np.square(difference, out=difference))
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,9 +22,10 @@ from evaluand.core.errors import DataError, Fault, nearest
 from evaluand.core.files.cells import typed, written_as_real
 from evaluand.core.files.csv import check_quotes, header_of, mapped, records_in
 from evaluand.core.files.json import Findings, no_file
+from evaluand.data.columns import join_chunks
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.problem.layout import FileLayout
-from evaluand.problem.reading import CONFIDENCE, RANK, join_chunks
+from evaluand.problem.reading import CONFIDENCE, RANK
 
 MOST_SHOWN: Final = 100
 """How many faults of one kind are listed."""

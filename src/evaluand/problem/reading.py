@@ -16,18 +16,11 @@ import pyarrow.compute as pc
 
 from evaluand.core.errors import Fault
 from evaluand.core.files import cells
+from evaluand.data.columns import join_chunks
 from evaluand.metrics.base.labels import contents
 
 CONFIDENCE, RANK = "confidence", "rank"
 TRUTH, PREDICTIONS = "truth", "predictions"
-
-
-def join_chunks(column: pa.ChunkedArray) -> pa.Array:
-    """A column in one piece."""
-    column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(column, pa.ChunkedArray):
-        column = pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
-    return column
 
 
 def cell_place(side: str, row: int, column: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from shlex import quote
 from typing import Any, Final
 
@@ -34,6 +34,30 @@ class Notes(list[str]):
         super().__init__()
         self._arguments = arguments
         self._arrays = arrays
+        self._later: list[tuple[int, Callable[[], str | None]]] = []
+
+    def append_later(self, find: Callable[[], str | None]) -> None:
+        """Appends a sentence that takes longer to find than a metric to compute, and is found only by `sentences`.
+
+        Args:
+            find: returns the sentence; None for none.
+        """
+        self._later.append((len(self), find))
+
+    def sentences(self) -> list[str]:
+        """All sentences in order, each once.
+
+        Example:
+            >>> notes = Notes()
+            >>> notes.append_later(lambda: "found now")
+            >>> notes.append("known before")
+            >>> notes.sentences()
+            ['found now', 'known before']
+        """
+        while self._later:
+            place, find = self._later.pop()
+            self[place:place] = filter(None, [find()])
+        return [*dict.fromkeys(self)]
 
     def option(self, name: str, value: Any = None) -> str:
         """How to write an option with a value."""

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 
 from evaluand.comparison.measures import default_metric
 from evaluand.core.errors import SpecError, plural
-from evaluand.evaluation.prediction_table import common_type, label_text
+from evaluand.evaluation.prediction_table import HEAD, common_type, label_text
 from evaluand.experiment.columns.notes import Notes
 from evaluand.metrics.base.confusion import PREDICTION
 from evaluand.metrics.base.labels import contents
@@ -77,11 +77,16 @@ def find_target(
     if kind is not None and kind not in KINDS:
         raise SpecError(f"{notes.option('kind', kind)}: write one of {', '.join(KINDS)}; numeric is for regression")
     holds = contents(truth.type)
-    classes = _classes(name, truth, predictions, scored, notes) if holds in ("bools", "integers", "text", "") else []
+    columns = (
+        [each for each in (truth, *predictions) if contents(each.type) in _OF_LABELS] if holds in _OF_LABELS else []
+    )
+    distinct = [pc.unique(each.drop_null()).to_pylist() for each in columns]
+    known = len(distinct[0]) if distinct else 0
+    classes = _classes(name, {value for values in distinct for value in values}, scored, notes)
     found = (
-        _check_kind(name, kind, holds, truth, predictions, classes, notes)
+        _check_kind(name, kind, holds, known, predictions, classes, notes)
         if kind
-        else _guess_kind(name, holds, truth, predictions, classes, notes)
+        else _guess_kind(name, holds, truth, known, predictions, classes, notes)
     )
     if found not in ("binary", "multiclass", "text"):
         classes = []
@@ -98,9 +103,12 @@ def find_target(
         positive = _guess_positive(classes, notes)
     if found == "binary":
         classes = _both_classes(classes, positive)
-    n_true = len(pc.unique(truth.drop_null())) if classes else 0
     chosen = label is not None or pos_label is not None
-    return Target(name, found, classes, positive, truth.type, chosen, n_true)
+    return Target(name, found, classes, positive, truth.type, chosen, known if classes else 0)
+
+
+_OF_LABELS: Final = ("bools", "integers", "text", "")
+"""Contents of columns that may be labels."""
 
 
 def _find_label(name: str, classes: Sequence[Any], label: Any, notes: Notes) -> Any:
@@ -172,12 +180,8 @@ def _both_classes(classes: Sequence[Any], positive: Any) -> list[Any]:
     return [positive, 0]
 
 
-def _classes(
-    name: str, truth: pa.Array, predictions: Sequence[pa.Array], scored: Sequence[str], notes: Notes
-) -> list[Any]:
+def _classes(name: str, values: set[Any], scored: Sequence[str], notes: Notes) -> list[Any]:
     """The labels that occur, and those that have scores and occur in no row, unless a label that occurs has none."""
-    columns = [each for each in (truth, *predictions) if contents(each.type) in ("bools", "integers", "text", "")]
-    values = {value for each in columns for value in pc.unique(each.drop_null()).to_pylist()}
     texts = {label_text(value) for value in values}
     absent = [text for text in scored if text not in texts]
     if values and absent and (texts <= {*scored} or len(values) + len(absent) <= 2):
@@ -192,13 +196,13 @@ def _check_kind(
     name: str,
     kind: str,
     holds: str,
-    truth: pa.Array,
+    known: int,
     predictions: Sequence[pa.Array],
     classes: Sequence[Any],
     notes: Notes,
 ) -> Kind:
+    """The stated kind; `known` is how many values the truth has."""
     stated = notes.option("kind", kind)
-    known = pc.count_distinct(truth).as_py() if classes else 0
     fits = {
         "binary": holds in ("bools", "integers", "text") and known <= 2,
         "multiclass": holds in ("bools", "integers", "text"),
@@ -219,7 +223,13 @@ def _check_kind(
 
 
 def _guess_kind(
-    name: str, holds: str, truth: pa.Array, predictions: Sequence[pa.Array], classes: Sequence[Any], notes: Notes
+    name: str,
+    holds: str,
+    truth: pa.Array,
+    known: int,
+    predictions: Sequence[pa.Array],
+    classes: Sequence[Any],
+    notes: Notes,
 ) -> Kind:
     if holds == "lists":
         return "multilabel" if all(common_type(truth, each) == "labels" for each in predictions) else "objects"
@@ -227,7 +237,6 @@ def _guess_kind(
         return "objects"
     if holds == "numbers":
         return "numeric"
-    known = pc.count_distinct(truth).as_py() if holds else 0
     if holds == "integers":
         real = any(contents(each.type) == "numbers" for each in predictions)
         if real or len(classes) > _MOST_INTEGERS:
@@ -295,6 +304,8 @@ def hold_few_integers(columns: Sequence[pa.Array]) -> bool:
         >>> hold_few_integers([pa.array([0.5, 0.0])])
         False
     """
+    if any(len(column) > HEAD for column in columns) and not hold_few_integers([column[:HEAD] for column in columns]):
+        return False
     values: set[float] = set()
     for column in columns:
         values |= {*pc.unique(column.drop_null()).to_pylist()[: _MOST_INTEGERS + 1]}

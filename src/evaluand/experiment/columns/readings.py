@@ -5,6 +5,7 @@ Numbers and labels written in several ways are converted, and whatever is taken 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import plural
-from evaluand.evaluation.prediction_table import common_type
+from evaluand.data.columns import join_chunks
+from evaluand.evaluation.prediction_table import HEAD, common_type
 from evaluand.experiment.columns.names import guess_columns
 from evaluand.experiment.columns.notes import Notes
 from evaluand.experiment.columns.proposals import Target, find_target, hold_few_integers
@@ -74,7 +76,8 @@ def read_typed(
     }
     truth, predictions = read_words(truth, predictions, base, name, specs, kind, notes)
     truth, predictions = read_integers(truth, predictions, name, kind, notes)
-    _note_values(base, name, truth, predictions, notes)
+    _note_values(name, truth, predictions, notes)
+    notes.append_later(partial(_describe_copies, base.table))
     columns = [*predictions.values()]
     labels = [*dict.fromkeys(text for spec in specs for text in spec.scores or ())]
     target = find_target(
@@ -173,9 +176,7 @@ def read_integers(
 # What is noted
 
 
-def _note_values(
-    base: NamedTable, truth_name: str, truth: pa.Array, predictions: Mapping[str, pa.Array], notes: Notes
-) -> None:
+def _note_values(truth_name: str, truth: pa.Array, predictions: Mapping[str, pa.Array], notes: Notes) -> None:
     n = len(truth)
     if truth.null_count:
         have, are = ("has", "is") if truth.null_count == 1 else ("have", "are")
@@ -183,14 +184,22 @@ def _note_values(
     for name, column in predictions.items():
         if column.null_count:
             notes.append(f"{name!r}: {plural(column.null_count, 'row')} of {n:,} without a prediction")
-        values = pc.unique(column.drop_null()).to_pylist() if contents(column.type) in _SCALARS else []
-        if len(values) == 1 and n > 1:
-            notes.append(f"{name!r} is {values[0]!r} in every row")
+        if n > 1 and contents(column.type) in _SCALARS and _is_constant(known := column.drop_null()):
+            notes.append(f"{name!r} is {known[0].as_py()!r} in every row")
         if n > 1 and column.type == truth.type and column.equals(truth):
             notes.append(f"{name!r} equals {truth_name!r} in every row; is it a copy of the truth?")
-    copies = n - _count_distinct(base.table) if _can_group(base.table) else 0
-    if copies:
-        notes.append(f"{plural(copies, 'row')} of {n:,} equal an earlier row in every column; each counts")
+
+
+def _is_constant(column: pa.Array) -> bool:
+    """Whether all values of a column, of which none is null, are equal."""
+    return len(pc.unique(column[:HEAD])) == 1 and len(pc.unique(column)) == 1
+
+
+def _describe_copies(table: pa.Table) -> str | None:
+    """A sentence on the rows of a table that equal earlier ones; None without such rows."""
+    n = table.num_rows
+    copies = n - _count_distinct(table) if _can_group(table) else 0
+    return f"{plural(copies, 'row')} of {n:,} equal an earlier row in every column; each counts" if copies else None
 
 
 def _can_group(table: pa.Table) -> bool:
@@ -204,12 +213,23 @@ def _can_group(table: pa.Table) -> bool:
 
 def _count_distinct(table: pa.Table) -> int:
     """The number of different rows."""
+    columns = [join_chunks(column) for column in table.columns]
+    if any(map(_are_distinct_numbers, columns)):
+        return table.num_rows
     code, count = np.zeros(table.num_rows, np.int64), 1
-    for column in table.columns:
-        encoded = column.combine_chunks().dictionary_encode("encode")
+    for column in columns:
+        encoded = column.dictionary_encode("encode")
         pairs = code * len(encoded.dictionary) + np.asarray(encoded.indices)
         distinct, code = np.unique(pairs, return_inverse=True)
         count = len(distinct)
         if count == table.num_rows:
             break
     return count
+
+
+def _are_distinct_numbers(column: pa.Array) -> bool:
+    """Whether a column holds real numbers of which no two are equal; sorting them is faster than looking them up."""
+    if contents(column.type) != "numbers" or column.null_count or not pa.types.is_floating(column.type):
+        return False
+    ordered = np.sort(column.to_numpy())
+    return bool((ordered[1:] > ordered[:-1]).all())

@@ -348,7 +348,7 @@ def score_systems(
         systems=[system.name for system in systems],
         results=results,
         gates=check_system_gates(gates, results, experiment.measures, proposals.gate_metric),
-        notes=[*dict.fromkeys(notes)],
+        notes=notes.sentences(),
         proposals=proposals,
     )
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, plural
-from evaluand.evaluation.prediction_table import PredictionColumns, label_text
+from evaluand.evaluation.prediction_table import PredictionColumns, infinite_rows, label_text, nan_as_null
 from evaluand.experiment.columns.notes import Notes
 from evaluand.experiment.columns.proposals import Target
 from evaluand.experiment.columns.tables import NamedTable
@@ -75,7 +75,7 @@ class System:
 
 def align_truth(truth: NamedTable, name: str, specs: Sequence[SystemSpec], notes: Notes) -> pa.Array:
     """The truth; as numbers where it is numbers written as text, and predictions are numbers."""
-    column = _nan_as_null(truth.column(name, notes.name("truth")))
+    column = _known_numbers(truth.column(name, notes.name("truth")))
     predicted = [
         each.table.column(each.prediction, notes.name("prediction")) for each in specs if each.prediction is not None
     ]
@@ -94,7 +94,7 @@ def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: 
     """
     assert spec.prediction is not None
     name = spec.prediction
-    column = _nan_as_null(spec.table.column(name, notes.name("prediction")))
+    column = _known_numbers(spec.table.column(name, notes.name("prediction")))
     one, other = contents(truth.type), contents(column.type)
     if other == "" or one == other or {one, other} <= {"integers", "numbers"}:
         if one in ("lists", "other"):
@@ -351,12 +351,11 @@ def _highest_class(by_class: Mapping[Any, pa.Array], kind: pa.DataType) -> pa.Ar
 # Types
 
 
-def _nan_as_null(column: pa.Array) -> pa.Array:
-    """A column whose cells that are no number are missing, as NumPy and pandas mark them."""
-    if not pa.types.is_floating(column.type):
-        return column
-    known = pc.if_else(pc.is_nan(column), None, column)
-    return known if known.null_count < len(known) else pa.nulls(len(known))
+def _known_numbers(column: pa.Array) -> pa.Array:
+    """A column of numbers with NaN as null, of the null type if none is known; other columns as they are."""
+    known = nan_as_null(column)
+    is_empty = pa.types.is_floating(column.type) and known.null_count == len(known)
+    return pa.nulls(len(known)) if is_empty else known
 
 
 def read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.Array:
@@ -367,10 +366,10 @@ def read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.
     elif holds not in ("integers", "numbers", ""):
         raise SpecError(f"{notes.option(option, name)}: holds {holds}; give a column of numbers")
     numbers = column.cast(pa.float64())
-    infinite = np.flatnonzero(np.asarray(pc.fill_null(pc.is_inf(numbers), False))).tolist()
+    infinite = infinite_rows(numbers).tolist()
     if infinite:
         raise DataError(Fault(table.where(infinite[0]), f"{name!r} is infinite; give a finite number", code="infinite"))
-    return pc.if_else(pc.is_nan(numbers), None, numbers)
+    return nan_as_null(numbers)
 
 
 def _all_numbers(column: pa.Array) -> bool:
@@ -526,10 +525,10 @@ def _first(column: pa.Array) -> Any:
 
 def _note_spellings(truth: pa.Array, column: pa.Array, truth_name: str, name: str, notes: Notes) -> None:
     """Notes labels that differ only in case or blanks, and predictions that share no label with the truth."""
-    if contents(truth.type) not in ("text", "integers") or contents(column.type) != contents(truth.type):
+    if not contents(truth.type) == contents(column.type) == "text":
         return
     known, predicted = ({*pc.unique(each.drop_null()).to_pylist()} for each in (truth, column))
-    if predicted and not predicted & known and contents(truth.type) == "text":
+    if predicted and not predicted & known:
         one, other = (
             next(iter(sorted(predicted))),
             next(
@@ -543,13 +542,9 @@ def _note_spellings(truth: pa.Array, column: pa.Array, truth_name: str, name: st
     notes.extend(_spellings(known, predicted - known, truth_name, name))
 
 
-def _spellings(known: set[Any], others: set[Any], truth_name: str, name: str) -> Iterator[str]:
-    by_form = {each.strip().casefold(): each for each in known if isinstance(each, str)}
-    alike = [
-        (by_form[each.strip().casefold()], each)
-        for each in sorted(map(str, others))
-        if each.strip().casefold() in by_form
-    ]
+def _spellings(known: set[str], others: set[str], truth_name: str, name: str) -> Iterator[str]:
+    by_form = {each.strip().casefold(): each for each in known}
+    alike = [(by_form[each.strip().casefold()], each) for each in sorted(others) if each.strip().casefold() in by_form]
     if alike:
         shown = ", ".join(f"{one!r} and {other!r}" for one, other in alike[:_SHOWN])
         yield f"{truth_name!r} and {name!r} differ in case or blanks only: {shown}; they count as different labels"

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault, SpecError, plural, warn
+from evaluand.data.columns import join_chunks
 from evaluand.data.paths import add_paths
 from evaluand.data.row_filter import RowFilter
 from evaluand.data.source import DataSource, missing_column
@@ -46,8 +47,7 @@ class NamedTable:
         """
         if name not in self.table.column_names:
             raise SpecError(f"{role}: in {self.name} {missing_column(name, self.table.column_names)}")
-        column = self.table.column(name)
-        return column.combine_chunks() if column.num_chunks else pa.array([], column.type)
+        return join_chunks(self.table.column(name))
 
     def with_paths(self, names: Iterable[tuple[str, str]]) -> NamedTable:
         """This table with a column for each name that is a path into a column, such as `gold.answers[0]`.

@@ -35,6 +35,7 @@ from evaluand.metrics.stats.intervals import (
     merge_moments,
     moments,
     steady_intervals,
+    sum_rows,
     t_quantile,
 )
 from evaluand.metrics.stats.resampling import bootstrap
@@ -97,12 +98,15 @@ class Averaging(Metric):
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         values = columns[VALUE]
         state = dict(self.sums(values, group, n_groups))
-        weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(values))
         with np.errstate(over="ignore", invalid="ignore"):  # overflow leads to an undefined value with a reason
             if self.weighted:
-                state["weight"] = np.bincount(group, weights, minlength=n_groups)
-                state["weight_value"] = np.bincount(group, weights * values, minlength=n_groups)
-            return state | dict(cluster_sums(values, weights, columns[CLUSTER], group) if CLUSTER in columns else {})
+                weights = weights_of(columns, self.kind)
+                state["weight"] = sum_rows(weights, group, n_groups)
+                state["weight_value"] = sum_rows(weights * values, group, n_groups)
+            if CLUSTER in columns:
+                weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(values))
+                state |= cluster_sums(values, weights, columns[CLUSTER], group)
+        return state
 
     def merge(self, states: Sequence[State]) -> State:
         with np.errstate(over="ignore", invalid="ignore"):

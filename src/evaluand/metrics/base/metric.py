@@ -493,8 +493,9 @@ def numbers(columns: Columns, name: str, kind: str) -> np.ndarray:
     if len(column) and column.dtype.kind not in "fiub":
         raise SpecError(f"{kind} needs numbers, but the column {name!r} holds none; choose another column")
     values = column.astype(np.float64, copy=False)
-    refuse_empty({**columns, name: values}, name)
-    refuse(columns, ~np.isfinite(values), lambda row: f"{name} is {values[row]}; {kind} needs finite numbers")
+    if not np.isfinite(values).all():
+        refuse_empty({**columns, name: values}, name)
+        refuse(columns, np.isinf(values), lambda row: f"{name} is {values[row]}; {kind} needs finite numbers")
     return values
 
 

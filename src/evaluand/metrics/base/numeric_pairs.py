@@ -41,8 +41,10 @@ class PartlyDefined(Student):
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         values = columns[VALUE]
         without = np.isnan(values)
-        state = super().state({**columns, VALUE: np.where(without, 0.0, values)}, group, n_groups)
-        return {**state, _WITHOUT: np.bincount(group[without], minlength=n_groups)}
+        if without.any():
+            values = np.where(without, 0.0, values)
+        state = super().state({**columns, VALUE: values}, group, n_groups)
+        return {**state, _WITHOUT: count_rows(group[without], n_groups)}
 
     def merge(self, states: Sequence[State]) -> State:
         return {**super().merge(states), _WITHOUT: np.sum([state[_WITHOUT] for state in states], axis=0)}

@@ -27,7 +27,21 @@ def runs(*keys: np.ndarray) -> np.ndarray:
 
 def count_rows(group: np.ndarray, n_groups: int) -> np.ndarray:
     """The number of rows of each group."""
-    return np.bincount(group, minlength=n_groups)
+    return np.array([len(group)]) if n_groups == 1 else np.bincount(group, minlength=n_groups)
+
+
+def sum_rows(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+    """The sum of the values of each group, added one after the other as `np.bincount` does.
+
+    For one group by a reduction, which takes a quarter of the time: subtractions are never reordered, as additions are.
+
+    Example:
+        >>> sum_rows(np.array([0.5, 2.0, 1.0]), np.array([0, 1, 0]), 2).tolist()
+        [1.5, 2.0]
+    """
+    if n_groups != 1:
+        return np.bincount(group, values, minlength=n_groups)
+    return np.array([0.0 - np.subtract.reduce(values, initial=0.0)])
 
 
 def moments(values: np.ndarray, group: np.ndarray, n_groups: int) -> Arrays:
@@ -42,16 +56,29 @@ def moments(values: np.ndarray, group: np.ndarray, n_groups: int) -> Arrays:
         infinite values or NaN, without a warning.
     """
     n = count_rows(group, n_groups)
-    share = 1.0 / np.maximum(n, 1)
+    share = _by_row(1.0 / np.maximum(n, 1), group)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = np.zeros(n_groups)
-        mean[group] = values  # any value of the group, so that equal values have deviations of exactly 0
-        mean += np.bincount(group, (values - mean[group]) * share[group], minlength=n_groups)
-        deviations = values - mean[group]
-        rest = np.bincount(group, deviations * share[group], minlength=n_groups)
-        m2 = np.bincount(group, deviations * deviations, minlength=n_groups) - n * rest * rest
+        mean = _last_of_each(values, group, n_groups)  # so that equal values have deviations of exactly 0
+        deviations = values - _by_row(mean, group)
+        mean += sum_rows(np.multiply(deviations, share, out=deviations), group, n_groups)
+        deviations = np.subtract(values, _by_row(mean, group), out=deviations)
+        rest = sum_rows(deviations * share, group, n_groups)
+        m2 = sum_rows(np.square(deviations, out=deviations), group, n_groups) - n * rest * rest
         mean, rest = _two_sum(mean, rest)
     return {"n": n, "mean": mean, "rest": rest, "m2": np.maximum(m2, 0.0)}
+
+
+def _by_row(of_groups: np.ndarray, group: np.ndarray) -> np.ndarray:
+    """The number of each row's group; of a single group once, for all rows."""
+    return of_groups if len(of_groups) == 1 else of_groups[group]
+
+
+def _last_of_each(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
+    """The last value of each group, 0 without rows."""
+    found = np.zeros(n_groups)
+    rows = slice(-1, None) if n_groups == 1 else slice(None)
+    found[group[rows]] = values[rows]
+    return found
 
 
 def merge_moments(states: Sequence[Arrays]) -> Arrays:
@@ -573,8 +600,7 @@ def _merge_two(a: Arrays, b: Arrays) -> Arrays:
         mean, rest = _two_sum(a["mean"], a["rest"] + difference * share)
         m2 = a["m2"] + b["m2"] + difference * difference * (a["n"] * share)
     merged = {"n": n, "mean": mean, "rest": rest, "m2": m2}
-    only_one = [a["n"] == 0, b["n"] == 0]
-    return {name: np.select(only_one, [b[name], a[name]], merged[name]) for name in merged}
+    return {name: np.where(a["n"] == 0, b[name], np.where(b["n"] == 0, a[name], merged[name])) for name in merged}
 
 
 def _two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
