@@ -24,7 +24,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo demo-rag test test-slow soak check page page-check model bench docs lock audit sbom clean
+.PHONY: help install demo demo-rag test test-slow soak check page page-check model bench bench-all docs lock audit sbom clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -72,6 +72,9 @@ model: $(MODEL) ## Install a small language model (126 MB to fetch, 196 MB on di
 
 bench: $(ALL) ## Time the path from examples to metrics
 	@$(BIN)/python benchmarks/path.py
+
+bench-all: $(ALL) ## Run every benchmark, with peers: hours; ARGS=--quick takes half an hour
+	@$(BIN)/python benchmarks/all.py $(ARGS)
 
 docs: $(SITE) ## Build the documentation site; open build/docs/index.html
 	@$(BIN)/python -m sphinx --quiet --fresh-env --fail-on-warning --jobs auto docs build/docs
