@@ -370,7 +370,8 @@ class KeyedWork(Generic[U]):
             if not self._append(line):
                 return
             self.tally.count(unit.size, failed, attempts - 1)
-            self.tally.by_worker.update(worker)
+            if worker:
+                self.tally.by_worker.update(worker)
         else:
             with self._writing:
                 self._gathered.append(line)
