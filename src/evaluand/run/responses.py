@@ -261,16 +261,20 @@ def response_of(record: Sequence[Any]) -> Response:
     return Response(slot, 0, fold, status, failure, answers, bytes.fromhex(digest), content)
 
 
-def _read_outcome(error: Any, values: Any) -> tuple[dict[str, Any] | None, list[tuple[int, str]] | None]:
-    """The error of a journal record, and its response items as text."""
+Texts = Sequence[tuple[int, str]]
+"""The items of a response: index and canonical text of each."""
+
+
+def _read_outcome(error: Any, values: Any) -> tuple[dict[str, Any] | None, Texts | None]:
+    """The error of a journal record, and its response items as text: in tuples, which are no work for the collector."""
     failure = error and dict(zip(tables.ERROR.names, error, strict=True))
-    return failure, None if values is None else [(n, identity.canonical_text(value)) for n, value in values]
+    return failure, None if values is None else tuple([(n, identity.canonical_text(value)) for n, value in values])
 
 
 READ = (INDEX, "replication", "fold", "status", "error", "n_responses", "digest", "responses")
 
 
-def _item_texts(column: pa.Array) -> Iterator[list[tuple[int, str]] | None]:
+def _item_texts(column: pa.Array) -> Iterator[Texts | None]:
     """The (response index, text) pairs of each row, without an object per struct."""
     items = column.flatten()
     pairs = zip(items.field(0).to_pylist(), items.field(1).to_pylist(), strict=True)
@@ -278,7 +282,7 @@ def _item_texts(column: pa.Array) -> Iterator[list[tuple[int, str]] | None]:
         yield None if length is None else list(islice(pairs, length))
 
 
-def _answers(texts: list[tuple[int, str]], n: int, items: bool) -> list[Any]:
+def _answers(texts: Texts, n: int, items: bool) -> list[Any]:
     if not items:
         return [identity.decode(text) for _, text in texts]
     answers: list[Any] = [[] for _ in range(n)]
@@ -454,7 +458,8 @@ def seal(
             content = _content(status, failure, texts, count, of_items)
             state.update(row_digest(index, replication, fold, content))
             counts[status] = counts.get(status, 0) + 1
-            used.add(slot, usage)
+            if usage:
+                used.add(slot, usage)
             head = (index, replication, fold, bytes.fromhex(digest), status, failure, texts, count)
             characters = sum([len(text) for _, text in texts]) if texts else 0
             responses.add((*head, attempts, usage, started, duration), characters)
@@ -552,7 +557,7 @@ def row_digest(index: int, replication: int, fold: int | None, content: bytes) -
     return orjson.dumps((index, replication, fold)) + content
 
 
-def _item_column(texts: Sequence[list[tuple[int, str]] | None]) -> pa.Array:
+def _item_column(texts: Sequence[Texts | None]) -> pa.Array:
     """The inverse of `_item_texts`."""
     numbers = pa.array([number for items in texts if items for number, _ in items], pa.int64())
     values = pa.array([text for items in texts if items for _, text in items], pa.string())
@@ -565,9 +570,7 @@ def _item_column(texts: Sequence[list[tuple[int, str]] | None]) -> pa.Array:
     )
 
 
-def _content(
-    status: str, error: dict[str, Any] | None, texts: list[tuple[int, str]] | None, n: int, items: bool
-) -> bytes:
+def _content(status: str, error: dict[str, Any] | None, texts: Texts | None, n: int, items: bool) -> bytes:
     """A digest of the outcome of a call, without times and without the wording of an error."""
     kind = (error["type"], error["code"]) if error else None
     return hashlib.blake2b(orjson.dumps([status, kind, texts, n, items]), digest_size=identity.DIGEST_SIZE).digest()
