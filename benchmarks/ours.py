@@ -99,6 +99,16 @@ def measure_path(file: str, folder: str, mode: str, watch: bool = False) -> dict
     return result
 
 
+def measure_scorers(file: str, folder: str, scorers: int) -> dict[str, Any]:
+    """An evaluation of one run by many cheap scorers."""
+    phases, store = Phases(), DirectoryStore(folder)
+    dataset = Dataset.from_file(file).save(store)
+    run = Runner(store).run(echo_async_untraced, dataset)
+    with phases("evaluate"):
+        Evaluator().evaluate(run, {f"exact_match_{n}": ExactMatch() for n in range(scorers)})
+    return phases.result(folder) | {"n": len(dataset)}
+
+
 def measure_waits(file: str, folder: str, in_flight: int) -> dict[str, Any]:
     """A run of calls that wait for a millisecond each."""
     phases, store = Phases(), DirectoryStore(folder)
@@ -155,6 +165,7 @@ def _opens_two() -> None:
 MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
     "examples": write_examples,
     "path": measure_path,
+    "scorers": measure_scorers,
     "waits": measure_waits,
     "spans": measure_spans,
 }

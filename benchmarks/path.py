@@ -39,6 +39,7 @@ SIZES = (10_000, 100_000, 1_000_000)
 QUICK_SIZES = (1_000, 5_000)
 PEER_SIZES = (1_000, 10_000)
 IN_FLIGHT = 256
+SCORERS = 64
 PEER_PACKAGES = ("pharia-studio-sdk", "pharia-inference-sdk", "inspect-ai")
 PEERS = {"pharia": ("pharia.py", "pharia_studio_sdk"), "inspect-ai": ("inspect_mock.py", "inspect_ai")}
 MIB = 1 << 20
@@ -95,7 +96,7 @@ class _Bench:
 
     def measure_ours(self, sizes: Sequence[int], more: Sequence[int]) -> None:
         small, large = sizes[:2]
-        for n in sorted({*sizes, *more}):
+        for n in sorted({*sizes, *more, 2 * small}):
             self._child("examples", file=str(self._file(n)), n=n)
         self._child("path", file=str(self._file(small)), folder=str(self._folder / ".evaluand"), mode="async")
         for turn in range(self._repeats):
@@ -105,6 +106,8 @@ class _Bench:
             for n in (small, large):
                 self._measure(f"waits {n}", "waits", n, turn, in_flight=IN_FLIGHT)
             self._measure("spans", "spans", small, turn)
+            for n in (small, 2 * small):
+                self._measure(f"scorers {n}", "scorers", n, turn, scorers=SCORERS)
             for command in STARTUPS:
                 self._add(command, _startup(command, self._folder))
         self._measure(f"disk {large}", "path", large, 0, mode="async", watch=True)
@@ -189,8 +192,10 @@ class _Bench:
 
     def _call_rows(self, small: int, large: int) -> list[Row]:
         waits = (large - small) / (self._wall(f"waits {large}") - self._wall(f"waits {small}"))
+        scorers = self._slope("scorers", small, 2 * small) / SCORERS
         return [
             Row(f"1 ms calls, {IN_FLIGHT} in flight", "/s", waits, 20_000, least=True),
+            Row(f"row, each of {SCORERS} cheap scorers", "µs", scorers * 1e6, 12),
             Row("span in memory", "µs", self._median("spans", "memory") * 1e6, 4),
             Row("span persisted", "µs", self._median("spans", "persisted") * 1e6, 10),
         ]

@@ -41,8 +41,9 @@ def encode(value: object, *, indent: bool = False) -> bytes:
         b'{"a":[null,{"$float":"NaN"}],"b":1.0}'
     """
     try:
-        plain = value if type(value) is str else _to_json(value, "$")
-        return orjson.dumps(plain, option=orjson.OPT_SORT_KEYS | (orjson.OPT_INDENT_2 if indent else 0))
+        if type(value) is str:
+            return orjson.dumps(value)
+        return orjson.dumps(_to_json(value, "$"), option=orjson.OPT_SORT_KEYS | (orjson.OPT_INDENT_2 if indent else 0))
     except DataError:
         raise
     except RecursionError:

@@ -13,6 +13,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -50,8 +51,7 @@ def read_objects(files: Sequence[Records], where: Callable[[int, int], str], *, 
     def batches(number: int) -> Iterator[pa.RecordBatch]:
         if spool is not None:
             return spool.batches(number)
-        chunks = _chunks(files[number]())
-        return (build_batch([record for _, record in chunk], schema) for chunk in chunks)
+        return (build_batch(rows, schema) for _, rows in _chunks(files[number]()))
 
     return OpenFiles(
         schema,
@@ -79,12 +79,11 @@ def _read_files(
     is_spooled = True
     for number, records in enumerate(files):
         lines = array("q")
-        for chunk in _chunks(records()):
-            lines.extend(line for line, _ in chunk)
-            rows = [row for _, row in chunk]
+        for chunk_lines, rows in _chunks(records()):
+            lines.extend(chunk_lines)
             columns = _see_columns(rows, guesses)
             if columns is None:
-                for line, row in chunk:
+                for line, row in zip(chunk_lines, rows, strict=True):
                     _inspect(row, partial(where, number), line, guesses, faults)
             if not is_spooled or faults.first:
                 spool, is_spooled = None, False
@@ -104,8 +103,8 @@ def _convert(files: Sequence[Records], schema: pa.Schema) -> Spool | None:
     """The rows of all files as batches; None where there is no room for them."""
     spool = Spool(schema)
     for number, records in enumerate(files):
-        for chunk in _chunks(records()):
-            if not _is_appended(spool, number, build_batch([row for _, row in chunk], schema)):
+        for _, rows in _chunks(records()):
+            if not _is_appended(spool, number, build_batch(rows, schema)):
                 return None
     return _finished(spool)
 
@@ -127,19 +126,23 @@ def _finished(spool: Spool | None) -> Spool | None:
     return spool
 
 
-def _chunks(records: Iterable[tuple[int, Any]]) -> Iterator[list[tuple[int, Any]]]:
-    """The rows in lists of limited length and size."""
-    chunk: list[tuple[int, Any]] = []
+def _chunks(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[list[int], list[Any]]]:
+    """The lines and the rows in lists of limited length and size."""
+    lines: list[int] = []
+    rows: list[Any] = []
     size = 0
-    for pair in records:
-        chunk.append(pair)
-        if isinstance(row := pair[1], dict):
-            size += sum([len(value) for value in row.values() if type(value) is str])
-        if len(chunk) >= BATCH_ROWS or size >= BATCH_CHARACTERS:
-            yield chunk
-            chunk, size = [], 0
-    if chunk:
-        yield chunk
+    for line, row in records:
+        lines.append(line)
+        rows.append(row)
+        if isinstance(row, dict):
+            for value in row.values():
+                if type(value) is str:
+                    size += len(value)
+        if len(rows) >= BATCH_ROWS or size >= BATCH_CHARACTERS:
+            yield lines, rows
+            lines, rows, size = [], [], 0
+    if rows:
+        yield lines, rows
 
 
 def _see_columns(rows: Sequence[Any], guesses: Mapping[str, ColumnGuess]) -> dict[str, list[Any]] | None:
@@ -147,14 +150,22 @@ def _see_columns(rows: Sequence[Any], guesses: Mapping[str, ColumnGuess]) -> dic
 
     None, for which rows are inspected one by one, if a row is no plain object, a column is new, or a value has a fault.
     """
-    if {*map(type, rows)} != {dict} or not guesses.keys() >= (names := {name for row in rows for name in row}):
+    if {*map(type, rows)} != {dict} or not guesses.keys() >= (names := set[str]().union(*rows)):
         return None
     columns = {}
     for name in names:
-        columns[name] = values = [row.get(name) for row in rows]
+        columns[name] = values = _column(rows, name)
         if not guesses[name].see_all(values):
             return None
     return columns
+
+
+def _column(rows: Sequence[dict[str, Any]], name: str) -> list[Any]:
+    """The values of a column; None in rows without it."""
+    try:
+        return [*map(itemgetter(name), rows)]
+    except KeyError:
+        return [row.get(name) for row in rows]
 
 
 def _inspect(
@@ -232,10 +243,10 @@ class ColumnGuess:
         """Sees many values; False if one has a fault, of which nothing is noted."""
         types = {*map(type, values)}
         self.kinds |= {_SCALARS[kind] for kind in types & _QUICK}
-        if str in types and not _is_sound("".join([each for each in values if type(each) is str])):
+        if str in types and not _is_sound("".join(_of_type(str, values, types))):
             return False
         if int in types:
-            whole = [each for each in values if type(each) is int]
+            whole = _of_type(int, values, types)
             for extreme in (min(whole), max(whole)):
                 self.see(extreme)
         others = types - _QUICK - {int}
@@ -280,6 +291,11 @@ class ColumnGuess:
             return pa.field(name, pa.list_(_TYPES[inner])) if inner in _TYPES else tables.json_field(name)
         kind = _widest(kinds, self.inexact)
         return pa.field(name, _TYPES[kind]) if kind in _TYPES else tables.json_field(name)
+
+
+def _of_type(kind: type, values: Sequence[Any], types: set[type]) -> Sequence[Any]:
+    """The values of a type, of values that have these types."""
+    return values if types == {kind} else [each for each in values if type(each) is kind]
 
 
 def _is_sound(text: str) -> bool:

@@ -51,7 +51,7 @@ class CoroutineMap:
         current_caller.set(worker)
         attempt = partial(self._timed, worker) if policy.timeout else self._call
         for unit in self._units:
-            if asyncio.isfuture(unit):  # of the time when there are more
+            if isinstance(unit, asyncio.Future):  # of the time when there are more
                 await unit
                 continue
             if time.perf_counter_ns() - self._rested > _LONGEST_TURN:  # calls that wait for nothing block the loop

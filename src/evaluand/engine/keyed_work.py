@@ -302,7 +302,7 @@ class KeyedWork(Generic[U]):
     def _begin_pass(self) -> None:
         """Forgets the claims of the last pass: another worker has taken over what was not finished."""
         self._claims = 0
-        self._pending: dict[int, int] = {}  # shard → units in flight
+        self._pending: dict[int, int] = {}  # shard → units in flight; below 0 until all its units have started
         self._gathered: list[bytes] = []
         self._uncounted = Tally()  # of the gathered lines
         self._is_lost = False  # whether another worker has taken over since
@@ -337,8 +337,8 @@ class KeyedWork(Generic[U]):
             if self.sealed():  # since the question; then the lease and the lines went with the journal
                 return
             slots = self.lane.shards.range(shard)
-            with self._lock:
-                self._pending[shard] = 1  # the claim itself, so that the shard cannot end before it is read
+            n_given = 0
+            self._pending[shard] = 0
             if undone := {*self.lane.undone(slots.start, slots.stop)}:
                 for unit in self.units(slots.start, slots.stop):
                     if unit.slot not in undone:
@@ -352,10 +352,9 @@ class KeyedWork(Generic[U]):
                         return
                     if self._refused or self.stop_reason():
                         return
-                    with self._lock:
-                        self._pending[shard] += 1
+                    n_given += 1
                     yield unit
-            self._settle(shard)
+            self._settle(shard, n_given)
 
     def _holds(self) -> bool:
         """Whether this worker still has its claims; if not, no further call starts in this pass."""
@@ -381,14 +380,15 @@ class KeyedWork(Generic[U]):
             if not self._append(line):
                 return
             self.tally.count(unit.size, failed, attempts - 1)
-            self.tally.by_worker.update(worker)
+            if worker:
+                self.tally.by_worker.update(worker)
         else:
             with self._writing:
                 self._gathered.append(line)
                 self._uncounted.count(unit.size, failed, attempts - 1)
                 if len(self._gathered) >= self.gather:
                     self._write()
-        self._settle(self.lane.shards.find(unit.slot))
+        self._settle(self.lane.shards.find(unit.slot), -1)
         if self._alike is not None:
             self._watch_start(unit, line, failed)
 
@@ -422,9 +422,9 @@ class KeyedWork(Generic[U]):
         if lines and self._append(b"".join(lines)):
             self.tally.count(done.called, done.failed, done.retried)
 
-    def _settle(self, shard: int) -> None:
+    def _settle(self, shard: int, change: int) -> None:
         with self._lock:
-            self._pending[shard] -= 1
+            self._pending[shard] += change
             ended = self._pending[shard] == 0
         if ended:
             with self._writing:

@@ -548,9 +548,10 @@ class _Job:
             for row, usage in table_rows(record, key, own):
                 state.update(row_digest(row))
                 counts[row[6]] = counts.get(row[6], 0) + 1
-                used.add(slot, usage and orjson.loads(usage))
+                if usage:
+                    used.add(slot, orjson.loads(usage))
                 cells = (*row[:N_SHARED], usage, *row[N_SHARED:])
-                gathered.add(cells, sum(len(c) for c in row[10:] if isinstance(c, str)))
+                gathered.add(cells, sum([len(c) for c in row[10:] if isinstance(c, str)]))
             if gathered.is_full:
                 gathered.flush(draft, table)
         gathered.flush(draft, table)

@@ -151,7 +151,7 @@ class Grader:
                 u.spent = [*islice(shares, len(u.pieces))]
         for u in units:
             scores = self._rows(u, results, outcome.error)
-            failed += u.response.status != FAILED and any(row[2] == FAILED for row in scores)
+            failed += u.response.status != FAILED and FAILED in [row[2] for row in scores]
             lines.append(line_of(u, scores))
         return b"".join(lines), failed
 
@@ -163,11 +163,11 @@ class Grader:
                 for target in self.targets or (None,)
             ]
         of_unit = islice(results, len(unit.pieces)) if results is not None else [error] * len(unit.pieces)
-        spent: Sequence[Spending | None] = unit.spent or [None] * len(unit.pieces)
-        return [
-            self._row(piece, result) + _usage_cells(piece_spending)
-            for piece, result, piece_spending in zip(unit.pieces, of_unit, spent, strict=True)
-        ]
+        rows = [self._row(piece, result) for piece, result in zip(unit.pieces, of_unit, strict=True)]
+        if unit.spent:
+            for row, spent in zip(rows, unit.spent, strict=True):
+                row += _usage_cells(spent)
+        return rows
 
     def _ungradable(self, unit: Unit) -> tuple[str | None, str | None]:
         """Status and reason of a row that cannot be graded; None for a row that can."""
@@ -186,6 +186,8 @@ class Grader:
 
     def _find_gap(self, unit: Unit) -> str | None:
         """What the scorer reads of a recorded call although it was not stored; None where that is nothing."""
+        if not self._checked:
+            return None
         for name, values in (("output", unit.response.responses or ()), ("input", (unit.example.input,))):
             if name not in self._checked:
                 continue
@@ -309,6 +311,8 @@ class Grader:
             return None
 
     def _cells(self, values: Mapping[str, Any]) -> dict[str, Any] | None:
+        if not values and not self.columns:
+            return None
         if values and (unknown := values.keys() - self.columns.keys()):
             raise DataError(
                 f"the score has the column {min(unknown)!r}, which the scorer does not declare in `columns`"
@@ -331,9 +335,9 @@ def failure_in_grade(line: bytes) -> str:
     return next((str(score[3]).removeprefix(f"{Grader.role}: ") for score in scores if score[2] == FAILED), "")
 
 
-def _usage_cells(spent: Spending | None) -> list[dict[str, Any]]:
+def _usage_cells(spent: Spending) -> list[dict[str, Any]]:
     """The usage of a score, as the last cell of its row; empty if nothing was used."""
-    usage = spent.usage if spent else None
+    usage = spent.usage
     return [usage] if usage else []
 
 

@@ -88,7 +88,7 @@ def table_rows(
     """
     _, digest, scores, *_ = record
     for number, target, status, reason, value, label, data, explanation, columns, *usage in scores:
-        cells = [_cell((columns or {}).get(name), is_text) for name, is_text in own]
+        cells = [_cell(columns.get(name), is_text) for name, is_text in own] if columns else [None] * len(own)
         text = None if data is None else identity.canonical_text(data)
         head = (*key, number, target, bytes.fromhex(digest), status, reason, value, label, text, explanation)
         yield (*head, *cells), identity.canonical_text(usage[0]) if usage else None

@@ -113,21 +113,17 @@ def _account_of_worker(work: str, prices: Prices | None) -> Account:
     return Account(work, _Gathered(), Policy(prices=prices))
 
 
-class _Charge:
-    """A class, since it is entered for each call and a generator would take three times as long."""
-
-    __slots__ = ("_block", "_spent")
+class _Charge(Block):
+    __slots__ = ("_spent",)
 
     def __init__(self, account: Account, spent: Spending) -> None:
-        self._spent, self._block = spent, Block(account, spent)
-
-    def __enter__(self) -> None:
-        self._block.__enter__()
+        super().__init__(account, spent)
+        self._spent = spent
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        self._block.__exit__(kind, error, where)
+        super().__exit__(kind, error, where)
         if self._spent.refusal and (error is None or isinstance(error, Exception)):
             raise BudgetReached(self._spent.refusal, code=CODE) from None
 

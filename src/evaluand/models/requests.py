@@ -11,8 +11,8 @@ import functools
 import inspect
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext, suppress
 from contextvars import ContextVar
 from os import PathLike
 from pathlib import Path
@@ -238,17 +238,27 @@ class Repetition(NamedTuple):
     is_measured: bool = False
 
 
-@contextmanager
-def repetition(attempt: int, replication: int = 0, *, is_measured: bool = False) -> Iterator[None]:
+def repetition(attempt: int, replication: int = 0, *, is_measured: bool = False) -> AbstractContextManager[None]:
     """Makes requests in the block differ from those of other attempts and replications of the same work.
 
     Otherwise a cache would answer a repeated call like the first one, and repeats would not vary.
     """
-    token = _repetition.set(Repetition(attempt, replication, is_measured))
-    try:
-        yield
-    finally:
-        _repetition.reset(token)
+    return _InRepetition(Repetition(attempt, replication, is_measured))
+
+
+class _InRepetition:
+    """A class, since it is entered for each call and a generator would take three times as long."""
+
+    __slots__ = ("_of", "_token")
+
+    def __init__(self, of: Repetition) -> None:
+        self._of = of
+
+    def __enter__(self) -> None:
+        self._token = _repetition.set(self._of)
+
+    def __exit__(self, *error: object) -> None:
+        _repetition.reset(self._token)
 
 
 def current_repetition() -> Repetition:

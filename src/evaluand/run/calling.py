@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 from evaluand.core import identity as ids
 from evaluand.data.dataset import Example
@@ -41,9 +41,12 @@ class Call:
     def request(self, span: TaskSpan, seed: int, policy: Policy) -> Request:
         """The request to the task, with a copy of a mutable input."""
         example = self.example
-        own = deepcopy(example.input) if isinstance(example.input, list | dict) else example.input
-        limits = (policy.timeout, policy.rate_limit)
-        return Request(own, span, example.index, example.id, self.replication, self.digest, seed, *limits)
+        own = deepcopy(example.input) if isinstance(example.input, _MUTABLE) else example.input
+        of_example = own, span, example.index, example.id
+        return Request(*of_example, self.replication, self.digest, seed, policy.timeout, policy.rate_limit)
+
+
+_MUTABLE: Final = (list, dict)
 
 
 def pack_call(call: Call) -> bytes:

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import chain, count, islice
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 import orjson
@@ -134,17 +134,20 @@ def _response_texts(value: Any, items: bool) -> tuple[list[tuple[int, Fragment]]
     if value is None:
         return None, 0
     answers = value.values if isinstance(value, Candidates) else (value,)
-    if not isinstance(answers, list | tuple):
+    if not isinstance(answers, _LISTS):
         raise DataError(f"Candidates takes a list of answers, best first, not {with_article(type(answers).__name__)}")
     if not items:
-        texts = (each if type(each) is Fragment else Fragment(identity.encode(each)) for each in answers)
-        return list(enumerate(texts)), len(answers)
-    wrong = next((a for a in answers if not isinstance(a, list | tuple)), None)
+        texts = [each if type(each) is Fragment else Fragment(identity.encode(each)) for each in answers]
+        return [*enumerate(texts)], len(answers)
+    wrong = next((a for a in answers if not isinstance(a, _LISTS)), None)
     if wrong is not None:
         raise DataError(
             f"the task declares items, so it must return a list of items, not {with_article(type(wrong).__name__)}"
         )
     return [(i, Fragment(identity.encode(item))) for i, answer in enumerate(answers) for item in answer], len(answers)
+
+
+_LISTS: Final = (list, tuple)
 
 
 def _error(error: BaseException) -> list[Any]:
@@ -188,9 +191,14 @@ def _storable_usage(usage: dict[str, Any]) -> dict[str, Any] | None:
     return {name: value for name, value in known.items() if type(value) is not int or abs(value) < 2**63} or None
 
 
-def _model_usage(trace: Trace) -> dict[str, Any]:
-    """The tokens of a trace's model spans, and the model if there is only one; of nested spans, the innermost count."""
+def _model_usage(trace: Trace) -> dict[str, Any] | None:
+    """The tokens of a trace's model spans, and the model if there is only one; of nested spans, the innermost count.
+
+    None if it has no such spans.
+    """
     innermost = {span.number: span for span in trace.spans if span.kind == "llm"}
+    if not innermost:
+        return None
     for span in list(innermost.values()):
         if span.parent is not None and _TOKENS & span.attributes.keys():
             innermost.pop(span.parent, None)
@@ -253,16 +261,20 @@ def response_of(record: Sequence[Any]) -> Response:
     return Response(slot, 0, fold, status, failure, answers, bytes.fromhex(digest), content)
 
 
-def _read_outcome(error: Any, values: Any) -> tuple[dict[str, Any] | None, list[tuple[int, str]] | None]:
-    """The error of a journal record, and its response items as text."""
+Texts = Sequence[tuple[int, str]]
+"""The items of a response: index and canonical text of each."""
+
+
+def _read_outcome(error: Any, values: Any) -> tuple[dict[str, Any] | None, Texts | None]:
+    """The error of a journal record, and its response items as text: in tuples, which are no work for the collector."""
     failure = error and dict(zip(tables.ERROR.names, error, strict=True))
-    return failure, None if values is None else [(n, identity.canonical_text(value)) for n, value in values]
+    return failure, None if values is None else tuple([(n, identity.canonical_text(value)) for n, value in values])
 
 
 READ = (INDEX, "replication", "fold", "status", "error", "n_responses", "digest", "responses")
 
 
-def _item_texts(column: pa.Array) -> Iterator[list[tuple[int, str]] | None]:
+def _item_texts(column: pa.Array) -> Iterator[Texts | None]:
     """The (response index, text) pairs of each row, without an object per struct."""
     items = column.flatten()
     pairs = zip(items.field(0).to_pylist(), items.field(1).to_pylist(), strict=True)
@@ -270,7 +282,7 @@ def _item_texts(column: pa.Array) -> Iterator[list[tuple[int, str]] | None]:
         yield None if length is None else list(islice(pairs, length))
 
 
-def _answers(texts: list[tuple[int, str]], n: int, items: bool) -> list[Any]:
+def _answers(texts: Texts, n: int, items: bool) -> list[Any]:
     if not items:
         return [identity.decode(text) for _, text in texts]
     answers: list[Any] = [[] for _ in range(n)]
@@ -446,9 +458,11 @@ def seal(
             content = _content(status, failure, texts, count, of_items)
             state.update(row_digest(index, replication, fold, content))
             counts[status] = counts.get(status, 0) + 1
-            used.add(slot, usage)
+            if usage:
+                used.add(slot, usage)
             head = (index, replication, fold, bytes.fromhex(digest), status, failure, texts, count)
-            responses.add((*head, attempts, usage, started, duration), sum(len(text) for _, text in texts or ()))
+            characters = sum([len(text) for _, text in texts]) if texts else 0
+            responses.add((*head, attempts, usage, started, duration), characters)
             for span in traced or ():
                 spans.add(span_row(index, replication, span))
             if responses.is_full or len(spans) >= BATCH_ROWS * 4:
@@ -543,13 +557,11 @@ def row_digest(index: int, replication: int, fold: int | None, content: bytes) -
     return orjson.dumps((index, replication, fold)) + content
 
 
-def _item_column(texts: Sequence[list[tuple[int, str]] | None]) -> pa.Array:
+def _item_column(texts: Sequence[Texts | None]) -> pa.Array:
     """The inverse of `_item_texts`."""
-    pairs = [pair for items in texts if items for pair in items]
-    numbers, values = zip(*pairs, strict=True) if pairs else ((), ())
-    struct = pa.StructArray.from_arrays(
-        [pa.array(numbers, pa.int64()), pa.array(values, pa.string())], fields=list(tables.RESPONSE_ITEM)
-    )
+    numbers = pa.array([number for items in texts if items for number, _ in items], pa.int64())
+    values = pa.array([text for items in texts if items for _, text in items], pa.string())
+    struct = pa.StructArray.from_arrays([numbers, values], fields=list(tables.RESPONSE_ITEM))
     lengths = np.array([len(items) if items else 0 for items in texts])
     offsets = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32)
     missing = pa.array([items is None for items in texts])
@@ -558,9 +570,7 @@ def _item_column(texts: Sequence[list[tuple[int, str]] | None]) -> pa.Array:
     )
 
 
-def _content(
-    status: str, error: dict[str, Any] | None, texts: list[tuple[int, str]] | None, n: int, items: bool
-) -> bytes:
+def _content(status: str, error: dict[str, Any] | None, texts: Texts | None, n: int, items: bool) -> bytes:
     """A digest of the outcome of a call, without times and without the wording of an error."""
     kind = (error["type"], error["code"]) if error else None
     return hashlib.blake2b(orjson.dumps([status, kind, texts, n, items]), digest_size=identity.DIGEST_SIZE).digest()

@@ -595,11 +595,15 @@ class Calls:
         """Whether the task skips a call."""
         return self.task.skips(example.index, example.id, replication)
 
+    @cached_property
+    def _reads(self) -> tuple[str, ...]:
+        return tuple(self.task.reads)
+
     def _visible_digest(self, example: Example) -> bytes:
         """A digest of everything the task can see of an example."""
-        if not self.task.reads:
+        if not self._reads:
             return example.input_digest
-        more = (self.dataset.id if name == "dataset" else getattr(example, name) for name in self.task.reads)
+        more = (self.dataset.id if name == "dataset" else getattr(example, name) for name in self._reads)
         return ids.digest([example.input, *more])
 
 

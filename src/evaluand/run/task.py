@@ -289,9 +289,10 @@ def types_of(task: Task[Any, Any]) -> tuple[Any, Any]:
         (<class 'str'>, <class 'str'>)
     """
     if isinstance(task, FunctionTask):
-        if task not in _types_of_functions:
-            _types_of_functions[task] = (None, None) if task.spread else _annotated(task.function, skipped=0)
-        return _types_of_functions[task]
+        found = _types_of_functions.get(task)
+        if found is None:
+            found = _types_of_functions[task] = (None, None) if task.spread else _annotated(task.function, skipped=0)
+        return found
     cls: Any = type(task.inner if isinstance(task, _DuckTask) else task)
     return _types_of_class(cls)
 
@@ -347,7 +348,7 @@ class FunctionTask(Task[Any, Any]):
         return self.call(Request(input, task_span, 0, "0", 0, digest(input), 0))
 
     def call(self, request: Request) -> Any:
-        extras = {name: getattr(request, name) for name in self._extras}
+        extras = {name: getattr(request, name) for name in self._extras} if self._extras else {}
         if self.spread:
             return self.function(**self._arguments(request.input), **extras)
         declared = typed(types_of(self)[0])

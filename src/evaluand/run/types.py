@@ -36,7 +36,7 @@ class Typed:
 
     def __init__(self, type: Any) -> None:
         self.type = type
-        self._adapter = adapter_of(type)
+        self._validator = adapter_of(type).validator
 
     @property
     def name(self) -> str:
@@ -46,7 +46,7 @@ class Typed:
     def read(self, value: Any) -> Any:
         """Convert a value to the type."""
         try:
-            return self._adapter.validate_python(value, strict=True)
+            return self._validator.validate_python(value, strict=True)
         except ValidationError as error:
             if not isinstance(value, str | list | Mapping):  # JSON writes a date as text, but it is not text
                 raise
@@ -54,7 +54,7 @@ class Typed:
                 text = json.dumps(value, default=_to_json)
             except (TypeError, ValueError):
                 raise error from None
-        return self._adapter.validate_json(text, strict=True)
+        return self._validator.validate_json(text, strict=True)
 
     def fault(self, value: Any) -> str | None:
         """Why a value is not of the type, with the place in the value; None if it is."""

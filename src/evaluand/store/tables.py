@@ -19,6 +19,7 @@ The key of a row is `_index_` (the example), `replication` (the repeat), `_respo
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import pyarrow as pa
@@ -516,11 +517,11 @@ class TableWriter:
     def flush(self, draft: Draft, table: str) -> None:
         """Writes the pending rows to the draft."""
         if self._rows:
-            columns = zip(*self._rows, strict=True)
-            arrays = [
-                self._makers[field.name](column) if field.name in self._makers else pa.array(column, field.type)
-                for column, field in zip(columns, self._schema, strict=True)
-            ]
+            arrays = []
+            for place, field in enumerate(self._schema):
+                column = [*map(itemgetter(place), self._rows)]  # zip(*rows) would make an object of each row
+                maker = self._makers.get(field.name)
+                arrays.append(maker(column) if maker else pa.array(column, field.type))
             draft.append(table, pa.RecordBatch.from_arrays(arrays, schema=self._schema))
             self._rows.clear()
             self._characters = 0
