@@ -215,7 +215,7 @@ def _count_distinct(table: pa.Table) -> int:
     """The number of different rows."""
     columns = [join_chunks(column) for column in table.columns]
     if any(map(_are_distinct_numbers, columns)):
-        return table.num_rows
+        return int(table.num_rows)
     code, count = np.zeros(table.num_rows, np.int64), 1
     for column in columns:
         encoded = column.dictionary_encode("encode")
