@@ -29,6 +29,7 @@ from evaluand.core.text.html_table import escape_markup
 from evaluand.data.adapters.base.adapter import Counts
 from evaluand.data.conform import conform
 from evaluand.data.paths import read_paths
+from evaluand.data.ranges import Ranges
 from evaluand.data.roles import Roles, read_roles
 from evaluand.data.row_filter import RowFilter, combine
 from evaluand.data.row_index import add_index
@@ -395,17 +396,7 @@ class Dataset(metaclass=NearNames):
 
     def examples(self, start: int = 0, stop: int | None = None) -> Iterator[Example]:
         """The examples from position `start` up to, not including, `stop`."""
-        position, stop = 0, len(self) if stop is None else stop
-        for batch in self._source.batches():
-            if position >= stop:
-                return
-            end = position + batch.num_rows
-            if end > start:
-                first = max(start - position, 0)
-                part = batch.slice(first, min(stop, end) - position - first)
-                examples = _examples(part, self.roles, position + first)
-                yield from examples if self._view is None else _replace_inputs(examples, self._view.inputs(part))
-            position = end
+        return ExampleStream(self).take(start, len(self) if stop is None else stop)
 
     def examples_at(self, positions: Sequence[int]) -> Iterator[Example]:
         """The examples at some positions, in ascending order."""
@@ -507,23 +498,14 @@ class ExampleStream:
     """Ranges of examples from one pass over a dataset, in ascending order; going back starts another pass."""
 
     def __init__(self, dataset: Dataset) -> None:
-        self._dataset = dataset
-        self._position = -1
-        self._examples: Iterator[Example] = iter(())
+        self._dataset, self._ranges = dataset, Ranges(dataset._source.batches)
 
     def take(self, start: int, stop: int) -> Iterator[Example]:
         """The examples from position `start` up to, not including, `stop`."""
-        if start < self._position or self._position < 0:
-            self._examples, self._position = self._dataset.examples(start), start
-        while self._position < start and next(self._examples, None) is not None:
-            self._position += 1
-        self._position = start
-        while self._position < stop:
-            example = next(self._examples, None)
-            if example is None:
-                return
-            self._position = example.position + 1
-            yield example
+        roles, view = self._dataset.roles, self._dataset._view
+        for position, part in self._ranges.take(start, stop):
+            examples = _examples(part, roles, position)
+            yield from examples if view is None else _replace_inputs(examples, view.inputs(part))
 
 
 def _examples(batch: pa.RecordBatch, roles: Roles, position: int) -> Iterator[Example]:

@@ -14,10 +14,11 @@ import pyarrow as pa
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
-from evaluand.data.dataset import Example
+from evaluand.data.dataset import Example, ExampleStream
+from evaluand.data.ranges import Ranges
 from evaluand.evaluation.scorer import Scorer
 from evaluand.models.usage import Spending
-from evaluand.run.responses import Response, SpanStream
+from evaluand.run.responses import READ, Response, SpanStream, responses_of
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
 from evaluand.trace.record import Record, comparable_rows
@@ -168,20 +169,34 @@ class RowStream:
         self.dataset = run.dataset
         self.replications = int(run.manifest["spec"]["replications"])
         self.total = sum(run.counts.values())
-        self._position = -1
-        self._rows: Iterator[Unit] = iter(())
+        self._examples = ExampleStream(self.dataset)
+        self._responses = Ranges(lambda: run.batches(list(READ)))
+        self._traced: Iterator[tuple[bytes, Traced]] = iter(())
+        self._traced_to = -1
 
     def take(self, start: int, stop: int) -> Iterator[Unit]:
-        if start < self._position or self._position < 0:
-            self._rows, self._position = self._all(), 0
-        next(islice(self._rows, start - self._position, start - self._position), None)
-        self._position = start
-        while self._position < stop:
-            unit = next(self._rows, None)
-            if unit is None:
-                return
-            self._position += 1
-            yield unit
+        """The rows from `start` up to, not including, `stop`."""
+        examples = self._examples.take(start // self.replications, -(-stop // self.replications))
+        responses = responses_of((part for _, part in self._responses.take(start, stop)), self.run.items)
+        traced = self._take_traced(start)
+        example = None
+        for slot, response in zip(range(start, stop), responses, strict=False):
+            if example is None or slot % self.replications == 0:
+                example = next(examples)
+            spans = next(traced, None)
+            digest = self._digest(example, response, spans)
+            yield Unit(slot, example, response, digest, None if spans is None else spans[1])
+
+    def _take_traced(self, start: int) -> Iterator[tuple[bytes, Traced]]:
+        """The traces of the rows from `start` on, if the scorer sees them."""
+        if self.app is None:
+            return
+        if start < self._traced_to or self._traced_to < 0:
+            self._traced, self._traced_to = traced_of(self.run), 0
+        for traced in islice(self._traced, start - self._traced_to, None):
+            start += 1
+            self._traced_to = start
+            yield traced
 
     @property
     def has_one_row_per_example(self) -> bool:
@@ -201,17 +216,6 @@ class RowStream:
         for example, content in zip(self.dataset.example_digests(), self.run.contents(), strict=False):
             seen = example + content + targets + (next(places) if has_place else b"") + end
             yield hashlib.blake2b(seen, digest_size=identity.DIGEST_SIZE).digest()
-
-    def _all(self) -> Iterator[Unit]:
-        responses = iter(self.run)
-        traced = iter(()) if self.app is None else traced_of(self.run)
-        slot = 0
-        for example in self.dataset.examples(0, self.total // self.replications):
-            for response in islice(responses, self.replications):
-                spans = next(traced, None)
-                digest = self._digest(example, response, spans)
-                yield Unit(slot, example, response, digest, None if spans is None else spans[1])
-                slot += 1
 
     def _digest(self, example: Example, response: Response, spans: tuple[bytes, Traced] | None) -> bytes:
         """The digest (16 bytes) of everything the scorer can see of a row."""
