@@ -277,10 +277,10 @@ def _status(table: pa.Table, index: np.ndarray) -> np.ndarray:
     if "status" not in table.column_names:
         raise SpecError("the table has no column 'status'; give it a scorer's table")
     column = _column(table, "status", decoded=False)
-    values = column.dictionary if pa.types.is_dictionary(column.type) else column
-    if values is not column and not column.null_count and values.equals(_STATUSES[: len(values)]):
+    values, statuses = column.dictionary if pa.types.is_dictionary(column.type) else column, pa.array(SCORE_STATUSES)
+    if values is not column and not column.null_count and values.equals(statuses[: len(values)]):
         return np.asarray(column.indices).astype(np.int8)  # as they are mostly
-    code = np.asarray(pc.fill_null(pc.index_in(values.cast(pa.string()), _STATUSES), -1)).astype(np.int8)
+    code = np.asarray(pc.fill_null(pc.index_in(values.cast(pa.string()), statuses), -1)).astype(np.int8)
     if values is not column:
         indices = column.indices.fill_null(len(code)) if column.null_count else column.indices
         code = np.append(code, np.int8(-1))[np.asarray(indices)]
@@ -289,9 +289,6 @@ def _status(table: pa.Table, index: np.ndarray) -> np.ndarray:
         known = ", ".join(SCORE_STATUSES)
         raise DataError(Fault(f"{INDEX} {index[row]}", f"status {column[row].as_py()!r} is none of {known}"))
     return code
-
-
-_STATUSES: Final = pa.array(SCORE_STATUSES)
 
 
 def _one_group(n_rows: int) -> Groups:
