@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
 from evaluand.data import DataNote
 from evaluand.data.dataset import Dataset, Example, ExampleStream
+from evaluand.data.ranges import Ranges
 from evaluand.data.roles import Roles
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import MemoryStore, Store
@@ -565,6 +566,29 @@ def test_a_stream_gives_any_pieces_in_any_order(pieces: list[tuple[int, int]]) -
     stream = ExampleStream(data)
     for start, stop in pieces:
         assert [e.input for e in stream.take(start, stop)] == list(range(10))[start:stop]
+
+
+def test_a_stream_that_has_ended_or_failed_begins_anew() -> None:
+    reads = []
+
+    def read() -> Iterator[pa.RecordBatch]:
+        reads.append(1)
+        yield pa.record_batch({"x": [0, 1]})
+        if len(reads) == 1:
+            raise OSError("the disk is gone for a moment")
+        yield pa.record_batch({"x": [2, 3]})
+
+    rows = Ranges(read)
+
+    def take(start: int, stop: int) -> list[int]:
+        return [value for _, part in rows.take(start, stop) for value in part.column("x").to_pylist()]
+
+    with pytest.raises(OSError, match="gone"):
+        take(0, 3)
+    assert take(2, 4) == [2, 3]
+    assert take(3, 9) == [3]
+    assert take(3, 4) == [3]
+    assert take(1, 3) == [1, 2]
 
 
 def test_a_stream_that_is_left_in_the_middle_goes_on_from_there_or_anywhere() -> None:

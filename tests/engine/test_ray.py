@@ -26,7 +26,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.engine.engines import ray_worker
 from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.engines.processes import ProcessEngine
-from evaluand.engine.engines.ray import RayEngine, nodes
+from evaluand.engine.engines.ray import RayEngine, _require_listener, nodes
 from evaluand.engine.outcome import Aborted
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
@@ -382,6 +382,12 @@ def test_an_interrupt_stores_finished_calls_and_the_run_is_resumed(two: RayEngin
     assert run.receipt is not None
     assert (run.receipt.kept, run.counts) == (begun, {"completed": 100})
     assert len(lines(tmp_path / "calls")) == 100
+
+
+def test_an_address_at_which_nothing_listens_is_one_sentence() -> None:
+    with pytest.raises(EngineError, match=r"no Ray cluster answers at 127\.0\.0\.1:1: .*ray start --head"):
+        _require_listener("127.0.0.1:1")
+    _require_listener("auto")
 
 
 def test_the_machines_of_a_cluster_are_listed(nearby: TestCluster) -> None:

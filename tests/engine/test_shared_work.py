@@ -16,6 +16,7 @@ from evaluand.engine.engine import Recipe
 from evaluand.engine.engines.local import InlineEngine
 from evaluand.engine.keyed_work import KeyedWork, take_turn_to_seal
 from evaluand.engine.outcome import Outcome
+from evaluand.engine.policy import Policy
 from evaluand.store import shards
 from evaluand.store.journal import WorkLog
 from evaluand.store.leases import FileLeases
@@ -132,7 +133,7 @@ def test_one_of_several_workers_seals_while_the_others_wait(tmp_path: Path) -> N
 
     def seal(number: int) -> None:
         meet.wait()
-        if take_turn_to_seal(lanes[number], lambda: bool(sealed)):
+        if take_turn_to_seal(lanes[number], lambda: bool(sealed), Policy()):
             time.sleep(0.05)
             sealed.append(number)
 
@@ -148,9 +149,9 @@ def test_one_of_several_workers_seals_while_the_others_wait(tmp_path: Path) -> N
 
 def test_who_waits_seals_if_the_worker_whose_turn_it_was_does_not(tmp_path: Path) -> None:
     first, second = open_lane(tmp_path, 3), open_lane(tmp_path, 3)
-    assert take_turn_to_seal(first, lambda: False)
+    assert take_turn_to_seal(first, lambda: False, Policy())
     turns = list[bool]()
-    waiting = threading.Thread(target=lambda: turns.append(take_turn_to_seal(second, lambda: False)))
+    waiting = threading.Thread(target=lambda: turns.append(take_turn_to_seal(second, lambda: False, Policy())))
     waiting.start()
     time.sleep(0.05)
     assert turns == []

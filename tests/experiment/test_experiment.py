@@ -96,6 +96,12 @@ def test_a_file_without_faults_is_an_experiment_and_a_single_attribute_needs_no_
     assert table["value"].to_pylist() == [0.5, 1.0, 0.0]
 
 
+@pytest.mark.parametrize("name", ["dask", "Processes"])
+def test_an_unknown_engine_is_one_fault_at_its_line(place: Place, name: str) -> None:
+    [fault] = place.reported(("concurrency: 2", f"concurrency: 2\nengine: {name}"))
+    assert fault.endswith(f"engine: is '{name}'; give 'local', 'processes' or 'ray'")
+
+
 @pytest.mark.parametrize(
     ("entry", "facts"),
     [

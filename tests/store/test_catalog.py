@@ -22,6 +22,7 @@ from evaluand.core.user import cache_folder
 from evaluand.data.dataset import Dataset
 from evaluand.engine.outcome import Aborted
 from evaluand.engine.policy import Policy
+from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.judges.cards.card import make_card
 from evaluand.evaluation.judges.cards.from_files import read_labelled_file
 from evaluand.evaluation.matching.matcher import Matcher
@@ -32,7 +33,7 @@ from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.catalog import Entry
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.store import KINDS, find_sealed, resolve
+from evaluand.store.store import KINDS, find_made_from, find_sealed, resolve
 from evaluand.trace import Trace
 
 MANY = 70  # artifacts, enough for a stored catalog
@@ -138,7 +139,27 @@ def test_artifacts_are_found_by_what_they_were_made_from(history: DirectoryStore
     used = {id: made_from(history, kind, (of, id)) for id in history.ids(of)}
     assert any(used.values())
     for store in (history, DirectoryStore(history.root)):
-        assert {id: store.find(kind, id) for id in used} == used
+        assert {id: [each["id"] for each in find_made_from(store, kind, of, id)] for id in used} == used
+
+
+def test_an_artifact_that_is_made_again_from_another_is_found_by_that(tmp_path: Path) -> None:
+    store = DirectoryStore(tmp_path)
+
+    def answers(name: str) -> Run:
+        return Runner(store).run(task(name=name, version=name)(lambda value: value), Dataset.from_rows([{"input": 1}]))
+
+    def grade(run: Run, n: int = 0) -> str:
+        return Evaluator(store).evaluate(run, {f"s{n}": ExactMatch()}).id
+
+    one, two = answers("one"), answers("two")
+    assert one.digest == two.digest
+    for number in range(1, 12):
+        grade(one, number)
+    first = grade(one)
+    assert first in [each["id"] for each in find_made_from(store, "evaluations", "runs", one.id)]
+    shutil.rmtree(store.folder("evaluations", first).path)
+    assert grade(two) == first
+    assert [each["id"] for each in find_made_from(store, "evaluations", "runs", two.id)] == [first]
 
 
 def test_evaluations_are_found_by_the_digest_of_their_run(history: DirectoryStore) -> None:

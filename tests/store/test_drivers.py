@@ -16,8 +16,9 @@ import pytest
 from support.nursery import Nursery, noted
 from support.servers import PostgresServer, S3Server
 
+from evaluand.data.dataset import Dataset
 from evaluand.report.verification import verify
-from evaluand.run.runner import Run
+from evaluand.run.runner import Run, Runner
 from evaluand.store.addresses import Address
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.folder_store import FolderStore
@@ -78,6 +79,19 @@ def test_two_drivers_make_what_one_makes_in_a_folder(
         assert (mine["digest"], mine["counts"]) == (theirs["digest"], theirs["counts"])
         if key[0] != "runs" and key[0] != "evaluations":  # which store when calls began
             assert mine["tables"] == theirs["tables"]
+
+
+def test_code_without_a_version_runs_in_a_shared_store(shared: FolderStore, tmp_path: Path) -> None:
+    (tmp_path / "read.txt").write_text("!")
+
+    def shout(text: str) -> str:
+        return text.upper() + (tmp_path / "read.txt").read_text()
+
+    rows = Dataset.from_rows([{"input": "a"}])
+    made = Runner(shared).run(shout, rows)
+    assert [response.responses for response in made] == [["A!"]]
+    again = Runner(shared).run(shout, rows)
+    assert again.id == made.id
 
 
 @pytest.mark.slow

@@ -15,9 +15,11 @@ from support.servers import PostgresServer
 from evaluand.core.errors import EngineError
 from evaluand.store import leases
 from evaluand.store.database import Database
+from evaluand.store.directory import DirectoryStore
 from evaluand.store.io import DiskFolder
 from evaluand.store.journal import WorkLog
-from evaluand.store.postgres import BINDING, PostgresJournals
+from evaluand.store.journals import BINDING
+from evaluand.store.postgres import PostgresJournals
 from evaluand.store.postgres_log import PostgresLog
 
 KIND, ID = "runs", "ab" * 16
@@ -194,8 +196,12 @@ def test_another_database_for_a_store_is_refused(
     journals: PostgresJournals, postgres: PostgresServer, tmp_path: Path
 ) -> None:
     other = PostgresJournals(postgres.database(), DiskFolder(tmp_path))
-    with pytest.raises(EngineError, match=r"in another database than .*give the same catalog to all drivers"):
+    with pytest.raises(EngineError, match=r"are not in postgresql://.* give the same address and catalog"):
         other.make(KIND, ID)
+    with pytest.raises(EngineError, match="give the same address"):
+        other.is_worked_on(KIND, ID, 0)  # which garbage collection asks
+    with pytest.raises(EngineError, match="journals of its open work are in a database; give the store's address"):
+        DirectoryStore(tmp_path).journals.make(KIND, ID)
     assert not other.exists(KIND, ID)
     (tmp_path / BINDING).unlink()
     other.make(KIND, ID)

@@ -40,7 +40,7 @@ from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.signature import with_condition
 from evaluand.store import tables as rows
-from evaluand.store.store import Store, at_once, check_name, drafted, find_sealed, sealed_manifest
+from evaluand.store.store import Store, at_once, check_name, drafted, find_made_from, find_sealed, sealed_manifest
 
 
 @dataclass(frozen=True)
@@ -208,8 +208,8 @@ def find_summary(evaluation: Evaluation) -> Aggregation | None:
     store, experiment = evaluation.store, experiment_of(evaluation.called or "") or ""
     named = [sealed_manifest(store, *ref[1:]) for ref in store.named(experiment) if ref.kind == "aggregations"]
     found = [each for each in named if each is not None and evaluation.digest in each["spec"]["evaluations"]]
-    for origin in (evaluation.id, evaluation.digest):
-        found = found or find_sealed(store, "aggregations", origin)
+    found = found or [m for m in find_made_from(store, "aggregations", "evaluations", evaluation.id) if "digest" in m]
+    found = found or find_sealed(store, "aggregations", evaluation.digest)
     if len(found) > 1:
         ids = {ref.id for ref in store.refs() if ref.kind == "aggregations"}
         found = [each for each in found if each["id"] in ids] or found

@@ -48,7 +48,7 @@ from evaluand.run.runner import Run
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
-from evaluand.store.store import Manifest, resolve
+from evaluand.store.store import Manifest, find_made_from, resolve
 
 _FOLLOWING = {
     "datasets": ("runs",),
@@ -410,7 +410,8 @@ def _read_grades(store: FolderStore, used_by: list[Facts] | None, index: int) ->
 
 def _find_uses(store: FolderStore, names: Names, kind: str, id: str) -> list[Facts] | None:
     """The artifacts made from an artifact; None if there are too many to show."""
-    uses = [(following, use) for following in _FOLLOWING.get(kind, ()) for use in sorted(store.find(following, id))]
+    following = _FOLLOWING.get(kind, ())
+    uses = [(each, use) for each in following for use in sorted(m["id"] for m in find_made_from(store, each, kind, id))]
     return [_artifact_facts(store, names, *use) for use in uses] if len(uses) <= _AT_MOST else None
 
 

@@ -22,7 +22,7 @@ Examples:
 @address_option
 @json_option
 def command(address: str | None, as_json: bool) -> None:
-    """Show the machines of a Ray cluster, and how many workers each has room for.
+    """Show the machines of a running Ray cluster, and how many workers each has room for.
 
     Start a cluster with `ray start --head` on one machine, and `ray start --address HEAD:6379` on the others.
     """

@@ -23,7 +23,7 @@ from evaluand.core import registry
 from evaluand.core.errors import NotFound, SpecError, nearest, singular, warn
 from evaluand.core.labels import join_name
 from evaluand.core.provenance import experiment_origin
-from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
+from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.names import as_called, make_metric, resolve_metric
 from evaluand.store.store import Ref, Store, resolve
@@ -112,8 +112,8 @@ def read_evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:
 
 
 def _newest_of_run(store: Store, run: str) -> Evaluation:
-    if graded := find_evaluations_of(store, run):
-        return graded[0]
+    if graded := newest_evaluation_of(store, run):
+        return graded
     origin = experiment_origin(store.manifest("runs", run))
     how = "evaluate it with" if origin else "evaluate it with an experiment file that has its task and scorers:"
     raise SpecError(

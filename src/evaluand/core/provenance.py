@@ -65,16 +65,16 @@ def origins(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def found_by(manifest: Mapping[str, Any]) -> list[str]:
-    """By what an artifact is found: its works, and the ids and digests of the artifacts that it was made from.
+    """By what an artifact is found: its works, its dataset, and the digests of what it was made from.
+
+    All of it is part of what was asked, which the artifact's id stands for.
 
     Example:
         >>> found_by({"kind": "runs", "work": ["9c1f"], "spec": {"dataset": "3f2a"}})
         ['9c1f', '3f2a']
     """
     spec, found = manifest["spec"], [*manifest.get("work", ())]
-    with suppress(EngineError):  # the manifest does not say
-        found += [id for _, id in origins(manifest)]
-    for name in ("run", "runs", "evaluations", "matches"):
+    for name in ("dataset", "run", "runs", "evaluations", "matches"):
         digests = spec.get(name)
         found += digests if isinstance(digests, list) else [digests]
     return [*dict.fromkeys(each for each in found if isinstance(each, str))]

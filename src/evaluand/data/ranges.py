@@ -21,13 +21,14 @@ class Ranges:
 
     def __init__(self, read: Callable[[], Iterator[pa.RecordBatch]]) -> None:
         self._read = read
-        self._batches: Iterator[pa.RecordBatch] | None = None
+        self._batches = read()
         self._batch: pa.RecordBatch | None = None
         self._start = self._stop = 0  # of the batch
+        self._has_ended = False
 
     def take(self, start: int, stop: int) -> Iterator[tuple[int, pa.RecordBatch]]:
         """The rows from `start` up to, not including, `stop`: pieces, each with the place of its first row."""
-        if self._batches is None or start < self._start:
+        if start < self._start or self._has_ended:
             self._batches, self._batch, self._start, self._stop = self._read(), None, 0, 0
         while start < stop:
             if start < self._stop:
@@ -39,9 +40,10 @@ class Ranges:
                 return
 
     def _advance(self) -> bool:
-        assert self._batches is not None
+        self._has_ended = True  # also where the stream fails
         self._batch = next(self._batches, None)
         if self._batch is None:
             return False
+        self._has_ended = False
         self._start, self._stop = self._stop, self._stop + self._batch.num_rows
         return True

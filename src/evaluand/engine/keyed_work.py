@@ -121,13 +121,15 @@ class Receipt:
         return ", ".join(parts) + (f" ({self.why})" if self.why else "")
 
 
-def take_turn_to_seal(lane: WorkLog, is_sealed: Callable[[], bool]) -> bool:
+def take_turn_to_seal(lane: WorkLog, is_sealed: Callable[[], bool], policy: Policy) -> bool:
     """Whether this process is to seal an artifact whose work is done: one does, and the others wait until it has."""
     pause = _FIRST_PAUSE
     while not is_sealed():
         if lane.leases.take([len(lane.shards)]) is not None:  # the number after those of all shards
             return not is_sealed()
         time.sleep(pause)  # if the other process dies, its lease is free
+        if pause < _PATIENCE <= 2 * pause and policy.sharing:
+            policy.sharing("all calls are done; another process writes the tables")
         pause = min(2 * pause, _PATIENCE)
     return False
 

@@ -85,7 +85,7 @@ class Policy:
             names, else the one that comes with evaluand.
         finishing: called after Ctrl-C with the number of calls in flight that the run still waits for. It does not
             wait for coroutines, which end at once.
-        sharing: called once with a sentence where another process works on the same calls, or may do so.
+        sharing: called with a sentence where another process works on the same calls, may do so, or writes the tables.
     """
 
     concurrency: int | None = None

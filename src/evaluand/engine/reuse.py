@@ -17,6 +17,7 @@ from evaluand.core.fingerprint import CodeFacts
 from evaluand.core.fingerprint.files import CHANGED, file_state, listing_state, located, stamp_of
 from evaluand.core.fingerprint.parts import PIN
 from evaluand.engine.observation import UNKNOWN, Node, Observer, node_key
+from evaluand.store.addresses import local_folder
 from evaluand.store.journal import WorkLog
 from evaluand.store.key_index import KeyIndex
 from evaluand.store.store import Store
@@ -196,7 +197,8 @@ class InputCheck:
 
     def __post_init__(self) -> None:
         root = getattr(self.store, "root", None)
-        self.observer = Observer[Any](self.facts, [] if root is None else [root]) if self.facts else None
+        folder = None if root is None else local_folder(root)
+        self.observer = Observer[Any](self.facts, [] if folder is None else [folder]) if self.facts else None
         self.unchanged = Unchanged(self.facts.folder) if self.facts else None
         self._unchanged_in_attempt = Unchanged(self.facts.folder, files_only=True) if self.facts else None
         self._changed: set[str] = set()

@@ -67,6 +67,7 @@ from evaluand.store.store import (
     check_store,
     drafted,
     exists,
+    find_made_from,
     find_sealed,
     journalled,
     now,
@@ -501,7 +502,7 @@ class _Job:
 
     def seal(self, scorers: Sequence[Scorer]) -> None:
         """Turns the journals into tables, unless another process does."""
-        if not take_turn_to_seal(self.lanes[0], self.is_sealed):
+        if not take_turn_to_seal(self.lanes[0], self.is_sealed, self.evaluator.policy):
             return
         id, digests = self.manifest["id"], []
         counts: dict[str, dict[str, int]] = {}
@@ -598,9 +599,15 @@ class _Job:
         lane.refresh()
 
 
-def find_evaluations_of(store: Store, run: str) -> list[Evaluation]:
-    """The sealed evaluations of a run with this id or digest, the newest first."""
-    return [Evaluation(store, each["id"]) for each in find_sealed(store, "evaluations", run)]
+def find_evaluations_of(store: Store, digest: str) -> list[Evaluation]:
+    """The sealed evaluations of the runs with a digest, the newest first."""
+    return [Evaluation(store, each["id"]) for each in find_sealed(store, "evaluations", digest)]
+
+
+def newest_evaluation_of(store: Store, run: str) -> Evaluation | None:
+    """The newest sealed evaluation of the run with an id."""
+    found = (each["id"] for each in find_made_from(store, "evaluations", "runs", run) if "digest" in each)
+    return next((Evaluation(store, id) for id in found), None)
 
 
 def _keys(run: Run) -> Iterator[tuple[int, int, int | None]]:

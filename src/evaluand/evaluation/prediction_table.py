@@ -326,7 +326,10 @@ def _as_arrow(values: Any) -> pa.Array | pa.ChunkedArray:
         return values
     if type(values) is np.ndarray and values.dtype.kind in "iuf":
         return pa.array(values.copy())  # the array may change later, and NaN is found faster afterwards
-    return pa.array(values, from_pandas=True)
+    column = pa.array(values, from_pandas=True)
+    if pa.types.is_primitive(column.type) and isinstance(column, pa.Array):
+        return pa.concat_arrays([column, column[:0]])  # a series of pandas may change later, too
+    return column
 
 
 def _read_stream(name: str, values: Any) -> pa.ChunkedArray:

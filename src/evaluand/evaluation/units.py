@@ -182,7 +182,9 @@ class RowStream:
         example = None
         for slot, response in zip(range(start, stop), responses, strict=False):
             if example is None or slot % self.replications == 0:
-                example = next(examples)
+                example = next(examples, None)
+            if example is None:
+                return
             spans = next(traced, None)
             digest = self._digest(example, response, spans)
             yield Unit(slot, example, response, digest, None if spans is None else spans[1])

@@ -179,5 +179,6 @@ def _valid_keys(kind: type[_Model], entry: Any) -> tuple[_Model | None, bool]:
     except ValidationError as error:
         invalid = {fault["loc"][0] for fault in error.errors() if fault["loc"]}
     with suppress(ValidationError):
-        return kind.model_validate({k: v for k, v in entry.items() if k not in invalid}) if invalid else None, False
+        if invalid and isinstance(entry, Mapping):
+            return kind.model_validate({k: v for k, v in entry.items() if k not in invalid}), False
     return None, False

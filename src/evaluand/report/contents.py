@@ -24,7 +24,7 @@ from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.stored import find_comparison
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, singular
 from evaluand.core.provenance import experiment_origin
-from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
+from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.commands import format_command
 from evaluand.report.facts.aggregation import summary_facts
@@ -192,11 +192,11 @@ def _collect(store: FolderStore, kind: str, id: str, title: str) -> tuple[list[P
         parts = _read_parts([Evaluation(store, one) for one in made_from], aggregation.labels)
         return parts, summary_facts(aggregation)
     if kind == "runs":
-        graded = find_evaluations_of(store, id)
-        if not graded:
+        graded = newest_evaluation_of(store, id)
+        if graded is None:
             run = Run(store, id)
             return [Part(_task_name(run.manifest), run, None)], {"metrics": []}
-        evaluations = graded[:1]
+        evaluations = [graded]
     elif kind == "evaluations":
         is_name = Ref(title, kind, id) in store.named(title)
         evaluations = find_evaluations(store, title) if is_name else [Evaluation(store, id)]

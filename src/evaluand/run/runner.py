@@ -379,7 +379,7 @@ class _Job:
             used = RowUsage(self.lane.done(0))
             with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
                 self._work().perform()
-            if is_mine := take_turn_to_seal(self.lane, self.is_sealed):
+            if is_mine := take_turn_to_seal(self.lane, self.is_sealed, self.runner.policy):
                 manifest = self.manifest | ({"spent": self.lane.spent} if self.lane.spent else {})
                 indices, replications = self.calls.dataset.indices, self.calls.replications
                 seal(self.store, manifest, self.lane.records(), indices, replications, used)

@@ -96,21 +96,21 @@ CREATE INDEX IF NOT EXISTS units_by_worker ON evaluand_1.units (worker);
 class Connection(psycopg.Connection[Any]):
     """A connection that fails if an answer takes longer than `ANSWER_SECONDS`."""
 
-    _is_patient = False
+    _most: float | None = None  # seconds, where that is another limit
 
     def wait(self, gen: Any, interval: float = 0.1, timeout: float | None = None) -> Any:
-        return super().wait(gen, interval, None if self._is_patient else ANSWER_SECONDS)
+        return super().wait(gen, interval, ANSWER_SECONDS if self._most is None else self._most)
 
     @contextmanager
     def unhurried(self) -> Iterator[None]:
-        """A transaction whose statements may take any time, here and in the server."""
+        """A transaction whose statements may take an hour, as to drop a large journal may."""
         with self.transaction():
-            self.execute("SET LOCAL statement_timeout TO 0")
-            self._is_patient = True
+            self.execute("SET LOCAL statement_timeout TO '1h'")
+            self._most = 3600.0
             try:
                 yield
             finally:
-                self._is_patient = False
+                self._most = None
 
 
 class Database:

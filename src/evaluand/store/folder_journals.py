@@ -6,11 +6,12 @@ import math
 import re
 from typing import Final
 
-from evaluand.core.errors import Fault
+from evaluand.core.errors import EngineError, Fault
 from evaluand.store import leases
 from evaluand.store.folder import Entry, Folder
 from evaluand.store.io import DiskFolder
 from evaluand.store.journal import WorkLog
+from evaluand.store.journals import BINDING
 from evaluand.store.lease_state import Worker
 from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog, find_journal_damage
@@ -36,6 +37,7 @@ class FolderJournals:
         self._top = top
 
     def make(self, kind: str, id: str) -> None:
+        self._check()
         self._journal(kind, id).make()
 
     def exists(self, kind: str, id: str) -> bool:
@@ -53,6 +55,7 @@ class FolderJournals:
         return find_journal_damage(self._journal(kind, id), f"{kind}/{id}")
 
     def is_worked_on(self, kind: str, id: str, recent: float) -> bool:
+        self._check()
         journal = self._journal(kind, id)
         return any(leases.is_worked_on(journal / log, recent) for log in self._logs(kind, id))
 
@@ -69,6 +72,14 @@ class FolderJournals:
 
     def orphans(self) -> dict[tuple[str, str], int]:
         return {}  # they are in the folders of artifacts, with which they are found
+
+    def _check(self) -> None:
+        """Raises an EngineError if the store's journals are in a database."""
+        if self._top.state(BINDING) is not None:
+            raise EngineError(
+                f"{self._top.path}: the journals of its open work are in a database; give the store's address with its"
+                f" catalog, as in file:///FOLDER?catalog=postgresql://HOST/DATABASE, or remove {BINDING} if it is gone"
+            )
 
     def _journal(self, kind: str, id: str) -> DiskFolder:
         return self._top / kind / id / JOURNAL

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Final, Protocol
 
 from evaluand.core.errors import Fault
 from evaluand.store.folder import Folder
 from evaluand.store.journal import WorkLog
 from evaluand.store.lease_state import Worker
+
+BINDING: Final = "journals.json"
+"""The file of a store whose journals are in a database: its identity, and the store's address there."""
 
 
 class Journals(Protocol):

@@ -376,6 +376,8 @@ def _bucket_error(path: PurePath, error: Exception, what: str) -> EngineError:
     service = BUCKETS[path.parts[0].removesuffix(":")]
     if isinstance(error, PermissionDeniedError | UnauthenticatedError):
         reason, advice = "its credentials do not suffice", "set those of the environment"
+    elif _METADATA_SERVICE in str(error):  # where machines in a cloud ask for theirs
+        reason, advice = "there are no credentials", "set those of the environment, such as AWS_ACCESS_KEY_ID"
     else:
         reason, advice = _reason(error), "check the bucket and the settings in the environment, then start again"
     return EngineError(f"{path}: cannot be {what}: {service}: {reason}; {advice}")
@@ -388,3 +390,4 @@ def _reason(error: Exception) -> str:
 
 
 _MOST_REASON: Final = 300
+_METADATA_SERVICE: Final = "169.254.169.254"

@@ -8,12 +8,15 @@ still be reading it.
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any
+
+import orjson
 
 from evaluand.core.errors import EngineError, Fault, SpecError
 from evaluand.store import leases
 from evaluand.store.folder import Folder
 from evaluand.store.journal import WorkLog
+from evaluand.store.journals import BINDING
 from evaluand.store.lease_state import Worker
 from evaluand.store.manifests import file_name
 from evaluand.store.segments import fault_of, find_damage
@@ -26,10 +29,6 @@ except ModuleNotFoundError as error:
     if error.name != "psycopg":
         raise
     raise SpecError("a catalog in PostgreSQL needs psycopg: pip install 'evaluand[postgres]'") from None
-
-
-BINDING: Final = "journals.txt"
-"""The file of a store that names the database of its journals."""
 
 
 class PostgresJournals:
@@ -60,14 +59,24 @@ class PostgresJournals:
         """
         if self._is_bound:
             return
-        own = self._database.identity.encode()
         self._top.make()
-        if not self._top.put_if_absent(BINDING, own) and self._top.read(BINDING, len(own)) != own:
-            raise EngineError(
-                f"{self._store}: the journals of its open work are in another database than {self._database.address};"
-                f" give the same catalog to all drivers, or remove {self._top.path / BINDING} if that database is gone"
-            )
+        self._top.put_if_absent(BINDING, self._binding())
+        self._check()
         self._is_bound = True
+
+    def _check(self) -> None:
+        """Raises an EngineError if the store's journals are elsewhere."""
+        if self._is_bound or self._top.state(BINDING) is None:
+            return
+        if self._top.read(BINDING) != self._binding():
+            raise EngineError(
+                f"{self._store}: the journals of its open work are not in {self._database.address} under this address;"
+                f" give the same address and catalog to all drivers, or remove {self._top.path / BINDING} if they are"
+                " gone or moved"
+            )
+
+    def _binding(self) -> bytes:
+        return orjson.dumps({"database": self._database.identity, "store": self._store})
 
     def exists(self, kind: str, id: str) -> bool:
         return self._ask("SELECT true FROM journals WHERE store = %s AND kind = %s AND id = %s", kind, id) is not None
@@ -83,12 +92,14 @@ class PostgresJournals:
         return [fault_of(log, damage) for log in logs for damage in find_damage(log)]
 
     def is_worked_on(self, kind: str, id: str, recent: float) -> bool:
+        self._check()
         return self._seconds_since_beat(kind, id) < leases.LEASE_SECONDS
 
     def distant_workers(self, kind: str, id: str) -> dict[tuple[str, str], Worker]:
         return {}  # the server has one clock for all
 
     def idle(self, kind: str, id: str) -> float:
+        self._check()
         statement = """
             SELECT extract(epoch FROM clock_timestamp() - greatest(used, max(beat)))::float8
             FROM journals LEFT JOIN logs USING (journal) LEFT JOIN workers USING (log)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, nearest, singular, warn, with_article
 from evaluand.core.identity import artifact_id, decode, digest, encode
-from evaluand.core.provenance import found_by
+from evaluand.core.provenance import found_by, origins
 from evaluand.store.journal import MemoryLog, WorkLog
 from evaluand.store.memory_leases import MemoryLeases, MemoryShards
 from evaluand.store.ownership import with_mac
@@ -133,7 +133,7 @@ class Store(Protocol):
         """The ids of the artifacts, open ones too, that were made by a work or from an artifact, newest first.
 
         Args:
-            origin: the digest of the work (task or scorers with parameters), or the id or digest of the artifact.
+            origin: the digest of the work (task or scorers with parameters) or of the artifact; the id of a dataset.
         """
 
     def refer(self, name: str, kind: str, id: str) -> None:
@@ -339,13 +339,39 @@ def find_sealed(store: Store, kind: str, *origins: str) -> list[Manifest]:
     return sorted(found, key=lambda manifest: str(manifest["created"]), reverse=True)
 
 
+def find_made_from(store: Store, kind: str, origin: str, id: str) -> list[Manifest]:
+    """The manifests of the artifacts of a kind, open ones too, that were made from an artifact, newest first.
+
+    Args:
+        origin: the kind of that artifact.
+    """
+    if kind == "cards":  # whose ids do not stand for what they were made from
+        ids = store.ids(kind)
+    else:
+        made = sealed_manifest(store, origin, id) or {}
+        ids = store.find(kind, id if origin == "datasets" else made.get("digest", ""))
+    found = [manifest for each in ids if (manifest := _manifest_if_sound(store, kind, each)) is not None]
+    found = [manifest for manifest in found if _is_made_from(manifest, (origin, id))]
+    return sorted(found, key=lambda manifest: str(manifest["created"]), reverse=True)
+
+
+def _is_made_from(manifest: Manifest, key: tuple[str, str]) -> bool:
+    with suppress(EngineError):  # the manifest does not say
+        return key in origins(manifest)
+    return False
+
+
 def sealed_manifest(store: Store, kind: str, id: str) -> Manifest | None:
     """The manifest of a sealed artifact; None if it is open, damaged or not in the store."""
+    manifest = _manifest_if_sound(store, kind, id)
+    return None if manifest is None or "digest" not in manifest else manifest
+
+
+def _manifest_if_sound(store: Store, kind: str, id: str) -> Manifest | None:
     try:
-        manifest = store.manifest(kind, id)
+        return store.manifest(kind, id)
     except EngineError:  # it is damaged, or was removed
         return None
-    return manifest if "digest" in manifest else None
 
 
 def _find_datasets(store: Store, name: str) -> Iterator[str]:

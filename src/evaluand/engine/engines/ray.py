@@ -7,6 +7,7 @@ journal; here each unit is given to one worker, and kept or given again.
 from __future__ import annotations
 
 import os
+import socket
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final, NamedTuple
@@ -16,6 +17,7 @@ from evaluand.engine.engine import Keep, Recipe, U
 from evaluand.engine.engines.processes import check_workers, refuse_budget
 from evaluand.engine.policy import Policy
 
+_CONNECT: Final = 10.0  # seconds
 _MOST_CALLS: Final = 4  # of methods of a worker at once: `take`, `give`, `begin` and `finish`
 
 
@@ -135,13 +137,28 @@ def connect(address: str | None) -> None:
 
     if ray.is_initialized():
         return
+    _require_listener(address)
     try:
         ray.init(address=address, include_dashboard=False if address is None else None, logging_level="ERROR")
     except Exception as error:
         where = f"the Ray cluster at {address}" if address else "a Ray cluster on this machine"
         what = str(error).strip().split("\n")[0]
         raise EngineError(
-            f"{where} does not answer: {what}; start one with `ray start --head`, and see `ray status`"
+            f"{where} does not answer: {what}; start one with `ray start --head`, see `ray status`, and set"
+            " RAY_AUTH_MODE=token here if `ray start` says that token authentication is enabled"
+        ) from error
+
+
+def _require_listener(address: str | None) -> None:
+    """Raises an EngineError if nothing listens at an address, for which Ray would wait without end."""
+    host, _, port = (address or "").removeprefix("ray://").rpartition(":")
+    if not host or not port.isdigit():  # `auto`, or none
+        return
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=_CONNECT).close()
+    except (OSError, OverflowError) as error:
+        raise EngineError(
+            f"no Ray cluster answers at {address}: {error}; start one with `ray start --head`, and give its address"
         ) from error
 
 

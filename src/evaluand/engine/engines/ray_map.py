@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from evaluand.engine.engines.ray import RayEngine
 
 MOST_DEATHS: Final = 3
-"""How many workers a unit may end before it fails, and how many may end one after the other before they begin."""
+"""How many workers a unit may end before it fails; and, for each worker, how many may end before one begins."""
 
 START: Final = 180.0
 """Seconds in which the first worker must have started."""
@@ -289,7 +289,7 @@ class RayMap(Generic[U]):
         end(worker.actor)  # it may only be out of reach
         if not worker.place:
             self._lost_starts += 1
-            if self._lost_starts >= MOST_DEATHS:
+            if self._lost_starts >= MOST_DEATHS * self._engine.size:
                 raise EngineError(
                     f"a worker of the Ray cluster cannot start: {_cause(error)}; is evaluand installed there?"
                 )
