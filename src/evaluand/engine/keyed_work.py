@@ -51,7 +51,7 @@ class Tally:
 
     Attributes:
         total: all units.
-        kept: units that were done before.
+        kept: units that were done before, or by other processes meanwhile.
         reused: units answered by earlier work with the same key.
         called: units done now.
         failed: how many of the units done now failed.
@@ -89,7 +89,7 @@ class Receipt:
         total: units of the step.
         called: how many were done now.
         reused: how many were answered by earlier work with the same key.
-        kept: how many were in this artifact already.
+        kept: how many were in this artifact already, or were done by other processes meanwhile.
         skipped: how many needed no call.
         failed: how many of those done now failed: calls of a run, or rows of a scorer.
         failures: class of error → how many rows of the artifact failed so, now or earlier, most frequent first.
@@ -268,6 +268,7 @@ class KeyedWork(Generic[U]):
         self.lane.warn_of_damage()
         with machinery():
             self._perform()
+        self.tally.kept += max(0, self.tally.total - self.tally.done)  # what other processes have done meanwhile
 
     def _perform(self) -> None:
         pause = min(_FIRST_PAUSE, _PATIENCE)
