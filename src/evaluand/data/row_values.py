@@ -172,12 +172,12 @@ class RowDigests:
 
     def __init__(self, roles: Roles) -> None:
         self._roles = roles
-        self._known: dict[int, bytes] = {}
+        self._known: dict[bytes, bytes] = {}
 
     def of(self, batch: pa.RecordBatch) -> pa.Array:
         """As `digest_column`."""
-        content = batch.select(self._roles.columns).serialize().to_pybytes()
-        key = hash(content)  # 64 bits, enough to tell batches apart; a digest would take four times as long
+        content = batch.select(self._roles.columns).serialize()
+        key = hashlib.blake2b(content, digest_size=ids.DIGEST_SIZE).digest()
         digests = self._known.get(key)
         if digests is None:
             digests = self._known[key] = b"".join(digest_rows(batch, self._roles))
