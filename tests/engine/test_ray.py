@@ -227,13 +227,13 @@ def test_fifty_killed_workers_lose_no_row_and_repeat_only_calls_in_flight(nearby
 
     store = DirectoryStore(tmp_path / "store")
     with Killer(tmp_path, 50, kill) as killer:
-        run = Runner(store, Policy(concurrency=4), RayEngine(3)).run(slow, data(18_000))
+        run = Runner(store, Policy(concurrency=4), RayEngine(3)).run(slow, data(30_000))
     assert killer.killed == 50
-    assert run.counts == {"completed": 18_000}
-    assert run.digest == Runner().run(lambda value: value, data(18_000)).digest
+    assert run.counts == {"completed": 30_000}
+    assert run.digest == Runner().run(lambda value: value, data(30_000)).digest
     begun = Counter(value for value, _, _ in calls(tmp_path))
     in_flight = 4 + 4 + 1  # that are being made, and those that are finished and on their way
-    assert sum(begun.values()) - 18_000 <= killer.killed * in_flight
+    assert sum(begun.values()) - 30_000 <= killer.killed * in_flight
 
 
 def test_ten_lost_nodes_lose_no_row(tmp_path: Path, nearby: TestCluster) -> None:
