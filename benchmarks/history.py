@@ -21,7 +21,6 @@ import argparse
 import json
 import math
 import os
-import platform
 import resource
 import statistics
 import subprocess
@@ -34,6 +33,7 @@ from pathlib import Path
 from typing import Any
 
 from children import clean_environment, run, say
+from measures import print_measures
 from meter import speed
 
 ARTIFACTS = 10_000
@@ -77,7 +77,8 @@ def main() -> None:
         bench = Bench(Path(name), options.repeats or (1 if options.quick else REPEATS))
         sizes = {"artifacts": options.artifacts // share, "rows": options.rows // share}
         rows = [row for part, size in sizes.items() if options.only in (None, part) for row in PARTS[part](bench, size)]
-    _print(bench, rows)
+    found = [each for results in bench.results.values() for each in results]
+    print_measures([each["speed"] for each in found if "speed" in each], [row.cells for row in rows])
     if options.json:
         options.json.write_text(json.dumps(bench.results, indent=2) + "\n", encoding="utf-8")
 
@@ -321,16 +322,6 @@ MEASURES: dict[str, Callable[..., dict[str, Any]]] = {
     "start": start,
 }
 PARTS = {"artifacts": measure_artifacts, "rows": measure_rows}
-
-
-def _print(bench: Bench, rows: Sequence[Row]) -> None:
-    speeds = sorted(each["speed"] for results in bench.results.values() for each in results if "speed" in each)
-    print(f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} CPUs")
-    print(f"a fixed piece of work took {speeds[0] * 1e3:.0f} to {speeds[-1] * 1e3:.0f} ms of CPU time\n")
-    lines = [["measure", "ours", "target", "met?"], *(row.cells for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for cells in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
 
 
 def _options() -> argparse.Namespace:

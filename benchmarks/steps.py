@@ -20,7 +20,6 @@ import importlib
 import itertools
 import json
 import os
-import platform
 import sys
 import tempfile
 from collections.abc import Callable
@@ -28,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 from children import clean_environment, environment, run, say
+from measures import print_measures
 from meter import cpu, peak_memory, speed
 
 SIZES = (10_000, 100_000, 1_000_000)
@@ -53,7 +53,8 @@ def main() -> None:
                 results |= part(Path(name), share)
         if options.peers and options.only in (None, "interop"):
             results |= sdks(Path(name), share, options.peers)
-    _print(results)
+    lines = [line for part in LINES for line in part(results)]
+    print_measures([each["speed"] for each in results.values()], lines)
     if options.json:
         options.json.write_text(json.dumps(results) + "\n")
 
@@ -255,16 +256,6 @@ def _line(what: str, figure: float, most: float, unit: str) -> list[str]:
 
 def _memory(found: dict[str, Any]) -> list[str]:
     return ["  peak memory", f"{found['memory'] / 2**20:.0f} MiB", "", ""]
-
-
-def _print(results: dict[str, Any]) -> None:
-    speeds = sorted(each["speed"] for each in results.values())
-    print(f"{platform.platform()}, Python {platform.python_version()}, {os.cpu_count()} CPUs")
-    print(f"a fixed piece of work took {speeds[0] * 1e3:.0f} to {speeds[-1] * 1e3:.0f} ms of CPU time\n")
-    lines = [["measure", "ours", "target", "met?"], *(line for part in LINES for line in part(results))]
-    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-    for cells in lines:
-        print("  ".join(cell.ljust(width) for cell, width in zip(cells, widths, strict=True)).rstrip())
 
 
 def _options() -> argparse.Namespace:

@@ -72,10 +72,5 @@ def _print(turns: list[dict[str, Any]], examples: int) -> None:
         print(f"{step:<12}{''.join(cells)}{ratio:>20.3f}")
 
 
-def _seconds(measured: dict[str, Any], step: str) -> float:
-    seconds: float = measured["cpu"] if step == "all" else measured["cpu_of"][step]
-    return seconds
-
-
 if __name__ == "__main__":
     main()

@@ -402,8 +402,12 @@ def test_calls_of_an_engine_use_the_same_processes(two: RayEngine) -> None:
     def found(run: Run) -> set[int]:
         return {r.responses[0] for r in run if r.responses}
 
-    first, second = (found(Runner(engine=two).run(whose, data(100))) for _ in range(2))
-    assert first & second
+    first = set[int]()
+    for _ in range(20):  # a worker may start when there is nothing left to do
+        if len(first := found(Runner(engine=two).run(whose, data(200)))) == 2:
+            break
+    assert len(first) == 2
+    assert found(Runner(engine=two).run(whose, data(200))) == first
 
 
 def test_a_worker_reports_soon_when_it_has_nothing_left() -> None:

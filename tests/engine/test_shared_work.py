@@ -71,6 +71,20 @@ def test_a_worker_that_comes_too_late_for_each_shard_waits_for_the_others(tmp_pa
     lane.close()
 
 
+def test_what_another_worker_has_done_meanwhile_is_counted_as_there(tmp_path: Path) -> None:
+    first, second = open_lane(tmp_path, 3), open_lane(tmp_path, 3)
+    second.refresh()
+    assert first.leases.claim(1) == (0, 0)
+    first.append(b"[0,0]\n[1,0]\n")
+    first.leases.release()
+    work = work_on(second, [])
+    work.tally.total = 3
+    work.perform()
+    assert (work.tally.called, work.tally.kept, work.tally.done) == (1, 2, 3)
+    first.close()
+    second.close()
+
+
 def test_who_claims_a_shard_that_was_opened_again_reads_its_lines_first(tmp_path: Path) -> None:
     first, second = open_lane(tmp_path, 3), open_lane(tmp_path, 3)
     second.refresh()

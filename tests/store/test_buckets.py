@@ -22,7 +22,7 @@ from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.report.verification import verify
 from evaluand.store import garbage, object as objects
-from evaluand.store.addresses import Address, parse_place
+from evaluand.store.addresses import Address, BucketPath, parse_place
 from evaluand.store.copying import copy_artifact, copy_name, plan_copy
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.folder_store import FolderStore
@@ -241,3 +241,12 @@ def test_a_project_names_a_bucket_only_if_the_user_lists_it(tmp_path: Path, monk
     result = CliRunner(env={"AWS_ENDPOINT_URL": "http://127.0.0.1:1"}).invoke(main, ["list"])
     assert "list it in" not in result.stderr
     assert "s3://elsewhere/evals" in result.stderr
+
+
+def test_a_bucket_without_credentials_says_which_to_set() -> None:
+    asked = OSError("Error performing PUT http://169.254.169.254/latest/api/token in 3s - Server returned 403")
+    error = objects._bucket_error(BucketPath("s3://bucket"), asked, "opened")
+    assert str(error) == (
+        "s3://bucket: cannot be opened: S3: there are no credentials;"
+        " set those of the environment, such as AWS_ACCESS_KEY_ID"
+    )

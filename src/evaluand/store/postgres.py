@@ -62,7 +62,6 @@ class PostgresJournals:
         self._top.make()
         self._top.put_if_absent(BINDING, self._binding())
         self._check()
-        self._is_bound = True
 
     def _check(self) -> None:
         """Raises an EngineError if the store's journals are elsewhere."""
@@ -74,6 +73,7 @@ class PostgresJournals:
                 f" give the same address and catalog to all drivers, or remove {self._top.path / BINDING} if they are"
                 " gone or moved"
             )
+        self._is_bound = True
 
     def _binding(self) -> bytes:
         return orjson.dumps({"database": self._database.identity, "store": self._store})
