@@ -1,6 +1,6 @@
-"""`evaluand import`: imports a file of predictions made elsewhere as a run, or one of battles as matches."""
+"""`evaluand import`: results of other tools, predictions made elsewhere as a run, or battles as matches."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import join
@@ -11,6 +11,7 @@ from click import UsageError
 from click.core import ParameterSource
 from click.exceptions import Exit
 
+from evaluand.cli.import_results import has_battles, store_results
 from evaluand.cli.options import complete_artifact, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import display, show_notes
@@ -21,6 +22,7 @@ from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.column_options import spelled_for
 from evaluand.experiment.columns.names import guess_columns
 from evaluand.experiment.columns.tables import read_table
+from evaluand.experiment.imports.importer import Importer, UnknownFormat, find_importer
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.text import SHORT_ID, safe
@@ -34,6 +36,9 @@ from evaluand.store.tables import COMPLETED, FAILED
 
 _EXAMPLES = """\b
 Examples:
+  evaluand import logs/addition.eval
+  evaluand import results_2026-11-22T09-36-27.json --name baseline
+  evaluand import promptfoo.json --from promptfoo --json
   evaluand import mine.csv --dataset questions.jsonl --input question --expected answer --response answer
   evaluand import mine.jsonl --dataset arithmetic --response prediction=label --response confidence=score
   evaluand import mine.csv --dataset arithmetic --response text --by id --key question_id --name mine
@@ -58,7 +63,8 @@ def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str,
 
 
 @click.command("import", epilog=_EXAMPLES)
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.option("--from", "tool", metavar="TOOL", help="The tool that wrote FILE.  [default: as recognised]")
 @click.option(
     "--dataset",
     "data",
@@ -120,7 +126,8 @@ def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str,
 @store_option
 @json_option
 def command(
-    file: Path,
+    files: tuple[Path, ...],
+    tool: str | None,
     data: str | None,
     response: str | dict[str, str],
     by: str,
@@ -143,16 +150,30 @@ def command(
     as_json: bool,
     **roles: str | tuple[str, ...] | dict[str, str] | None,
 ) -> None:
-    """Import the predictions in FILE as a run, without an experiment file.
+    """Import results of other tools, predictions as a run, or battles as matches.
 
-    FILE and DATA are any files that a dataset is read from. Rows are joined to the examples by number or by id. An
-    example without a row fails; rows that match no example are reported. The run equals that of a recorded task of an
-    experiment.
+    Results of Inspect, lm-eval, promptfoo, DeepEval, MLflow, OpenAI Evals, HELM, Ragas, Langfuse and LangSmith, and
+    spans of OpenTelemetry and OpenInference, are recognised by their content. Examples, answers and scores become a
+    dataset, runs and evaluations, and the totals in the file are compared with those of the imported scores.
+
+    With --dataset, FILE is a table of predictions. FILE and DATA are any files that a dataset is read from. Rows are
+    joined to the examples by number or by id. An example without a row fails; rows that match no example are
+    reported. The run equals that of a recorded task of an experiment.
 
     With --battles, each row of FILE says which of two systems was better on an example, in the columns of Chatbot
     Arena, AlpacaEval, MT-Bench, Arena-Hard or `evaluand export`; the battles become matches.
     """
-    _check_options(click.get_current_context(), battles=battles)
+    context = click.get_current_context()
+    _check_options(context, battles=battles)
+    file = files[0]
+    if not (battles or data is not None):
+        if tool is not None or _is_plain(context):
+            importers = _find_importers(files, tool)
+            if importers:
+                return store_results(importers, folder, name, as_json=as_json)
+        battles = len(files) == 1 and has_battles(file)
+    if len(files) > 1:
+        raise UsageError("several files are for results of other tools; import predictions and battles one by one")
     if battles:
         reading = {"a": first, "b": second, "in_order": in_order, "by_people": by_people}
         reading |= {"format": form, "delimiter": delimiter}
@@ -182,7 +203,30 @@ def command(
 
 
 _FOR_BATTLES: Final = ("columns", "first", "second", "in_order", "by_people")
-_FOR_BOTH: Final = ("file", "battles", "form", "delimiter", "name", "folder", "as_json")
+_FOR_BOTH: Final = ("files", "battles", "form", "delimiter", "name", "folder", "as_json")
+_FOR_RESULTS: Final = ("files", "tool", "name", "folder", "as_json")
+
+
+def _is_plain(ctx: click.Context) -> bool:
+    """Whether no option was given that describes predictions or battles."""
+    named = (str(option.name) for option in ctx.command.params)
+    return all(
+        name in _FOR_RESULTS or ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE for name in named
+    )
+
+
+def _find_importers(files: Sequence[Path], tool: str | None) -> list[Importer]:
+    """The importer of each file; empty for a single file whose format is not recognised.
+
+    Raises:
+        DataError: a file cannot be read, or one of several is of an unknown format.
+    """
+    try:
+        return [find_importer(file, tool) for file in files]
+    except UnknownFormat:
+        if len(files) > 1:
+            raise
+        return []
 
 
 def _check_options(ctx: click.Context, *, battles: bool) -> None:

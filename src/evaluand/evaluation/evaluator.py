@@ -566,6 +566,7 @@ class _Job:
         """Writes the scores that the scorer gave before this evaluation was requested."""
         said = iter(judged)
         score = next(said, None)
+        lines: list[bytes] = []
         for unit in self.rows.take(0, lane.slots):
             key = unit.response.index, unit.response.replication
             while score is not None and score[0] < key:
@@ -576,8 +577,12 @@ class _Job:
                 if observer is not None and opened is not None:
                     observer.learn(*opened)
                     line = observer.with_inputs(line, opened[0])
-                lane.append(line)
+                lines.append(line)
                 tally.reused += 1
+            if len(lines) >= GATHER:
+                lane.append(b"".join(lines))
+                lines.clear()
+        lane.append(b"".join(lines))
         lane.refresh()
 
     def _reuse(self, lane: WorkLog, work: str, tally: Tally, inputs: InputCheck) -> None:

@@ -1,0 +1,233 @@
+"""What reads the format of another tool, and how a format is found."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from array import array
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, ClassVar
+
+from evaluand.core import registry
+from evaluand.core.errors import DataError, Fault, SpecError, alternatives
+from evaluand.core.files.json_items import JsonCursor, parse_json
+from evaluand.experiment.imports.sample import Sample, Total
+
+_HEAD = 1 << 16
+
+
+class LogFile:
+    """A file or folder that may be of any tool.
+
+    Attributes:
+        path: where it is.
+        head: the first bytes; empty for a folder.
+
+    Raises:
+        DataError: there is no such file, or it cannot be read.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            self.is_folder = path.is_dir()
+            self.head = b""
+            if not self.is_folder:
+                with path.open("rb") as file:
+                    self.head = file.read(_HEAD)
+        except OSError as error:
+            raise DataError(Fault(str(path), f"cannot be read: {error.strerror}")) from None
+
+    @cached_property
+    def keys(self) -> frozenset[str]:
+        """The keys of the object with which a JSON file begins, as far as the head goes; of a list, of its first."""
+        cursor = JsonCursor(self.head)
+        found = set()
+        try:
+            for _ in cursor.items() if cursor.kind == "[" else (None,):
+                for key in cursor.members() if cursor.kind == "{" else ():
+                    found.add(key)
+                break
+        except DataError:
+            pass
+        return frozenset(found)
+
+    @cached_property
+    def first_line(self) -> dict[str, Any]:
+        """The object on the first line; empty if there is none."""
+        if self.is_folder:
+            return {}
+        with self.path.open("rb") as file:
+            line = file.readline(_LONGEST_LINE)
+        try:
+            found = parse_json(line, str(self.path))
+        except DataError:
+            return {}
+        return found if isinstance(found, dict) else {}
+
+
+_LONGEST_LINE = 64 << 20
+
+
+class Importer(ABC):
+    """Reads the files of one format, one record at a time.
+
+    Attributes:
+        tool: the name of the tool in messages and provenance.
+        left_out: the places of rows that are not samples, and why.
+        notes: sentences for the user about what was assumed.
+    """
+
+    tool: ClassVar[str]
+
+    def __init__(self, file: LogFile) -> None:
+        self.file, self.path = file, file.path
+        self.left_out: list[Fault] = []
+        self.notes: list[str] = []
+
+    @classmethod
+    @abstractmethod
+    def recognizes(cls, file: LogFile) -> bool:
+        """Whether a file is of this format; reads little of it."""
+
+    @abstractmethod
+    def records(self) -> Iterator[tuple[str, Any]]:
+        """The place of each record in the file, and the record.
+
+        Raises:
+            DataError: the file as a whole cannot be read.
+        """
+
+    @abstractmethod
+    def samples(self, record: Any) -> Iterable[Sample]:
+        """The samples of a record.
+
+        Raises:
+            ValueError, TypeError, KeyError, AttributeError, DataError: it is no valid record, and will be left out.
+        """
+
+    def totals(self) -> Iterable[Total]:
+        """The numbers that the file states; asked for after all records were read."""
+        return ()
+
+    def facts(self) -> dict[str, Any]:
+        """What the file says of its origin: version, model, settings; asked for after all records were read."""
+        return {}
+
+    def leave_out(self, where: str, reason: str) -> None:
+        """Notes a row that is not imported."""
+        self.left_out.append(Fault(where, reason))
+
+
+class UnknownFormat(DataError):
+    """No importer knows the format of a file."""
+
+
+def find_importer(path: Path, tool: str | None = None) -> Importer:
+    """The importer of a file.
+
+    Args:
+        tool: its registered name; by default the format is recognised.
+
+    Raises:
+        DataError: the file cannot be read.
+        UnknownFormat: no importer knows its format.
+        SpecError: no importer has this name.
+    """
+    known = registry.names("importers")
+    file = LogFile(path)
+    if tool is not None:
+        if tool not in known:
+            raise SpecError(f"no importer is called {tool!r}{alternatives(tool, known)}")
+        found: Importer = registry.find("importers", tool)(file)
+        return found
+    for name in known:
+        kind = registry.find("importers", name)
+        if kind.recognizes(file):
+            return kind(file)  # type: ignore[no-any-return]
+    formats = ", ".join(known)
+    message = (
+        f"is of no format that is recognised ({formats}); name its format with --from, or, for a table of predictions,"
+        " the examples with --dataset"
+    )
+    raise UnknownFormat(Fault(str(path), message))
+
+
+def json_lines(path: Path) -> Iterator[tuple[str, bytes]]:
+    """The place and the text of each line that is not blank."""
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.isspace():
+                yield f"{path}:{number}", line
+
+
+def json_records(path: Path, key: str | None = None) -> Iterator[tuple[str, Any]]:
+    """The place and the value of each item of a JSON list, or of each line of JSON lines.
+
+    Args:
+        key: the member that has the list if the file is one object.
+
+    Raises:
+        DataError: the file is no JSON.
+    """
+    cursor = JsonCursor.open(path)
+    if cursor.kind == "[":
+        for n, _ in enumerate(cursor.items()):
+            yield f"{path}: [{n}]", cursor.text()
+        return
+    if key is not None and _has_member(path, key):
+        for name in cursor.members():
+            if name == key and cursor.kind == "[":
+                for n, _ in enumerate(cursor.items()):
+                    yield f"{path}: {key}[{n}]", cursor.text()
+        return
+    yield from json_lines(path)
+
+
+def _has_member(path: Path, key: str) -> bool:
+    """Whether a file is one object with a list under this key, not JSON lines."""
+    cursor = JsonCursor.open(path)
+    try:
+        return any(name == key and cursor.kind == "[" for name in cursor.members())
+    except DataError:
+        return False
+
+
+class GroupedLines:
+    """JSON lines that belong together, in the order in which their groups begin; memory holds only their places.
+
+    Args:
+        key: the group of a line; None for a line that is in no group.
+    """
+
+    def __init__(self, path: Path, key: Callable[[Any], Hashable | None]) -> None:
+        self._path, self._key = path, key
+        self.faults: list[tuple[str, str]] = []
+
+    def __iter__(self) -> Iterator[tuple[str, list[Any]]]:
+        places: dict[Hashable, array[int]] = {}
+        first: dict[Hashable, int] = {}
+        place = 0
+        with self._path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if not line.isspace():
+                    try:
+                        group = self._key(parse_json(line, f"{self._path}:{number}"))
+                        if group is not None:
+                            places.setdefault(group, array("q")).append(place)
+                            first.setdefault(group, number)
+                    except (DataError, ValueError, TypeError, AttributeError) as error:
+                        self.faults.append((f"{self._path}:{number}", first_fault(error)))
+                place += len(line)
+            for group, starts in places.items():
+                lines = []
+                for start in starts:
+                    file.seek(start)
+                    lines.append(parse_json(file.readline(), str(self._path)))
+                yield f"{self._path}:{first[group]}", lines
+
+
+def first_fault(error: Exception) -> str:
+    """The message of an error without its place."""
+    return error.faults[0].message if isinstance(error, DataError) else str(error)

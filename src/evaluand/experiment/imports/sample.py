@@ -1,0 +1,181 @@
+"""One graded answer of another tool: what every importer makes of its format."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from evaluand.core.errors import with_article
+
+
+class Grade(NamedTuple):
+    """What a tool's scorer said of one answer.
+
+    Attributes:
+        value: the number; None if there is none.
+        label: a word, such as the answer that was extracted.
+        explanation: why, for people.
+        data: anything JSON-like.
+        reason: why there is no score.
+        is_share: the value can only lie between 0 and 1.
+    """
+
+    value: float | None = None
+    label: str | None = None
+    explanation: str | None = None
+    data: Any = None
+    reason: str | None = None
+    is_share: bool = False
+
+    @classmethod
+    def of(cls, value: Any, *, explanation: Any = None, label: str | None = None) -> Grade:
+        """The grade for a plain value: a number, true or false, a text, or None.
+
+        Example:
+            >>> Grade.of(True).value, Grade.of("toxic").label, Grade.of(None).reason
+            (1.0, 'toxic', 'the file has no score here')
+        """
+        text = None if explanation is None else str(explanation)
+        if isinstance(value, bool):
+            return cls(float(value), label, text, is_share=True)
+        if isinstance(value, int | float):
+            if math.isfinite(value):
+                return cls(float(value), label, text)
+            return cls(None, label, text, reason=f"the score in the file is {value}")
+        if isinstance(value, str):
+            return cls(None, value, text)
+        if value is None:
+            return cls(None, label, text, reason=NO_GRADE)
+        return cls(None, label, text, value)
+
+
+NO_GRADE = "the file has no score here"
+
+
+@dataclass(slots=True)
+class Sample:
+    """One answer of one system to one example.
+
+    Attributes:
+        id: of the example in the tool; None if it has none.
+        input: what the system saw.
+        output: its answer; None for no answer.
+        problem: the name of the set of examples.
+        system: who answered.
+        expected: the right answer, if the tool has one.
+        attributes: what examples can be grouped by: name → text, number or flag.
+        replication: the number of the repeat, from 0; None if the file does not count: a further row of the same
+            example is a further repeat then.
+        part: which of several rows on one answer this is, such as those of lm-eval's filters; their grades are united.
+        error: class and message of the error of a failed call.
+        grades: scorer → its grade.
+        usage: as in the table of responses.
+        started: microseconds since 1970; `duration` in microseconds.
+        spans: rows as of `Trace.rows`, without those of the root.
+    """
+
+    id: str | int | None
+    input: Any
+    output: Any = None
+    problem: str = ""
+    system: str = ""
+    expected: Any = None
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    replication: int | None = None
+    part: str = ""
+    error: tuple[str, str] | None = None
+    grades: Mapping[str, Grade] = field(default_factory=dict)
+    usage: Mapping[str, Any] | None = None
+    started: int | None = None
+    duration: int | None = None
+    spans: Sequence[list[Any]] = ()
+
+
+class Total(NamedTuple):
+    """A number that the file states about all samples of a system.
+
+    Attributes:
+        statistic: `mean` (over examples, of the mean over their repeats) `sum`, `passed` (values above 0) or `count`.
+    """
+
+    problem: str
+    system: str
+    scorer: str
+    statistic: str
+    value: float
+
+
+def require(record: Any, *keys: str) -> Any:
+    """The value of the first of these keys that an object has.
+
+    Raises:
+        ValueError: it is not an object, or has none of the keys.
+    """
+    if not isinstance(record, Mapping):
+        raise ValueError(f"this is {with_article(type(record).__name__)}, not an object")
+    for key in keys:
+        if key in record:
+            return record[key]
+    raise ValueError(f"there is no {' or '.join(map(repr, keys))}")
+
+
+def mapping(value: Any) -> Mapping[str, Any]:
+    """A value that is an object, or an empty one for null.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if type(value) is dict:
+        return value
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise ValueError(f"an object is expected, not {with_article(type(value).__name__)}")
+    return value
+
+
+def sequence(value: Any) -> Sequence[Any]:
+    """A value that is a list, or an empty one for null.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if value is None:
+        return ()
+    if not isinstance(value, list):
+        raise ValueError(f"a list is expected, not {with_article(type(value).__name__)}")
+    return value
+
+
+def plain_attributes(values: Any) -> dict[str, Any]:
+    """The members of an object that examples can be grouped by: texts, numbers and flags."""
+    if not isinstance(values, Mapping):
+        return {}
+    return {str(k): v for k, v in values.items() if isinstance(v, str | bool | int | float) and len(str(v)) <= _LONG}
+
+
+_LONG = 200
+
+
+def microseconds(time: Any) -> int | None:
+    """Microseconds since 1970 of an ISO 8601 time, or of a number of seconds or milliseconds; None if it is none.
+
+    Example:
+        >>> microseconds("1970-01-01T00:00:01Z"), microseconds(1_600_000_000), microseconds("soon")
+        (1000000, 1600000000000000, None)
+    """
+    try:
+        if isinstance(time, str):
+            moment = datetime.fromisoformat(time)
+            return round(moment.timestamp() * 1e6) if moment.tzinfo else None
+        if isinstance(time, int | float) and not isinstance(time, bool) and 0 < time < 1e14:
+            return round(time * (1e3 if time > _SECONDS else 1e6))
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None
+
+
+_SECONDS = 1e11  # larger numbers are milliseconds

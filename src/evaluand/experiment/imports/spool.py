@@ -1,0 +1,232 @@
+"""Samples on disk, so that logs of any size are sorted in little memory.
+
+Texts go to a temporary file without a name; memory holds their places, and for each system the places of its answers
+by example and repeat.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from array import array
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+import orjson
+import pyarrow as pa
+
+from evaluand.core import identity
+from evaluand.core.key_columns import INDEX
+from evaluand.data.source import DataSource
+from evaluand.experiment.imports.sample import Grade, Sample
+from evaluand.store.tables import BATCH_ROWS, json_field
+
+_TYPES: Final = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+_OWN: Final = ("id", "input", "expected")
+
+
+class Texts:
+    """Texts in a temporary file, each found by its number."""
+
+    def __init__(self) -> None:
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
+        self._ends = array("q", [0])
+        self._is_written = True
+
+    def __len__(self) -> int:
+        return len(self._ends) - 1
+
+    def add(self, text: bytes) -> int:
+        """The number under which a text is stored."""
+        self._file.write(text)
+        self._ends.append(self._ends[-1] + len(text))
+        self._is_written = False
+        return len(self._ends) - 2
+
+    def read(self, number: int) -> bytes:
+        """The text with a number."""
+        if not self._is_written:
+            self._file.flush()
+            self._is_written = True
+        self._file.seek(self._ends[number])
+        return self._file.read(self._ends[number + 1] - self._ends[number])
+
+
+class Problem:
+    """The examples of one problem, in the order in which they appear."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._texts = Texts()
+        self._numbers: dict[bytes, int] = {}
+        self._ids: dict[str, int] = {}
+        self._types: dict[str, set[type]] = defaultdict(set)
+
+    def __len__(self) -> int:
+        return len(self._texts)
+
+    def number(self, sample: Sample) -> int:
+        """The number of the example of a sample; other content under a known id is another example."""
+        content = orjson.dumps([sample.id, sample.input, sample.expected])
+        key = hashlib.blake2b(content, digest_size=16).digest()
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self._texts)
+            id = self._free_id(str(found if sample.id is None else sample.id))
+            attributes = {name: v for name, v in sample.attributes.items() if name not in (*_OWN, INDEX)}
+            row = {"id": id, "input": sample.input, "expected": sample.expected, **attributes}
+            for name, value in row.items():
+                self._types[name].add(type(value))
+            self._texts.add(orjson.dumps(row))
+        return found
+
+    def _free_id(self, id: str) -> str:
+        taken = self._ids.get(id, 0)
+        self._ids[id] = taken + 1
+        return self._free_id(f"{id} ({taken + 1})") if taken else id
+
+    def source(self) -> DataSource:
+        """The rows of the dataset; a column whose values have several types holds JSON."""
+        has_truth = self._types["expected"] != {type(None)}
+        names = [name for name in self._types if name != "expected" or has_truth]
+        schema = pa.schema([self._field(name) for name in names])
+        roles: dict[str, Any] = {"input": "input", "id": "id", "attributes": [n for n in names if n not in _OWN]}
+        roles |= {"expected": "expected"} if has_truth else {}
+        return DataSource(
+            self.name,
+            schema,
+            lambda: self._batches(schema),
+            lambda row: f"{self.name}, example {row}",
+            len(self),
+            roles=tuple(roles.items()),
+        )
+
+    def _field(self, name: str) -> pa.Field:
+        types = self._types[name] - {type(None)}
+        if types == {int, float}:
+            types = {float}
+        if len(types) == 1 and (kind := _TYPES.get(next(iter(types)))) is not None:
+            return pa.field(name, kind)
+        return json_field(name)
+
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for start in range(0, len(self), BATCH_ROWS):
+            stop = min(start + BATCH_ROWS, len(self))
+            rows = [orjson.loads(self._texts.read(number)) for number in range(start, stop)]
+            yield pa.RecordBatch.from_arrays([_column(rows, field) for field in schema], schema=schema)
+
+
+def _column(rows: list[dict[str, Any]], field: pa.Field) -> pa.Array:
+    values = [row.get(field.name) for row in rows]
+    if field.metadata:
+        values = [None if value is None else identity.canonical_text(value) for value in values]
+    return pa.array(values, field.type)
+
+
+class Answers:
+    """The answers and grades of one system to one problem.
+
+    Attributes:
+        scorers: the names of the scorers, in the order in which they appear, each with a digest of what it said and
+            whether all of its values are shares.
+        replications: how many repeats there are.
+    """
+
+    def __init__(self, problem: Problem, system: str) -> None:
+        self.problem, self.system = problem, system
+        self.replications = 0
+        self.scorers: dict[str, ScorerFacts] = {}
+        self._answers, self._grades = Texts(), Texts()
+        self._slots: dict[tuple[int, int], list[tuple[str, int]]] = {}  # → parts and the numbers of their texts
+        self._digest = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+
+    def __len__(self) -> int:
+        return len(self._slots)
+
+    @property
+    def digest(self) -> str:
+        """A digest of the answers."""
+        return self._digest.hexdigest()
+
+    def add(self, sample: Sample) -> str | None:
+        """Adds a sample; returns why it cannot be added, or None.
+
+        Raises:
+            TypeError: a value is not JSON-like.
+        """
+        answer = orjson.dumps(
+            [sample.output, sample.error, sample.usage, sample.started, sample.duration, [*sample.spans]]
+        )
+        grades = orjson.dumps({name: tuple(grade) for name, grade in sample.grades.items()})
+        number = self.problem.number(sample)
+        replication = sample.replication
+        if replication is None:
+            replication = 0
+            while self._has(number, replication, sample.part):
+                replication += 1
+        elif self._has(number, replication, sample.part):
+            return f"example {sample.id!r}, repeat {replication + 1}, is in the file already"
+        self._slots.setdefault((number, replication), []).append((sample.part, self._answers.add(answer)))
+        self._grades.add(grades)
+        self._digest.update(orjson.dumps([number, replication, sample.part]) + answer)
+        self.replications = max(self.replications, replication + 1)
+        for name, grade in sample.grades.items():
+            self.scorers.setdefault(name, ScorerFacts()).add(number, replication, grade)
+        return None
+
+    def _has(self, number: int, replication: int, part: str) -> bool:
+        return any(known == part for known, _ in self._slots.get((number, replication), ()))
+
+    def answer(self, number: int, replication: int) -> list[Any] | None:
+        """Output, error, usage, start, duration and spans of a call; None if the file has none."""
+        parts = self._slots.get((number, replication))
+        return None if parts is None else orjson.loads(self._answers.read(parts[0][1]))
+
+    def grades(self, number: int, replication: int) -> dict[str, Grade]:
+        """The grades of a call by scorer."""
+        found: dict[str, Grade] = {}
+        for _, place in self._slots.get((number, replication), ()):
+            found |= {name: Grade(*values) for name, values in orjson.loads(self._grades.read(place)).items()}
+        return found
+
+
+class ScorerFacts:
+    """What is known of a scorer after all of its grades.
+
+    Attributes:
+        is_share: all values lie between 0 and 1 by their nature.
+        n: how many values there are.
+        total: their sum.
+        passed: how many are above 0.
+    """
+
+    def __init__(self) -> None:
+        self.is_share = True
+        self.n = self.passed = 0
+        self.total = 0.0
+        self._digest = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+        self._means: dict[int, list[float]] = {}  # example → sum and number of values
+
+    @property
+    def digest(self) -> str:
+        return self._digest.hexdigest()
+
+    def add(self, number: int, replication: int, grade: Grade) -> None:
+        """Counts a grade."""
+        self._digest.update(orjson.dumps([number, replication, tuple(grade)]))
+        if grade.value is None:
+            return
+        self.is_share = self.is_share and grade.is_share
+        self.n += 1
+        self.total += grade.value
+        self.passed += grade.value > 0
+        mean = self._means.setdefault(number, [0.0, 0])
+        mean[0] += grade.value
+        mean[1] += 1
+
+    def statistics(self) -> Mapping[str, float]:
+        """The statistics that files state; see `Total`."""
+        means = [total / n for total, n in self._means.values()]
+        known = {"sum": self.total, "passed": float(self.passed), "count": float(self.n)}
+        return known | ({"mean": sum(means) / len(means)} if means else {})

@@ -1,0 +1,283 @@
+"""Stores what importers read: a dataset for each problem, and for each system a run and an evaluation.
+
+All evaluations of a problem have one aggregation of the mean of each scorer, so that they can be shown and reported at
+once. Nothing is stored before every file was read.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
+from evaluand.core import identity
+from evaluand.core.errors import DataError, Fault
+from evaluand.core.provenance import provenance
+from evaluand.core.redaction import is_hidden, redact
+from evaluand.data.dataset import Dataset
+from evaluand.engine.keyed_work import Progress
+from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScore
+from evaluand.evaluation.scorer import Scorer
+from evaluand.evaluation.scorers.imported import Imported
+from evaluand.experiment.imports.importer import Importer
+from evaluand.experiment.imports.sample import Grade, Sample
+from evaluand.experiment.imports.spool import Answers, Problem
+from evaluand.metrics.column_statistics import Mean
+from evaluand.run.responses import NOT_RECORDED, seal
+from evaluand.run.runner import Run
+from evaluand.store.store import Store, begin, check_name
+from evaluand.store.tables import ABSTAINED, FAILED, SCORED
+
+
+@dataclass
+class ImportedResult:
+    """What an import has stored.
+
+    Attributes:
+        runs: of all systems and problems; `evaluations` has that of each, None where the file has no scores.
+        aggregations: one for each problem.
+        samples: how many samples were read.
+        left_out: the rows that were not imported, and why.
+        agreements: how many totals of the files were equal to those of the imported scores.
+        notes: sentences about totals that differ, and about what was assumed.
+    """
+
+    runs: list[Run] = field(default_factory=list)
+    evaluations: list[Evaluation | None] = field(default_factory=list)
+    aggregations: list[Aggregation] = field(default_factory=list)
+    samples: int = 0
+    left_out: list[Fault] = field(default_factory=list)
+    agreements: int = 0
+    notes: list[str] = field(default_factory=list)
+
+
+def import_results(
+    importers: Sequence[Importer], store: Store, *, name: str | None = None, progress: Progress | None = None
+) -> ImportedResult:
+    """Stores the results in files of other tools.
+
+    Args:
+        importers: one for each file.
+        store: where they are stored.
+        name: the name under which they are stored; by default that of the problem in the file.
+
+    Raises:
+        DataError: a file cannot be read, or has no samples.
+    """
+    results = _Results()
+    for importer in importers:
+        results.read(importer)
+    if not results.n_samples:
+        faults = [fault for importer in importers for fault in importer.left_out]
+        raise DataError(faults or [Fault(str(importers[0].path), "has no samples")])
+    return results.save(store, name, progress)
+
+
+class _Results:
+    """The samples of several files by problem and system."""
+
+    def __init__(self) -> None:
+        self.n_samples = 0
+        self._problems: dict[str, Problem] = {}
+        self._answers: dict[tuple[str, str], Answers] = {}
+        self._importers: dict[tuple[str, str], Importer] = {}
+        self._read: list[Importer] = []
+
+    def read(self, importer: Importer) -> None:
+        """Reads all samples of a file."""
+        self._read.append(importer)
+        for where, record in importer.records():
+            try:
+                samples = [*importer.samples(record)]
+                refused = [why for sample in samples if (why := self._add(sample, importer))]
+            except (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, DataError) as error:
+                importer.leave_out(where, _reason(error))
+                continue
+            for why in refused:
+                importer.leave_out(where, why)
+
+    def _add(self, sample: Sample, importer: Importer) -> str | None:
+        key = _key(sample.problem, sample.system, importer)
+        if key not in self._answers:
+            problem = self._problems.setdefault(key[0], Problem(key[0]))
+            self._answers[key] = Answers(problem, key[1])
+            self._importers[key] = importer
+        why = self._answers[key].add(sample)
+        self.n_samples += why is None
+        return why
+
+    def save(self, store: Store, name: str | None, progress: Progress | None) -> ImportedResult:
+        """Stores everything."""
+        result = ImportedResult(samples=self.n_samples)
+        for problem in self._problems.values():
+            of_problem = {key: each for key, each in self._answers.items() if key[0] == problem.name and len(each)}
+            if not of_problem:
+                continue
+            title = _title(name, problem.name, len(self._problems))
+            dataset = Dataset(problem.source(), name=title).save(store)
+            digests = [identity.digest(value) for value in dataset.inputs()]
+            for key, answers in of_problem.items():
+                label = _label(name, title, answers.system, len(self._answers))
+                run = _save_run(store, answers, dataset, digests, self._importers[key], label)
+                result.runs.append(run)
+                result.evaluations.append(
+                    _save_evaluation(store, answers, run, self._importers[key], label, progress)
+                    if answers.scorers
+                    else None
+                )
+            evaluations = [each for each in result.evaluations[-len(of_problem) :] if each is not None]
+            result.aggregations += _aggregate(store, evaluations, title) if evaluations else []
+        for importer in self._read:
+            result.left_out += importer.left_out
+            result.notes += importer.notes
+            self._check_totals(importer, result)
+        return result
+
+    def _check_totals(self, importer: Importer, result: ImportedResult) -> None:
+        """Compares the totals of a file with those of its scores."""
+        for total in importer.totals():
+            answers = self._answers.get(_key(total.problem, total.system, importer))
+            scorer = answers.scorers.get(total.scorer) if answers else None
+            found = scorer.statistics().get(total.statistic) if scorer else None
+            if found is not None and math.isclose(found, total.value, rel_tol=1e-9, abs_tol=1e-9):
+                result.agreements += 1
+                continue
+            says = f"{importer.path.name}: the {total.statistic} of {total.scorer} is {total.value:g} in the file"
+            system = f" for {total.system}" if total.system else ""
+            ours = "none of the imported scores" if found is None else f"{found:g} for the imported scores"
+            result.notes.append(f"{says}{system}, and {ours}")
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, KeyError):
+        return f"there is no {error}"
+    text = str(error).splitlines()
+    return redact(text[0][:300]) if text else type(error).__name__
+
+
+def _key(problem: str, system: str, importer: Importer) -> tuple[str, str]:
+    """What a system's answers to a problem are found by; the file's name stands for a problem without one."""
+    return problem or importer.path.stem, system
+
+
+def _title(name: str | None, problem: str, n_problems: int) -> str:
+    """The name of a problem's dataset and aggregation."""
+    if name is None:
+        return _name_of(problem)
+    return name if n_problems == 1 else _name_of(f"{name}/{problem}")
+
+
+def _label(name: str | None, title: str, system: str, n_systems: int) -> str:
+    """The name of a run."""
+    return title if not system or (name is not None and n_systems == 1) else _name_of(f"{title}/{system}")
+
+
+def _name_of(text: str) -> str:
+    """A text of a file as a valid name."""
+    shown = "".join(c if c.isprintable() else "_" for c in text).strip()[:200] or "imported"
+    return check_name(shown)
+
+
+def _save_run(
+    store: Store, answers: Answers, dataset: Dataset, digests: Sequence[bytes], importer: Importer, name: str
+) -> Run:
+    spec = {
+        "task": {"kind": "imported", "tool": importer.tool, "system": answers.system, "answers": answers.digest},
+        "seed": 0,
+        "dataset": dataset.id,
+        "examples": len(dataset),
+        "replications": answers.replications,
+    }
+    origin = {"file": importer.path.name, "tool": importer.tool, "said": _storable(importer.facts())}
+    about = {"work": [], "pinned": True, "fresh": False}
+    made = {"parts": {}, "unpinned": [], "policy": {}, "task": answers.system or importer.tool}
+    opened = begin(
+        store,
+        "runs",
+        spec,
+        name=name,
+        again=lambda last: False,
+        resume=None,
+        about=lambda: about | {"provenance": provenance(origin) | made},
+    )
+    if "digest" not in opened:
+        seal(store, opened, _records(answers, digests, importer), dataset.indices, answers.replications)
+    run = Run(store, opened["id"])
+    run.called = name
+    return run
+
+
+def _records(answers: Answers, digests: Sequence[bytes], importer: Importer) -> Iterator[list[Any]]:
+    """The rows of a run as a journal has them."""
+    missing = ["NotRecorded", f"{importer.path.name} has no such row", NOT_RECORDED, None]
+    slot = 0
+    for number, digest in enumerate(map(bytes.hex, digests)):
+        for replication in range(answers.replications):
+            found = answers.answer(number, replication)
+            if found is None:
+                yield [slot, digest, None, FAILED, missing, None, 0, 0, None, None, None, None]
+            else:
+                output, error, usage, started, duration, spans = found
+                status = "completed" if error is None else FAILED
+                failure = None if error is None else [error[0], redact(error[1]), None, None]
+                texts = None if output is None or error is not None else [[0, output]]
+                times = [started, duration, usage, spans or None]
+                yield [slot, digest, None, status, failure, texts, int(texts is not None), 1, *times]
+            slot += 1
+
+
+def _save_evaluation(
+    store: Store, answers: Answers, run: Run, importer: Importer, name: str, progress: Progress | None
+) -> Evaluation:
+    scorers: dict[str, Scorer] = {
+        scorer: Imported(importer.tool, scorer, facts.digest, facts.is_share and facts.n > 0)
+        for scorer, facts in answers.scorers.items()
+    }
+    judged = {scorer: _read_scores(answers, scorer, [*run.dataset.indices]) for scorer in scorers}
+    return Evaluator(store, progress=progress).evaluate(run, scorers, name=name, judged=judged)
+
+
+def _read_scores(answers: Answers, scorer: str, indices: Sequence[int]) -> Iterator[KnownScore]:
+    """The grades of a scorer as an evaluation's journal has them."""
+    for number, index in enumerate(indices):
+        for replication in range(answers.replications):
+            grade = answers.grades(number, replication).get(scorer)
+            if grade is not None:
+                yield (index, replication), [[0, None, *_cells(grade)]]
+
+
+def _cells(grade: Grade) -> tuple[Any, ...]:
+    """Status, reason, value, label, data, explanation and own columns of a score."""
+    has_score = grade.value is not None or grade.label is not None or grade.data is not None
+    status = SCORED if has_score and grade.reason is None else ABSTAINED
+    return status, grade.reason, grade.value, grade.label, grade.data, grade.explanation, None
+
+
+def _aggregate(store: Store, evaluations: Sequence[Evaluation], name: str) -> list[Aggregation]:
+    """The means of all scorers with numbers."""
+    scorers = dict.fromkeys(scorer for evaluation in evaluations for scorer in evaluation.scorers)
+    shared = [s for s in scorers if all(s in each.scorers for each in evaluations)]
+    measures = [Measure(scorer, Mean()) for scorer in shared if any(_has_values(e, scorer) for e in evaluations)]
+    labels = [each.name or each.id for each in evaluations]
+    return [Aggregator(store).aggregate(evaluations, measures, labels=labels, name=name)] if measures else []
+
+
+def _has_values(evaluation: Evaluation, scorer: str) -> bool:
+    return any(batch.column(0).null_count < batch.num_rows for batch in evaluation.batches(scorer, ["value"]))
+
+
+def _storable(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """What a file says of itself, without secrets."""
+    return {name: _without_secrets(name, value) for name, value in facts.items() if value not in (None, {}, [], "")}
+
+
+def _without_secrets(name: str, value: Any) -> Any:
+    if is_hidden(name, value):
+        return "[hidden]"
+    if isinstance(value, Mapping):
+        return {str(key): _without_secrets(str(key), each) for key, each in value.items()}
+    if isinstance(value, list):
+        return [_without_secrets(name, each) for each in value]
+    return redact(value) if isinstance(value, str) else value

@@ -1,0 +1,1 @@
+"""Importers of other tools' results: one module per format, found through the entry points `evaluand.importers`."""

@@ -1,0 +1,84 @@
+"""DeepEval's test runs: the files of its results folder, and what `evaluate` returns, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from evaluand.core.files.json_items import JsonCursor
+from evaluand.experiment.imports.importer import Importer, LogFile
+from evaluand.experiment.imports.sample import Grade, Sample, Total, mapping, plain_attributes, require, sequence
+
+_CASES: Final = ("testCases", "conversationalTestCases", "test_results", "test_cases")
+
+
+class DeepEval(Importer):
+    """Test runs of DeepEval."""
+
+    tool: ClassVar[str] = "deepeval"
+
+    def __init__(self, file: LogFile) -> None:
+        super().__init__(file)
+        self._facts: dict[str, Any] = {}
+        self._scores: list[Any] = []
+
+    @classmethod
+    def recognizes(cls, file: LogFile) -> bool:
+        return any(f'"{name}"'.encode() in file.head for name in ("metricsData", "metrics_data")) and any(
+            name in file.keys for name in _CASES
+        )
+
+    def records(self) -> Iterator[tuple[str, Any]]:
+        cursor = JsonCursor.open(self.path)
+        for key in cursor.members():
+            if key in _CASES and cursor.kind == "[":
+                for n, _ in enumerate(cursor.items()):
+                    yield f"{self.path}: {key}[{n}]", cursor.value()
+            elif key == "metricsScores":
+                self._scores = list(sequence(cursor.value()))
+            elif cursor.kind not in ("{", "["):
+                self._facts[key] = cursor.value()
+
+    def samples(self, record: Any) -> Iterable[Sample]:
+        turns = sequence(_either(record, "turns"))
+        require(record, "metricsData", "metrics_data")
+        input = [dict(each) for each in turns] if turns else require(record, "input")
+        context = {name: c for name in ("context", "retrieval_context") if (c := _either(record, name))}
+        run_time = _either(record, "run_duration")
+        yield Sample(
+            _either(record, "name"),
+            {"input": input, **context} if context else input,
+            turns[-1].get("content") if turns else _either(record, "actual_output"),
+            expected=_either(record, "expected_output"),
+            attributes=plain_attributes(_either(record, "metadata")),
+            grades=dict(_grades(sequence(_either(record, "metrics_data")))),
+            duration=round(run_time * 1e6) if isinstance(run_time, int | float) else None,
+        )
+
+    def totals(self) -> Iterable[Total]:
+        for each in self._scores:
+            numbers = [s for s in sequence(mapping(each).get("scores")) if isinstance(s, int | float)]
+            yield Total("", "", str(each.get("metric")), "sum", float(sum(numbers)))
+            yield Total("", "", str(each.get("metric")), "count", float(len(numbers)))
+
+    def facts(self) -> dict[str, Any]:
+        return self._facts
+
+
+def _grades(metrics: Any) -> Iterator[tuple[str, Grade]]:
+    """The score of each metric; one that failed has none."""
+    for metric in metrics:
+        name, score = str(require(metric, "name")), metric.get("score")
+        label = {True: "pass", False: "fail"}.get(metric.get("success"))
+        if error := metric.get("error"):
+            yield name, Grade(label=None, reason=f"{DeepEval.tool}: {error}")
+        else:
+            grade = Grade.of(score, explanation=metric.get("reason"), label=label)
+            yield name, grade._replace(is_share=score is not None and 0 <= score <= 1)
+
+
+def _either(record: Mapping[str, Any], name: str) -> Any:
+    """A member that is in snake case or in camel case."""
+    first, *rest = name.split("_")
+    camel = first + "".join(word.capitalize() for word in rest)
+    return record.get(name, record.get(camel))

@@ -1,0 +1,268 @@
+"""Inspect AI's logs, `.eval` and `.json`: samples with epochs, scores, messages, model calls, errors and limits.
+
+An `.eval` file is a zip of JSON documents, of which newer versions compress each with Zstandard.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, BinaryIO, ClassVar, Final
+
+import pyarrow as pa
+
+from evaluand.core.errors import DataError, Fault
+from evaluand.core.files.json_items import JsonCursor, parse_json
+from evaluand.experiment.imports.importer import Importer, LogFile
+from evaluand.experiment.imports.sample import (
+    Grade,
+    Sample,
+    Total,
+    mapping,
+    microseconds,
+    plain_attributes,
+    require,
+    sequence,
+)
+
+_GRADES: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # as value_to_float of Inspect reads them
+_MEANS: Final = ("accuracy", "mean")
+_ZSTD: Final = 93
+_LARGEST: Final = 1 << 30
+
+
+class Inspect(Importer):
+    """Logs of Inspect AI."""
+
+    tool: ClassVar[str] = "inspect"
+
+    def __init__(self, file: LogFile) -> None:
+        super().__init__(file)
+        self._header: dict[str, Any] = {}
+
+    @classmethod
+    def recognizes(cls, file: LogFile) -> bool:
+        if file.head[:4] == b"PK\x03\x04":
+            return b"_journal/start.json" in file.head or b"header.json" in file.head or file.path.suffix == ".eval"
+        return {"version", "eval"} <= file.keys
+
+    def records(self) -> Iterator[tuple[str, Any]]:
+        if self.file.head[:2] == b"PK":
+            yield from self._zip_records()
+            return
+        cursor = JsonCursor.open(self.path)
+        n = 0
+        for key in cursor.members():
+            if key == "samples" and cursor.kind == "[":
+                for _ in cursor.items():
+                    text = cursor.text()
+                    yield f"{self.path}: samples[{n}]", text
+                    n += 1
+            elif key in _HEADER:
+                self._header[key] = cursor.value()
+
+    def _zip_records(self) -> Iterator[tuple[str, Any]]:
+        try:
+            with zipfile.ZipFile(self.path) as archive, self.path.open("rb") as file:
+                members = {info.filename: info for info in archive.infolist()}
+                for name in ("_journal/start.json", "header.json"):
+                    if name in members:
+                        self._header |= mapping(parse_json(_read(file, members[name]), f"{self.path}: {name}"))
+                samples = [name for name in members if name.startswith("samples/")]
+                for name in sorted(samples, key=self._place_of):
+                    try:
+                        text = _read(file, members[name])
+                    except (OSError, ValueError, zlib.error, struct.error, EOFError) as error:
+                        self.leave_out(f"{self.path}: {name}", f"cannot be read: {error}")
+                        continue
+                    yield f"{self.path}: {name}", text
+        except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError, zlib.error, struct.error) as error:
+            raise DataError(Fault(str(self.path), f"cannot be read as a log of Inspect: {error}")) from None
+
+    def _place_of(self, member: str) -> tuple[int, int, str]:
+        """Epoch and place of a sample, in the order of the dataset where the header has it."""
+        ids = [str(id) for id in sequence(mapping(mapping(self._header.get("eval")).get("dataset")).get("sample_ids"))]
+        found = _MEMBER.fullmatch(member)
+        if found is None:
+            return 0, len(ids), member
+        return int(found["epoch"]), ids.index(found["id"]) if found["id"] in ids else len(ids), member
+
+    def samples(self, record: Any) -> Iterable[Sample]:
+        sample = parse_json(record, "sample")
+        eval_ = mapping(self._header.get("eval"))
+        output = mapping(sample.get("output"))
+        error, started = _error(sample), microseconds(sample.get("started_at"))
+        total = sample.get("total_time")
+        yield Sample(
+            require(sample, "id"),
+            _input(require(sample, "input")),
+            None if error else _completion(output),
+            problem=str(eval_.get("task") or ""),
+            system=str(eval_.get("model") or ""),
+            expected=sample.get("target"),
+            attributes=plain_attributes(sample.get("metadata")),
+            replication=int(require(sample, "epoch")) - 1,
+            error=error,
+            grades=dict(_grades(mapping(sample.get("scores")))),
+            usage=_usage(mapping(sample.get("model_usage"))),
+            started=started,
+            duration=round(total * 1e6) if isinstance(total, int | float) else None,
+            spans=_spans(sample, started),
+        )
+
+    def totals(self) -> Iterable[Total]:
+        eval_ = mapping(self._header.get("eval"))
+        reducers = mapping(eval_.get("config")).get("epochs_reducer") or ["mean"]
+        for score in sequence(mapping(self._header.get("results")).get("scores")):
+            for name, metric in mapping(score.get("metrics")).items():
+                value = mapping(metric).get("value")
+                if name in _MEANS and reducers == ["mean"] and isinstance(value, int | float):
+                    problem, system = str(eval_.get("task") or ""), str(eval_.get("model") or "")
+                    yield Total(problem, system, str(score.get("name")), "mean", float(value))
+
+    def facts(self) -> dict[str, Any]:
+        eval_ = mapping(self._header.get("eval"))
+        said = {name: eval_.get(name) for name in _FACTS}
+        return said | {"status": self._header.get("status"), "log_version": self._header.get("version")}
+
+
+_HEADER: Final = ("version", "status", "eval", "plan", "results", "stats", "error")
+_FACTS: Final = (
+    "eval_id",
+    "run_id",
+    "created",
+    "task",
+    "task_version",
+    "task_args",
+    "model",
+    "model_generate_config",
+    "model_args",
+    "model_base_url",
+    "config",
+    "packages",
+    "revision",
+)
+_MEMBER: Final = re.compile(r"samples/(?P<id>.*)_epoch_(?P<epoch>\d+)\.json", re.DOTALL)
+
+
+def _read(file: BinaryIO, member: zipfile.ZipInfo) -> bytes:
+    """The content of a member of a zip; the standard library does not read those of Zstandard yet."""
+    file.seek(member.header_offset)
+    head = file.read(30)
+    name_length, extra_length = struct.unpack("<HH", head[26:30])
+    file.seek(name_length + extra_length, 1)
+    content = file.read(member.compress_size)
+    if not 0 <= member.file_size <= _LARGEST:
+        raise ValueError(f"its size is said to be {member.file_size:,} bytes")
+    if member.compress_type == _ZSTD:
+        found = pa.CompressedInputStream(pa.BufferReader(content), "zstd").read(member.file_size)
+    elif member.compress_type == zipfile.ZIP_DEFLATED:
+        found = zlib.decompressobj(-15).decompress(content, member.file_size or 1)
+    elif member.compress_type == zipfile.ZIP_STORED:
+        found = content
+    else:
+        raise ValueError(f"compression {member.compress_type} is unknown")
+    if len(found) != member.file_size or zlib.crc32(found) != member.CRC:
+        raise ValueError("its content does not have its checksum")
+    return found  # type: ignore[no-any-return]
+
+
+def _input(value: Any) -> Any:
+    if isinstance(value, list):
+        return [{"role": m.get("role"), "content": m.get("content")} for m in value]
+    return value
+
+
+def _completion(output: Mapping[str, Any]) -> Any:
+    if output.get("completion") is not None:
+        return output["completion"]
+    choices = sequence(output.get("choices"))
+    return _text_of(mapping(choices[0]).get("message")) if choices else None
+
+
+def _text_of(message: Any) -> Any:
+    content = mapping(message).get("content")
+    if not isinstance(content, list):
+        return content
+    return "".join(part.get("text", "") for part in content if isinstance(part, dict) and part.get("type") == "text")
+
+
+def _error(sample: Mapping[str, Any]) -> tuple[str, str] | None:
+    if error := sample.get("error"):
+        message = str(mapping(error).get("message"))
+        kind = re.match(r"([A-Za-z_][A-Za-z0-9_.]*)\(", message)
+        return (kind[1] if kind else "Error"), message
+    if limit := sample.get("limit"):
+        kind = mapping(limit).get("type") if isinstance(limit, dict) else limit
+        return "LimitExceeded", f"the {kind} limit {mapping(limit).get('limit', '') if isinstance(limit, dict) else ''}"
+    return None
+
+
+def _grades(scores: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
+    """Grades by scorer; a score of several values is several scorers."""
+    for name, score in scores.items():
+        value, explanation, answer = require(score, "value"), score.get("explanation"), score.get("answer")
+        if isinstance(value, dict):
+            for part, each in value.items():
+                yield f"{name}.{part}", _grade(each, explanation, answer)
+        else:
+            yield name, _grade(value, explanation, answer)
+
+
+def _grade(value: Any, explanation: Any, answer: Any) -> Grade:
+    label = None if answer is None else str(answer)
+    if isinstance(value, str) and value in _GRADES:
+        return Grade(
+            _GRADES[value], value, _text_or_none(explanation), {"answer": label} if label else None, None, True
+        )
+    return Grade.of(value, explanation=explanation, label=label if not isinstance(value, str) else None)
+
+
+def _text_or_none(value: Any) -> str | None:
+    return None if value is None else str(value)
+
+
+def _usage(by_model: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The tokens of all models together."""
+    if not by_model:
+        return None
+    used: dict[str, Any] = {}
+    for name in ("input_tokens", "output_tokens"):
+        counts = [n for each in by_model.values() if type(n := mapping(each).get(name)) is int]
+        if counts:
+            used[name] = sum(counts)
+    costs = [c for each in by_model.values() if isinstance(c := mapping(each).get("total_cost"), int | float)]
+    if costs and len(costs) == len(by_model):
+        used |= {"cost": float(sum(costs)), "currency": "USD"}
+    return used | ({"model": next(iter(by_model))} if len(by_model) == 1 else {}) or None
+
+
+def _spans(sample: Mapping[str, Any], started: int | None) -> list[list[Any]]:
+    """The messages as the input of a chat span, and the calls of models and tools."""
+    rows: list[list[Any]] = []
+    for event in sequence(sample.get("events")):
+        kind = _KINDS.get(mapping(event).get("event", ""))
+        if kind is None:
+            continue
+        at = microseconds(event.get("timestamp"))
+        completed = microseconds(event.get("completed"))
+        start = max(0, at - started) if at is not None and started is not None else 0
+        duration = completed - at if at is not None and completed is not None and completed >= at else None
+        output = mapping(event.get("output"))
+        is_model = kind == "llm"
+        name = str(event.get("model" if is_model else "function") or kind)
+        attributes = _usage({name: output.get("usage")} if is_model and output.get("usage") else {})
+        given = event.get("arguments") if not is_model else None
+        got = _completion(output) if is_model else event.get("result")
+        status = 2 if event.get("error") else 1
+        rows.append([len(rows) + 1, 0, name, kind, start, duration, status, given, got, attributes, None])
+    if not rows and (messages := sequence(sample.get("messages"))):
+        chat = [{"role": m.get("role"), "content": _text_of(m)} for m in messages if isinstance(m, dict)]
+        rows.append([1, 0, "messages", "llm", 0, None, 1, chat[:-1], chat[-1] if chat else None, None, None])
+    return rows
+
+
+_KINDS: Final = {"model": "llm", "tool": "tool"}

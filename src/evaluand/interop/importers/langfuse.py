@@ -1,0 +1,92 @@
+"""Langfuse's traces with scores and observations, as its API and its export have them: JSON, or JSON lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from evaluand.core.files.json_items import parse_json
+from evaluand.experiment.imports.importer import Importer, LogFile, json_records
+from evaluand.experiment.imports.sample import Grade, Sample, mapping, microseconds, plain_attributes, require, sequence
+
+_KEYS: Final = frozenset(("input", "output", "projectId", "timestamp", "htmlPath", "latency", "bookmarked", "scores"))
+_KINDS: Final = {"GENERATION": "llm", "TOOL": "tool", "RETRIEVER": "retriever", "AGENT": "agent", "CHAIN": "chain"}
+
+
+class Langfuse(Importer):
+    """Traces of Langfuse."""
+
+    tool: ClassVar[str] = "langfuse"
+
+    @classmethod
+    def recognizes(cls, file: LogFile) -> bool:
+        keys = file.keys
+        if keys <= {"data", "meta"} and "data" in keys:
+            return (b'"projectId"' in file.head and b'"traceId"' in file.head) or b'"htmlPath"' in file.head
+        return {"id", "input", "output"} <= keys and len(_KEYS & keys) > 4
+
+    def records(self) -> Iterator[tuple[str, Any]]:
+        yield from json_records(self.path, "data")
+
+    def samples(self, record: Any) -> Iterable[Sample]:
+        trace = mapping(parse_json(record, "trace"))
+        started = microseconds(trace.get("timestamp"))
+        observations = [each for each in sequence(trace.get("observations")) if isinstance(each, Mapping)]
+        latency, cost = trace.get("latency"), trace.get("totalCost")
+        failed = next((each for each in observations if each.get("level") == "ERROR"), None)
+        unanswered = failed is not None and trace.get("output") is None
+        yield Sample(
+            str(require(trace, "id")),
+            require(trace, "input"),
+            None if unanswered else trace.get("output"),
+            system=str(trace.get("release") or trace.get("name") or ""),
+            attributes=plain_attributes(trace.get("metadata")),
+            error=("ObservationError", str(mapping(failed).get("statusMessage"))) if unanswered else None,
+            grades=dict(_grades(sequence(trace.get("scores")))),
+            usage=_usage(observations, cost),
+            started=started,
+            duration=round(latency * 1e6) if isinstance(latency, int | float) else None,
+            spans=list(_spans(observations, started or 0)),
+        )
+
+
+def _grades(scores: Any) -> Iterator[tuple[str, Grade]]:
+    for score in scores:
+        if not isinstance(score, Mapping):
+            continue  # only ids of scores
+        value, label = score.get("value"), score.get("stringValue")
+        if score.get("dataType") == "BOOLEAN" and isinstance(value, int | float):
+            value = bool(value)
+        elif score.get("dataType") == "CATEGORICAL":
+            value, label = label if label is not None else value, None
+        grade = Grade.of(value, explanation=score.get("comment"), label=label if isinstance(label, str) else None)
+        yield str(require(score, "name")), grade
+
+
+def _usage(observations: list[Mapping[str, Any]], cost: Any) -> dict[str, Any] | None:
+    used: dict[str, Any] = {}
+    for ours, theirs in (("input_tokens", "input"), ("output_tokens", "output")):
+        counts = [n for each in observations if type(n := mapping(each.get("usage")).get(theirs)) is int]
+        if counts:
+            used[ours] = sum(counts)
+    if isinstance(cost, int | float) and not isinstance(cost, bool) and cost > 0:
+        used |= {"cost": float(cost), "currency": "USD"}
+    return used or None
+
+
+def _spans(observations: list[Mapping[str, Any]], started: int) -> Iterator[list[Any]]:
+    """The observations, parents before children, by their start."""
+    times = {id(each): microseconds(each.get("startTime")) or started for each in observations}
+    numbers: dict[str, int] = {}
+    for number, each in enumerate(sorted(observations, key=lambda each: times[id(each)]), 1):
+        numbers[str(each.get("id"))] = number
+        parent = numbers.get(str(each.get("parentObservationId")), 0)
+        start, end = times[id(each)], microseconds(each.get("endTime"))
+        duration = end - start if end is not None and end >= start else None
+        kind = _KINDS.get(str(each.get("type")), "span")
+        status = 2 if each.get("level") == "ERROR" else 1
+        name, attributes = str(each.get("name") or kind), {"model": each["model"]} if each.get("model") else None
+        yield [
+            number, parent, name, kind, max(0, start - started), duration, status,
+            each.get("input"), each.get("output"), attributes, None,
+        ]  # fmt: skip

@@ -1,0 +1,116 @@
+"""Promptfoo's results as JSON: every prompt × provider is a system, its assertions are scorers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar, Final
+
+from evaluand.core.files.json_items import JsonCursor
+from evaluand.experiment.imports.importer import Importer, LogFile
+from evaluand.experiment.imports.sample import Grade, Sample, Total, mapping, plain_attributes, require, sequence
+
+_ERROR: Final = 2  # failureReason: 0 none, 1 an assertion, 2 the provider
+
+
+class Promptfoo(Importer):
+    """The file of `promptfoo eval --output results.json`."""
+
+    tool: ClassVar[str] = "promptfoo"
+
+    def __init__(self, file: LogFile) -> None:
+        super().__init__(file)
+        self._facts: dict[str, Any] = {}
+        self._prompts: list[Any] = []
+        self._systems: dict[tuple[int, str], str] = {}
+
+    @classmethod
+    def recognizes(cls, file: LogFile) -> bool:
+        return "results" in file.keys and ("evalId" in file.keys or b'"promptIdx"' in file.head)
+
+    def records(self) -> Iterator[tuple[str, Any]]:
+        cursor = JsonCursor.open(self.path)
+        n = 0
+        for key in cursor.members():
+            if key != "results":
+                if key in ("evalId", "config", "metadata"):
+                    self._facts[key] = cursor.value()
+                continue
+            for name in cursor.members():
+                if name == "results":
+                    for _ in cursor.items():
+                        yield f"{self.path}: results.results[{n}]", cursor.value()
+                        n += 1
+                elif name == "prompts":
+                    self._prompts = list(sequence(cursor.value()))
+                elif name in ("version", "timestamp"):
+                    self._facts[name] = cursor.value()
+
+    def samples(self, record: Any) -> Iterable[Sample]:
+        variables, response = mapping(require(record, "vars")), mapping(record.get("response"))
+        grading = mapping(record.get("gradingResult"))
+        is_error = record.get("failureReason") == _ERROR or (not response and bool(record.get("error")))
+        message = str(record.get("error") or response.get("error") or "no message")
+        latency = record.get("latencyMs")
+        yield Sample(
+            str(require(record, "testIdx")),
+            dict(variables),
+            None if is_error else response.get("output"),
+            system=self._system(record),
+            attributes=plain_attributes(mapping(mapping(record.get("testCase")).get("metadata"))),
+            error=("ProviderError", message) if is_error else None,
+            grades={} if is_error else dict(_grades(record, grading)),
+            usage=_usage(record),
+            duration=round(latency * 1000) if isinstance(latency, int | float) else None,
+        )
+
+    def _system(self, record: Mapping[str, Any]) -> str:
+        """The provider, and the label of the prompt where there are several."""
+        provider = mapping(record.get("provider"))
+        name = str(provider.get("label") or provider.get("id") or "provider")
+        prompts = [mapping(each).get("label") for each in self._prompts]
+        several = len({*prompts}) > 1
+        label = mapping(record.get("prompt")).get("label")
+        system = f"{name} with {label}" if several and label else name
+        self._systems[int(record.get("promptIdx", 0)), name] = system
+        return system
+
+    def totals(self) -> Iterable[Total]:
+        for (number, _), system in self._systems.items():
+            metrics = mapping(mapping(self._prompts[number]).get("metrics")) if number < len(self._prompts) else {}
+            if isinstance(passed := metrics.get("testPassCount"), int) and metrics.get("testErrorCount") == 0:
+                yield Total("", system, "success", "passed", float(passed))
+                yield Total("", system, "success", "count", float(passed + metrics.get("testFailCount", 0)))
+            if isinstance(score := metrics.get("score"), int | float) and metrics.get("testErrorCount") == 0:
+                yield Total("", system, "score", "sum", float(score))
+
+    def facts(self) -> dict[str, Any]:
+        return self._facts
+
+
+def _grades(record: Mapping[str, Any], grading: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
+    """Whether the test passed, its score, and that of each assertion."""
+    yield "success", Grade.of(bool(require(record, "success")), explanation=grading.get("reason"))
+    yield "score", Grade.of(record.get("score"))
+    seen: dict[str, int] = {}
+    for part in sequence(grading.get("componentResults")):
+        assertion = mapping(part.get("assertion"))
+        name = str(assertion.get("metric") or assertion.get("type") or "assertion")
+        seen[name] = seen.get(name, 0) + 1
+        if seen[name] > 1:
+            name = f"{name} {seen[name]}"
+        label = "pass" if part.get("pass") else "fail"
+        yield name, Grade.of(part.get("score"), explanation=part.get("reason"), label=label)
+    for name, value in mapping(record.get("namedScores")).items():
+        if name not in seen:
+            yield name, Grade.of(value)
+
+
+def _usage(record: Mapping[str, Any]) -> dict[str, Any] | None:
+    tokens = mapping(record.get("tokenUsage"))
+    used: dict[str, Any] = {}
+    for ours, theirs in (("input_tokens", "prompt"), ("output_tokens", "completion"), ("requests", "numRequests")):
+        if type(tokens.get(theirs)) is int:
+            used[ours] = tokens[theirs]
+    if isinstance(cost := record.get("cost"), int | float) and cost > 0:
+        used |= {"cost": float(cost), "currency": "USD"}
+    return used or None
