@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from evaluand.core.errors import with_article
+from evaluand.core.files.json_items import parse_json
+from evaluand.evaluation.scorer import described
 
 
 class Grade(NamedTuple):
@@ -115,11 +116,23 @@ def require(record: Any, *keys: str) -> Any:
         ValueError: it is not an object, or has none of the keys.
     """
     if not isinstance(record, Mapping):
-        raise ValueError(f"this is {with_article(type(record).__name__)}, not an object")
+        raise ValueError(f"this is {described(record)}, not an object")
     for key in keys:
         if key in record:
             return record[key]
     raise ValueError(f"there is no {' or '.join(map(repr, keys))}")
+
+
+def parse_object(text: bytes) -> dict[str, Any]:
+    """The object that a text of JSON holds.
+
+    Raises:
+        ValueError: it is not JSON, or no object.
+    """
+    found = parse_json(text, "")
+    if not isinstance(found, dict):
+        raise ValueError(f"this is {described(found)}, not an object")
+    return found
 
 
 def mapping(value: Any) -> Mapping[str, Any]:
@@ -133,7 +146,7 @@ def mapping(value: Any) -> Mapping[str, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        raise ValueError(f"an object is expected, not {with_article(type(value).__name__)}")
+        raise ValueError(f"an object is expected, not {described(value)}")
     return value
 
 
@@ -146,7 +159,7 @@ def sequence(value: Any) -> Sequence[Any]:
     if value is None:
         return ()
     if not isinstance(value, list):
-        raise ValueError(f"a list is expected, not {with_article(type(value).__name__)}")
+        raise ValueError(f"a list is expected, not {described(value)}")
     return value
 
 

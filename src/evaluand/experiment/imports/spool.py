@@ -12,6 +12,7 @@ from array import array
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
+from weakref import finalize
 
 import orjson
 import pyarrow as pa
@@ -31,6 +32,7 @@ class Texts:
 
     def __init__(self) -> None:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with this object
+        finalize(self, self._file.close)
         self._ends = array("q", [0])
         self._is_written = True
 
@@ -56,15 +58,16 @@ class Texts:
 class Problem:
     """The examples of one problem, in the order in which they appear."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, texts: Texts) -> None:
         self.name = name
-        self._texts = Texts()
+        self._texts = texts
+        self._places = array("q")  # of the rows among the texts
         self._numbers: dict[bytes, int] = {}
         self._ids: dict[str, int] = {}
         self._types: dict[str, set[type]] = defaultdict(set)
 
     def __len__(self) -> int:
-        return len(self._texts)
+        return len(self._places)
 
     def number(self, sample: Sample) -> int:
         """The number of the example of a sample; other content under a known id is another example."""
@@ -72,13 +75,13 @@ class Problem:
         key = hashlib.blake2b(content, digest_size=16).digest()
         found = self._numbers.get(key)
         if found is None:
-            found = self._numbers[key] = len(self._texts)
+            found = self._numbers[key] = len(self._places)
             id = self._free_id(str(found if sample.id is None else sample.id))
             attributes = {name: v for name, v in sample.attributes.items() if name not in (*_OWN, INDEX)}
             row = {"id": id, "input": sample.input, "expected": sample.expected, **attributes}
             for name, value in row.items():
                 self._types[name].add(type(value))
-            self._texts.add(orjson.dumps(row))
+            self._places.append(self._texts.add(orjson.dumps(row)))
         return found
 
     def _free_id(self, id: str) -> str:
@@ -113,7 +116,7 @@ class Problem:
     def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
         for start in range(0, len(self), BATCH_ROWS):
             stop = min(start + BATCH_ROWS, len(self))
-            rows = [orjson.loads(self._texts.read(number)) for number in range(start, stop)]
+            rows = [orjson.loads(self._texts.read(place)) for place in self._places[start:stop]]
             yield pa.RecordBatch.from_arrays([_column(rows, field) for field in schema], schema=schema)
 
 
@@ -133,12 +136,12 @@ class Answers:
         replications: how many repeats there are.
     """
 
-    def __init__(self, problem: Problem, system: str) -> None:
+    def __init__(self, problem: Problem, system: str, texts: Texts) -> None:
         self.problem, self.system = problem, system
         self.replications = 0
         self.scorers: dict[str, ScorerFacts] = {}
-        self._answers, self._grades = Texts(), Texts()
-        self._slots: dict[tuple[int, int], list[tuple[str, int]]] = {}  # → parts and the numbers of their texts
+        self._texts = texts
+        self._slots: dict[tuple[int, int], list[tuple[str, int]]] = {}  # → parts and the places of their answers
         self._digest = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
 
     def __len__(self) -> int:
@@ -167,8 +170,8 @@ class Answers:
                 replication += 1
         elif self._has(number, replication, sample.part):
             return f"example {sample.id!r}, repeat {replication + 1}, is in the file already"
-        self._slots.setdefault((number, replication), []).append((sample.part, self._answers.add(answer)))
-        self._grades.add(grades)
+        self._slots.setdefault((number, replication), []).append((sample.part, self._texts.add(answer)))
+        self._texts.add(grades)  # right behind its answer
         self._digest.update(orjson.dumps([number, replication, sample.part]) + answer)
         self.replications = max(self.replications, replication + 1)
         for name, grade in sample.grades.items():
@@ -181,13 +184,13 @@ class Answers:
     def answer(self, number: int, replication: int) -> list[Any] | None:
         """Output, error, usage, start, duration and spans of a call; None if the file has none."""
         parts = self._slots.get((number, replication))
-        return None if parts is None else orjson.loads(self._answers.read(parts[0][1]))
+        return None if parts is None else orjson.loads(self._texts.read(parts[0][1]))
 
     def grades(self, number: int, replication: int) -> dict[str, Grade]:
         """The grades of a call by scorer."""
         found: dict[str, Grade] = {}
         for _, place in self._slots.get((number, replication), ()):
-            found |= {name: Grade(*values) for name, values in orjson.loads(self._grades.read(place)).items()}
+            found |= {name: Grade(*values) for name, values in orjson.loads(self._texts.read(place + 1)).items()}
         return found
 
 

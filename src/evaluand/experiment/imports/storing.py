@@ -23,7 +23,7 @@ from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.scorers.imported import Imported
 from evaluand.experiment.imports.importer import Importer
 from evaluand.experiment.imports.sample import Grade, Sample
-from evaluand.experiment.imports.spool import Answers, Problem
+from evaluand.experiment.imports.spool import Answers, Problem, Texts
 from evaluand.metrics.column_statistics import Mean
 from evaluand.run.responses import NOT_RECORDED, seal
 from evaluand.run.runner import Run
@@ -80,6 +80,7 @@ class _Results:
 
     def __init__(self) -> None:
         self.n_samples = 0
+        self._texts = Texts()
         self._problems: dict[str, Problem] = {}
         self._answers: dict[tuple[str, str], Answers] = {}
         self._importers: dict[tuple[str, str], Importer] = {}
@@ -88,11 +89,11 @@ class _Results:
     def read(self, importer: Importer) -> None:
         """Reads all samples of a file."""
         self._read.append(importer)
-        for where, record in importer.records():
+        for where, record in _records_of(importer):
             try:
                 samples = [*importer.samples(record)]
                 refused = [why for sample in samples if (why := self._add(sample, importer))]
-            except (ValueError, TypeError, KeyError, AttributeError, IndexError, OverflowError, DataError) as error:
+            except (*_UNREADABLE, DataError) as error:
                 importer.leave_out(where, _reason(error))
                 continue
             for why in refused:
@@ -101,8 +102,8 @@ class _Results:
     def _add(self, sample: Sample, importer: Importer) -> str | None:
         key = _key(sample.problem, sample.system, importer)
         if key not in self._answers:
-            problem = self._problems.setdefault(key[0], Problem(key[0]))
-            self._answers[key] = Answers(problem, key[1])
+            problem = self._problems.setdefault(key[0], Problem(key[0], self._texts))
+            self._answers[key] = Answers(problem, key[1], self._texts)
             self._importers[key] = importer
         why = self._answers[key].add(sample)
         self.n_samples += why is None
@@ -137,7 +138,12 @@ class _Results:
 
     def _check_totals(self, importer: Importer, result: ImportedResult) -> None:
         """Compares the totals of a file with those of its scores."""
-        for total in importer.totals():
+        try:
+            totals = [*importer.totals()]
+        except _UNREADABLE as error:
+            result.notes.append(f"{importer.path.name}: the totals in the file cannot be read: {_reason(error)}")
+            return
+        for total in totals:
             answers = self._answers.get(_key(total.problem, total.system, importer))
             scorer = answers.scorers.get(total.scorer) if answers else None
             found = scorer.statistics().get(total.statistic) if scorer else None
@@ -148,6 +154,37 @@ class _Results:
             system = f" for {total.system}" if total.system else ""
             ours = "none of the imported scores" if found is None else f"{found:g} for the imported scores"
             result.notes.append(f"{says}{system}, and {ours}")
+
+
+_UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
+"""What code that expects other values raises."""
+
+
+def _records_of(importer: Importer) -> Iterator[tuple[str, Any]]:
+    """The records of a file.
+
+    Raises:
+        DataError: the file as a whole is not what its importer expects.
+    """
+    records = importer.records()
+    while True:
+        try:
+            found = next(records, None)
+        except _UNREADABLE as error:
+            message = f"cannot be read as a result of {importer.tool}: {_reason(error)}"
+            raise DataError(Fault(str(importer.path), message)) from None
+        if found is None:
+            return
+        yield found
+
+
+def _facts_of(importer: Importer) -> dict[str, Any]:
+    """What a file says of its origin, without secrets."""
+    try:
+        facts = importer.facts()
+    except _UNREADABLE:
+        return {}
+    return {name: _without_secrets(name, value) for name, value in facts.items() if value not in (None, {}, [], "")}
 
 
 def _reason(error: Exception) -> str:
@@ -190,7 +227,7 @@ def _save_run(
         "examples": len(dataset),
         "replications": answers.replications,
     }
-    origin = {"file": importer.path.name, "tool": importer.tool, "said": _storable(importer.facts())}
+    origin = {"file": importer.path.name, "tool": importer.tool, "said": _facts_of(importer)}
     about = {"work": [], "pinned": True, "fresh": False}
     made = {"parts": {}, "unpinned": [], "policy": {}, "task": answers.system or importer.tool}
     opened = begin(
@@ -266,11 +303,6 @@ def _aggregate(store: Store, evaluations: Sequence[Evaluation], name: str) -> li
 
 def _has_values(evaluation: Evaluation, scorer: str) -> bool:
     return any(batch.column(0).null_count < batch.num_rows for batch in evaluation.batches(scorer, ["value"]))
-
-
-def _storable(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """What a file says of itself, without secrets."""
-    return {name: _without_secrets(name, value) for name, value in facts.items() if value not in (None, {}, [], "")}
 
 
 def _without_secrets(name: str, value: Any) -> Any:

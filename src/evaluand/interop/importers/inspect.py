@@ -23,6 +23,7 @@ from evaluand.experiment.imports.sample import (
     Total,
     mapping,
     microseconds,
+    parse_object,
     plain_attributes,
     require,
     sequence,
@@ -91,7 +92,7 @@ class Inspect(Importer):
         return int(found["epoch"]), ids.index(found["id"]) if found["id"] in ids else len(ids), member
 
     def samples(self, record: Any) -> Iterable[Sample]:
-        sample = parse_json(record, "sample")
+        sample = parse_object(record)
         eval_ = mapping(self._header.get("eval"))
         output = mapping(sample.get("output"))
         error, started = _error(sample), microseconds(sample.get("started_at"))

@@ -5,9 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from evaluand.core.files.json_items import parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile, json_records
-from evaluand.experiment.imports.sample import Grade, Sample, mapping, microseconds, plain_attributes, require, sequence
+from evaluand.experiment.imports.sample import (
+    Grade,
+    Sample,
+    mapping,
+    microseconds,
+    parse_object,
+    plain_attributes,
+    require,
+    sequence,
+)
 
 _KEYS: Final = frozenset(("input", "output", "projectId", "timestamp", "htmlPath", "latency", "bookmarked", "scores"))
 _KINDS: Final = {"GENERATION": "llm", "TOOL": "tool", "RETRIEVER": "retriever", "AGENT": "agent", "CHAIN": "chain"}
@@ -29,7 +37,7 @@ class Langfuse(Importer):
         yield from json_records(self.path, "data")
 
     def samples(self, record: Any) -> Iterable[Sample]:
-        trace = mapping(parse_json(record, "trace"))
+        trace = parse_object(record)
         started = microseconds(trace.get("timestamp"))
         observations = [each for each in sequence(trace.get("observations")) if isinstance(each, Mapping)]
         latency, cost = trace.get("latency"), trace.get("totalCost")

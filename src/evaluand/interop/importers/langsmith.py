@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from evaluand.core.files.json_items import parse_json
 from evaluand.experiment.imports.importer import GroupedLines, Importer, LogFile, json_records
-from evaluand.experiment.imports.sample import Grade, Sample, mapping, microseconds, plain_attributes, require
+from evaluand.experiment.imports.sample import (
+    Grade,
+    Sample,
+    mapping,
+    microseconds,
+    parse_object,
+    plain_attributes,
+    require,
+)
 
 _KINDS: Final = frozenset(("llm", "tool", "chain", "retriever", "embedding", "prompt", "parser"))
 
@@ -32,7 +39,7 @@ class LangSmith(Importer):
             self.leave_out(where, reason)
 
     def samples(self, record: Any) -> Iterable[Sample]:
-        runs = [mapping(parse_json(record, "run"))] if isinstance(record, bytes) else record
+        runs = [parse_object(record)] if isinstance(record, bytes) else record
         roots = [run for run in runs if not run.get("parent_run_id")]
         if not roots:
             raise ValueError("none of the runs of this trace is its root")

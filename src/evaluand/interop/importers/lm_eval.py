@@ -10,7 +10,16 @@ from typing import Any, ClassVar, Final
 from evaluand.core.errors import DataError, Fault
 from evaluand.core.files.json_items import parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile, json_lines
-from evaluand.experiment.imports.sample import Grade, Sample, Total, mapping, plain_attributes, require, sequence
+from evaluand.experiment.imports.sample import (
+    Grade,
+    Sample,
+    Total,
+    mapping,
+    parse_object,
+    plain_attributes,
+    require,
+    sequence,
+)
 
 
 class LmEval(Importer):
@@ -65,7 +74,7 @@ class LmEval(Importer):
         return results, samples
 
     def samples(self, record: Any) -> Iterable[Sample]:
-        row = parse_json(record, "sample")
+        row = parse_object(record)
         doc, filter_ = mapping(require(row, "doc")), str(row.get("filter") or "none")
         arguments = list(mapping(require(row, "arguments")).values())
         metrics = sequence(row.get("metrics")) or [name for name in row if name not in _OWN]

@@ -7,7 +7,16 @@ from typing import Any, ClassVar
 
 from evaluand.core.files.json_items import parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile, json_records
-from evaluand.experiment.imports.sample import Grade, Sample, mapping, microseconds, plain_attributes, require, sequence
+from evaluand.experiment.imports.sample import (
+    Grade,
+    Sample,
+    mapping,
+    microseconds,
+    parse_object,
+    plain_attributes,
+    require,
+    sequence,
+)
 from evaluand.trace.foreign_spans import traces_of
 
 
@@ -26,7 +35,7 @@ class MLflow(Importer):
         yield from json_records(self.path)
 
     def samples(self, record: Any) -> Iterable[Sample]:
-        row = parse_json(record, "row")
+        row = parse_object(record)
         trace = row.get("trace", row)
         trace = mapping(parse_json(trace, "trace") if isinstance(trace, str) else trace)
         info = mapping(require(trace, "info"))

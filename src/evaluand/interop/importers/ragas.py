@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Final
 
-from evaluand.core.files.json_items import parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile, json_records
-from evaluand.experiment.imports.sample import Grade, Sample, mapping, require
+from evaluand.experiment.imports.sample import Grade, Sample, parse_object, require
 
 _ATTRIBUTES: Final = ("persona_name", "query_style", "query_length", "synthesizer_name")
 _FIELDS: Final = frozenset(
@@ -32,7 +31,7 @@ class Ragas(Importer):
         yield from json_records(self.path)
 
     def samples(self, record: Any) -> Iterable[Sample]:
-        row = mapping(parse_json(record, "row"))
+        row = parse_object(record)
         asked, contexts = require(row, "user_input"), row.get("retrieved_contexts")
         yield Sample(
             None,

@@ -1,0 +1,301 @@
+"""Results of other tools become datasets, runs and evaluations with the tools' own counts, scores and totals."""
+
+from __future__ import annotations
+
+import json
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.foreign_results import QUESTIONS, WRITERS, inspect_header, inspect_samples, write_inspect, write_langfuse
+from support.places import VECTORS_FOLDER
+
+from evaluand.core.errors import DataError, EvaluandError
+from evaluand.experiment.imports.importer import UnknownFormat, find_importer
+from evaluand.experiment.imports.storing import ImportedResult, import_results
+from evaluand.store.store import MemoryStore
+
+RIVALS = VECTORS_FOLDER / "rivals"
+SCORERS = {"helm": "exact_match", "langfuse": "exact", "langsmith": "exact", "mlflow": "exact", "spans": "exact"} | {
+    "deepeval": "Exact Match",
+    "eval": "match",
+    "inspect": "match",
+    "lm_eval": "exact_match",
+    "openai_evals": "match",
+    "promptfoo": "success",
+    "ragas": "faithfulness",
+}
+TOTALS = {"deepeval": 2, "eval": 1, "inspect": 1, "lm_eval": 1, "openai_evals": 1, "promptfoo": 3}
+
+
+def read(path: Path, store: MemoryStore | None = None) -> ImportedResult:
+    return import_results([find_importer(path)], store or MemoryStore())
+
+
+@pytest.mark.parametrize("format", WRITERS)
+def test_each_format_is_recognised_and_read_whole(format: str, tmp_path: Path) -> None:
+    path = WRITERS[format](tmp_path)
+    found = find_importer(path)
+    assert found.tool == {"eval": "inspect"}.get(format, format)
+    result = import_results([found], MemoryStore())
+    assert (result.samples, result.left_out, result.notes) == (3, [], [])
+    assert result.agreements == TOTALS.get(format, 0)
+    (run,), (evaluation,) = result.runs, result.evaluations
+    assert run.counts == {"completed": 3}
+    assert evaluation is not None
+    table = evaluation.table(SCORERS[format])
+    assert table["value"].to_pylist() == [float(right == answered) for _, right, answered in QUESTIONS]
+    answers = [json.dumps(response.responses) for response in run]
+    assert all(answered in answer for (_, _, answered), answer in zip(QUESTIONS, answers, strict=True))
+    inputs = [json.dumps(example.input) for example in run.dataset]
+    assert all(asked in text for (asked, _, _), text in zip(QUESTIONS, inputs, strict=True))
+
+
+@pytest.mark.parametrize("format", WRITERS)
+def test_importing_a_file_again_changes_nothing(format: str, tmp_path: Path) -> None:
+    path, store = WRITERS[format](tmp_path), MemoryStore()
+    first, again = read(path, store), read(path, store)
+    assert [run.id for run in first.runs] == [run.id for run in again.runs]
+    assert [each and each.id for each in first.evaluations] == [each and each.id for each in again.evaluations]
+
+
+def test_a_score_that_is_not_a_number_abstains(tmp_path: Path) -> None:
+    (evaluation,) = read(WRITERS["ragas"](tmp_path)).evaluations
+    assert evaluation is not None
+    table = evaluation.table("answer_relevancy")
+    assert table["status"].to_pylist() == ["scored", "abstained", "abstained"]
+    assert table["reason"].to_pylist()[1] == "the score in the file is nan"
+
+
+def edit_inspect(tmp_path: Path, change: Any) -> ImportedResult:
+    samples, header = inspect_samples(), inspect_header()
+    change(samples, header)
+    path = tmp_path / "changed.json"
+    path.write_text(json.dumps({**header, "samples": samples}))
+    return read(path)
+
+
+def test_epochs_are_replications_and_what_is_missing_has_failed(tmp_path: Path) -> None:
+    def change(samples: list[dict[str, Any]], header: dict[str, Any]) -> None:
+        samples.append({**samples[0], "epoch": 2})
+        header["results"]["scores"] = []
+
+    (run,) = edit_inspect(tmp_path, change).runs
+    assert run.manifest["spec"]["replications"] == 2
+    assert run.counts == {"completed": 4, "failed": 2}
+    assert run.failures == {"NotRecorded": 2}
+
+
+def test_errors_and_limits_are_failed_rows_that_keep_their_scores(tmp_path: Path) -> None:
+    def change(samples: list[dict[str, Any]], header: dict[str, Any]) -> None:
+        samples[0]["error"] = {"message": "ValueError('no')", "traceback": "…"}
+        del samples[0]["scores"]
+        samples[1]["limit"] = {"type": "token", "limit": 10}
+        header["results"]["scores"] = []
+
+    result = edit_inspect(tmp_path, change)
+    (run,), (evaluation,) = result.runs, result.evaluations
+    assert run.failures == {"ValueError": 1, "LimitExceeded": 1}
+    assert evaluation is not None
+    assert evaluation.table("match")["status"].to_pylist() == ["failed", "scored", "scored"]
+
+
+def test_a_total_that_differs_is_named(tmp_path: Path) -> None:
+    def change(samples: list[dict[str, Any]], header: dict[str, Any]) -> None:
+        header["results"]["scores"][0]["metrics"]["accuracy"]["value"] = 0.9
+
+    result = edit_inspect(tmp_path, change)
+    assert result.agreements == 0
+    assert result.notes == [
+        "changed.json: the mean of match is 0.9 in the file for m, and 0.666667 for the imported scores"
+    ]
+
+
+def test_rows_that_are_no_samples_are_named_and_the_others_imported(tmp_path: Path) -> None:
+    def change(samples: list[Any], header: dict[str, Any]) -> None:
+        del samples[0]["input"]
+        samples[1] = 7
+        samples.append(samples[2])
+        header["results"]["scores"] = []
+
+    result = edit_inspect(tmp_path, change)
+    assert result.samples == 1
+    assert [fault.where.rpartition(": ")[2] for fault in result.left_out] == ["samples[0]", "samples[1]", "samples[3]"]
+    assert [fault.message for fault in result.left_out] == [
+        "there is no 'input'",
+        "this is the integer 7, not an object",
+        "example 2, repeat 1, is in the file already",
+    ]
+
+
+def test_a_file_without_samples_is_refused(tmp_path: Path) -> None:
+    def change(samples: list[Any], header: dict[str, Any]) -> None:
+        samples.clear()
+
+    with pytest.raises(DataError, match="has no samples"):
+        edit_inspect(tmp_path, change)
+
+
+def test_a_file_of_no_known_format_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "predictions.json"
+    path.write_text('[{"question": "?", "answer": "!"}]')
+    with pytest.raises(UnknownFormat, match="of no format that is recognised"):
+        find_importer(path)
+
+
+def test_credentials_in_a_file_are_not_stored(tmp_path: Path) -> None:
+    path = write_inspect(tmp_path)
+    document = json.loads(path.read_text())
+    document["eval"]["model_args"] = {"api_key": "sk-live-0123456789abcdefghij", "temperature": 0}
+    path.write_text(json.dumps(document))
+    (run,) = read(path).runs
+    said = run.manifest["provenance"]["origin"]["said"]
+    assert said["model_args"] == {"api_key": "[hidden]", "temperature": 0}
+
+
+def test_two_systems_are_two_runs_over_one_dataset(tmp_path: Path) -> None:
+    paths = []
+    for model in ("a", "b"):
+        document = {**inspect_header(), "samples": inspect_samples()}
+        document["eval"]["model"] = model
+        document["samples"][0]["output"]["completion"] = model
+        paths.append(tmp_path / f"{model}.json")
+        paths[-1].write_text(json.dumps(document))
+    result = import_results([find_importer(path) for path in paths], MemoryStore())
+    assert [run.name for run in result.runs] == ["addition/a", "addition/b"]
+    assert len({run.manifest["spec"]["dataset"] for run in result.runs}) == 1
+    assert [aggregation.labels for aggregation in result.aggregations] == [["addition/a", "addition/b"]]
+
+
+def test_observations_become_spans_with_their_parents(tmp_path: Path) -> None:
+    (run,) = read(write_langfuse(tmp_path)).runs
+    rows = [row for batch in run.spans() for row in batch.to_pylist()]
+    assert [(row["_index_"], row["name"], row["kind"], row["parent"]) for row in rows] == [
+        (number, "ask", "llm", 0) for number in range(3)
+    ]
+    assert rows[0]["start"].total_seconds() == 0.1
+    assert rows[0]["duration"].total_seconds() == 0.2
+
+
+def mutate_bytes(content: bytes, chance: random.Random) -> bytes:
+    for _ in range(chance.randint(1, 4)):
+        at = chance.randrange(len(content) + 1)
+        length = chance.choice([1, 1, 4, 40, len(content)])
+        inserted = chance.choice([b"", b"", b"\xff", b'"', b"}", b"[", b"null", b"1e999", content[at : at + 30]])
+        content = content[:at] + inserted + content[at + length :]
+    return content
+
+
+OTHER_VALUES = [None, True, -1, 1e300, 10**30, "", "x" * 300, "\ud800", [], {}, [[]], {"a": 1}]
+
+
+def mutate_values(value: Any, chance: random.Random) -> Any:
+    """JSON with one value replaced, or one member removed."""
+    places: list[tuple[Any, Any]] = []
+
+    def visit(each: Any) -> None:
+        for key in [*each] if isinstance(each, dict) else range(len(each)):
+            places.append((each, key))
+            if isinstance(each[key], dict | list):
+                visit(each[key])
+
+    visit(value)
+    if places:
+        holder, key = chance.choice(places)
+        if isinstance(holder, dict) and chance.random() < 0.3:
+            del holder[key]
+        else:
+            holder[key] = chance.choice(
+                [None, True, -1, 1e300, 10**30, "", "x" * 300, "\ud800", [], {}, [[]], {"a": 1}]
+            )
+    return value
+
+
+def check_mutated(path: Path, seed: int) -> None:
+    """A mutated file is imported or refused in words; every sample of JSON that was read is stored or named."""
+    chance = random.Random(seed)
+    target = path.parent / "mutated" / path.name
+    if not target.parent.exists():
+        target.parent.mkdir()
+        for other in path.parent.iterdir():
+            if other.is_file():
+                (target.parent / other.name).write_bytes(other.read_bytes())
+    content = path.read_bytes()
+    by_value = path.suffix == ".json" and chance.random() < 0.6
+    if by_value:
+        changed = json.dumps(mutate_values(json.loads(content), chance)).encode()
+    elif path.suffix == ".jsonl" and chance.random() < 0.6:
+        lines = [json.loads(line) for line in content.splitlines()]
+        number = chance.randrange(len(lines))
+        lines[number] = mutate_values(lines[number], chance)
+        changed = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+    else:
+        changed = mutate_bytes(content, chance)
+    target.write_bytes(changed)
+    try:
+        importer = find_importer(target)
+        read = []
+        records = importer.records
+        importer.records = lambda: (read.append(1) or record for record in records())  # type: ignore
+        result = import_results([importer], MemoryStore())
+    except EvaluandError:
+        return
+    assert len(read) <= result.samples + len(result.left_out)
+    assert sum(run.counts.get("completed", 0) for run in result.runs) <= result.samples
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("format", WRITERS)
+def test_changed_files_lose_nothing_in_silence(format: str, tmp_path: Path) -> None:
+    path = WRITERS[format](tmp_path)
+    for seed in range(25):
+        check_mutated(path, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::UserWarning")
+@pytest.mark.parametrize("format", WRITERS)
+def test_a_thousand_changed_files_lose_nothing_in_silence(format: str, tmp_path: Path) -> None:
+    path = WRITERS[format](tmp_path)
+    for seed in range(25, 1025):
+        check_mutated(path, seed)
+
+
+needs_rivals = pytest.mark.skipif(not RIVALS.is_dir(), reason="the result files of other tools are not there")
+
+
+@needs_rivals
+@pytest.mark.parametrize(
+    ("file", "samples", "agreements"),
+    [
+        ("inspect/addition.eval", 12, 2),
+        ("inspect/addition.json", 12, 2),
+        ("lm_eval/results_2026-11-22T09-36-27.188943.json", 12, 3),
+        ("lm_eval", 12, 3),
+        ("promptfoo/out.json", 12, 12),
+        ("deepeval/test_run_20261122_093426.json", 6, 2),
+        ("deepeval/evaluate_result.json", 6, 0),
+        ("mlflow/eval_results.json", 6, 0),
+    ],
+)
+def test_files_that_the_tools_wrote(file: str, samples: int, agreements: int) -> None:
+    result = read(RIVALS / file)
+    assert (result.samples, result.agreements) == (samples, agreements)
+    assert (result.left_out, result.notes) == ([], [])
+    assert sum(run.counts["completed"] for run in result.runs) == samples
+
+
+@needs_rivals
+def test_both_forms_of_an_inspect_log_are_the_same() -> None:
+    (one,), (other,) = (read(RIVALS / "inspect" / name).runs for name in ("addition.eval", "addition.json"))
+    assert one.digest == other.digest
+    assert one.dataset.id == other.dataset.id
+
+
+@needs_rivals
+def test_scores_of_mlflow_are_those_of_its_table() -> None:
+    rows = json.loads((RIVALS / "mlflow" / "eval_results.json").read_text())
+    (evaluation,) = read(RIVALS / "mlflow" / "eval_results.json").evaluations
+    assert evaluation is not None
+    assert evaluation.table("exact")["value"].to_pylist() == [float(row["exact/value"]) for row in rows]
