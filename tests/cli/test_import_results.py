@@ -1,0 +1,86 @@
+"""`evaluand import` of other tools' results, at the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from support.foreign_results import write_deepeval, write_inspect, write_ragas
+
+from evaluand.cli import main
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def call(*arguments: object) -> Result:
+    return CliRunner().invoke(main, [str(each) for each in arguments])
+
+
+def test_imported_results_can_be_shown_compared_and_reported(folder: Path) -> None:
+    one = write_inspect(folder)
+    other = folder / "other.json"
+    other.write_text(one.read_text().replace('"model": "m"', '"model": "n"').replace('"C"', '"I"'))
+    imported = call("import", one, other)
+    assert imported.exit_code == 0, imported.output
+    assert "6 samples of inspect imported" in imported.output
+    assert "addition/m" in imported.output
+    assert "0.667" in imported.output
+    assert "1 total of the files: equal" in imported.output
+    assert "other.json: the mean of match is 0.666667 in the file for n, and 0 for the imported" in imported.output
+    assert "addition/n" in call("show", "addition").output
+    compared = call("compare", "addition/m", "addition/n")
+    assert compared.exit_code == 0, compared.output
+    assert "match" in compared.output
+    assert call("report", "addition", "--output", "page.html").exit_code == 0
+
+
+def test_json_lists_what_was_stored_and_what_was_left_out(folder: Path) -> None:
+    path = write_ragas(folder)
+    rows = [*json.loads(path.read_text()), {"response": "without a question"}]
+    path.write_text(json.dumps(rows))
+    facts = json.loads(call("import", path, "--json").stdout)
+    assert facts["samples"] == 3
+    (left_out,) = facts["left_out"]
+    assert left_out["where"].endswith("ragas.json: [3]")
+    assert left_out["reason"] == "there is no 'user_input'"
+    assert [run["counts"] for run in facts["runs"]] == [{"completed": 3}]
+
+
+def test_a_name_is_that_of_the_run(folder: Path) -> None:
+    assert call("import", write_deepeval(folder), "--name", "mine").exit_code == 0
+    assert call("show", "mine").exit_code == 0
+
+
+def test_a_file_of_battles_becomes_matches(folder: Path) -> None:
+    path = folder / "arena.jsonl"
+    path.write_text('{"question_id": "1", "model_a": "x", "model_b": "y", "winner": "model_a"}\n')
+    assert "of 2 systems" in call("import", path).output
+
+
+def test_a_table_of_predictions_still_needs_its_examples(folder: Path) -> None:
+    path = folder / "mine.csv"
+    path.write_text("id,response\n1,x\n")
+    refused = call("import", path)
+    assert refused.exit_code == 2
+    assert "--dataset is missing" in refused.output
+
+
+def test_several_files_of_which_one_is_unknown_store_nothing(folder: Path) -> None:
+    path = folder / "mine.csv"
+    path.write_text("id,response\n1,x\n")
+    refused = call("import", write_deepeval(folder), path)
+    assert refused.exit_code == 1
+    assert "mine.csv: is of no format that is recognised" in refused.output
+    assert "runs" not in call("list").output
+
+
+def test_an_unknown_tool_is_named(folder: Path) -> None:
+    refused = call("import", write_deepeval(folder), "--from", "deepevil")
+    assert refused.exit_code == 1
+    assert "no importer is called 'deepevil'" in refused.output
