@@ -13,7 +13,7 @@ from support.places import VECTORS_FOLDER
 
 from evaluand.core.errors import DataError, EvaluandError
 from evaluand.experiment.imports.importer import UnknownFormat, find_importer
-from evaluand.experiment.imports.storing import ImportedResult, import_results
+from evaluand.experiment.imports.storing import ImportedResult, save_results
 from evaluand.store.store import MemoryStore
 
 RIVALS = VECTORS_FOLDER / "rivals"
@@ -30,7 +30,7 @@ TOTALS = {"deepeval": 2, "eval": 1, "inspect": 1, "lm_eval": 1, "openai_evals": 
 
 
 def read(path: Path, store: MemoryStore | None = None) -> ImportedResult:
-    return import_results([find_importer(path)], store or MemoryStore())
+    return save_results([find_importer(path)], store or MemoryStore())
 
 
 @pytest.mark.parametrize("format", WRITERS)
@@ -38,7 +38,7 @@ def test_each_format_is_recognised_and_read_whole(format: str, tmp_path: Path) -
     path = WRITERS[format](tmp_path)
     found = find_importer(path)
     assert found.tool == {"eval": "inspect"}.get(format, format)
-    result = import_results([found], MemoryStore())
+    result = save_results([found], MemoryStore())
     assert (result.samples, result.left_out, result.notes) == (3, [], [])
     assert result.agreements == TOTALS.get(format, 0)
     (run,), (evaluation,) = result.runs, result.evaluations
@@ -162,7 +162,7 @@ def test_two_systems_are_two_runs_over_one_dataset(tmp_path: Path) -> None:
         document["samples"][0]["output"]["completion"] = model
         paths.append(tmp_path / f"{model}.json")
         paths[-1].write_text(json.dumps(document))
-    result = import_results([find_importer(path) for path in paths], MemoryStore())
+    result = save_results([find_importer(path) for path in paths], MemoryStore())
     assert [run.name for run in result.runs] == ["addition/a", "addition/b"]
     assert len({run.manifest["spec"]["dataset"] for run in result.runs}) == 1
     assert [aggregation.labels for aggregation in result.aggregations] == [["addition/a", "addition/b"]]
@@ -238,7 +238,7 @@ def check_mutated(path: Path, seed: int) -> None:
         read = []
         records = importer.records
         importer.records = lambda: (read.append(1) or record for record in records())  # type: ignore
-        result = import_results([importer], MemoryStore())
+        result = save_results([importer], MemoryStore())
     except EvaluandError:
         return
     assert len(read) <= result.samples + len(result.left_out)

@@ -14,7 +14,7 @@ from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import display, show_notes
 from evaluand.core.errors import EvaluandError, plural
 from evaluand.experiment.imports.importer import Importer, LogFile
-from evaluand.experiment.imports.storing import ImportedResult, import_results
+from evaluand.experiment.imports.storing import ImportedResult, save_results
 from evaluand.report.text import SHORT_ID, numbers, safe
 from evaluand.run.runner import Run
 from evaluand.store.addresses import Place
@@ -38,7 +38,7 @@ def store_results(importers: Sequence[Importer], folder: Place, name: str | None
     """Imports results and prints what was stored."""
     store = open_store(folder)
     with show_notes():
-        result = import_results(importers, store, name=name, progress=display(as_json, quiet=False))
+        result = save_results(importers, store, name=name, progress=display(as_json, quiet=False))
     if as_json:
         return print_json(_facts(result))
     tools = ", ".join(dict.fromkeys(importer.tool for importer in importers))

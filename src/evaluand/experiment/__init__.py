@@ -23,6 +23,7 @@ Paths are relative to the file. Code is imported only from the places that the f
     columns     `score_columns(file, truth, predictions)`, of columns of a table, compared with each other
     coco        `score_coco(truth, results)`, of files of detection and segmentation
     scoring     `score(problem, predictions)`, of prediction files, which it stores
+    imports     `import_results(file, store)`, of results of other tools
 """
 
 from typing import TYPE_CHECKING
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from evaluand.experiment.coco import score_coco as score_coco
     from evaluand.experiment.columns import ColumnScores as ColumnScores, score_columns as score_columns
     from evaluand.experiment.experiment import Experiment as Experiment, Result as Result, Results as Results
+    from evaluand.experiment.imports.importer import Importer as Importer, LogFile as LogFile
+    from evaluand.experiment.imports.sample import Grade as Grade, Sample as Sample, Total as Total
+    from evaluand.experiment.imports.storing import ImportedResult as ImportedResult, import_results as import_results
     from evaluand.experiment.scoring import Score as Score, Scores as Scores, Spread as Spread, score as score
     from evaluand.experiment.spec import ExperimentSpec as ExperimentSpec
     from evaluand.experiment.spec_schema import json_schema as json_schema

@@ -55,19 +55,15 @@ class LogFile:
 
     @cached_property
     def first_line(self) -> dict[str, Any]:
-        """The object on the first line; empty if there is none."""
-        if self.is_folder:
+        """The object on the first line, if the head has all of it; otherwise empty."""
+        line, end, _ = self.head.partition(b"\n")
+        if not end:
             return {}
-        with self.path.open("rb") as file:
-            line = file.readline(_LONGEST_LINE)
         try:
             found = parse_json(line, str(self.path))
         except DataError:
             return {}
         return found if isinstance(found, dict) else {}
-
-
-_LONGEST_LINE = 64 << 20
 
 
 class Importer(ABC):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
@@ -21,7 +23,7 @@ from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScore
 from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.scorers.imported import Imported
-from evaluand.experiment.imports.importer import Importer
+from evaluand.experiment.imports.importer import Importer, find_importer
 from evaluand.experiment.imports.sample import Grade, Sample
 from evaluand.experiment.imports.spool import Answers, Problem, Texts
 from evaluand.metrics.column_statistics import Mean
@@ -54,18 +56,45 @@ class ImportedResult:
 
 
 def import_results(
-    importers: Sequence[Importer], store: Store, *, name: str | None = None, progress: Progress | None = None
+    files: str | PathLike[str] | Sequence[str | PathLike[str]],
+    store: Store,
+    *,
+    tool: str | None = None,
+    name: str | None = None,
+    progress: Progress | None = None,
 ) -> ImportedResult:
     """Stores the results in files of other tools.
 
     Args:
-        importers: one for each file.
-        store: where they are stored.
-        name: the name under which they are stored; by default that of the problem in the file.
+        files: one file or folder, or several; their formats are recognised by their content.
+        store: where the results are stored.
+        tool: the registered name of the importer, if the format is not to be recognised.
+        name: the name under which they are stored; by default that of the problem in the file, and of the system.
 
     Raises:
-        DataError: a file cannot be read, or has no samples.
+        DataError: a file cannot be read, is of an unknown format, or has no samples.
+        SpecError: no importer has this name.
+
+    Example:
+        >>> import json, tempfile
+        >>> from pathlib import Path
+        >>> from evaluand import MemoryStore
+        >>> rows = [{"user_input": "2 + 2?", "response": "4", "reference": "4", "faithfulness": 1.0}]
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder, "ragas.json")
+        ...     _ = path.write_text(json.dumps(rows))
+        ...     result = import_results(path, MemoryStore())
+        >>> result.samples, result.evaluations[0].scorers
+        (1, ['faithfulness'])
     """
+    paths = [files] if isinstance(files, str | PathLike) else files
+    return save_results([find_importer(Path(path), tool) for path in paths], store, name=name, progress=progress)
+
+
+def save_results(
+    importers: Sequence[Importer], store: Store, *, name: str | None = None, progress: Progress | None = None
+) -> ImportedResult:
+    """As `import_results`, with an importer for each file."""
     results = _Results()
     for importer in importers:
         results.read(importer)
