@@ -37,7 +37,7 @@ def read(path: Path, store: MemoryStore | None = None) -> ImportedResult:
 def test_each_format_is_recognised_and_read_whole(format: str, tmp_path: Path) -> None:
     path = WRITERS[format](tmp_path)
     found = find_importer(path)
-    assert found.tool == {"eval": "inspect"}.get(format, format)
+    assert found.kind == {"eval": "inspect"}.get(format, format)
     result = save_results([found], MemoryStore())
     assert (result.samples, result.left_out, result.notes) == (3, [], [])
     assert result.agreements == TOTALS.get(format, 0)

@@ -41,7 +41,7 @@ def store_results(importers: Sequence[Importer], folder: Place, name: str | None
         result = save_results(importers, store, name=name, progress=display(as_json, quiet=False))
     if as_json:
         return print_json(_facts(result))
-    tools = ", ".join(dict.fromkeys(importer.tool for importer in importers))
+    tools = ", ".join(dict.fromkeys(importer.kind for importer in importers))
     click.echo(f"{plural(result.samples, 'sample')} of {tools} imported")
     show(_table(result))
     _print_notes(result)

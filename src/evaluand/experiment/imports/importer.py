@@ -70,12 +70,12 @@ class Importer(ABC):
     """Reads the files of one format, one record at a time.
 
     Attributes:
-        tool: the name of the tool in messages and provenance.
+        kind: the registered name, which stands for the tool in messages and provenance.
         left_out: the places of rows that are not samples, and why.
         notes: sentences for the user about what was assumed.
     """
 
-    tool: ClassVar[str]
+    kind: ClassVar[str]
 
     def __init__(self, file: LogFile) -> None:
         self.file, self.path = file, file.path

@@ -200,7 +200,7 @@ def _records_of(importer: Importer) -> Iterator[tuple[str, Any]]:
         try:
             found = next(records, None)
         except _UNREADABLE as error:
-            message = f"cannot be read as a result of {importer.tool}: {_reason(error)}"
+            message = f"cannot be read as a result of {importer.kind}: {_reason(error)}"
             raise DataError(Fault(str(importer.path), message)) from None
         if found is None:
             return
@@ -250,15 +250,15 @@ def _save_run(
     store: Store, answers: Answers, dataset: Dataset, digests: Sequence[bytes], importer: Importer, name: str
 ) -> Run:
     spec = {
-        "task": {"kind": "imported", "tool": importer.tool, "system": answers.system, "answers": answers.digest},
+        "task": {"kind": "imported", "tool": importer.kind, "system": answers.system, "answers": answers.digest},
         "seed": 0,
         "dataset": dataset.id,
         "examples": len(dataset),
         "replications": answers.replications,
     }
-    origin = {"file": importer.path.name, "tool": importer.tool, "said": _facts_of(importer)}
+    origin = {"file": importer.path.name, "tool": importer.kind, "said": _facts_of(importer)}
     about = {"work": [], "pinned": True, "fresh": False}
-    made = {"parts": {}, "unpinned": [], "policy": {}, "task": answers.system or importer.tool}
+    made = {"parts": {}, "unpinned": [], "policy": {}, "task": answers.system or importer.kind}
     opened = begin(
         store,
         "runs",
@@ -298,7 +298,7 @@ def _save_evaluation(
     store: Store, answers: Answers, run: Run, importer: Importer, name: str, progress: Progress | None
 ) -> Evaluation:
     scorers: dict[str, Scorer] = {
-        scorer: Imported(importer.tool, scorer, facts.digest, facts.is_share and facts.n > 0)
+        scorer: Imported(importer.kind, scorer, facts.digest, facts.is_share and facts.n > 0)
         for scorer, facts in answers.scorers.items()
     }
     judged = {scorer: _read_scores(answers, scorer, [*run.dataset.indices]) for scorer in scorers}

@@ -15,7 +15,7 @@ _CASES: Final = ("testCases", "conversationalTestCases", "test_results", "test_c
 class DeepEval(Importer):
     """Test runs of DeepEval."""
 
-    tool: ClassVar[str] = "deepeval"
+    kind: ClassVar[str] = "deepeval"
 
     def __init__(self, file: LogFile) -> None:
         super().__init__(file)
@@ -71,7 +71,7 @@ def _grades(metrics: Any) -> Iterator[tuple[str, Grade]]:
         name, score = str(require(metric, "name")), metric.get("score")
         label = {True: "pass", False: "fail"}.get(metric.get("success"))
         if error := metric.get("error"):
-            yield name, Grade(label=None, reason=f"{DeepEval.tool}: {error}")
+            yield name, Grade(label=None, reason=f"{DeepEval.kind}: {error}")
         else:
             grade = Grade.of(score, explanation=metric.get("reason"), label=label)
             yield name, grade._replace(is_share=score is not None and 0 <= score <= 1)

@@ -17,7 +17,7 @@ _STATS: Final = "per_instance_stats.json"
 class Helm(Importer):
     """A run folder of HELM."""
 
-    tool: ClassVar[str] = "helm"
+    kind: ClassVar[str] = "helm"
 
     def __init__(self, file: LogFile) -> None:
         super().__init__(file)

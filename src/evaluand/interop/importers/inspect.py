@@ -38,7 +38,7 @@ _LARGEST: Final = 1 << 30
 class Inspect(Importer):
     """Logs of Inspect AI."""
 
-    tool: ClassVar[str] = "inspect"
+    kind: ClassVar[str] = "inspect"
 
     def __init__(self, file: LogFile) -> None:
         super().__init__(file)

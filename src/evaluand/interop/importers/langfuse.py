@@ -24,7 +24,7 @@ _KINDS: Final = {"GENERATION": "llm", "TOOL": "tool", "RETRIEVER": "retriever", 
 class Langfuse(Importer):
     """Traces of Langfuse."""
 
-    tool: ClassVar[str] = "langfuse"
+    kind: ClassVar[str] = "langfuse"
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:

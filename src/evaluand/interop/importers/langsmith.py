@@ -22,7 +22,7 @@ _KINDS: Final = frozenset(("llm", "tool", "chain", "retriever", "embedding", "pr
 class LangSmith(Importer):
     """Runs of LangSmith."""
 
-    tool: ClassVar[str] = "langsmith"
+    kind: ClassVar[str] = "langsmith"
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:

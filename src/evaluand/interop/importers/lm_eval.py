@@ -25,7 +25,7 @@ from evaluand.experiment.imports.sample import (
 class LmEval(Importer):
     """Results of the lm-evaluation-harness, with samples logged by `--log_samples`."""
 
-    tool: ClassVar[str] = "lm_eval"
+    kind: ClassVar[str] = "lm_eval"
 
     def __init__(self, file: LogFile) -> None:
         super().__init__(file)

@@ -23,7 +23,7 @@ from evaluand.trace.foreign_spans import traces_of
 class MLflow(Importer):
     """Results of `mlflow.genai.evaluate`, or traces, as JSON records or JSON lines."""
 
-    tool: ClassVar[str] = "mlflow"
+    kind: ClassVar[str] = "mlflow"
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:

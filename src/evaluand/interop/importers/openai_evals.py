@@ -12,7 +12,7 @@ from evaluand.experiment.imports.sample import Grade, Sample, Total, mapping, mi
 class OpenAIEvals(Importer):
     """The log of `oaieval`."""
 
-    tool: ClassVar[str] = "openai_evals"
+    kind: ClassVar[str] = "openai_evals"
 
     def __init__(self, file: LogFile) -> None:
         super().__init__(file)

@@ -15,7 +15,7 @@ _ERROR: Final = 2  # failureReason: 0 none, 1 an assertion, 2 the provider
 class Promptfoo(Importer):
     """The file of `promptfoo eval --output results.json`."""
 
-    tool: ClassVar[str] = "promptfoo"
+    kind: ClassVar[str] = "promptfoo"
 
     def __init__(self, file: LogFile) -> None:
         super().__init__(file)

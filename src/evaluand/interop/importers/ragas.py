@@ -21,7 +21,7 @@ _FIELDS: Final = frozenset(
 class Ragas(Importer):
     """Rows of an evaluation by Ragas."""
 
-    tool: ClassVar[str] = "ragas"
+    kind: ClassVar[str] = "ragas"
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:

@@ -21,7 +21,7 @@ _SPAN_KEYS: Final = ({"traceId", "spanId"}, {"context", "start_time", "attribute
 class Spans(Importer):
     """Files of spans."""
 
-    tool: ClassVar[str] = "spans"
+    kind: ClassVar[str] = "spans"
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
