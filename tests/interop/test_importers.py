@@ -129,6 +129,70 @@ def test_rows_that_are_no_samples_are_named_and_the_others_imported(tmp_path: Pa
     ]
 
 
+def test_a_score_of_several_values_is_several_scorers_with_their_totals(tmp_path: Path) -> None:
+    def change(samples: list[dict[str, Any]], header: dict[str, Any]) -> None:
+        for sample in samples:
+            sample["scores"] = {"both": {"value": {"length": len(sample["input"]), "right": "C"}}}
+        stated = [("length", "mean", 5.0), ("right", "accuracy", 1.0)]
+        header["results"]["scores"] = [
+            {"name": name, "scorer": "both", "metrics": {metric: {"value": value}}} for name, metric, value in stated
+        ]
+
+    result = edit_inspect(tmp_path, change)
+    assert (result.agreements, result.notes) == (2, [])
+    (evaluation,) = result.evaluations
+    assert evaluation is not None
+    assert evaluation.scorers == ["both.length", "both.right"]
+
+
+def test_only_totals_of_means_over_epochs_are_compared(tmp_path: Path) -> None:
+    def change(samples: list[dict[str, Any]], header: dict[str, Any]) -> None:
+        header["eval"]["config"]["epochs_reducer"] = ["at_least_2", "mean"]
+        (mean,) = header["results"]["scores"]
+        other = {**mean, "reducer": "at_least_2", "metrics": {"accuracy": {"value": 0.0}}}
+        header["results"]["scores"] = [other, {**mean, "reducer": "mean"}]
+
+    result = edit_inspect(tmp_path, change)
+    assert (result.agreements, result.notes) == (1, [])
+
+
+def test_texts_that_a_log_stores_once_are_put_in_their_places(tmp_path: Path) -> None:
+    def change(samples: list[dict[str, Any]], header: dict[str, Any]) -> None:
+        samples[0]["attachments"] = {"0a": "a long text"}
+        samples[0]["input"] = "attachment://0a"
+
+    (run,) = edit_inspect(tmp_path, change).runs
+    assert next(iter(run.dataset)).input == "a long text"
+
+
+def test_calls_of_models_and_tools_are_spans_with_their_messages(tmp_path: Path) -> None:
+    asked = {"role": "user", "content": "1 + 7"}
+    call = {"id": "1", "function": "add", "arguments": {"x": 1}}
+    replied = {"role": "assistant", "content": [{"type": "text", "text": "let me add"}], "tool_calls": [call]}
+
+    def change(samples: list[dict[str, Any]], header: dict[str, Any]) -> None:
+        at = "2026-11-22T09:32:58.940726+00:00"
+        output = {"choices": [{"message": replied}], "usage": {"input_tokens": 9, "output_tokens": 3}}
+        samples[0]["events_data"] = {"messages": [asked, replied]}
+        samples[0]["events"] = [
+            {"event": "model", "model": "m", "timestamp": at, "input": [], "input_refs": [[0, 1]], "output": output},
+            {"event": "tool", "function": "add", "timestamp": at, "arguments": {"x": 1}, "result": "8"},
+            {"event": "score"},
+        ]
+
+    (run,) = edit_inspect(tmp_path, change).runs
+    rows = [row for batch in run.spans() for row in batch.to_pylist() if row["_index_"] == 0]
+    assert [(row["name"], row["kind"], row["start"].total_seconds()) for row in rows] == [
+        ("m", "llm", 0.1),
+        ("add", "tool", 0.1),
+    ]
+    assert json.loads(rows[0]["input"]) == [asked]
+    said = json.loads(rows[0]["output"])
+    assert said["content"] == "let me add"
+    assert said["tool_calls"] == [{"id": "1", "function": {"name": "add", "arguments": {"x": 1}}}]
+    assert (json.loads(rows[1]["input"]), json.loads(rows[1]["output"])) == ({"x": 1}, "8")
+
+
 def test_a_file_without_samples_is_refused(tmp_path: Path) -> None:
     def change(samples: list[Any], header: dict[str, Any]) -> None:
         samples.clear()

@@ -9,7 +9,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar, Final
 
 import pyarrow as pa
@@ -93,6 +93,8 @@ class Inspect(Importer):
 
     def samples(self, record: Any) -> Iterable[Sample]:
         sample = parse_object(record)
+        if attachments := mapping(sample.get("attachments")):
+            sample = _attach(sample, attachments)
         eval_ = mapping(self._header.get("eval"))
         output = mapping(sample.get("output"))
         error, started = _error(sample), microseconds(sample.get("started_at"))
@@ -116,13 +118,16 @@ class Inspect(Importer):
 
     def totals(self) -> Iterable[Total]:
         eval_ = mapping(self._header.get("eval"))
+        problem, system = str(eval_.get("task") or ""), str(eval_.get("model") or "")
         reducers = mapping(eval_.get("config")).get("epochs_reducer") or ["mean"]
         for score in sequence(mapping(self._header.get("results")).get("scores")):
-            for name, metric in mapping(score.get("metrics")).items():
+            if (score.get("reducer") or "mean") != "mean" or "mean" not in reducers:
+                continue
+            name, scorer = str(score.get("name")), str(score.get("scorer") or score.get("name"))
+            for statistic, metric in mapping(score.get("metrics")).items():
                 value = mapping(metric).get("value")
-                if name in _MEANS and reducers == ["mean"] and isinstance(value, int | float):
-                    problem, system = str(eval_.get("task") or ""), str(eval_.get("model") or "")
-                    yield Total(problem, system, str(score.get("name")), "mean", float(value))
+                if statistic in _MEANS and isinstance(value, int | float):
+                    yield Total(problem, system, name if name == scorer else f"{scorer}.{name}", "mean", float(value))
 
     def facts(self) -> dict[str, Any]:
         eval_ = mapping(self._header.get("eval"))
@@ -169,6 +174,18 @@ def _read(file: BinaryIO, member: zipfile.ZipInfo) -> bytes:
     if len(found) != member.file_size or zlib.crc32(found) != member.CRC:
         raise ValueError("its content does not have its checksum")
     return found  # type: ignore[no-any-return]
+
+
+def _attach(value: Any, attachments: Mapping[str, Any]) -> Any:
+    """A value with the texts that are stored once, under their digests, in their places."""
+    if isinstance(value, str):
+        return attachments.get(value.removeprefix(_ATTACHMENT), value) if value.startswith(_ATTACHMENT) else value
+    if isinstance(value, dict):
+        return {key: _attach(each, attachments) for key, each in value.items() if key != "attachments"}
+    return [_attach(each, attachments) for each in value] if isinstance(value, list) else value
+
+
+_ATTACHMENT: Final = "attachment://"
 
 
 def _input(value: Any) -> Any:
@@ -242,28 +259,54 @@ def _usage(by_model: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def _spans(sample: Mapping[str, Any], started: int | None) -> list[list[Any]]:
-    """The messages as the input of a chat span, and the calls of models and tools."""
+    """The calls of models and tools; of a log without events one span with all messages."""
     rows: list[list[Any]] = []
+    pool = sequence(mapping(sample.get("events_data")).get("messages"))
     for event in sequence(sample.get("events")):
         kind = _KINDS.get(mapping(event).get("event", ""))
         if kind is None:
             continue
-        at = microseconds(event.get("timestamp"))
-        completed = microseconds(event.get("completed"))
+        at, completed = microseconds(event.get("timestamp")), microseconds(event.get("completed"))
         start = max(0, at - started) if at is not None and started is not None else 0
         duration = completed - at if at is not None and completed is not None and completed >= at else None
-        output = mapping(event.get("output"))
-        is_model = kind == "llm"
-        name = str(event.get("model" if is_model else "function") or kind)
-        attributes = _usage({name: output.get("usage")} if is_model and output.get("usage") else {})
-        given = event.get("arguments") if not is_model else None
-        got = _completion(output) if is_model else event.get("result")
         status = 2 if event.get("error") else 1
+        if kind == "llm":
+            output = mapping(event.get("output"))
+            name, given, got = str(event.get("model")), _messages(_asked(event, pool)), _reply(output)
+            attributes = _usage({name: output["usage"]} if output.get("usage") else {})
+        else:
+            name, given, got = str(event.get("function")), event.get("arguments"), event.get("result")
+            attributes = None
         rows.append([len(rows) + 1, 0, name, kind, start, duration, status, given, got, attributes, None])
-    if not rows and (messages := sequence(sample.get("messages"))):
-        chat = [{"role": m.get("role"), "content": _text_of(m)} for m in messages if isinstance(m, dict)]
-        rows.append([1, 0, "messages", "llm", 0, None, 1, chat[:-1], chat[-1] if chat else None, None, None])
+    if not rows and (messages := _messages(sequence(sample.get("messages")))):
+        rows.append([1, 0, "messages", "llm", 0, None, 1, messages[:-1], messages[-1], None, None])
     return rows
+
+
+def _asked(event: Mapping[str, Any], pool: Sequence[Any]) -> Iterator[Any]:
+    """The messages that a model saw; newer logs store each once, and name ranges of them."""
+    yield from sequence(event.get("input"))
+    for first, last in sequence(event.get("input_refs")):
+        yield from pool[first:last]
+
+
+def _reply(output: Mapping[str, Any]) -> Any:
+    choices = sequence(output.get("choices"))
+    replies = _messages([mapping(choices[0]).get("message")]) if choices else []
+    return replies[0] if replies else None
+
+
+def _messages(messages: Iterable[Any]) -> list[dict[str, Any]]:
+    """Messages as `{role, content, tool_calls}`."""
+    found = []
+    for message in messages:
+        said = {"role": mapping(message).get("role"), "content": _text_of(message)}
+        calls = [
+            {"id": call.get("id"), "function": {"name": call.get("function"), "arguments": call.get("arguments")}}
+            for call in sequence(message.get("tool_calls"))
+        ]
+        found.append(said | ({"tool_calls": calls} if calls else {}))
+    return found
 
 
 _KINDS: Final = {"model": "llm", "tool": "tool"}
