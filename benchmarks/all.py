@@ -22,6 +22,7 @@ QUICK = ["--quick"]
 QUICKLY: dict[str, list[str]] = {  # benchmark → its arguments when time is short
     "path": QUICK,
     "rows": QUICK,
+    "imports": QUICK,
     "history": QUICK,
     "drivers": QUICK,
     "engines": ["--calls", "1000", "--rounds", "1"],

@@ -209,7 +209,7 @@ class ScorerFacts:
         self.n = self.passed = 0
         self.total = 0.0
         self._digest = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
-        self._means: dict[int, list[float]] = {}  # example → sum and number of values
+        self._totals, self._counts = array("d"), array("q")  # of the values of each example
 
     @property
     def digest(self) -> str:
@@ -224,12 +224,15 @@ class ScorerFacts:
         self.n += 1
         self.total += grade.value
         self.passed += grade.value > 0
-        mean = self._means.setdefault(number, [0.0, 0])
-        mean[0] += grade.value
-        mean[1] += 1
+        if number >= len(self._totals):
+            missing = number + 1 - len(self._totals)
+            self._totals.extend([0.0] * missing)
+            self._counts.extend([0] * missing)
+        self._totals[number] += grade.value
+        self._counts[number] += 1
 
     def statistics(self) -> Mapping[str, float]:
         """The statistics that files state; see `Total`."""
-        means = [total / n for total, n in self._means.values()]
+        means = [total / n for total, n in zip(self._totals, self._counts, strict=True) if n]
         known = {"sum": self.total, "passed": float(self.passed), "count": float(self.n)}
         return known | ({"mean": sum(means) / len(means)} if means else {})
