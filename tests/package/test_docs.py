@@ -74,6 +74,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
     },
     "docs/howto/benchmarks.md": {
         "name: quiz": YOURS,
+        "metrics:": FRAGMENT,
         "examples: {path: quiz.jsonl, n: 5, seed: 1, per_row: true}": FRAGMENT,
     },
     "docs/howto/compare.md": {
