@@ -179,7 +179,7 @@ if TYPE_CHECKING:
         PrecisionAtTopK as PrecisionAtTopK,
         RecallAtK as RecallAtK,
     )
-    from evaluand.metrics.replications import KOfN as KOfN, PassAtK as PassAtK
+    from evaluand.metrics.replications import KOfN as KOfN, MajorityVote as MajorityVote, PassAtK as PassAtK
     from evaluand.metrics.text_errors import (
         CharacterErrorRate as CharacterErrorRate,
         WordErrorRate as WordErrorRate,
@@ -196,6 +196,7 @@ if TYPE_CHECKING:
     from evaluand.run.tasks.detect_language import DetectLanguage as DetectLanguage
     from evaluand.run.tasks.estimator import EstimatorTask as EstimatorTask
     from evaluand.run.tasks.instruct import Instruct as Instruct, Instruction as Instruction
+    from evaluand.run.tasks.multiple_choice import MultipleChoice as MultipleChoice
     from evaluand.run.tasks.program import ProgramTask as ProgramTask
     from evaluand.run.tasks.question_answering import (
         CitedAnswer as CitedAnswer,

@@ -133,6 +133,7 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "log_loss": [("scores", {}, STUDENT)],
     "map_at_k": [("rankings", {"k": 3}, SCORE)],
     "matthews_correlation": [("labels", {}, JACKKNIFE)],
+    "majority_vote": [("labels", {}, WILSON)],
     "max_error": [("numbers", {}, NONE)],
     "mean": [("values", {"range": [0, 1]}, SCORE)],
     "mean_absolute_error": [("numbers", {}, STUDENT)],

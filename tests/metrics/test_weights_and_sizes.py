@@ -76,7 +76,7 @@ def weighable() -> list[Metric]:
     return found
 
 
-REPEATED = ("k_of_n", "pass_at_k")  # of several replications of an example
+REPEATED = ("k_of_n", "majority_vote", "pass_at_k")  # of several replications of an example
 LABELLED = ("prediction_powered_mean",)  # of labels of people too; see test_prediction_powered_mean.py
 
 

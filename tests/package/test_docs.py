@@ -72,6 +72,11 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/howto/datasets.md": {
         "dataset: {path: questions.jsonl, input: question, expected: answer, attributes: [topic]}": FRAGMENT
     },
+    "docs/howto/benchmarks.md": {
+        "name: quiz": YOURS,
+        "metrics:": FRAGMENT,
+        "examples: {path: quiz.jsonl, n: 5, seed: 1, per_row: true}": FRAGMENT,
+    },
     "docs/howto/compare.md": {
         "evaluand compare exp/base exp/mine      # two of them": YOURS,
         "evaluand run experiment.yaml": YOURS,

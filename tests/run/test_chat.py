@@ -238,6 +238,28 @@ def test_examples_are_chosen_by_a_condition_or_drawn_by_a_seed(shots: Path) -> N
     assert answers(n=2, seed=0) == draws[0][:2]
 
 
+def test_each_row_may_have_examples_of_its_own_which_never_ask_the_same(shots: Path) -> None:
+    task = few(shots, n=3, seed=1, per_row=True)
+
+    def asked(row: str) -> list[str]:
+        return [said["content"] for said in task.make_messages(row) if said["role"] == "user"][:-1]
+
+    rows = [f"{n}?" for n in range(6)]
+    drawn = {row: asked(row) for row in rows}
+    assert all(len({*drawn[row]}) == 3 and f"Q: {row}" not in drawn[row] for row in rows)
+    assert len({tuple(sorted(each)) for each in drawn.values()}) > 3
+    assert drawn == {row: asked(row) for row in reversed(rows)}
+    assert [asked(row) for row in rows] != [
+        [said["content"] for said in few(shots, n=3, seed=2, per_row=True).make_messages(row)][1::2][:-1]
+        for row in rows
+    ]
+
+
+def test_a_row_that_all_but_a_few_examples_ask_is_not_answered_with_fewer(shots: Path) -> None:
+    with pytest.raises(TaskError, match="only 5 examples ask something else than the row"):
+        few(shots, n=6, seed=1, per_row=True).make_messages("1?")
+
+
 def test_changed_examples_are_another_task(shots: Path) -> None:
     before = few(shots, n=2).identify()
     (shots / "shots.jsonl").write_text((shots / "shots.jsonl").read_text() + '{"question": "6?", "answer": 6}\n')
@@ -257,6 +279,8 @@ def test_what_is_wrong_with_examples_is_said_at_their_place(shots: Path) -> None
         FewShot("a.jsonl", n=0)
     with pytest.raises(ParameterError, match="seed: draws some of the examples; give n too"):
         FewShot("a.jsonl", seed=1)
+    with pytest.raises(ParameterError, match="per_row: draws examples for each row; give n and seed too"):
+        FewShot("a.jsonl", n=1, per_row=True)
 
 
 def test_earlier_turns_come_before_what_is_asked(chat: Callable[..., Chat]) -> None:

@@ -22,7 +22,7 @@ from evaluand.core.redaction import redact_command
 from evaluand.core.secret_hosts import permissions, refusal
 from evaluand.engine.policy import TRANSIENT
 from evaluand.evaluation.judges.model_judge import rubric_files
-from evaluand.experiment.build import CHAT, CODE_PARAMETERS, TOOLS
+from evaluand.experiment.build import CHAT, CODE_PARAMETERS, MULTIPLE_CHOICE, TOOLS
 from evaluand.experiment.parsing import ValidParts
 from evaluand.experiment.spec import CodeSpec, KindSpec, graded_by
 from evaluand.models.endpoints import read_short_name
@@ -149,7 +149,7 @@ def _paths(spec: ValidParts, entries: list[tuple[str, KindSpec | CodeSpec]], fol
         written += files if isinstance(files, list) else []
         yield from ((where, path) for path in written if isinstance(path, str))
         yield from ((where, path) for path in rubric_files(kind.parameters))
-        if kind.kind == CHAT:
+        if kind.kind in (CHAT, MULTIPLE_CHOICE):
             yield from ((where, path) for path in _files_of_chat(kind.parameters))
 
 

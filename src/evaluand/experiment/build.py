@@ -289,6 +289,7 @@ _CODE = {"estimator": "model", "retriever_question_answering": "retriever"}
 """The parameter of a kind of task that is the user's code."""
 
 CHAT = "chat"
+MULTIPLE_CHOICE = "multiple_choice"
 TOOLS = "tools"
 """The parameter of a chat that names functions of the user."""
 

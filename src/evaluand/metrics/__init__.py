@@ -120,7 +120,7 @@ if TYPE_CHECKING:
         PrecisionAtTopK as PrecisionAtTopK,
         RecallAtK as RecallAtK,
     )
-    from evaluand.metrics.replications import KOfN as KOfN, PassAtK as PassAtK
+    from evaluand.metrics.replications import KOfN as KOfN, MajorityVote as MajorityVote, PassAtK as PassAtK
     from evaluand.metrics.text_errors import (
         CharacterErrorRate as CharacterErrorRate,
         WordErrorRate as WordErrorRate,

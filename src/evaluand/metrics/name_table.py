@@ -444,6 +444,13 @@ _OTHERS: Final = (
     MetricName("precision_at_top_k", "precision_at_top_k", "overlap of the first rows of truth and prediction"),
     MetricName("pass_at_k", "pass_at_k", "chance that one of k replications is right"),
     MetricName("k_of_n", "k_of_n", "examples with at least k right replications"),
+    MetricName(
+        "majority_vote",
+        "majority_vote",
+        "examples whose most frequent answer is right",
+        {},
+        ("self_consistency",),
+    ),
     MetricName("top_k", "top_k", "one of the first k answers is right", {}, ("top_k_accuracy", "top_k_accuracy_score")),
     MetricName("ndcg", "ndcg", "discounted cumulative gain of a ranking", {}, ("ndcg_score",)),
     MetricName(

@@ -1,19 +1,30 @@
 """Metrics of all the answers to an example: one value from all its replications."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.accuracy import Accuracy, Share
 from evaluand.metrics.base.averaging import OfColumn, Student, zeros_and_ones
-from evaluand.metrics.base.metric import VALUE, Columns, Metric, Missing, Reduce, check_whole_number
+from evaluand.metrics.base.metric import VALUE, Columns, Fill, Metric, Missing, Reduce, check_whole_number, refuse
+from evaluand.metrics.stats.intervals import runs
 
 
 @dataclass(frozen=True, kw_only=True)
 class OverReplications(Metric):
-    """A metric whose rows are examples with all their replications.
+    """A metric whose rows are examples with all their replications."""
+
+    reductions: ClassVar[tuple[Reduce, ...]] = ("all",)
+    over_replications = True
+
+    reduce: Reduce = "all"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfK(OverReplications):
+    """A metric of which a parameter says how many answers matter.
 
     Args:
         k: how many answers matter.
@@ -22,11 +33,7 @@ class OverReplications(Metric):
         SpecError: k is below 1.
     """
 
-    reductions: ClassVar[tuple[Reduce, ...]] = ("all",)
-    over_replications = True
-
     k: int
-    reduce: Reduce = "all"
     missing: Missing = "wrong"
 
     def __post_init__(self) -> None:
@@ -39,7 +46,7 @@ class OverReplications(Metric):
 
 
 @dataclass(frozen=True, kw_only=True)
-class KOfN(OverReplications, Accuracy):
+class KOfN(OfK, Accuracy):
     """The share of examples with at least k right answers over all replications.
 
     With k = 1 an example counts if one try succeeded, with k = the number of replications only if all did: the
@@ -63,7 +70,7 @@ class KOfN(OverReplications, Accuracy):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PassAtK(OverReplications, Student, OfColumn):
+class PassAtK(OfK, Student, OfColumn):
     """The chance that at least one of k answers to an example is right, from n ≥ k replications of each.
 
     For each example with c right answers of n it is 1 − C(n−c, k) / C(n, k), which does not depend on which k were
@@ -101,3 +108,84 @@ class PassAtK(OverReplications, Student, OfColumn):
         for i in range(self.k):  # C(wrong, k) / C(n, k), factor by factor
             none *= np.maximum(wrong - i, 0) / (n - i)
         return 1 - none
+
+
+@dataclass(frozen=True, kw_only=True)
+class MajorityVote(OverReplications, Share):
+    """The share of examples whose most frequent answer over all replications is right: self-consistency.
+
+    Equal answers are counted as they are in the column `answer`. Of several that are equally frequent, the one that was
+    given first counts, by replication and then by response. An answer that failed or abstained has no vote (`missing`);
+    for the bounds, all of an example's missing answers are the same wrong or the right one, and with `missing: wrong`
+    the wrong one that makes a wrong majority likeliest.
+    Source: X. Wang et al., "Self-consistency improves chain of thought reasoning in language models" (2023),
+    arXiv:2203.11171.
+
+    Args:
+        answer: the column with the answers; `label` for the scorer `numeric_answer`.
+        column: the column that is 1 where the answer is right, else 0.
+
+    Example:
+        >>> metric, right = MajorityVote(), np.array([1.0, 0.0, 1.0])
+        >>> rows = metric.prepare({"_index_": np.arange(3), "value": right, "prediction": np.array([5, 4, 5])})
+        >>> metric.reduced(rows["value"], np.array([0]))
+        array([1.])
+        >>> metric.signature
+        'majority_vote v1 missing=leave_out reduce=all column=value answer=prediction interval=wilson 95%'
+    """
+
+    kind = "majority_vote"
+
+    column: str = VALUE
+    answer: str = "prediction"
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return (self.column, self.answer)
+
+    @property
+    def label_columns(self) -> tuple[str, ...]:
+        return (self.answer,)
+
+    def prepare(self, columns: Columns) -> Columns:
+        right, code = zeros_and_ones(columns, self.column, self.kind), columns[self.answer]
+        refuse(columns, code < 0, lambda row: f"is scored but has no {self.answer}; name the column of the answers")
+        return {VALUE: 2.0 * code + right}
+
+    def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
+        votes = np.full(len(scored), _FOR_RIGHT if fill == "best" else _FOR_WRONG)
+        votes[scored] = columns[VALUE]
+        return {VALUE: votes}
+
+    def reduced(self, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+        unit = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(values)))
+        for joining in (_FOR_WRONG, _FOR_RIGHT):
+            if (joins := values == joining).any():
+                same = (values >= 0) & (values % 2 == joining % 2)
+                strongest = _most_frequent(values, unit, same, len(starts))
+                new = 2 * len(values) + 2 * np.abs(values).max() + joining % 2
+                values = np.where(joins, np.where(np.isnan(strongest), new, strongest)[unit], values)
+        return np.asarray(_most_frequent(values, unit, np.ones(len(values), np.bool_), len(starts)) % 2)
+
+
+_FOR_WRONG: Final = -2.0
+_FOR_RIGHT: Final = -1.0
+"""Votes of missing answers, for the most frequent wrong or right one of their example; even or odd, as all votes."""
+
+
+def _most_frequent(votes: np.ndarray, unit: np.ndarray, which: np.ndarray, n_units: int) -> np.ndarray:
+    """The most frequent of some votes in each unit, the first given of several; NaN without any.
+
+    Args:
+        unit: of each vote, in order.
+        which: the votes that count, as a mask.
+    """
+    place = np.flatnonzero(which)
+    order = place[np.lexsort((votes[place], unit[place]))]
+    starts = runs(unit[order], votes[order])
+    first, times = order[starts], np.diff(starts, append=len(order))
+    ranked = first[np.lexsort((first, -times, unit[first]))]
+    winner = ranked[runs(unit[ranked])]
+    found = np.full(n_units, np.nan)
+    found[unit[winner]] = votes[winner]
+    return found

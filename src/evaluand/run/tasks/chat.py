@@ -171,7 +171,8 @@ class ChatTask(AskingTask[Any, Any]):
             shots = [] if self.examples is None else self.examples.read(self.folder)
         except EvaluandError as error:
             raise ParameterError([((EXAMPLES,), line) for line in str(error).split("\n")]) from None
-        return Conversation(self._templates, self.history, shots, self.images)
+        draw = None if self.examples is None else self.examples.draw
+        return Conversation(self._templates, self.history, shots, self.images, draw)
 
     @cached_property
     def _templates(self) -> list[MessageTemplate]:

@@ -8,7 +8,7 @@ Templates see the row's input: its columns by name, and all of it as `input`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -72,7 +72,9 @@ class FewShot:
         expected: the column with the answer.
         n: how many; all by default.
         seed: draws `n` of them by this number; without it, the first are taken.
-        where: only rows that match a condition, as for datasets.
+        where: only rows that match a condition, as for datasets; such as those of another split.
+        per_row: draws `n` for each row, so that the file may be that of the dataset: examples that ask the same as the
+            row are passed over, and others take their place. Otherwise all rows see the same, without such examples.
 
     Raises:
         ParameterError: lists all invalid parameters.
@@ -85,6 +87,7 @@ class FewShot:
     n: int | None = None
     seed: int | None = None
     where: str | None = None
+    per_row: bool = False
 
     __pydantic_config__ = {"extra": "forbid"}  # noqa: RUF012
 
@@ -94,11 +97,15 @@ class FewShot:
             faults.append((("n",), f"is {self.n!r}; give an integer of at least 1"))
         if self.seed is not None and self.n is None:
             faults.append((("seed",), "draws some of the examples; give n too"))
+        if not isinstance(self.per_row, bool):
+            faults.append((("per_row",), f"is {kind_of(self.per_row)}; give true or false"))
+        elif self.per_row and self.seed is None:
+            faults.append((("per_row",), "draws examples for each row; give n and seed too"))
         if faults:
             raise ParameterError(faults)
 
     def read(self, folder: str) -> list[Shot]:
-        """The examples, in the order in which they are shown.
+        """The examples, in the order in which they are shown; with `per_row` all that may be drawn.
 
         Args:
             folder: to which the path is relative.
@@ -110,16 +117,49 @@ class FewShot:
         data = data if self.where is None else data.where(self.where)
         if len(data) < (self.n or 1):
             raise SpecError(f"{self.path}: holds {plural(len(data), 'example')}, fewer than n: {self.n or 1}")
-        chosen = islice(data, self.n) if self.seed is None else sorted(data, key=self._lot)[: self.n]
+        if self.per_row:
+            chosen = iter(data)
+        else:
+            chosen = islice(data, self.n) if self.seed is None else iter(sorted(data, key=self._lot)[: self.n])
         column = data.roles.input if isinstance(data.roles.input, str) else None
         shots = [Shot(values_of(one.input, column), one.expected, one.digest, self.expected) for one in chosen]
         if unanswered := [number for number, shot in enumerate(shots) if shot.answer is None]:
             raise DataError(f"{self.path}: example {unanswered[0]} has no {self.expected}; leave it out with where")
         return shots
 
+    @property
+    def draw(self) -> Draw | None:
+        """How they are drawn for each row; None if all rows see the same."""
+        return Draw(self.n, self.seed) if self.per_row and self.n and self.seed is not None else None
+
     def _lot(self, example: Any) -> bytes:
         """What the examples are ordered by to draw some: the same ones are drawn where others are added behind them."""
         return identity.digest([self.seed, example.digest.hex()])
+
+
+class Draw(NamedTuple):
+    """A draw of some examples for each row.
+
+    Attributes:
+        n: how many.
+        seed: of the draw.
+    """
+
+    n: int
+    seed: int
+
+    def order(self, row: Any, size: int) -> Iterator[int]:
+        """The numbers below a size in an order that depends on the seed and on what the row asks.
+
+        Example:
+            >>> sorted(Draw(2, 7).order("Rain?", 4)), [*Draw(2, 7).order("Rain?", 4)] == [*Draw(2, 7).order("Rain?", 4)]
+            ([0, 1, 2, 3], True)
+        """
+        key, moved = identity.digest([self.seed, row]).hex(), dict[int, int]()
+        for place in range(size):  # Fisher and Yates' shuffle, as far as it is asked for
+            lot = place + int.from_bytes(identity.digest([key, place])[:8], "big") % (size - place)
+            yield moved.get(lot, lot)
+            moved[lot] = moved.get(place, place)
 
 
 class Shot(NamedTuple):
@@ -147,19 +187,25 @@ class Conversation:
         history: the name of the value with the row's earlier turns.
         shots: answered examples.
         images: the names of the values with images, which follow the text of the last message that is asked.
+        draw: how some of the examples are drawn for each row; all are shown without it.
+        compared: name → name of the value by whose equality an example asks what a row asks, in place of the first.
     """
 
     templates: Sequence[MessageTemplate]
     history: str | None = None
     shots: Sequence[Shot] = ()
     images: Sequence[str] = ()
+    draw: Draw | None = None
+    compared: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def spec(self) -> dict[str, Any]:
         """What the messages depend on besides the row."""
         messages = [{"role": one.role, "content": one.content.text} for one in self.templates]
-        examples = [shot.digest.hex() for shot in self.shots]
-        spec = {"messages": messages, "history": self.history, EXAMPLES: examples}
+        examples: Any = [shot.digest.hex() for shot in self.shots]
+        if self.draw is not None:
+            examples = {**self.draw._asdict(), "of": identity.digest(examples).hex()}
+        spec: dict[str, Any] = {"messages": messages, "history": self.history, EXAMPLES: examples}
         return {**spec, IMAGES: [*self.images]} if self.images else spec
 
     def faults(self, known: Sequence[str], advice: Mapping[str, str]) -> Iterator[tuple[Place, str]]:
@@ -179,10 +225,11 @@ class Conversation:
         """The messages for an input.
 
         Raises:
-            TaskError: a value is missing or null, or the earlier turns are no messages.
+            TaskError: a value is missing or null, the earlier turns are no messages, or too few examples ask something
+                else than the row.
         """
         values = values_of(input, self._only_name)
-        shots = [place for place, shot in enumerate(self._seen) if not self._is_same(values, shot)]
+        shots = self._chosen(values)
         values |= {EXAMPLES: [self._listed[place] for place in shots]} if self.shots else {}
         try:
             asked = self._ask(values)
@@ -227,14 +274,30 @@ class Conversation:
         """What templates see of each example."""
         return [values_of(shot.values[INPUT], self._only_name) for shot in self.shots]
 
+    def _chosen(self, values: Mapping[str, Any]) -> list[int]:
+        """The places of the examples that a row sees: none that asks the same."""
+        if self.draw is None:
+            return [place for place, shot in enumerate(self._seen) if not self._is_same(values, shot)]
+        asked = {name: values[name] for name in sorted(self._compared & values.keys() or {INPUT})}
+        order = self.draw.order(asked, len(self._seen))
+        chosen = [*islice((place for place in order if not self._is_same(values, self._seen[place])), self.draw.n)]
+        if len(chosen) < self.draw.n:
+            raise TaskError(f"only {plural(len(chosen), 'example')} ask something else than the row", code=EXAMPLES)
+        return chosen
+
     def _is_same(self, values: Mapping[str, Any], shot: Mapping[str, Any]) -> bool:
         """Whether an example asks what a row asks: it would show the answer.
 
         What only one of the two has, such as the number of a row, does not tell them apart.
         """
-        names = {name for template in self._asking for name in template.content.variables} | {*self.images}
-        names = names & values.keys() & shot.keys() or {INPUT}
+        names = self._compared & values.keys() & shot.keys() or {INPUT}
         return all(values[name] == shot[name] for name in names)
+
+    @cached_property
+    def _compared(self) -> set[str]:
+        """The names of the values in which an example that asks what a row asks equals it."""
+        used = {name for template in self._asking for name in template.content.variables} | {*self.images}
+        return {self.compared.get(name, name) for name in used}
 
     def _ask(self, values: Mapping[str, Any]) -> list[dict[str, Any]]:
         """What is asked about some values: the text of every message, and the images behind that of the last."""

@@ -1,0 +1,283 @@
+"""Multiple-choice questions: the option that a model chooses, from its reply or from its probabilities."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import KW_ONLY, dataclass, replace
+from functools import cached_property
+from typing import Any, Final, Literal, get_args
+
+from evaluand.core.errors import EvaluandError, ParameterError, SpecError, TaskError, alternatives, kind_of
+from evaluand.core.identity import seed_of
+from evaluand.data.dataset import Dataset
+from evaluand.models.chat_model import ChatModel
+from evaluand.models.completion import Completion, UnusableReply
+from evaluand.run.tasks.asking import AskingTask
+from evaluand.run.tasks.choices import ANSWERS, Answer, Options, read_options
+from evaluand.run.tasks.conversation import (
+    EXAMPLES,
+    INPUT,
+    Conversation,
+    FewShot,
+    MessageTemplate,
+    Place,
+    Shot,
+    known_names,
+    read_template,
+    unseen_columns,
+)
+from evaluand.trace.spans import TaskSpan
+
+OPTIONS: Final = "options"
+"""The name of the lettered options in templates."""
+
+Method = Literal["reply", "log_likelihood"]
+
+_PROMPT: Final = "{{ question }}\n{{ options }}\nReply with the letter of the right option alone."
+_SET: Final = "set of options"
+_TOP: Final = 20
+_NO_PROBABILITIES: Final = (
+    "the server reports no probabilities of tokens, which method: log_likelihood compares; use method: reply"
+)
+
+
+@dataclass(frozen=True)
+class MultipleChoice(AskingTask[Any, Any]):
+    """The option of a multiple-choice question that a model chooses.
+
+    The output is an object: `prediction`, the option as the dataset states the right one (null if the reply names no
+    option, or several: then the scorer `prediction` abstains); `position`, the letter at which it was shown; `shown`,
+    what `prediction` would be for the option at each position, in order; and `reply`. With `log_likelihood` there are
+    also `probabilities`, by option, and `coverage`, the probability of all letters before they were scaled to 1.
+
+    The scorer `shown_position` compares where the right option was shown with where the chosen one was.
+
+    Args:
+        model: the model that is asked.
+        choices: the input column with the list of options, or the input columns that each are one.
+        labels: the input column with the letters by which the dataset calls the options; by default A, B, …
+        answer: how the dataset states the right option: by `letter`, `number` (from 0), `text`, or `one_hot`, a list
+            with 1 for the right option and 0 for the others.
+        prompt: the template of the question; `{{ options }}` are the lettered options. `file:` and a path names a file.
+        system: the template of the system message.
+        shuffle: shows the options in an order of their own for each example and replication, drawn by the run's seed.
+        method: `reply` reads the letter from a reply. `log_likelihood` asks for one token and takes the letter with the
+            highest probability among the likeliest 20; letters that are not among them have the probability 0.
+        examples: answered questions that are shown first; see `FewShot`.
+        folder: the folder to which files are relative; in an experiment file, that of the experiment.
+        output_schema: what each output must be; see `Task`.
+
+    Raises:
+        ParameterError: lists all invalid parameters.
+
+    Example:
+        >>> task = MultipleChoice(ChatModel("http://127.0.0.1:8080/v1", "smollm2", version="135M-Q4"))
+        >>> print(task.make_messages({"question": "The sky is …", "choices": ["red", "blue"]})[0]["content"])
+        The sky is …
+        A. red
+        B. blue
+        Reply with the letter of the right option alone.
+    """
+
+    model: ChatModel
+    _: KW_ONLY
+    choices: str | Sequence[str] = "choices"
+    labels: str | None = None
+    answer: Answer = "letter"
+    prompt: str = _PROMPT
+    system: str | None = None
+    shuffle: bool = False
+    method: Method = "reply"
+    examples: FewShot | None = None
+    folder: str = ""
+    output_schema: Any = None
+
+    kind = "multiple_choice"
+
+    def __post_init__(self) -> None:
+        faults = [*self._faults()]
+        if not faults:
+            try:
+                _ = self._templates
+            except ParameterError as error:
+                faults += error.faults
+        if faults:
+            raise ParameterError(faults)
+
+    def prepare(self, dataset: Dataset) -> None:
+        """Raise a SpecError if the model cannot be used, or the task does not fit the dataset; lists every fault."""
+        faults: list[tuple[Place, str]] = []
+        try:
+            super().prepare(dataset)
+        except ParameterError as error:
+            faults += ((("model", *place), message) for place, message in error.faults)
+        known, unseen = known_names(dataset), unseen_columns(dataset)
+        for place, name in self._columns:
+            if name not in known:
+                remedy = f"; {unseen[name]}" if name in unseen else alternatives(name, known)
+                faults.append((place, f"there is no value {name!r}{remedy}"))
+        faults += self._conversation.faults([*known, OPTIONS], unseen)
+        if faults:
+            raise ParameterError(faults)
+
+    async def do_run(self, input: Any, task_span: TaskSpan, seed: int = 0) -> dict[str, Any]:
+        options = self._options(input, seed)
+        messages = self._conversation.messages(_asked(input, options))
+        if self.method == "reply":
+            completion = await self.model.complete_async(messages, task_span)
+            return self.read_reply(input, completion.text, seed)
+        completion = await self._next_token(messages, task_span)
+        if completion.logprobs is None:
+            raise TaskError(_NO_PROBABILITIES, code="logprobs", stops=True)
+        return self._likeliest(options, completion)
+
+    def make_messages(self, input: Any, seed: int = 0) -> list[dict[str, Any]]:
+        """The messages for the model, each with `role` and `content`.
+
+        Args:
+            seed: of the order of the options, if they are shuffled.
+
+        Raises:
+            TaskError: the row has no options, or a value that a template needs is missing or null.
+        """
+        return self._conversation.messages(_asked(input, self._options(input, seed)))
+
+    def read_reply(self, input: Any, reply: str, seed: int = 0) -> dict[str, Any]:
+        """The output for a reply.
+
+        Args:
+            seed: of the order of the options, as for `make_messages`.
+
+        Example:
+            >>> task = MultipleChoice(ChatModel("http://127.0.0.1:8080/v1", "smollm2", version="135M-Q4"))
+            >>> task.read_reply({"question": "The sky is …", "choices": ["red", "blue"]}, "Answer: B")
+            {'prediction': 'B', 'position': 'B', 'shown': ['A', 'B'], 'reply': 'Answer: B'}
+        """
+        options = self._options(input, seed)
+        return self._output(options, options.read(reply), reply)
+
+    def close(self) -> None:
+        super().close()
+        self._one_token.close()
+
+    async def _next_token(self, messages: Sequence[Mapping[str, Any]], task_span: TaskSpan) -> Completion:
+        """The first token of the reply, with the likeliest ones in its place."""
+        try:
+            return await self._one_token.complete_async(messages, task_span, logprobs=_TOP)
+        except UnusableReply as error:
+            if error.code != "empty" or not error.completion.logprobs:
+                raise
+            return error.completion  # a line break is likeliest: the letters still have their probabilities
+
+    def _likeliest(self, options: Options, completion: Completion) -> dict[str, Any]:
+        """The output by the probabilities of the letters; the first of several that are equally likely."""
+        of_letters = letter_probabilities(completion.logprobs or (), options.letters)
+        covered = math.fsum(of_letters)
+        if not covered:
+            return self._output(options, None, completion.text)
+        output = self._output(options, of_letters.index(max(of_letters)), completion.text) | {"coverage": covered}
+        if self.answer == "one_hot":
+            return output
+        by_option = {str(stated): p / covered for stated, p in zip(output["shown"], of_letters, strict=True)}
+        return output | {"probabilities": by_option}
+
+    def _output(self, options: Options, position: int | None, reply: str) -> dict[str, Any]:
+        shown = [options.stated(place, self.answer) for place in options.order]
+        chosen = None if position is None else shown[position]
+        letter = None if position is None else options.letters[position]
+        return {"prediction": chosen, "position": letter, "shown": shown, "reply": reply}
+
+    def _options(self, input: Any, seed: int) -> Options:
+        if not isinstance(input, Mapping):
+            raise TaskError(f"the input is {kind_of(input)}; give the question and its choices", code="choices")
+        return read_options(input, self.choices, self.labels, seed if self.shuffle else None)
+
+    @property
+    def _answer_spec(self) -> dict[str, Any]:
+        columns = {"choices": self.choices if isinstance(self.choices, str) else [*self.choices], "labels": self.labels}
+        asked = {"answer": self.answer, "shuffle": self.shuffle, "method": self.method}
+        return {"behaviour": self.behaviour, **columns, **asked, **self._conversation.spec}
+
+    @cached_property
+    def _one_token(self) -> ChatModel:
+        return replace(self.model, max_tokens=1, cut_off="keep")
+
+    @cached_property
+    def _columns(self) -> list[tuple[Place, str]]:
+        """The names of the values that are read, with their places among the parameters."""
+        several = [] if isinstance(self.choices, str) else [*self.choices]
+        columns: list[tuple[Place, str]] = [(("choices", number), name) for number, name in enumerate(several)]
+        columns = columns or [(("choices",), str(self.choices))]
+        return columns + ([] if self.labels is None else [(("labels",), self.labels)])
+
+    @cached_property
+    def _conversation(self) -> Conversation:
+        try:
+            shots = [] if self.examples is None else self.examples.read(self.folder)
+            shown = [self._answered(shot, number) for number, shot in enumerate(shots)]
+        except EvaluandError as error:
+            raise ParameterError([((EXAMPLES,), line) for line in str(error).split("\n")]) from None
+        draw = None if self.examples is None else self.examples.draw
+        return Conversation(self._templates, shots=shown, draw=draw, compared={OPTIONS: _SET})
+
+    def _answered(self, shot: Shot, number: int) -> Shot:
+        """An example with its options, and the letter of the right one as its answer."""
+        place = f"{self.examples.path if self.examples else ''}: example {number}"
+        try:
+            options = self._options(shot.values[INPUT], seed_of(0, shot.digest, 0))
+        except TaskError as error:
+            raise SpecError(f"{place}: {error}") from None
+        right = options.place_of(shot.answer, self.answer)
+        if right is None:
+            raise SpecError(f"{place}: {shot.column} is {shot.answer!r}, which is no option by its {self.answer}")
+        asked = _asked(shot.values[INPUT], options)
+        return shot._replace(values={INPUT: asked, **asked}, answer=options.letters[options.order.index(right)])
+
+    @cached_property
+    def _templates(self) -> list[MessageTemplate]:
+        templates = [MessageTemplate("user", read_template(self.prompt, self.folder, ("prompt",)), ("prompt",))]
+        if self.system is not None:
+            text = read_template(self.system, self.folder, ("system",))
+            templates.insert(0, MessageTemplate("system", text, ("system",)))
+        if OPTIONS not in templates[-1].content.variables:
+            raise ParameterError([(("prompt",), "does not show the options; write {{ options }} where they belong")])
+        return templates
+
+    def _faults(self) -> Iterator[tuple[Place, str]]:
+        names = [self.choices] if isinstance(self.choices, str) else self.choices
+        if not isinstance(names, list | tuple) or not names or not all(isinstance(name, str) for name in names):
+            yield ("choices",), "is no column, and no list of columns"
+        for name, optional in (("prompt", False), ("labels", True), ("system", True)):
+            value = getattr(self, name)
+            if not (isinstance(value, str) or (optional and value is None)):
+                yield (name,), f"is {kind_of(value)}; give text"
+        for name, known in (("answer", ANSWERS), ("method", get_args(Method))):
+            if getattr(self, name) not in known:
+                yield (name,), f"is {getattr(self, name)!r}; give {', '.join(known)}"
+        if not isinstance(self.shuffle, bool):
+            yield ("shuffle",), f"is {kind_of(self.shuffle)}; give true or false"
+
+
+def letter_probabilities(tokens: Sequence[Mapping[str, Any]], letters: str) -> list[float]:
+    """The probability of each letter as the first token of a reply, with or without a space or bracket before it.
+
+    Args:
+        tokens: of the reply, as in `Completion.logprobs`.
+
+    Example:
+        >>> token = {"token": "B", "logprob": math.log(0.5), "top": {"B": math.log(0.5), " A": math.log(0.25)}}
+        >>> [round(p, 6) for p in letter_probabilities([token], "AB")]
+        [0.25, 0.5]
+    """
+    found = dict.fromkeys(letters, 0.0)
+    for token in tokens[:1]:
+        for written, logprob in {token["token"]: token["logprob"], **token["top"]}.items():
+            if (letter := written.strip(" \t\r\n(")) in found:
+                found[letter] += math.exp(logprob)
+    return [*found.values()]
+
+
+def _asked(input: Mapping[str, Any], options: Options) -> dict[str, Any]:
+    """What templates see: the input and its options, also as a set, in which the same question has the same."""
+    return {**input, OPTIONS: options.text, _SET: sorted(options.texts)}

@@ -1,0 +1,362 @@
+"""Multiple-choice questions: how options are shown, what a reply names, and what position does, over a real server."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any
+
+import pytest
+from hypothesis import given, strategies as st
+from support.chats import Chat
+
+from evaluand import Dataset, Experiment, MultipleChoice, Policy, Runner
+from evaluand.core.errors import ParameterError, TaskError
+from evaluand.evaluation.scorers.shown_position import ShownPosition
+from evaluand.models.chat_model import ChatModel
+from evaluand.run.runner import Run
+from evaluand.run.tasks.choices import Options, shuffled
+from evaluand.run.tasks.conversation import FewShot
+from evaluand.store.store import MemoryStore
+
+MODEL = ChatModel("http://127.0.0.1:1/v1", "small", version="1")
+COLOURS = ("red", "green", "dark blue", "B")
+ROWS = [
+    {"question": "The colour of grass?", "choices": ["red", "green", "blue"], "answer": "B"},
+    {"question": "The colour of blood?", "choices": ["red", "green", "blue"], "answer": "A"},
+]
+
+
+def run(task: MultipleChoice, rows: Any = ROWS, replications: int = 1, **roles: Any) -> Run:
+    named = {"input": ["question", "choices"], "expected": "answer"} | roles
+    data = Dataset.from_rows(rows, **named)
+    return Runner(MemoryStore(), Policy(concurrency=1, retries=0)).run(task, data, replications=replications)
+
+
+def outputs(made: Run) -> list[Any]:
+    return [row.error["message"] if row.error else row.responses[0] for row in made]
+
+
+def top(*tokens: tuple[str, float]) -> dict[str, Any]:
+    """A reply of one token, the first, with the probabilities of the likeliest."""
+    listed = [{"token": text, "bytes": None, "logprob": math.log(p)} for text, p in tokens]
+    choice = {"index": 0, "message": {"role": "assistant", "content": tokens[0][0]}, "finish_reason": "length"}
+    choice["logprobs"] = {"content": [{**listed[0], "top_logprobs": listed}], "refusal": None}
+    return {"body": json.dumps({"id": "1", "model": "small", "choices": [choice]})}
+
+
+# What is shown
+
+
+def test_options_are_lettered_and_the_output_names_the_chosen_one(chat: Callable[..., Chat]) -> None:
+    server = chat({"text": "B"}, {"text": "I cannot say."})
+    found = outputs(run(MultipleChoice(server.model)))
+    assert server.bodies[0]["messages"][0]["content"] == (
+        "The colour of grass?\nA. red\nB. green\nC. blue\nReply with the letter of the right option alone."
+    )
+    assert found == [
+        {"prediction": "B", "position": "B", "shown": ["A", "B", "C"], "reply": "B"},
+        {"prediction": None, "position": None, "shown": ["A", "B", "C"], "reply": "I cannot say."},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("answer", "chosen"), [("letter", "C"), ("number", 2), ("text", "blue"), ("one_hot", [0, 0, 1])]
+)
+def test_the_prediction_is_written_as_the_dataset_states_the_answer(
+    chat: Callable[..., Chat], answer: Any, chosen: Any
+) -> None:
+    [output] = outputs(run(MultipleChoice(chat({"text": "(C)"}).model, answer=answer), ROWS[:1]))
+    assert output["prediction"] == chosen
+
+
+def test_options_may_be_columns_and_have_letters_of_the_dataset(chat: Callable[..., Chat]) -> None:
+    server = chat({"text": "B"}, {"text": "B"})
+    columns = [{"question": "1 + 1?", "one": 1, "other": 2, "answer": "B"}]
+    task = MultipleChoice(server.model, choices=["one", "other"])
+    assert outputs(run(task, columns, input=["question", "one", "other"]))[0]["prediction"] == "B"
+    assert "A. 1\nB. 2\n" in server.bodies[0]["messages"][0]["content"]
+    arc = [{"question": "1 + 1?", "choices": {"text": ["1", "2"], "label": ["1", "2"]}, "answer": "2"}]
+    inputs = {"question": "question", "choices": "choices.text", "labels": "choices.label"}
+    assert outputs(run(MultipleChoice(server.model, labels="labels"), arc, input=inputs))[0]["prediction"] == "2"
+    assert "A. 1\nB. 2\n" in server.bodies[1]["messages"][0]["content"]
+
+
+@given(st.integers(2, 26), st.integers(0, 2**63 - 1))
+def test_an_order_is_a_permutation_that_depends_on_the_seed_alone(n: int, seed: int) -> None:
+    assert sorted(shuffled(n, seed)) == [*range(n)]
+    assert shuffled(n, seed) == shuffled(n, seed)
+
+
+def test_every_order_is_about_equally_frequent() -> None:
+    frequency = Counter(shuffled(3, seed) for seed in range(1200))
+    assert len(frequency) == 6
+    assert all(150 < times < 250 for times in frequency.values())
+
+
+def test_the_order_differs_between_examples_and_replications_and_not_between_runs(chat: Callable[..., Chat]) -> None:
+    rows = [{"question": f"{n}?", "choices": [*"pqrst"], "answer": "A"} for n in range(4)]
+    task = MultipleChoice(chat(*[{"text": "A"}] * 24).model, shuffle=True)
+    orders = [row["shown"] for row in outputs(run(task, rows, replications=3))]
+    assert len({tuple(order) for order in orders}) > 8
+    again = [row["shown"] for row in outputs(run(task, rows[::-1], replications=3))]
+    assert sorted(again) == sorted(orders)
+
+
+def test_a_shuffled_option_keeps_its_name(chat: Callable[..., Chat]) -> None:
+    rows = [{"question": f"{n}?", "choices": ["p", "q", "r"], "answer": "A"} for n in range(5)]
+    server = chat(*[{"text": "A"}] * 5)
+    for output, body in zip(outputs(run(MultipleChoice(server.model, shuffle=True), rows)), server.bodies, strict=True):
+        first = body["messages"][0]["content"].splitlines()[1]
+        assert first == f"A. {'pqr'[ascii_uppercase.index(output['prediction'])]}"
+        assert output["shown"][0] == output["prediction"]
+
+
+@pytest.mark.parametrize(
+    ("choices", "message"),
+    [
+        (["only"], "the question has 1 options; there must be 2 to 26"),
+        ("red, green", "choices is a text, not a list of options"),
+        (["red", None], "choices[1] is null; an option is text"),
+    ],
+)
+def test_a_row_without_options_fails_before_anything_is_asked(
+    chat: Callable[..., Chat], choices: Any, message: str
+) -> None:
+    server = chat()
+    rows = [{"question": "Which?", "choices": choices, "answer": "A"}]
+    assert outputs(run(MultipleChoice(server.model), rows)) == [message]
+    assert not server.asked
+
+
+def test_all_faults_of_a_task_are_reported_at_once() -> None:
+    with pytest.raises(ParameterError) as error:
+        MultipleChoice(MODEL, answer="word", method="guess", shuffle=1, choices=3)  # type: ignore[arg-type]
+    assert [(place, message) for place, message in error.value.faults] == [
+        (("choices",), "is no column, and no list of columns"),
+        (("answer",), "is 'word'; give letter, number, text, one_hot"),
+        (("method",), "is 'guess'; give reply, log_likelihood"),
+        (("shuffle",), "is a number; give true or false"),
+    ]
+    with pytest.raises(ParameterError, match="prompt: does not show the options"):
+        MultipleChoice(MODEL, prompt="{{ question }}")
+
+
+def test_columns_are_checked_against_the_dataset_before_anything_is_asked() -> None:
+    with pytest.raises(ParameterError) as error:
+        run(MultipleChoice(MODEL, choices="choice", labels="answer"))
+    assert [(place, message) for place, message in error.value.faults] == [
+        (("choices",), "there is no value 'choice' (did you mean 'choices'?); known: question, choices, input"),
+        (("labels",), "there is no value 'answer'; this column is the expected answer, which tasks do not see"),
+    ]
+
+
+# What a reply names
+
+
+@pytest.mark.parametrize(
+    ("reply", "position"),
+    [
+        ("C", 2),
+        ("c", 2),
+        (" (C) ", 2),
+        ("C.", 2),
+        ("**C**", 2),
+        ("C. dark blue", 2),
+        ("(C) It is dark.", 2),
+        ("C dark blue", 2),
+        ("dark blue", 2),
+        ("Answer: C", 2),
+        ("Answer: (C) because of the sea.", 2),
+        ("The sea is deep.\nAnswer:\nC", 2),
+        ("The answer is C.", 2),
+        ("Answer: A? No.\n**Answer:** C", 2),
+        ("answer: dark blue", 2),
+        ("B. green\nC. dark blue", None),
+        ("C. red", None),
+        ("Answer: C. red", None),
+        ("Answer: A or C", None),
+        ("Either A or C", None),
+        ("The answer is not A", None),
+        ("A colour like red", None),
+        ("A. red is wrong.\nAnswer: neither", None),
+        ("Dark blue", None),
+        ("E", None),
+        ("B", None),  # the letter of one option and the text of another
+        ("Answer: B.", 1),
+        ("", None),
+    ],
+)
+def test_a_reply_names_one_option_or_none(reply: str, position: int | None) -> None:
+    options = Options(COLOURS, ascii_uppercase[:4], (0, 1, 2, 3))
+    assert options.read(reply) == position
+
+
+# Probabilities
+
+
+def test_the_likeliest_letter_is_chosen_whatever_the_reply_is(chat: Callable[..., Chat]) -> None:
+    server = chat(top(("The", 0.5), (" B", 0.2), ("B", 0.1), ("A", 0.1)), top(("\n", 0.6), ("C", 0.2), ("A", 0.05)))
+    first, second = outputs(run(MultipleChoice(server.model, method="log_likelihood")))
+    assert first["prediction"] == "B"
+    assert first["coverage"] == pytest.approx(0.4)
+    assert first["probabilities"] == pytest.approx({"A": 0.25, "B": 0.75, "C": 0})
+    assert second["prediction"] == "C"
+    body = server.bodies[0]
+    assert (body["max_tokens"], body["top_logprobs"]) == (1, 20)
+
+
+def test_no_likely_letter_is_no_answer(chat: Callable[..., Chat]) -> None:
+    server = chat(top(("The", 0.5), ("It", 0.2)))
+    [output] = outputs(run(MultipleChoice(server.model, method="log_likelihood"), ROWS[:1]))
+    assert output == {"prediction": None, "position": None, "shown": ["A", "B", "C"], "reply": "The"}
+
+
+def test_a_server_without_probabilities_ends_the_run(chat: Callable[..., Chat]) -> None:
+    server = chat({"text": "A"}, {"text": "B"})
+    with pytest.raises(TaskError, match="the server reports no probabilities of tokens"):
+        run(MultipleChoice(server.model, method="log_likelihood"))
+    assert len(server.asked) == 1
+
+
+# Examples
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    rows = [
+        {"question": f"{n} + 1?", "choices": [f"{n}", f"{n + 1}", f"{n + 2}"], "answer": "B", "split": n % 2}
+        for n in range(8)
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return tmp_path
+
+
+def task_with_examples(folder: Path, shuffle: bool = False, **chosen: Any) -> MultipleChoice:
+    examples = FewShot("rows.jsonl", input=["question", "choices"], expected="answer", **chosen)
+    return MultipleChoice(
+        MODEL, prompt="{{ question }}\n{{ options }}", examples=examples, folder=str(folder), shuffle=shuffle
+    )
+
+
+def shown(task: MultipleChoice, row: dict[str, Any]) -> list[tuple[str, str]]:
+    """The question and the answer of each example that a row sees."""
+    said = [message["content"] for message in task.make_messages(row)][:-1]
+    return list(zip(said[::2], said[1::2], strict=True))
+
+
+def test_examples_are_shown_with_their_options_and_the_letter_of_the_right_one(folder: Path) -> None:
+    row = {"question": "8 + 1?", "choices": ["8", "9"]}
+    assert shown(task_with_examples(folder, n=1), row) == [("0 + 1?\nA. 0\nB. 1\nC. 2", "B")]
+    for question, letter in shown(task_with_examples(folder, shuffle=True, n=8, seed=1), row):
+        n = int(question.split(" ")[0])
+        assert f"{letter}. {n + 1}" in question.splitlines()
+
+
+def test_right_answers_of_shuffled_examples_are_at_several_positions(folder: Path) -> None:
+    row = {"question": "8 + 1?", "choices": ["8", "9"]}
+    assert len({letter for _, letter in shown(task_with_examples(folder, shuffle=True, n=8, seed=1), row)}) > 1
+
+
+def test_a_row_never_sees_its_own_question_in_whatever_order_its_options_are(folder: Path) -> None:
+    task = task_with_examples(folder, shuffle=True, n=7, seed=1, per_row=True)
+    for n in range(8):
+        asked = {"question": f"{n} + 1?", "choices": [f"{n + 2}", f"{n}", f"{n + 1}"]}
+        seen = [question.split(" ")[0] for question, _ in shown(task, asked)]
+        assert sorted(seen) == [str(other) for other in range(8) if other != n]
+
+
+def test_the_same_question_about_other_options_is_another_one(folder: Path) -> None:
+    row = {"question": "0 + 1?", "choices": ["1", "7"]}
+    assert shown(task_with_examples(folder, n=1), row) == [("0 + 1?\nA. 0\nB. 1\nC. 2", "B")]
+
+
+def test_examples_of_another_split(folder: Path) -> None:
+    row = {"question": "0 + 1?", "choices": ["0", "1", "2"]}
+    task = task_with_examples(folder, where="split == 1", n=4, seed=3, per_row=True)
+    assert sorted(question[0] for question, _ in shown(task, row)) == ["1", "3", "5", "7"]
+
+
+def test_an_example_whose_answer_is_no_option_is_reported(folder: Path) -> None:
+    (folder / "rows.jsonl").write_text(json.dumps({"question": "1?", "choices": ["1", "2"], "answer": "C"}) + "\n")
+    with pytest.raises(ParameterError, match=r"examples: rows.jsonl: example 0: answer is 'C', which is no option by"):
+        task_with_examples(folder, n=1).identify()
+
+
+def test_what_decides_the_answers_is_part_of_the_identity(folder: Path) -> None:
+    task = MultipleChoice(MODEL)
+    different = [
+        task,
+        replace(task, shuffle=True),
+        replace(task, answer="number"),
+        replace(task, method="log_likelihood"),
+        replace(task, prompt="{{ options }}"),
+        task_with_examples(folder, n=2),
+        task_with_examples(folder, n=2, seed=1),
+        task_with_examples(folder, n=2, seed=1, per_row=True),
+        task_with_examples(folder, n=2, seed=2, per_row=True),
+        task_with_examples(folder, n=2, seed=2, per_row=True, where="split == 1"),
+    ]
+    assert len({json.dumps(each.identify().spec, sort_keys=True) for each in different}) == len(different)
+    assert all(each.identify().pinned for each in different)
+
+
+# Grading
+
+
+def test_a_model_that_always_says_b_shows_a_position_effect(
+    chat: Callable[..., Chat], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    server = chat(*[{"text": "B"}] * 24)
+    rows = [{"question": f"{n}?", "choices": ["yes", "no", "perhaps"], "answer": 0} for n in range(24)]
+    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    Path("experiment.yaml").write_text(f"""
+name: position
+dataset: {{path: rows.jsonl, input: [question, choices], expected: answer}}
+tasks:
+  ask: {{kind: multiple_choice, model: {{model: "{server.url}#small", version: "1"}}, answer: number, shuffle: true}}
+scorers:
+  right: {{kind: prediction, type: integer}}
+  same: {{kind: exact_match, view: [{{kind: TransformJSON, configuration: $.prediction}}]}}
+  position: shown_position
+metrics:
+  - {{kind: accuracy, scorer: right}}
+  - {{kind: accuracy, scorer: same}}
+  - {{kind: recall, scorer: position, label: A}}
+  - {{kind: recall, scorer: position, label: B}}
+""")
+    results = Experiment.from_file("experiment.yaml").run()
+    assert results.aggregation is not None
+    right, same, at_a, at_b = results.aggregation.table()["value"].to_pylist()
+    assert (at_a, at_b) == (0, 1)
+    assert 0 < right == same < 1
+
+
+def test_the_right_option_must_have_been_shown() -> None:
+    graded = ShownPosition()
+    output = {"prediction": 1, "position": "A", "shown": [1, 0]}
+    assert graded.score(output, 1).value == 1
+    assert graded.score(output, 0).columns == {"truth": "B", "prediction": "A"}
+    assert graded.score({**output, "position": None}, 0).status == "abstained"
+    with pytest.raises(Exception, match="the right option, the text 'A', is none of those that were shown"):
+        graded.score(output, "A")
+
+
+@pytest.mark.slow
+def test_a_real_model_chooses_options(smollm: ChatModel) -> None:
+    rows = [
+        {"question": "What is the capital of France?", "choices": ["Berlin", "Paris", "Madrid"], "answer": "B"},
+        {"question": "How many legs does a spider have?", "choices": ["two", "four", "eight"], "answer": "C"},
+        {"question": "Which of these is a fruit?", "choices": ["apple", "stone", "chair"], "answer": "A"},
+    ]
+    for output in outputs(run(MultipleChoice(smollm, method="log_likelihood", shuffle=True), rows)):
+        assert output["prediction"] in ("A", "B", "C")
+        assert math.fsum(output["probabilities"].values()) == pytest.approx(1)
+        assert output["shown"][ascii_uppercase.index(output["position"])] == output["prediction"]
+    assert all({"prediction", "reply"} < {*output} for output in outputs(run(MultipleChoice(smollm), rows)))
