@@ -13,7 +13,8 @@ from support.places import VECTORS_FOLDER
 
 from evaluand.core.errors import DataError, EvaluandError
 from evaluand.experiment.imports.importer import UnknownFormat, find_importer
-from evaluand.experiment.imports.storing import ImportedResult, save_results
+from evaluand.experiment.imports.storing import ImportedResult, import_results, save_results
+from evaluand.store.opening import open_store
 from evaluand.store.store import MemoryStore
 
 RIVALS = VECTORS_FOLDER / "rivals"
@@ -191,6 +192,50 @@ def test_calls_of_models_and_tools_are_spans_with_their_messages(tmp_path: Path)
     assert said["content"] == "let me add"
     assert said["tool_calls"] == [{"id": "1", "function": {"name": "add", "arguments": {"x": 1}}}]
     assert (json.loads(rows[1]["input"]), json.loads(rows[1]["output"])) == ({"x": 1}, "8")
+
+
+def test_an_absurd_number_of_repeats_is_named(tmp_path: Path) -> None:
+    def change(samples: list[dict[str, Any]], header: dict[str, Any]) -> None:
+        samples[0]["epoch"] = 10**9
+        samples[1]["epoch"] = 0
+        header["results"]["scores"] = []
+
+    result = edit_inspect(tmp_path, change)
+    assert result.samples == 1
+    assert [fault.message for fault in result.left_out] == [
+        "its repeat, 1,000,000,000, must be between 1 and 10,000",
+        "its repeat, 0, must be between 1 and 10,000",
+    ]
+
+
+def test_names_in_a_file_are_no_paths(tmp_path: Path) -> None:
+    def change(samples: list[dict[str, Any]], header: dict[str, Any]) -> None:
+        header["eval"] |= {"task": "../../task", "model": "\x1b[31m/../m\n"}
+        samples[0]["scores"]["../../../out\x00"] = {"value": 1}
+        header["results"]["scores"] = []
+
+    samples, header = inspect_samples(), inspect_header()
+    change(samples, header)
+    path = tmp_path / "log.json"
+    path.write_text(json.dumps({**header, "samples": samples}))
+    store = open_store(tmp_path / "inner" / "store")
+    result = import_results(path, store)
+    (evaluation,) = result.evaluations
+    assert evaluation is not None
+    assert evaluation.scorers == ["../../../out_", "match"]
+    assert evaluation.table("../../../out_")["value"].to_pylist() == [1.0, None, None]
+    assert {each.name for each in tmp_path.iterdir()} == {"log.json", "inner"}
+    assert {each.name for each in (tmp_path / "inner").iterdir()} == {"store"}
+
+
+def test_examples_that_share_an_id_have_ids_of_their_own(tmp_path: Path) -> None:
+    def change(samples: list[dict[str, Any]], header: dict[str, Any]) -> None:
+        samples[0]["id"] = samples[1]["id"] = "a"
+        samples[2]["id"] = "a (2)"
+        header["results"]["scores"] = []
+
+    (run,) = edit_inspect(tmp_path, change).runs
+    assert [example.id for example in run.dataset] == ["a", "a (2)", "a (2) (2)"]
 
 
 def test_a_file_without_samples_is_refused(tmp_path: Path) -> None:

@@ -24,6 +24,7 @@ from evaluand.experiment.imports.sample import Grade, Sample
 from evaluand.store.tables import BATCH_ROWS, json_field
 
 _TYPES: Final = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+MOST_REPEATS: Final = 10_000
 _OWN: Final = ("id", "input", "expected")
 
 
@@ -74,20 +75,27 @@ class Problem:
         content = orjson.dumps([sample.id, sample.input, sample.expected])
         key = hashlib.blake2b(content, digest_size=16).digest()
         found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self._places)
-            id = self._free_id(str(found if sample.id is None else sample.id))
-            attributes = {name: v for name, v in sample.attributes.items() if name not in (*_OWN, INDEX)}
-            row = {"id": id, "input": sample.input, "expected": sample.expected, **attributes}
-            for name, value in row.items():
-                self._types[name].add(type(value))
-            self._places.append(self._texts.add(orjson.dumps(row)))
-        return found
+        if found is not None:
+            return found
+        number = len(self._places)
+        id = str(number if sample.id is None else sample.id)
+        attributes = {name: value for name, value in sample.attributes.items() if name not in (*_OWN, INDEX)}
+        row = {"id": self._free_id(id), "input": sample.input, "expected": sample.expected, **attributes}
+        text = orjson.dumps(row)  # which fails for what is not JSON-like, before anything has changed
+        self._ids[id] = self._ids.get(id, 0) + 1
+        self._ids.setdefault(row["id"], 1)
+        for name, value in row.items():
+            self._types[name].add(type(value))
+        self._places.append(self._texts.add(text))
+        self._numbers[key] = number
+        return number
 
     def _free_id(self, id: str) -> str:
-        taken = self._ids.get(id, 0)
-        self._ids[id] = taken + 1
-        return self._free_id(f"{id} ({taken + 1})") if taken else id
+        """An id that no example has yet: the id, or the id with a number behind it."""
+        free, n = id, self._ids.get(id, 0)
+        while free in self._ids:
+            free, n = f"{id} ({n + 1})", n + 1
+        return free
 
     def source(self) -> DataSource:
         """The rows of the dataset; a column whose values have several types holds JSON."""
@@ -168,6 +176,8 @@ class Answers:
             replication = 0
             while self._has(number, replication, sample.part):
                 replication += 1
+        elif not 0 <= replication < MOST_REPEATS:
+            return f"its repeat, {replication + 1:,}, must be between 1 and {MOST_REPEATS:,}"
         elif self._has(number, replication, sample.part):
             return f"example {sample.id!r}, repeat {replication + 1}, is in the file already"
         self._slots.setdefault((number, replication), []).append((sample.part, self._texts.add(answer)))

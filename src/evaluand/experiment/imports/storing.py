@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,7 @@ def save_results(
     if not results.n_samples:
         faults = [fault for importer in importers for fault in importer.left_out]
         raise DataError(faults or [Fault(str(importers[0].path), "has no samples")])
+    results.check_sizes()
     return results.save(store, name, progress)
 
 
@@ -134,9 +136,21 @@ class _Results:
             problem = self._problems.setdefault(key[0], Problem(key[0], self._texts))
             self._answers[key] = Answers(problem, key[1], self._texts)
             self._importers[key] = importer
+        sample.grades = {_name_of(scorer): grade for scorer, grade in sample.grades.items()}
         why = self._answers[key].add(sample)
         self.n_samples += why is None
         return why
+
+    def check_sizes(self) -> None:
+        """Raises a DataError for answers that nearly all are missing, as after a wrong number of repeats."""
+        for (_, system), answers in self._answers.items():
+            size = len(answers.problem) * answers.replications
+            if size > _MOST_MISSING * len(answers) + _FEW:
+                whose = system or answers.problem.name
+                raise DataError(
+                    f"{len(answers):,} samples of {whose} are said to be repeats 1 … {answers.replications:,} of"
+                    f" {len(answers.problem):,} examples, of which nearly all are missing; import the files one by one"
+                )
 
     def save(self, store: Store, name: str | None, progress: Progress | None) -> ImportedResult:
         """Stores everything."""
@@ -216,6 +230,10 @@ def _facts_of(importer: Importer) -> dict[str, Any]:
     return {name: _without_secrets(name, value) for name, value in facts.items() if value not in (None, {}, [], "")}
 
 
+_MOST_MISSING = 20
+_FEW = 1_000_000
+
+
 def _reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"there is no {error}"
@@ -240,6 +258,7 @@ def _label(name: str | None, title: str, system: str, n_systems: int) -> str:
     return title if not system or (name is not None and n_systems == 1) else _name_of(f"{title}/{system}")
 
 
+@lru_cache(4096)
 def _name_of(text: str) -> str:
     """A text of a file as a valid name."""
     shown = "".join(c if c.isprintable() else "_" for c in text).strip()[:200] or "imported"
