@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 import click
+from rich.console import Group, RenderableType
 
 from evaluand.aggregation.aggregator import Aggregation, Measure
 from evaluand.cli.gates import anytime_option, conclude, gate_facts, gate_options, judge_option, require_gates
@@ -17,7 +18,7 @@ from evaluand.cli.options import (
     store_option,
     suggest_command,
 )
-from evaluand.cli.output import print_json, show
+from evaluand.cli.output import print_json, print_markdown, show
 from evaluand.cli.pairwise import check_options, compare_pairwise, pairwise_options
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import compare
@@ -63,6 +64,7 @@ Examples:
 @gate_options
 @anytime_option
 @judge_option
+@click.option("--markdown", is_flag=True, help="Print Markdown, for a step summary or a pull request.")
 @store_option
 @json_option
 @click.pass_context
@@ -81,6 +83,7 @@ def command(
     allow_unmeasured: bool,
     folder: Place,
     as_json: bool,
+    markdown: bool,
     pairwise: bool,
     **options: Any,
 ) -> None:
@@ -94,6 +97,8 @@ def command(
     judgements of the same responses by the same judge are reused, so an added run costs only the pairs with it.
     """
     check_options(ctx, pairwise)
+    if markdown and (as_json or pairwise):
+        raise click.UsageError(f"--markdown cannot be combined with {'--json' if as_json else '--pairwise'}")
     if pairwise and anytime:
         raise click.UsageError("--anytime is for gates on metrics, not for --pairwise")
     if pairwise:
@@ -123,6 +128,10 @@ def command(
     name_store_in(judges)
     if as_json:
         print_json(comparison.to_dict() | {"judges": judges, "gates": results})
+    elif markdown:
+        parts: list[RenderableType] = [gates_table(results)] if results else []
+        parts += [comparison_table(comparison.to_dict())] + ([standings_table(judges)] if judges else [])
+        print_markdown(Group(*parts))
     else:
         show(comparison_table(comparison.to_dict()))
         if judges:

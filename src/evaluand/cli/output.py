@@ -15,6 +15,7 @@ from rich.console import Console, RenderableType
 from evaluand.core.errors import Fault
 from evaluand.core.files.paths import replaced
 from evaluand.core.identity import json_text
+from evaluand.report.markdown import to_markdown
 from evaluand.report.text import escape_controls
 
 NARROWEST = 72
@@ -45,6 +46,11 @@ def show(renderable: RenderableType) -> None:
     with out.capture() as captured:
         out.print(renderable)
     click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
+
+
+def print_markdown(renderable: RenderableType) -> None:
+    """Prints tables to stdout as Markdown."""
+    click.echo(to_markdown(renderable))
 
 
 def print_json(value: Any) -> None:

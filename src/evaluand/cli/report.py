@@ -7,10 +7,12 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
+from rich.console import Group
+from rich.text import Text
 
 from evaluand.cli.file_gates import is_experiment_file, read_results
 from evaluand.cli.options import json_option, refuse_files, store_option
-from evaluand.cli.output import print_json
+from evaluand.cli.output import print_json, print_markdown
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.files.paths import replaced
@@ -19,6 +21,8 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.html.matches import MatchRows
 from evaluand.report.html.page import page_title
 from evaluand.report.html.report import write_report
+from evaluand.report.terminal.comparison import gates_table
+from evaluand.report.terminal.report import results_table
 from evaluand.report.text import safe
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
@@ -36,6 +40,7 @@ Examples:
   evaluand report judged
   evaluand report experiment.yaml
   evaluand report 3f2a9c -o - > report.html
+  evaluand report experiment.yaml --markdown >> "$GITHUB_STEP_SUMMARY"
 """
 
 
@@ -52,9 +57,17 @@ Examples:
     metavar="N|all",
     help="Rows of each task to include, the worst first, and pairs of each set of matches.",
 )
+@click.option("--markdown", is_flag=True, help="Print the values as Markdown, for a step summary or a pull request.")
 @store_option
 @json_option
-def command(artifacts: tuple[str, ...], output: str | None, examples: int | None, folder: Place, as_json: bool) -> None:
+def command(
+    artifacts: tuple[str, ...],
+    output: str | None,
+    examples: int | None,
+    markdown: bool,
+    folder: Place,
+    as_json: bool,
+) -> None:
     """Write a report as one HTML file that needs no network.
 
     NAME is an experiment (all its tasks), a run, an evaluation, an aggregation, matches or ratings, or an id or its
@@ -63,6 +76,8 @@ def command(artifacts: tuple[str, ...], output: str | None, examples: int | None
     of the report. An existing file is replaced. The report reads what is stored; `evaluand compare` makes a comparison
     that it lacks, and `evaluand rate` ratings.
     """
+    if markdown and (as_json or output):
+        raise click.UsageError(f"--markdown prints the report; leave {'--json' if as_json else '--output'} out")
     if as_json and output == "-":
         raise click.UsageError("--json needs a file for the report; give -o FILE")
     store, stored = open_store(folder), None
@@ -76,6 +91,8 @@ def command(artifacts: tuple[str, ...], output: str | None, examples: int | None
             click.echo(f"note: {safe(stored.text)}", err=True)
     title, gates = (None, []) if stored is None else (stored.name, stored.gates)
     checked_by = None if stored is None else stored.text
+    if markdown:
+        return _print_markdown(store, artifacts, title, gates)
     if output == "-":
         write(store, artifacts, "-", examples, title, gates=gates, checked_by=checked_by)
         return
@@ -89,6 +106,14 @@ def command(artifacts: tuple[str, ...], output: str | None, examples: int | None
     counts = [f"{shown:,} of {total:,} examples"] if total or matches is None else []
     counts += [] if matches is None else [f"{matches.n:,} of {plural(matches.total, 'pair')} of responses"]
     click.echo(f"{safe(path)}: {', '.join(counts)}, {size / 1e6:.1f} MB")
+
+
+def _print_markdown(store: FolderStore, names: Sequence[str], title: str | None, gates: Sequence[Facts]) -> None:
+    """Prints gates and values."""
+    with show_notes():
+        facts = read_contents(store, [*dict.fromkeys(names)], title, None, folder=os.getcwd()).facts
+    parts = [gates_table(gates)] if gates else []
+    print_markdown(Group(Text(safe(facts["title"]), "bold"), *parts, results_table(facts, quiet=True)))
 
 
 def write(

@@ -564,9 +564,24 @@ class _Job:
         self, lane: WorkLog, judged: Iterable[KnownScore], tally: Tally, observer: Observer[Any] | None
     ) -> None:
         """Writes the scores that the scorer gave before this evaluation was requested."""
+        lines: list[bytes] = []
+        try:
+            for line in self._known_lines(lane, judged, observer):
+                lines.append(line)
+                tally.reused += 1
+                if len(lines) >= GATHER:
+                    lane.append(b"".join(lines))
+                    lines.clear()
+        finally:
+            lane.append(b"".join(lines))
+        lane.refresh()
+
+    def _known_lines(
+        self, lane: WorkLog, judged: Iterable[KnownScore], observer: Observer[Any] | None
+    ) -> Iterator[bytes]:
+        """The journal's lines of the rows whose scores are known, without those that it has."""
         said = iter(judged)
         score = next(said, None)
-        lines: list[bytes] = []
         for unit in self.rows.take(0, lane.slots):
             key = unit.response.index, unit.response.replication
             while score is not None and score[0] < key:
@@ -577,13 +592,7 @@ class _Job:
                 if observer is not None and opened is not None:
                     observer.learn(*opened)
                     line = observer.with_inputs(line, opened[0])
-                lines.append(line)
-                tally.reused += 1
-            if len(lines) >= GATHER:
-                lane.append(b"".join(lines))
-                lines.clear()
-        lane.append(b"".join(lines))
-        lane.refresh()
+                yield line
 
     def _reuse(self, lane: WorkLog, work: str, tally: Tally, inputs: InputCheck) -> None:
         """Reuses the scores of the same scorer for the same rows in earlier evaluations."""

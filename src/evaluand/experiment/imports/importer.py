@@ -107,6 +107,10 @@ class Importer(ABC):
         """The numbers that the file states; asked for after all records were read."""
         return ()
 
+    def is_higher_better(self, problem: str, scorer: str) -> bool | None:
+        """Whether higher scores are better by the format or the file; None if unknown."""
+        return None
+
     def facts(self) -> dict[str, Any]:
         """What the file says of its origin: version, model, settings; asked for after all records were read."""
         return {}

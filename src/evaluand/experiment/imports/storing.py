@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.core import identity
@@ -27,6 +27,7 @@ from evaluand.evaluation.scorers.imported import Imported
 from evaluand.experiment.imports.importer import Importer, find_importer
 from evaluand.experiment.imports.sample import Grade, Sample
 from evaluand.experiment.imports.spool import Answers, Problem, Texts
+from evaluand.metrics.base.metric import Direction
 from evaluand.metrics.column_statistics import Mean
 from evaluand.run.responses import NOT_RECORDED, seal
 from evaluand.run.runner import Run
@@ -172,7 +173,8 @@ class _Results:
                     else None
                 )
             evaluations = [each for each in result.evaluations[-len(of_problem) :] if each is not None]
-            result.aggregations += _aggregate(store, evaluations, title) if evaluations else []
+            importer = next(self._importers[key] for key in of_problem)
+            result.aggregations += _aggregate(store, evaluations, problem.name, importer, title)
         for importer in self._read:
             result.left_out += importer.left_out
             result.notes += importer.notes
@@ -316,8 +318,15 @@ def _records(answers: Answers, digests: Sequence[bytes], importer: Importer) -> 
 def _save_evaluation(
     store: Store, answers: Answers, run: Run, importer: Importer, name: str, progress: Progress | None
 ) -> Evaluation:
+    problem = answers.problem.name
     scorers: dict[str, Scorer] = {
-        scorer: Imported(importer.kind, scorer, facts.digest, facts.is_share and facts.n > 0)
+        scorer: Imported(
+            importer.kind,
+            scorer,
+            facts.digest,
+            is_share=facts.is_share and facts.n > 0,
+            higher_is_better=_is_higher_better(importer, problem, scorer),
+        )
         for scorer, facts in answers.scorers.items()
     }
     judged = {scorer: _read_scores(answers, scorer, [*run.dataset.indices]) for scorer in scorers}
@@ -340,13 +349,29 @@ def _cells(grade: Grade) -> tuple[Any, ...]:
     return status, grade.reason, grade.value, grade.label, grade.data, grade.explanation, None
 
 
-def _aggregate(store: Store, evaluations: Sequence[Evaluation], name: str) -> list[Aggregation]:
+def _aggregate(
+    store: Store, evaluations: Sequence[Evaluation], problem: str, importer: Importer, name: str
+) -> list[Aggregation]:
     """The means of all scorers with numbers."""
     scorers = dict.fromkeys(scorer for evaluation in evaluations for scorer in evaluation.scorers)
     shared = [s for s in scorers if all(s in each.scorers for each in evaluations)]
-    measures = [Measure(scorer, Mean()) for scorer in shared if any(_has_values(e, scorer) for e in evaluations)]
+    measures = [
+        Measure(scorer, Mean(direction=_DIRECTIONS[_is_higher_better(importer, problem, scorer)]))
+        for scorer in shared
+        if any(_has_values(each, scorer) for each in evaluations)
+    ]
     labels = [each.name or each.id for each in evaluations]
     return [Aggregator(store).aggregate(evaluations, measures, labels=labels, name=name)] if measures else []
+
+
+_DIRECTIONS: Final[Mapping[bool | None, Direction | None]] = {True: "higher", False: "lower", None: None}
+
+
+def _is_higher_better(importer: Importer, problem: str, scorer: str) -> bool | None:
+    try:
+        return importer.is_higher_better(problem, scorer)
+    except _UNREADABLE:
+        return None
 
 
 def _has_values(evaluation: Evaluation, scorer: str) -> bool:

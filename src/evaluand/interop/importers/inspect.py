@@ -43,6 +43,7 @@ class Inspect(Importer):
     def __init__(self, file: LogFile) -> None:
         super().__init__(file)
         self._header: dict[str, Any] = {}
+        self._verdicts: set[str] = set()
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
@@ -98,6 +99,8 @@ class Inspect(Importer):
         eval_ = mapping(self._header.get("eval"))
         output = mapping(sample.get("output"))
         error, started = _error(sample), microseconds(sample.get("started_at"))
+        grades = dict(_grades(mapping(sample.get("scores"))))
+        self._verdicts |= {name for name, grade in grades.items() if grade.label in _GRADES}
         total = sample.get("total_time")
         yield Sample(
             require(sample, "id"),
@@ -109,7 +112,7 @@ class Inspect(Importer):
             attributes=plain_attributes(sample.get("metadata")),
             replication=int(require(sample, "epoch")) - 1,
             error=error,
-            grades=dict(_grades(mapping(sample.get("scores")))),
+            grades=grades,
             usage=_usage(mapping(sample.get("model_usage"))),
             started=started,
             duration=round(total * 1e6) if isinstance(total, int | float) else None,
@@ -128,6 +131,9 @@ class Inspect(Importer):
                 value = mapping(metric).get("value")
                 if statistic in _MEANS and isinstance(value, int | float):
                     yield Total(problem, system, name if name == scorer else f"{scorer}.{name}", "mean", float(value))
+
+    def is_higher_better(self, problem: str, scorer: str) -> bool | None:
+        return True if scorer in self._verdicts else None
 
     def facts(self) -> dict[str, Any]:
         eval_ = mapping(self._header.get("eval"))

@@ -112,6 +112,11 @@ class LmEval(Importer):
                 if is_mean and isinstance(value, int | float):
                     yield Total(task, self._model, name if filter_ == "none" else key, "mean", float(value))
 
+    def is_higher_better(self, problem: str, scorer: str) -> bool | None:
+        stated = mapping(mapping(self._results.get("higher_is_better")).get(problem))
+        found = stated.get(scorer.partition(",")[0])
+        return found if isinstance(found, bool) else None
+
     def facts(self) -> dict[str, Any]:
         return {name: self._results.get(name) for name in _FACTS}
 

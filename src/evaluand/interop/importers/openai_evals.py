@@ -81,6 +81,9 @@ class OpenAIEvals(Importer):
                 system = ", ".join(map(str, sequence(self._spec.get("completion_fns"))))
                 yield Total(str(self._spec.get("eval_name") or ""), system, names[name], "mean", float(value))
 
+    def is_higher_better(self, problem: str, scorer: str) -> bool | None:
+        return True if scorer == "match" else None
+
     def facts(self) -> dict[str, Any]:
         return {"spec": self._spec, "final_report": self._report}
 

@@ -83,6 +83,9 @@ class Promptfoo(Importer):
             if isinstance(score := metrics.get("score"), int | float) and metrics.get("testErrorCount") == 0:
                 yield Total("", system, "score", "sum", float(score))
 
+    def is_higher_better(self, problem: str, scorer: str) -> bool | None:
+        return True  # an assertion passes from its threshold upwards
+
     def facts(self) -> dict[str, Any]:
         return self._facts
 
