@@ -277,6 +277,16 @@ def test_two_systems_are_two_runs_over_one_dataset(tmp_path: Path) -> None:
     assert [aggregation.labels for aggregation in result.aggregations] == [["addition/a", "addition/b"]]
 
 
+def test_two_logs_of_one_system_are_two_runs(tmp_path: Path) -> None:
+    first = write_inspect(tmp_path)
+    second = tmp_path / "again.json"
+    second.write_text(first.read_text().replace('"C"', '"I"'))
+    result = import_results([first, second], MemoryStore())
+    assert (result.samples, result.left_out) == (6, [])
+    assert [run.name for run in result.runs] == ["addition/m", "addition/m (2)"]
+    assert [each.labels for each in result.aggregations] == [["addition/m", "addition/m (2)"]]
+
+
 def test_observations_become_spans_with_their_parents(tmp_path: Path) -> None:
     (run,) = read(write_langfuse(tmp_path)).runs
     rows = [row for batch in run.spans() for row in batch.to_pylist()]

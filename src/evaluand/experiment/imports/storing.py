@@ -114,8 +114,8 @@ class _Results:
         self.n_samples = 0
         self._texts = Texts()
         self._problems: dict[str, Problem] = {}
-        self._answers: dict[tuple[str, str], Answers] = {}
-        self._importers: dict[tuple[str, str], Importer] = {}
+        self._answers: dict[_Key, Answers] = {}
+        self._importers: dict[_Key, Importer] = {}
         self._read: list[Importer] = []
 
     def read(self, importer: Importer) -> None:
@@ -144,7 +144,7 @@ class _Results:
 
     def check_sizes(self) -> None:
         """Raises a DataError for answers that nearly all are missing, as after a wrong number of repeats."""
-        for (_, system), answers in self._answers.items():
+        for (_, system, _), answers in self._answers.items():
             size = len(answers.problem) * answers.replications
             if size > _MOST_MISSING * len(answers) + _FEW:
                 whose = system or answers.problem.name
@@ -164,7 +164,7 @@ class _Results:
             dataset = Dataset(problem.source(), name=title).save(store)
             digests = [identity.digest(value) for value in dataset.inputs()]
             for key, answers in of_problem.items():
-                label = _label(name, title, answers.system, len(self._answers))
+                label = _free_name(_label(name, title, answers.system, len(self._answers)), result.runs)
                 run = _save_run(store, answers, dataset, digests, self._importers[key], label)
                 result.runs.append(run)
                 result.evaluations.append(
@@ -243,9 +243,12 @@ def _reason(error: Exception) -> str:
     return redact(text[0][:300]) if text else type(error).__name__
 
 
-def _key(problem: str, system: str, importer: Importer) -> tuple[str, str]:
-    """What a system's answers to a problem are found by; the file's name stands for a problem without one."""
-    return problem or importer.path.stem, system
+_Key = tuple[str, str, int]
+
+
+def _key(problem: str, system: str, importer: Importer) -> _Key:
+    """What a system's answers to a problem in a file are found by; the file's name stands for a problem without one."""
+    return problem or importer.path.stem, system, id(importer)
 
 
 def _title(name: str | None, problem: str, n_problems: int) -> str:
@@ -258,6 +261,15 @@ def _title(name: str | None, problem: str, n_problems: int) -> str:
 def _label(name: str | None, title: str, system: str, n_systems: int) -> str:
     """The name of a run."""
     return title if not system or (name is not None and n_systems == 1) else _name_of(f"{title}/{system}")
+
+
+def _free_name(name: str, runs: Sequence[Run]) -> str:
+    """A name that none of the runs has: those of one system in several files are numbered."""
+    taken, free, n = {run.name for run in runs}, name, 1
+    while free in taken:
+        n += 1
+        free = f"{name} ({n})"
+    return free
 
 
 @lru_cache(4096)
