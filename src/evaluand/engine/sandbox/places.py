@@ -85,7 +85,7 @@ _MARK: Final = "EVALUAND_SANDBOX"
 
 def _remove(folder: str) -> None:
     """Removes a folder, also one that is nested too deeply for Python, or that its owner has locked."""
-    for command in (["chmod", "-R", "u+rwx", folder], ["rm", "-rf", folder]):
+    for command in (["chmod", "-R", "u+rwx", "--", folder], ["rm", "-rf", "--", folder]):
         subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
 

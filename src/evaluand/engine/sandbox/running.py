@@ -158,7 +158,7 @@ def _run_in(place: OpenPlace, parts: Sequence[tuple[str, str]], limits: Limits) 
                 over = watched.wait()
             finally:
                 status = watched.end()
-            return _ended(over, status, watched.answer, token, watched.output, limits)
+            return _ended(status if over is None else over, watched.answer, token, watched.output, limits)
     finally:
         os.close(read)
 
@@ -201,7 +201,11 @@ class _Watched:
         self._selector.register(read, selectors.EVENT_READ, self._read_answer)
 
     def wait(self) -> str | None:
-        """Waits until the program has answered or ended; returns the limit that it exceeded, if any."""
+        """Waits until the program has answered, exceeded a limit or ended.
+
+        Returns:
+            `answered`, or the name of the limit; None if it has ended without an answer.
+        """
         until = time.monotonic() + self._limits.timeout
         has_exited = False
         while b"\n" not in self.answer:
@@ -216,7 +220,7 @@ class _Watched:
             if has_exited and not ready:
                 return None
             has_exited = _has_exited(self.process.pid)
-        return None
+        return "answered"
 
     def end(self) -> int:
         """Ends all that is left of the program; returns its exit status, or minus the signal."""
@@ -263,23 +267,22 @@ def _has_exited(pid: int) -> bool:
     return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
 
-def _ended(over: str | None, status: int, answer: bytes, token: str, output: bytes, limits: Limits) -> Ended:
+def _ended(over: str | int, answer: bytes, token: str, output: bytes, limits: Limits) -> Ended:
+    """How a program ended, from what `_Watched.wait` says, or else from the exit status."""
     shown = output[: limits.output * MIB].decode("utf-8", "replace")
-    line, _, _ = answer.partition(b"\n")
-    if line == token.encode():
-        return Ended("finished", output=shown)
+    if over == "answered":
+        line, _, _ = answer.partition(b"\n")
+        return Ended("finished", output=shown) if line == token.encode() else Ended(*_read_answer(line), output=shown)
     if over == "timeout":
         return Ended("timeout", f"took longer than {limits.timeout:g} s", output=shown)
     if over == "output":
         return Ended("output", f"wrote more than {limits.output} MiB", output=shown)
-    said = _read_answer(line)
-    if said is not None:
-        return Ended(*said, output=shown)
-    code = -status if status < 0 else status - _BY_SIGNAL if status > _BY_SIGNAL else 0
-    if code == signal.SIGXCPU:
+    status = int(over)
+    number = -status if status < 0 else status - _BY_SIGNAL if status > _BY_SIGNAL else 0
+    if number == signal.SIGXCPU:
         return Ended("timeout", f"used more than {math.ceil(limits.timeout)} s of the processor", output=shown)
-    if code:
-        return Ended("killed", f"was ended by {_signal_name(code)}", output=shown)
+    if number:
+        return Ended("killed", f"was ended by {_signal_name(number)}", output=shown)
     return Ended("exited", f"exited with status {status} before its end", output=shown)
 
 
@@ -287,15 +290,15 @@ _BY_SIGNAL: Final = 128
 """What bubblewrap, as a shell does, adds to the number of the signal that ended a program."""
 
 
-def _read_answer(answer: bytes) -> tuple[str, str, str | None] | None:
-    """How the program says that it ended; None if it has not said so."""
+def _read_answer(line: bytes) -> tuple[str, str, str | None]:
+    """How the program says that it ended: `how`, `error` and `where`."""
     try:
-        said: Any = json.loads(answer)
+        said: Any = json.loads(line)
         how, error, where = said["how"], said["error"], said.get("where")
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        return None
+        how, error, where = None, None, None
     if how not in ("raised", "memory") or not isinstance(error, str):
-        return None
+        return "exited", "gave an answer in place of the sandbox", None
     return how, _text(error), _text(where) if isinstance(where, str) else None
 
 
