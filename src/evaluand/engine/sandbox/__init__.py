@@ -16,4 +16,8 @@ process, so a program written to look for it there finds it.
 Without bubblewrap a program is refused, unless the caller allows it to run without isolation. It then has a folder,
 limits and a group of processes of its own, and another user if root runs it; but it sees what that user may see, the
 network too, may stop other processes of that user, and a process that hides from its group outlives it.
+
+    sandbox/places.py    where a program runs: in bubblewrap, or in a folder without isolation
+    sandbox/running.py   runs it, ends all that it has started, and says how it ended
+    sandbox/inside.py    what executes it there
 """
