@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import platform
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -16,7 +18,7 @@ from support.hostile_programs import await_end, find_processes
 from support.patience import PATIENCE
 
 from evaluand.core.errors import SpecError
-from evaluand.engine.sandbox import places, running
+from evaluand.engine.sandbox import calls, places, running
 from evaluand.engine.sandbox.running import Ended, Limits, require_sandbox, run_program
 
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -174,6 +176,62 @@ _AS_USER = {  # a program → how it ends
     "import os\nos.killpg(0, 9)": "was ended by SIGKILL",
     "import os\nos.setuid(0)": "OSError",
 }
+
+
+# ---------------------------------------------------------------- calls of the kernel
+
+ALLOWED, PERMISSION, UNKNOWN, KILLED = 0x7FFF0000, 0x00050001, 0x00050026, 0x80000000
+X86_64, AARCH64 = 0xC000003E, 0xC00000B7
+
+
+@pytest.mark.parametrize(
+    ("machine", "call", "result"),
+    [  # numbers of asm/unistd_64.h and asm-generic/unistd.h: architecture, number, flags
+        ("x86_64", (X86_64, 1, 0), ALLOWED),  # write
+        ("x86_64", (X86_64, 165, 0), PERMISSION),  # mount
+        ("x86_64", (X86_64, 272, 0), PERMISSION),  # unshare
+        ("x86_64", (X86_64, 56, 0x11), ALLOWED),  # clone
+        ("x86_64", (X86_64, 56, 0x10000011), PERMISSION),  # clone with CLONE_NEWUSER
+        ("x86_64", (X86_64, 1, 0x10000011), ALLOWED),
+        ("x86_64", (X86_64, 435, 0), UNKNOWN),  # clone3
+        ("x86_64", (X86_64, 442, 0), PERMISSION),  # mount_setattr, the last that is compared
+        ("x86_64", (X86_64, 0x40000000 | 165, 0), PERMISSION),  # of x32
+        ("x86_64", (0x40000003, 21, 0), KILLED),  # of i386
+        ("aarch64", (AARCH64, 64, 0), ALLOWED),  # write
+        ("aarch64", (AARCH64, 40, 0), PERMISSION),  # mount
+        ("aarch64", (AARCH64, 165, 0), ALLOWED),  # getrusage
+        ("aarch64", (AARCH64, 97, 0), PERMISSION),  # unshare
+        ("aarch64", (AARCH64, 220, 0x10000011), PERMISSION),  # clone with CLONE_NEWUSER
+    ],
+)
+def test_calls_that_only_root_needs_are_refused(
+    machine: str, call: tuple[int, int, int], result: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: machine)
+    program = calls.filter_calls()
+    assert program is not None
+    assert execute_filter([*struct.iter_unpack("=HBBI", program)], *call) == result
+
+
+def execute_filter(lines: list[tuple[int, ...]], audit: int, number: int, flags: int) -> int:
+    """What a program of BPF returns for a call: only the few instructions that such filters use."""
+    data = {0: number, 4: audit, 16: flags}
+    register = at = 0
+    jumps = {0x15: lambda k: register == k, 0x35: lambda k: register >= k, 0x45: lambda k: register & k != 0}
+    while True:
+        code, if_true, if_false, operand = lines[at]
+        at += 1
+        if code == 0x06:
+            return operand
+        if code == 0x20:
+            register = data[operand]
+        else:
+            at += if_true if jumps[code](operand) else if_false
+
+
+def test_a_machine_whose_calls_are_unknown_has_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
+    assert calls.filter_calls() is None
 
 
 # ---------------------------------------------------------------- without isolation

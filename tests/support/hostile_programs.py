@@ -127,6 +127,10 @@ HOSTILE: Final[dict[str, tuple[str, set[str]]]] = {
         "import ctypes, time\nif not ctypes.CDLL(None).mount(b'none', b'/tmp', b'tmpfs', 0, None): time.sleep(600)",
         {"failed"},
     ),
+    "makes a user namespace": (
+        "import ctypes, time\nif not ctypes.CDLL(None).unshare(0x10000000): time.sleep(600)",
+        {"failed"},
+    ),
     "raises its limits": (
         "import resource\nresource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY,) * 2)",
         {"failed"},

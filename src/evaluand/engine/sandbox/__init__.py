@@ -18,6 +18,7 @@ limits and a group of processes of its own, and another user if root runs it; bu
 network too, may stop other processes of that user, and a process that hides from its group outlives it.
 
     sandbox/places.py    where a program runs: in bubblewrap, or in a folder without isolation
+    sandbox/calls.py     the calls of the kernel that are refused there
     sandbox/running.py   runs it, ends all that it has started, and says how it ended
     sandbox/inside.py    what executes it there
 """

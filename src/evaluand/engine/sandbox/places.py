@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from evaluand.core.system import kill_marked
+from evaluand.engine.sandbox.calls import filter_calls
 
 
 class Place(NamedTuple):
@@ -25,12 +26,14 @@ class Place(NamedTuple):
         env: its complete environment.
         folder: where it starts.
         user: who it becomes, where root starts it.
+        handles: open files that the command reads.
     """
 
     command: Sequence[str]
     env: dict[str, str]
     folder: str
     user: int | None
+    handles: tuple[int, ...] = ()
 
 
 @contextmanager
@@ -38,8 +41,10 @@ def in_bubblewrap(size: int) -> Iterator[Place]:
     """A system that can only be read, with a folder of `size` bytes that can be written to, and no network."""
     user = _next_user()
     scratch = ("--perms", "1777", "--size", str(size), "--tmpfs", _SCRATCH)
-    command = [_BUBBLEWRAP, *_APART, *_rights(user), *scratch, *_visible(), *_DEVICES, *_STARTED]
-    yield Place(command, _ENVIRONMENT | {"HOME": _SCRATCH}, os.sep, user)
+    with _readable(filter_calls()) as handles:
+        filters = [part for handle in handles for part in ("--seccomp", str(handle))]
+        command = [_BUBBLEWRAP, *_APART, *_rights(user), *scratch, *_visible(), *_DEVICES, *filters, *_STARTED]
+        yield Place(command, _ENVIRONMENT | {"HOME": _SCRATCH}, os.sep, user, handles)
 
 
 _BUBBLEWRAP: Final = "bwrap"
@@ -65,6 +70,21 @@ def _visible() -> list[str]:
     above = dict.fromkeys(str(folder) for path in paths for folder in [*Path(path).parents][-2::-1])
     folders = [part for folder in above for part in ("--perms", "0755", "--dir", folder)]
     return [*folders, *(part for path in paths for part in ("--ro-bind-try", path, path))]
+
+
+@contextmanager
+def _readable(content: bytes | None) -> Iterator[tuple[int, ...]]:
+    """A pipe that holds a short content; none for None."""
+    if content is None:
+        yield ()
+        return
+    read, write = os.pipe()
+    try:
+        os.write(write, content)
+        os.close(write)
+        yield (read,)
+    finally:
+        os.close(read)
 
 
 @contextmanager

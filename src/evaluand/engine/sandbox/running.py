@@ -148,7 +148,7 @@ def _run_in(place: OpenPlace, parts: Sequence[tuple[str, str]], limits: Limits) 
                     bufsize=0,
                     cwd=found.folder,
                     env=found.env,
-                    pass_fds=[write],
+                    pass_fds=[write, *found.handles],
                     start_new_session=True,
                 )
             finally:
