@@ -11,42 +11,31 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.hostile_programs import await_end, find_processes
 from support.patience import PATIENCE
+from support.sandboxes import SYSTEM_PYTHON, await_end, find_processes, skip_without_sandbox, use_readable_python
 
-from evaluand.core.errors import SpecError
 from evaluand.engine.sandbox import calls, places, running
-from evaluand.engine.sandbox.running import Ended, Limits, require_sandbox, run_program
-
-SYSTEM_PYTHON = "/usr/bin/python3"
+from evaluand.engine.sandbox.running import Ended, Limits, run_program
 
 
 @pytest.fixture
 def sandbox() -> None:
-    """Skips a test where there is no sandbox."""
-    try:
-        require_sandbox()
-    except SpecError as error:
-        pytest.skip(str(error))
+    skip_without_sandbox()
 
 
 @pytest.fixture
-def no_sandbox(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A machine without bubblewrap, where programs may run without isolation; returns the folder of temporary files."""
-    if os.geteuid() == 0:  # another user may not be able to read the Python of these tests
-        if not os.access(SYSTEM_PYTHON, os.X_OK):
-            pytest.skip("another user than root cannot read this Python, and the system has none")
-        monkeypatch.setattr(sys, "executable", SYSTEM_PYTHON)
-    folder = Path(tempfile.mkdtemp(dir=tmp_path))
-    for above in (folder, *folder.parents):
-        if not above.stat().st_mode & 0o001:
-            folder = Path("/var/tmp")
-            break
+def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A machine without bubblewrap, where programs may run without isolation: the folder of temporary files."""
+    use_readable_python(monkeypatch)
     monkeypatch.setattr(running, "_find_place", lambda allow: places.in_folder)
-    return folder
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:  # which other users reach, as programs of root must
+        os.chmod(folder, 0o755)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield Path(folder)
 
 
 def run(*texts: str, **limits: float) -> Ended:
@@ -240,10 +229,8 @@ def test_a_machine_whose_calls_are_unknown_has_no_filter(monkeypatch: pytest.Mon
 def test_without_isolation_programs_have_limits_and_leave_nothing(
     no_sandbox: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(no_sandbox))
     monkeypatch.setenv("SERVICE_API_KEY", "kept-secret")
-    before = {*no_sandbox.iterdir()}
-    mark = f"# {no_sandbox} {time.monotonic_ns()}"
+    mark = f"# {no_sandbox}"
     monkeypatch.setattr(running, "_INSIDE", f"{mark}\n{running._INSIDE}")
     assert run("x = 1", "assert x == 1").how == "finished"
     assert run("import os; os._exit(0)").how == "exited"
@@ -257,13 +244,13 @@ def test_without_isolation_programs_have_limits_and_leave_nothing(
     assert run(daemon).how == "finished"
     nested = "import os\nfor _ in range(100):\n os.mkdir('d'); os.chdir('d')\nos.chmod('.', 0)"
     assert run(nested).how == "finished"
-    assert {*no_sandbox.iterdir()} == before
+    assert not [*no_sandbox.iterdir()]
     await_end(mark)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a program as another user")
-def test_root_starts_programs_as_another_user(no_sandbox: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tempfile, "tempdir", str(no_sandbox))
+@pytest.mark.usefixtures("no_sandbox")
+def test_root_starts_programs_as_another_user() -> None:
     ended = run("import os\nprint(os.getuid() > 0, os.getgroups(), os.getgid() > 0)\nopen('/etc/shadow')")
     assert ended.output == "True [] True\n"
     assert ended.error is not None

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.hostile_programs import HOSTILE, await_end
+from support.hostile_programs import HOSTILE
+from support.sandboxes import await_end, skip_without_sandbox, use_readable_python
 
 from evaluand import MemoryStore
 from evaluand.core.errors import DataError, SpecError
@@ -102,11 +103,7 @@ MBPP: list[tuple[str, str, Any]] = [  # right, wrong, expected
 
 @pytest.fixture
 def sandbox() -> None:
-    """Skips a test where there is no sandbox."""
-    try:
-        running.require_sandbox()
-    except SpecError as error:
-        pytest.skip(str(error))
+    skip_without_sandbox()
 
 
 def evaluated(outputs: list[str], expected: list[Any], scorer: CodeTests) -> list[dict[str, Any]]:
@@ -219,7 +216,7 @@ def test_the_limits_are_part_of_the_identity() -> None:
 
 
 def test_without_a_sandbox_nothing_is_graded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "find_bubblewrap", lambda: False)
+    monkeypatch.setattr(running, "find_bubblewrap", lambda: None)
     monkeypatch.setattr(running, "run_program", None)
     running._find_place.cache_clear()
     try:
@@ -229,8 +226,19 @@ def test_without_a_sandbox_nothing_is_graded(monkeypatch: pytest.MonkeyPatch) ->
         running._find_place.cache_clear()
 
 
+def test_without_isolation_programs_are_graded_if_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "find_bubblewrap", lambda: None)
+    use_readable_python(monkeypatch)
+    running._find_place.cache_clear()
+    try:
+        rows = evaluated([ADD, ADD.replace("+", "*")], [TESTS] * 2, CodeTests(allow_unsandboxed=True))
+    finally:
+        running._find_place.cache_clear()
+    assert [row["label"] for row in rows] == ["passed", "failed"]
+
+
 def test_a_sandbox_that_does_not_work_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "find_bubblewrap", lambda: True)
+    monkeypatch.setattr(running, "find_bubblewrap", lambda: "/bin/false")
     monkeypatch.setattr(places, "_BUBBLEWRAP", "false")
     running._find_place.cache_clear()
     try:

@@ -6,13 +6,7 @@ machine with a file `kept.txt`, `{port}` a port on which the machine listens.
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Final
-
-from support.patience import PATIENCE
 
 HOSTILE: Final[dict[str, tuple[str, set[str]]]] = {
     "fork bomb": ("import os\nwhile True: os.fork()", {"failed", "killed"}),
@@ -136,19 +130,3 @@ HOSTILE: Final[dict[str, tuple[str, set[str]]]] = {
         {"failed"},
     ),
 }
-
-
-def find_processes(mark: str) -> Iterator[int]:
-    """The processes with a mark in their command."""
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):  # it has ended
-            if mark.encode() in (folder / "cmdline").read_bytes():
-                yield int(folder.name)
-
-
-def await_end(mark: str) -> None:
-    """Waits until no process has a mark in its command."""
-    until = time.monotonic() + PATIENCE
-    while alive := [*find_processes(mark)]:
-        assert time.monotonic() < until, alive
-        time.sleep(0.01)

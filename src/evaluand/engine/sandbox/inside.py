@@ -50,8 +50,8 @@ def _become(user: int | None) -> None:
     """Gives up the rights of root."""
     if user is not None:
         os.setgroups([])
-        os.setresgid(user, user, user)
-        os.setresuid(user, user, user)
+        os.setgid(user)
+        os.setuid(user)
 
 
 def _limit(limits: Mapping[str, int]) -> None:

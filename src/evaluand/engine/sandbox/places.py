@@ -43,7 +43,16 @@ def in_bubblewrap(size: int) -> Iterator[Place]:
     scratch = ("--perms", "1777", "--size", str(size), "--tmpfs", _SCRATCH)
     with _readable(filter_calls()) as handles:
         filters = [part for handle in handles for part in ("--seccomp", str(handle))]
-        command = [_BUBBLEWRAP, *_APART, *_rights(user), *scratch, *_visible(), *_DEVICES, *filters, *_STARTED]
+        command = [
+            find_bubblewrap() or _BUBBLEWRAP,
+            *_APART,
+            *_rights(user),
+            *scratch,
+            *_visible(),
+            *_DEVICES,
+            *filters,
+            *_STARTED,
+        ]
         yield Place(command, _ENVIRONMENT | {"HOME": _SCRATCH}, os.sep, user, handles)
 
 
@@ -121,6 +130,6 @@ _FIRST_USER: Final = 61184  # those that systemd, too, gives to services for as 
 _USERS: Final = 4336
 
 
-def find_bubblewrap() -> bool:
-    """Whether the program is installed."""
-    return shutil.which(_BUBBLEWRAP) is not None
+def find_bubblewrap() -> str | None:
+    """The path of the program; None if it is not installed."""
+    return shutil.which(_BUBBLEWRAP)

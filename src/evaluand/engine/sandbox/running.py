@@ -101,20 +101,21 @@ def _find_place(allow_unsandboxed: bool) -> OpenPlace:
     """The first place in which programs run, found out by running one."""
     if sys.platform == "win32":
         raise SpecError(f"programs in a sandbox need Linux; this operating system is {sys.platform}")
-    why = "bubblewrap (bwrap) is not installed"
+    reason = "bubblewrap is not installed; install it, such as with apt-get install bubblewrap"
     if find_bubblewrap():
-        why = _probe(in_bubblewrap)
-        if not why:
+        fault = _probe(in_bubblewrap)
+        if not fault:
             return in_bubblewrap
-        why = f"bubblewrap does not work here ({why})"
+        reason = f"bubblewrap does not work here ({fault}); it needs version 0.7 and the right to make namespaces"
     if not allow_unsandboxed:
         raise SpecError(
-            f"what models write is run in a sandbox, and {why}; install it, such as with apt-get install bubblewrap,"
-            " allow it to make namespaces, or set allow_unsandboxed: true to run the programs without isolation"
+            f"programs that models write are run in a sandbox, and {reason},"
+            " or set allow_unsandboxed: true to run them without isolation"
         )
-    why = _probe(in_folder)
-    if why:
-        raise SpecError(f"programs cannot be run without a sandbox either: {why}")
+    fault = _probe(in_folder)
+    if fault:
+        reader = f"; another user than root must be able to read {sys.base_prefix}" if os.geteuid() == 0 else ""
+        raise SpecError(f"programs cannot be run without a sandbox either: {fault}{reader}")
     return in_folder
 
 
@@ -219,7 +220,7 @@ class _Watched:
                 return "output"
             if has_exited and not ready:
                 return None
-            has_exited = _has_exited(self.process.pid)
+            has_exited = self._has_exited()
         return "answered"
 
     def end(self) -> int:
@@ -231,6 +232,11 @@ class _Watched:
         with suppress(OSError):
             self._stdin.close()
         return status
+
+    def _has_exited(self) -> bool:
+        if not hasattr(os, "waitid"):  # macOS before Python 3.13
+            return self.process.poll() is not None
+        return os.waitid(os.P_PID, self.process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
     def _send(self, handle: int) -> None:
         try:
@@ -261,10 +267,6 @@ class _Watched:
 _CHUNK: Final = 1 << 16
 _LOOK: Final = 0.05  # seconds after which it is looked whether a process has exited whose children hold its pipes
 _LONGEST_ANSWER: Final = 1 << 16
-
-
-def _has_exited(pid: int) -> bool:
-    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is not None
 
 
 def _ended(over: str | int, answer: bytes, token: str, output: bytes, limits: Limits) -> Ended:
