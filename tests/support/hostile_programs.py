@@ -23,9 +23,11 @@ HOSTILE: Final[dict[str, tuple[str, set[str]]]] = {
     "asks for an address": ("import socket\nsocket.getaddrinfo('example.com', 80)", {"failed"}),
     "reads a file of the user": ("raise ValueError(open('{host}/kept.txt').read())", {"failed"}),
     "reads passwords": ("raise ValueError(open('/etc/shadow').read())", {"failed"}),
-    "reads its environment": ("import os\nraise ValueError(dict(os.environ))", {"failed"}),
+    "reads its environment": ("import os\nraise ValueError(os.environ.get('SERVICE_API_KEY'))", {"failed"}),
     "reads the environment of others": (
-        "import glob\nraise ValueError([open(f).read() for f in glob.glob('/proc/[0-9]*/environ')])",
+        "import glob\nfor name in glob.glob('/proc/[0-9]*/environ'):\n"
+        " try: assert 'SERVICE_API_KEY' not in open(name).read(), 'kept-secret'\n"
+        " except PermissionError: pass",
         {"failed"},
     ),
     "writes to the system": ("open('/usr/lib/hostile', 'w').write('x')", {"failed"}),
