@@ -260,6 +260,7 @@ _SCORER_WORDS: Final = {
     **dict.fromkeys(("numeric", "number", "is_close"), "numeric_answer"),
     **dict.fromkeys(("json", "is_json", "json_match"), "json_equality"),
     **dict.fromkeys(("classification", "label", "class", "regression"), "prediction"),
+    **dict.fromkeys(("code", "unit_tests", "execution", "humaneval", "human_eval", "mbpp"), "code_tests"),
     **dict.fromkeys(("python", "function", "javascript", "custom"), "grading.py:FUNCTION"),
 }
 

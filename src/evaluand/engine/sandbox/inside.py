@@ -1,0 +1,114 @@
+"""What runs inside the sandbox: reads the program, limits itself, executes the program, and says how it ended.
+
+It is started as the text of `python -c`, so that it needs no file, and imports only the standard library. The request
+is a JSON object on standard input; the answer is one line on another pipe. That the program has come to its end is
+believed only with the token of the request.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+import types
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, Final, TextIO
+
+MODULE: Final = "program"
+"""The module that the program is; not `__main__`, so what a file does only as a script is left out."""
+
+OUT_OF_MEMORY: Final = b'{"how": "memory", "error": "MemoryError"}'
+"""Written down beforehand, since there is no memory left to make it."""
+
+LONGEST: Final = 500
+"""Characters of a line that describes an error."""
+
+
+def main() -> None:
+    write, leave = os.write, os._exit  # as they are before the program can replace them
+    request = json.loads(sys.stdin.buffer.read())
+    with open(os.devnull, "rb") as nothing:
+        os.dup2(nothing.fileno(), 0)
+    pipe, token = request["pipe"], request["token"].encode()
+    os.set_inheritable(pipe, False)
+    _become(request["user"])
+    _limit(request["limits"])
+    streams = sys.stdout, sys.stderr
+    try:
+        failure = _execute(request["parts"])
+        _flush(streams)
+        answer = token if failure is None else json.dumps(failure).encode()
+    except MemoryError:
+        answer = OUT_OF_MEMORY
+    write(pipe, answer + b"\n")
+    leave(0)
+
+
+def _become(user: int | None) -> None:
+    """Gives up the rights of root."""
+    if user is not None:
+        os.setgroups([])
+        os.setgid(user)
+        os.setuid(user)
+
+
+def _limit(limits: Mapping[str, int]) -> None:
+    import resource
+
+    for name, most in limits.items():
+        kind = getattr(resource, name, None)
+        if kind is not None:
+            with suppress(ValueError, OSError):  # the limit is lower already, or this system cannot set it
+                resource.setrlimit(kind, (most, most))
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # the first to go if memory is short
+        score.write("1000")
+
+
+def _execute(parts: Sequence[tuple[str, str]]) -> dict[str, Any] | None:
+    """Executes the parts as one module; returns None, or what was raised."""
+    run, describe = exec, _describe  # as they are before the program can replace them
+    try:
+        codes = [compile(text, name, "exec", dont_inherit=True) for name, text in parts]
+        module = sys.modules[MODULE] = types.ModuleType(MODULE)
+        namespace = vars(module)
+        for code in codes:
+            run(code, namespace)
+    except MemoryError:
+        raise
+    except BaseException as error:
+        return describe(error, dict(parts))
+    return None
+
+
+def _flush(streams: Iterable[TextIO]) -> None:
+    for stream in streams:
+        with suppress(OSError, ValueError):  # the program has closed it
+            stream.flush()
+
+
+def _describe(error: BaseException, parts: Mapping[str, str]) -> dict[str, Any]:
+    message = " ".join(traceback.format_exception_only(error)[-1].split())
+    return {"how": "raised", "error": message[:LONGEST], "where": _place(error, parts)}
+
+
+def _place(error: BaseException, parts: Mapping[str, str]) -> str | None:
+    """The last line of the program that was being executed, or the one that cannot be read."""
+    found = [(name, line) for name, line in _lines(error) if name in parts]
+    if not found:
+        return None
+    name, line = found[-1]
+    text = " ".join(parts[name].splitlines()[line - 1 : line]).strip()
+    return f"{name}, line {line}: {text}"[:LONGEST]
+
+
+def _lines(error: BaseException) -> Iterator[tuple[str, int]]:
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        yield frame.f_code.co_filename, line
+    if isinstance(error, SyntaxError):
+        yield str(error.filename), error.lineno or 0
+
+
+if __name__ == "__main__":
+    main()

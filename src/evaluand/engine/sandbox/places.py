@@ -1,0 +1,135 @@
+"""Where a program runs: in bubblewrap, or in a folder of its own without isolation."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import secrets
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, NamedTuple
+
+from evaluand.core.system import kill_marked
+from evaluand.engine.sandbox.calls import filter_calls
+
+
+class Place(NamedTuple):
+    """What a process is started with.
+
+    Attributes:
+        command: what stands before the command of the program.
+        env: its complete environment.
+        folder: where it starts.
+        user: who it becomes, where root starts it.
+        handles: open files that the command reads.
+    """
+
+    command: Sequence[str]
+    env: dict[str, str]
+    folder: str
+    user: int | None
+    handles: tuple[int, ...] = ()
+
+
+@contextmanager
+def in_bubblewrap(size: int) -> Iterator[Place]:
+    """A system that can only be read, with a folder of `size` bytes that can be written to, and no network."""
+    user = _next_user()
+    scratch = ("--perms", "1777", "--size", str(size), "--tmpfs", _SCRATCH)
+    with _readable(filter_calls()) as handles:
+        filters = [part for handle in handles for part in ("--seccomp", str(handle))]
+        command = [
+            find_bubblewrap() or _BUBBLEWRAP,
+            *_APART,
+            *_rights(user),
+            *scratch,
+            *_visible(),
+            *_DEVICES,
+            *filters,
+            *_STARTED,
+        ]
+        yield Place(command, _ENVIRONMENT | {"HOME": _SCRATCH}, os.sep, user, handles)
+
+
+_BUBBLEWRAP: Final = "bwrap"
+_SCRATCH: Final = "/tmp"
+_APART: Final = ("--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts", "--unshare-cgroup-try")
+_DEVICES: Final = ("--proc", "/proc", "--dev", "/dev", "--remount-ro", "/dev")
+_STARTED: Final = ("--remount-ro", "/", "--chdir", _SCRATCH, "--die-with-parent", "--")
+_SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/nix/store")
+_SETTINGS: Final = ("/etc/alternatives", "/etc/ld.so.cache", "/etc/localtime")
+_ENVIRONMENT: Final = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "PYTHONHASHSEED": "0"}
+
+
+def _rights(user: int | None) -> Sequence[str]:
+    if user is None:
+        return ("--unshare-user", "--cap-drop", "ALL")
+    return ("--cap-drop", "ALL", "--cap-add", "CAP_SETUID", "--cap-add", "CAP_SETGID")  # until it is that user
+
+
+def _visible() -> list[str]:
+    """The options that show the system and the Python environment, whatever hides the folders above them outside."""
+    python = sorted({sys.base_prefix, sys.base_exec_prefix, sys.prefix, sys.exec_prefix})
+    paths = (*_SYSTEM, *_SETTINGS, *python)
+    above = dict.fromkeys(str(folder) for path in paths for folder in [*Path(path).parents][-2::-1])
+    folders = [part for folder in above for part in ("--perms", "0755", "--dir", folder)]
+    return [*folders, *(part for path in paths for part in ("--ro-bind-try", path, path))]
+
+
+@contextmanager
+def _readable(content: bytes | None) -> Iterator[tuple[int, ...]]:
+    """A pipe that holds a short content; none for None."""
+    if content is None:
+        yield ()
+        return
+    read, write = os.pipe()
+    try:
+        os.write(write, content)
+        os.close(write)
+        yield (read,)
+    finally:
+        os.close(read)
+
+
+@contextmanager
+def in_folder(size: int) -> Iterator[Place]:
+    """A folder of its own, without isolation; nothing limits how much it can hold."""
+    folder, mark, user = tempfile.mkdtemp(prefix="evaluand-"), secrets.token_hex(16), _next_user()
+    try:
+        if user is not None:
+            os.chown(folder, user, user)
+        yield Place([], _ENVIRONMENT | {"HOME": folder, "TMPDIR": folder, _MARK: mark}, folder, user)
+    finally:
+        kill_marked(f"{_MARK}={mark}")
+        _remove(folder)
+
+
+_MARK: Final = "EVALUAND_SANDBOX"
+
+
+def _remove(folder: str) -> None:
+    """Removes a folder, also one that is nested too deeply for Python, or that its owner has locked."""
+    for command in (["chmod", "-R", "u+rwx", "--", folder], ["rm", "-rf", "--", folder]):
+        subprocess.run(command, check=False, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def _next_user() -> int | None:
+    """A user without any rights, whose processes are counted apart from those of other programs; None unless root."""
+    if os.geteuid() != 0:
+        return None
+    return _FIRST_USER + (os.getpid() * 16 + next(_users)) % _USERS
+
+
+_users: Final = itertools.count()
+_FIRST_USER: Final = 61184  # those that systemd, too, gives to services for as long as they run
+_USERS: Final = 4336
+
+
+def find_bubblewrap() -> str | None:
+    """The path of the program; None if it is not installed."""
+    return shutil.which(_BUBBLEWRAP)

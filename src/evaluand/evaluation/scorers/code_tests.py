@@ -1,0 +1,192 @@
+"""Whether a program that a model has written passes its tests, as those of HumanEval and MBPP."""
+
+import keyword
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+from evaluand.core.errors import DataError, with_article
+from evaluand.engine.sandbox.running import Ended, Limits, require_sandbox, run_program
+from evaluand.evaluation.scorer import (
+    NOTHING_EXPECTED,
+    Score,
+    Scorer,
+    described,
+    require_flags,
+    wrong_parameter,
+)
+
+PARTS: Final = ("tests", "entry_point", "prompt", "setup")
+"""What an expected value that is an object may have."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class CodeTests(Scorer):
+    """1 where the Python program in the output passes the expected tests, 0 where not; `label` tells how it ended.
+
+    The program is the last block of Python in the output (three backticks, then `python`, `py` or nothing), or else the
+    complete output. It runs in a sandbox, without network, secrets or your files, which `evaluand.engine.sandbox`
+    describes. It passes if the tests after it are executed to their end: leaving early, or printing that all is well,
+    is no pass. A program that is made to deceive can still pass, as it shares a process with its tests: by returning
+    an object that equals everything, by replacing a function that they call, or by looking for the proof.
+
+    The expected value is a text, the tests; a list of texts, such as the assertions of MBPP; or an object with
+
+    - `tests`: either of these;
+    - `entry_point`: the name of a function that is given to the function `check` of the tests, as in HumanEval;
+    - `prompt`: what the output continues, as in HumanEval. An output that defines the function itself comes after it;
+    - `setup`: a text or a list of texts that are executed between the program and the tests.
+
+    Labels: `passed`; `failed` (an error, or it left before the end of the tests); `killed` (a signal ended it, such as
+    SIGSEGV); and the limits `timeout`, `memory`, `output`. `explanation` is the last line of the error, with its place.
+    Abstains where nothing is expected and where the output is not text.
+
+    Attributes:
+        timeout: seconds after which a program is ended.
+        memory: MiB that each of its processes may use.
+        allow_unsandboxed: run the programs without isolation where there is no sandbox: with your rights, apart from
+            limits. Only for a machine, such as a container, on which nothing matters.
+
+    Raises:
+        SpecError: a limit is not above 0.
+
+    Example:
+        >>> scorer = CodeTests(timeout=5)
+        >>> scorer.score("def add(a, b): return a + b", ["assert add(1, 2) == 3"]).label  # doctest: +SKIP
+        'passed'
+    """
+
+    kind = "code_tests"
+    version = 1
+    ranges: ClassVar = {"value": (0.0, 1.0)}
+
+    timeout: float = 10.0
+    memory: int = 1024
+    allow_unsandboxed: bool = False
+
+    def __post_init__(self) -> None:
+        require_flags(self, "allow_unsandboxed")
+        timeout: Any = self.timeout
+        if not isinstance(timeout, int | float) or isinstance(timeout, bool) or not 0 < timeout <= _LONGEST:
+            raise wrong_parameter(self, "timeout", f"give a number of seconds above 0, up to {_LONGEST}")
+        memory: Any = self.memory
+        if not isinstance(memory, int) or isinstance(memory, bool) or not _LEAST <= memory <= _MOST:
+            raise wrong_parameter(self, "memory", f"give a number of MiB from {_LEAST} to {_MOST}")
+
+    def prepare(self) -> None:
+        """Raises a SpecError if there is no sandbox here."""
+        require_sandbox(allow_unsandboxed=self.allow_unsandboxed)
+
+    def score(self, output: Any, expected: Any) -> Score:
+        """Runs the program and its tests; a DataError if the expected value is neither of these."""
+        if expected is None:
+            return NOTHING_EXPECTED
+        tests = _Tests.of(expected)
+        if not isinstance(output, str):
+            return Score.abstained(f"the output is {described(output)}, not text")
+        limits = Limits(timeout=self.timeout, memory=self.memory)
+        return _graded(run_program(tests.after(code_in(output)), limits, allow_unsandboxed=self.allow_unsandboxed))
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        _Tests.of(expected)
+        if outputs and not any(isinstance(output, str) for output in outputs):
+            raise DataError("code_tests runs texts, and no output is one")
+
+    def check_kind(self, expected: Any, kind: str) -> None:
+        if kind != "text":
+            raise DataError(f"code_tests runs texts, and the task returns {with_article(kind)}")
+
+
+_LONGEST: Final = 3600
+_LEAST: Final = 64  # in which Python just starts
+_MOST: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class _Tests:
+    """What surrounds an answer."""
+
+    tests: str
+    entry_point: str | None = None
+    prompt: str = ""
+    setup: str = ""
+
+    @classmethod
+    def of(cls, expected: Any) -> "_Tests":
+        """Reads an expected value; a DataError tells what is wrong with it."""
+        fields = dict(expected) if isinstance(expected, Mapping) else {"tests": expected}
+        unknown = [name for name in fields if name not in PARTS]
+        if unknown or "tests" not in fields:
+            has = ", ".join(map(repr, fields)) or "nothing"
+            raise DataError(
+                f"the expected value has {has}; code_tests reads tests, and if given {', '.join(PARTS[1:])}"
+            )
+        texts = {name: _text(name, value) for name, value in fields.items() if value is not None}
+        return cls(**texts)._checked()
+
+    def _checked(self) -> "_Tests":
+        name = self.entry_point
+        if not self.tests.strip():
+            raise DataError("the expected value has no tests, which every program would pass")
+        if name is not None and (not name.isidentifier() or keyword.iskeyword(name)):
+            raise DataError(f"entry_point is {described(name)}, which is not the name of a function")
+        if name is None and _CHECK.search(self.tests) and not _CALL.search(self.tests):
+            raise DataError("the tests define check(…), and nothing calls it; add entry_point to the expected value")
+        return self
+
+    def after(self, answer: str) -> list[tuple[str, str]]:
+        """The parts of the program, in the order in which they are executed."""
+        call = f"\ncheck({self.entry_point})\n" if self.entry_point else ""
+        parts = [*self._completed(answer), ("setup", self.setup), ("tests", self.tests + call)]
+        return [(name, text) for name, text in parts if text or name != "setup"]
+
+    def _completed(self, answer: str) -> list[tuple[str, str]]:
+        if not self.prompt:
+            return [("answer", answer)]
+        name = self.entry_point or next(reversed(_DEFINED.findall(self.prompt)), None)
+        if name is None or not re.search(rf"^(?:async[ \t]+)?(?:def|class)[ \t]+{name}\b", answer, re.MULTILINE):
+            return [("answer", self.prompt + answer)]
+        body = " pass" if self.prompt.rstrip().endswith(":") else ""
+        return [("prompt", self.prompt.rstrip() + body), ("answer", answer)]
+
+
+_CHECK: Final = re.compile(r"^def[ \t]+check\b", re.MULTILINE)
+_CALL: Final = re.compile(r"^check\b", re.MULTILINE)
+_DEFINED: Final = re.compile(r"^(?:async[ \t]+)?(?:def|class)[ \t]+(\w+)", re.MULTILINE)
+
+
+def _text(name: str, value: Any) -> str:
+    lines = [value] if isinstance(value, str) else value
+    is_list = isinstance(lines, list | tuple)
+    if not is_list or not all(isinstance(line, str) for line in lines):
+        raise DataError(
+            f"{name} of the expected value is {described(value)}; code_tests reads a text or a list of texts"
+        )
+    return "\n".join(lines)
+
+
+def code_in(answer: str) -> str:
+    r"""The last block of Python in an answer, or else the answer.
+
+    Example:
+        >>> code_in("Like this:\n```python\nx = 1\n```\nIt sets x.")
+        'x = 1\n'
+    """
+    blocks = [block["code"] for block in _BLOCK.finditer(answer) if block["language"].casefold() in _LANGUAGES]
+    return blocks[-1] if blocks else answer
+
+
+_LANGUAGES: Final = ("", "python", "python3", "py")
+_BLOCK: Final = re.compile(
+    r"^ {0,3}(?P<fence>`{3,})[ \t]*(?P<language>[\w+-]*)[^\n`]*\n(?P<code>.*?)(?:^ {0,3}(?P=fence)`*[ \t\r]*$|\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+
+
+def _graded(ended: Ended) -> Score:
+    if ended.how == "finished":
+        return Score(1.0, "passed")
+    label = "failed" if ended.how in ("raised", "exited") else ended.how
+    place = f" ({ended.where})" if ended.where else ""
+    return Score(0.0, label, explanation=f"{ended.error}{place}")

@@ -1,0 +1,297 @@
+"""Programs that models have written: right and wrong ones, and those that do what no answer should."""
+
+from __future__ import annotations
+
+import json
+import socket
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.hostile_programs import HOSTILE
+from support.sandboxes import await_end, skip_without_sandbox, use_readable_python
+
+from evaluand import MemoryStore
+from evaluand.core.errors import DataError, SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.engine.policy import Policy
+from evaluand.engine.sandbox import places, running
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorers.code_tests import CodeTests, code_in
+from evaluand.run.runner import Runner
+
+ADD = "def add(a, b):\n    return a + b\n"
+TESTS = ["assert add(1, 2) == 3", "assert add(-1, 1) == 0"]
+
+HUMAN_EVAL: list[tuple[str, str, str, str, str]] = [  # entry point, prompt, right, wrong, test
+    (
+        "below",
+        'from typing import List\n\n\ndef below(numbers: List[int], most: int) -> bool:\n    """All are below."""\n',
+        "    return all(n < most for n in numbers)\n",
+        "    return any(n < most for n in numbers)\n",
+        "def check(candidate):\n    assert candidate([1, 2], 3)\n    assert not candidate([1, 4], 3)\n",
+    ),
+    (
+        "vowels",
+        'def vowels(text):\n    """How many vowels a text has.\n    >>> vowels("abe")\n    2\n    """\n',
+        "    return sum(c in 'aeiou' for c in text.lower())",
+        "    return sum(c in 'aeiou' for c in text)",
+        "METADATA = {}\n\ndef check(candidate):\n    assert candidate('abe') == 2\n    assert candidate('ABE') == 2\n",
+    ),
+    (
+        "largest",
+        'def helper(x):\n    return -x\n\n\ndef largest(numbers):\n    """The largest, with the helper."""\n',
+        "    return -min(map(helper, numbers))\n",
+        "    return min(map(helper, numbers))\n",
+        "def check(candidate):\n    assert candidate([1, 5, 3]) == 5\n",
+    ),
+    (
+        "halves",
+        'def halves(n):\n    """How often n can be halved."""\n',
+        "    count = 0\n    while n % 2 == 0 and n:\n        n //= 2\n        count += 1\n    return count\n",
+        "    count = 0\n    while n % 2 == 0:\n        count += 1\n        n / 0\n    return count\n",
+        "def check(candidate):\n    assert candidate(8) == 3\n    assert candidate(0) == 0\n",
+    ),
+    (
+        "mean",
+        'import math\n\n\ndef mean(xs):\n    """The mean."""\n',
+        "    return math.fsum(xs) / len(xs)\n",
+        "    return math.fsum(xs) // len(xs)\n",
+        "def check(candidate):\n    assert abs(candidate([1.0, 2.0]) - 1.5) < 1e-9\n",
+    ),
+    (
+        "twice",
+        'def twice(f):\n    """f after f."""\n',
+        "    def both(x):\n        return f(f(x))\n    return both\n",
+        "    return f\n",
+        "def check(candidate):\n    assert candidate(lambda x: x + 1)(0) == 2\n",
+    ),
+]
+
+MBPP: list[tuple[str, str, Any]] = [  # right, wrong, expected
+    (ADD, ADD.replace("+", "-"), TESTS),
+    (
+        "import re\ndef words(s):\n    return re.findall(r'\\w+', s)",
+        "def words(s):\n    return s.split(',')",
+        ["assert words('a b') == ['a', 'b']"],
+    ),
+    (
+        "def is_odd(n):\n    return n % 2 == 1",
+        "def is_odd(n):\n    return n & 2 == 1",
+        ["assert is_odd(3) == True", "assert is_odd(2) == False"],
+    ),
+    (
+        "class Node:\n    def __init__(self, value):\n        self.value = value\ndef value_of(n):\n    return n.value",
+        "class Node:\n    def __init__(self, value):\n        self.value = None\ndef value_of(n):\n    return n.value",
+        {"tests": ["assert value_of(root) == 7"], "setup": "root = Node(7)"},
+    ),
+    (
+        "def root(x):\n    return x ** 0.5",
+        "def root(x):\n    return x / 2",
+        {"tests": ["assert math.isclose(root(9), 3)"], "setup": ["import math"]},
+    ),
+    (
+        "from __future__ import annotations\nfrom dataclasses import dataclass\n"
+        "@dataclass\nclass P:\n    x: int\ndef make(x):\n    return P(x)",
+        "def make(x):\n    return x",
+        "point = make(3)\nassert point.x == 3\n",
+    ),
+]
+
+
+@pytest.fixture
+def sandbox() -> None:
+    skip_without_sandbox()
+
+
+def evaluated(outputs: list[str], expected: list[Any], scorer: CodeTests) -> list[dict[str, Any]]:
+    data = Dataset.from_rows([{"input": n, "expected": tests} for n, tests in enumerate(expected)])
+    run = Runner(MemoryStore()).run(lambda n: outputs[n], data)
+    evaluation = Evaluator(policy=Policy(concurrency=4)).evaluate(run, {"code": scorer})
+    rows: list[dict[str, Any]] = evaluation.table("code").to_pylist()
+    return rows
+
+
+# ---------------------------------------------------------------- right and wrong programs
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_completions_of_human_eval_are_graded_by_check() -> None:
+    outputs = [text for _, _, right, wrong, _ in HUMAN_EVAL for text in (right, wrong)]
+    expected = [
+        {"prompt": prompt, "entry_point": name, "tests": tests}
+        for name, prompt, _, _, tests in HUMAN_EVAL
+        for _ in range(2)
+    ]
+    rows = evaluated(outputs, expected, CodeTests())
+    assert [(row["value"], row["label"]) for row in rows] == [(1.0, "passed"), (0.0, "failed")] * len(HUMAN_EVAL)
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_programs_of_mbpp_are_graded_by_their_assertions() -> None:
+    outputs = [text for right, wrong, _ in MBPP for text in (f"Sure:\n```python\n{right}\n```\nDone.", wrong)]
+    rows = evaluated(outputs, [tests for _, _, tests in MBPP for _ in range(2)], CodeTests())
+    assert [(row["value"], row["label"]) for row in rows] == [(1.0, "passed"), (0.0, "failed")] * len(MBPP)
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_an_answer_may_repeat_the_function_that_it_should_continue() -> None:
+    name, prompt, right, wrong, tests = HUMAN_EVAL[2]
+    header = "def largest(numbers):\n"
+    expected = {"prompt": prompt, "entry_point": name, "tests": tests}
+    scores = [CodeTests().score(f"```\n{header}{body}```", expected) for body in (right, wrong)]
+    assert [score.value for score in scores] == [1.0, 0.0]
+    bare = {"prompt": "def add(a, b):", "tests": TESTS}
+    assert CodeTests().score(ADD, bare).value == CodeTests().score(" return a + b", bare).value == 1.0
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_an_explanation_is_the_error_and_the_line_of_it() -> None:
+    score = CodeTests().score(ADD.replace("+", "*"), TESTS)
+    assert score.explanation == "AssertionError (tests, line 1: assert add(1, 2) == 3)"
+    score = CodeTests().score("def add(a, b):\n    return c", TESTS)
+    assert score.explanation == "NameError: name 'c' is not defined (answer, line 2: return c)"
+    score = CodeTests().score("x = 1\ndef add(", TESTS)
+    assert score.explanation is not None
+    assert score.explanation.startswith("SyntaxError: '(' was never closed (answer, line 2: def add(")
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_the_same_program_has_the_same_score_and_explanation_each_time() -> None:
+    program = "raise ValueError(list({'a', 'b', 'c', 'd', 'e'}), object())"
+    assert len({CodeTests().score(program, TESTS) for _ in range(3)}) == 1
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_what_a_file_does_as_a_script_is_left_out() -> None:
+    assert CodeTests().score(f"{ADD}\nif __name__ == '__main__':\n    input()", TESTS).value == 1.0
+    assert CodeTests().score(f"{ADD}\nprint(add(1, 2))\n", TESTS).value == 1.0
+
+
+def test_the_last_block_of_python_is_the_program() -> None:
+    assert code_in("```python\na\n```\ntext\n```py\nb\n```\n```json\n{}\n```") == "b\n"
+    assert code_in("````\n```\n````") == "```\n"
+    assert code_in("before\n```Python\n    return 1\nand no end") == "    return 1\nand no end"
+    assert code_in("x = 1") == "x = 1"
+    assert code_in("```sh\npip\n```") == "```sh\npip\n```"
+
+
+# ---------------------------------------------------------------- what is refused
+
+
+@pytest.mark.parametrize(
+    ("expected", "message"),
+    [
+        ("", "no tests"),
+        ([], "no tests"),
+        (3, "tests of the expected value is the integer 3"),
+        (["assert True", 1], "reads a text or a list of texts"),
+        ({"test": "assert True"}, "has 'test'; code_tests reads tests"),
+        ({"tests": "def check(candidate): ...", "entry_point": "a b"}, "not the name of a function"),
+        ({"tests": "def check(candidate): ...", "entry_point": "def"}, "not the name of a function"),
+        ("def check(candidate):\n    assert candidate(1)", "nothing calls it; add entry_point"),
+    ],
+)
+def test_tests_that_test_nothing_are_refused(expected: Any, message: str) -> None:
+    with pytest.raises(DataError, match=message.replace("(", r"\(")):
+        CodeTests().check(expected)
+    with pytest.raises(DataError):
+        CodeTests().score(ADD, expected)
+
+
+@pytest.mark.parametrize("wrong", [{"timeout": 0}, {"timeout": "5"}, {"memory": 1}, {"allow_unsandboxed": "no"}])
+def test_wrong_parameters_are_refused(wrong: Any) -> None:
+    with pytest.raises(SpecError, match=f"code_tests.*{next(iter(wrong))}"):
+        CodeTests(**wrong)
+
+
+def test_the_limits_are_part_of_the_identity() -> None:
+    assert CodeTests(timeout=2, memory=512).identify().spec == {
+        "kind": "code_tests",
+        "version": 1,
+        "parameters": {"timeout": 2, "memory": 512, "allow_unsandboxed": False},
+    }
+
+
+def test_without_a_sandbox_nothing_is_graded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "find_bubblewrap", lambda: None)
+    monkeypatch.setattr(running, "run_program", None)
+    running._find_place.cache_clear()
+    try:
+        with pytest.raises(SpecError, match=r"install bubblewrap.*allow_unsandboxed: true"):
+            evaluated([ADD], [TESTS], CodeTests())
+    finally:
+        running._find_place.cache_clear()
+
+
+def test_without_isolation_programs_are_graded_if_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "find_bubblewrap", lambda: None)
+    use_readable_python(monkeypatch)
+    running._find_place.cache_clear()
+    try:
+        rows = evaluated([ADD, ADD.replace("+", "*")], [TESTS] * 2, CodeTests(allow_unsandboxed=True))
+    finally:
+        running._find_place.cache_clear()
+    assert [row["label"] for row in rows] == ["passed", "failed"]
+
+
+def test_a_sandbox_that_does_not_work_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "find_bubblewrap", lambda: "/bin/false")
+    monkeypatch.setattr(places, "_BUBBLEWRAP", "false")
+    running._find_place.cache_clear()
+    try:
+        with pytest.raises(SpecError, match=r"bubblewrap does not work here \(exited with status 1"):
+            CodeTests().prepare()
+    finally:
+        running._find_place.cache_clear()
+
+
+# ---------------------------------------------------------------- hostile programs
+
+PARTS = 6  # of the hostile programs, each with its own run
+
+
+@pytest.fixture
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path, socket.socket]]:
+    """A folder with a file, open to everybody, and a socket that listens; a secret is in the environment."""
+    folder = tmp_path / "host"
+    folder.mkdir()
+    (folder / "kept.txt").write_text("kept-secret")
+    for path in (folder, folder / "kept.txt"):
+        path.chmod(0o777)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setenv("SERVICE_API_KEY", "kept-secret")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        server.setblocking(False)
+        yield folder, server
+
+
+@pytest.mark.usefixtures("sandbox")
+@pytest.mark.parametrize("part", range(PARTS))
+def test_a_hostile_program_costs_its_row_and_nothing_else(
+    part: int, host: tuple[Path, socket.socket], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, server = host
+    mark = f"# {folder}\n"
+    monkeypatch.setattr(running, "_INSIDE", mark + running._INSIDE)
+    places_of = {"host": folder, "port": server.getsockname()[1]}
+    programs = dict([*HOSTILE.items()][part::PARTS])
+    outputs = [ADD, *(text.format(**places_of) for text, _ in programs.values()), ADD]
+    first, *rows, last = evaluated(outputs, [TESTS] * len(outputs), CodeTests(timeout=2, memory=256))
+
+    assert first["label"] == last["label"] == "passed"
+    for row, (name, (_, labels)) in zip(rows, programs.items(), strict=True):
+        assert row["status"] == "scored", name
+        assert row["value"] == 0.0, name
+        assert row["label"] in labels, (name, row)
+        assert len(row["explanation"]) < 2000, name
+    assert "kept-secret" not in json.dumps(rows, default=repr)
+    assert [path.name for path in folder.iterdir()] == ["kept.txt"]
+    assert (folder / "kept.txt").read_text() == "kept-secret"
+    assert not [*folder.with_name("temporary").iterdir()]
+    with pytest.raises(BlockingIOError):
+        server.accept()
+    await_end(mark)
