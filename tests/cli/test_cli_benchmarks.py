@@ -15,6 +15,7 @@ from support.commands import Folder
 
 from evaluand.cli.init import PRESETS
 from evaluand.core import registry
+from evaluand.models.chat_model import ChatModel
 
 Rows = list[dict[str, Any]]
 
@@ -134,6 +135,16 @@ def test_a_benchmark_runs_on_a_file_in_its_published_columns(
         assert folder.json("validate", "experiment.yaml")["faults"] == []
         facts = folder.json("run", "experiment.yaml")
     assert expected.items() <= _values(facts).items()
+
+
+@pytest.mark.slow
+def test_a_real_model_answers_multiple_choice_questions_by_its_probabilities(folder: Folder, smollm: ChatModel) -> None:
+    _prepare(folder, "mmlu", smollm.url)
+    file = Path("experiment.yaml")
+    file.write_text(file.read_text().replace("answer: number\n", "answer: number\n    method: log_likelihood\n"))
+    facts = folder.json("run", "experiment.yaml")
+    [overall] = [row for row in facts["metrics"] if row["metric"] == "accuracy" and not row["by"]]
+    assert (overall["n"], overall["n_scored"]) == (2, 2)
 
 
 @pytest.mark.parametrize("preset", CODE)
