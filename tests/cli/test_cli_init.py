@@ -11,7 +11,9 @@ import pytest
 from support.chat_answers import Body, ChatServer
 from support.commands import Folder
 
-from evaluand.cli.init import KINDS
+from evaluand.cli.init import BENCHMARK, KINDS, PRESETS
+
+PROJECTS = [kind for kind in KINDS if kind != BENCHMARK]
 
 
 def _reply(asked: Body) -> str:
@@ -40,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return Folder(tmp_path)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PROJECTS)
 def test_a_new_project_has_no_faults_and_runs(
     folder: Folder, kind: str, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -56,7 +58,7 @@ def test_a_new_project_has_no_faults_and_runs(
     assert len(Path("README.md").read_text().splitlines()) <= 10
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", PROJECTS)
 def test_the_commands_of_the_readme_can_be_called(
     folder: Folder, kind: str, server: ChatServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -108,4 +110,7 @@ def test_a_file_is_no_folder(folder: Folder) -> None:
 def test_every_template_is_a_plain_file_of_a_kind() -> None:
     templates = files("evaluand.cli") / "templates"
     assert sorted(entry.name for entry in templates.iterdir()) == sorted(KINDS)
-    assert all(file.name.endswith(".txt") for kind in templates.iterdir() for file in kind.iterdir())
+    presets = [*(templates / BENCHMARK).iterdir()]
+    assert sorted(entry.name for entry in presets) == sorted(PRESETS)
+    folders = [*(templates / kind for kind in PROJECTS), *presets]
+    assert all(file.name.endswith(".txt") for folder in folders for file in folder.iterdir())

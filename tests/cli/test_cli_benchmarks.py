@@ -1,0 +1,205 @@
+"""Experiment files for public benchmarks, run on small sets of our own in their published columns."""
+
+from __future__ import annotations
+
+import json
+import runpy
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from support.chat_answers import Body, ChatServer
+from support.commands import Folder
+
+from evaluand.cli.init import PRESETS
+from evaluand.core import registry
+from evaluand.models.chat_model import ChatModel
+
+Rows = list[dict[str, Any]]
+
+GSM8K = [
+    {"question": "Ann has 3 pens and buys 4. How many?", "answer": "3 + 4 = <<3+4=7>>7\n#### 7"},
+    {"question": "Ben pays 2 of 1,002 coins. How many are left?", "answer": "1,002 - 2 = 1,000\n#### 1,000"},
+]
+MMLU = [
+    {"question": "Two and two?", "subject": "sums", "choices": ["three", "four", "five", "six"], "answer": 1},
+    {"question": "A red fruit?", "subject": "plants", "choices": ["cherry", "stone", "lime", "sea"], "answer": 0},
+]
+ARC = [
+    {"id": "a", "question": "Hot?", "choices": {"text": ["ice", "fire"], "label": ["A", "B"]}, "answerKey": "B"},
+    {"id": "b", "question": "Cold?", "choices": {"text": ["ice", "fire"], "label": ["1", "2"]}, "answerKey": "1"},
+]
+TRUTHFULQA = [
+    {"question": f"Is {n} a colour?", "mc1_targets": {"choices": ["No.", "Yes.", "Perhaps."], "labels": [1, 0, 0]}}
+    for n in range(6)
+]
+IFEVAL = [
+    {"key": 1, "prompt": "Write without commas.", "instruction_id_list": ["punctuation:no_comma"], "kwargs": [{}]},
+    {
+        "key": 2,
+        "prompt": "Mention the sea, in at least 3 words.",
+        "instruction_id_list": ["keywords:existence", "length_constraints:number_words"],
+        "kwargs": [{"keywords": ["sea"]}, {"num_words": 3, "relation": "at least"}],
+    },
+    {
+        "key": 3,
+        "prompt": "In Urdu.",
+        "instruction_id_list": ["language:response_language"],
+        "kwargs": [{"language": "ur"}],
+    },
+]
+CODE = {
+    "humaneval": [
+        {
+            "task_id": "own/0",
+            "prompt": 'def twice(n):\n    """Twice a number."""\n',
+            "canonical_solution": "    return 2 * n\n",
+            "test": "def check(candidate):\n    assert candidate(3) == 6\n",
+            "entry_point": "twice",
+        }
+    ],
+    "mbpp": [
+        {
+            "task_id": 1,
+            "text": "Write a function twice that doubles a number.",
+            "code": "def twice(n):\n    return 2 * n",
+            "test_list": ["assert twice(3) == 6", "assert twice(0) == 0"],
+        }
+    ],
+}
+SETS: dict[str, Rows] = {"gsm8k": GSM8K, "mmlu": MMLU, "arc": ARC, "truthfulqa": TRUTHFULQA, "ifeval": IFEVAL, **CODE}
+
+
+def _letter_of(asked: str, text: str) -> str:
+    return next(line[0] for line in asked.splitlines() if line[1:] == f". {text}")
+
+
+def _solve(asked: str) -> str:
+    return "3 + 4 = 7\nAnswer: 7" if "Ann" in asked else "About 1000, I think."
+
+
+def _choose(asked: str) -> str:
+    wanted = {"Two and two?": "four", "A red fruit?": "stone", "Hot?": "fire", "Cold?": "ice"}
+    return f"Answer: {_letter_of(asked, wanted.get(asked.splitlines()[0], 'No.'))}"
+
+
+def _obey(asked: str) -> str:
+    return "Well, I see the sea."
+
+
+def _code(asked: str) -> str:
+    return "```python\ndef twice(n):\n    return 2 * n\n```"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    (tmp_path / "set").mkdir()
+    monkeypatch.chdir(tmp_path / "set")
+    return Folder(tmp_path)
+
+
+def _prepare(folder: Folder, preset: str, url: str = "http://127.0.0.1:1/v1") -> None:
+    """Your file of a set, and the experiment for it with another model."""
+    Path("my set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in SETS[preset]))
+    reported = folder.done("init", "--kind", "benchmark", "--preset", preset, "--data", "my set.jsonl")
+    assert "needs:   the file that its dataset names; it asks ollama/llama3.2" in reported
+    file = Path("experiment.yaml")
+    assert "{{data}}" not in file.read_text()
+    file.write_text(file.read_text().replace("{model: ollama/llama3.2,", f'{{model: "{url}#small",'))
+
+
+def _values(facts: dict[str, Any]) -> dict[tuple[str, str], float]:
+    return {(row["scorer"], row["metric"]): row["value"] for row in facts["metrics"] if not row["by"]}
+
+
+@pytest.mark.parametrize(
+    ("preset", "reply", "expected"),
+    [
+        ("gsm8k", _solve, {("number", "accuracy"): 0.5}),
+        ("mmlu", _choose, {("right", "accuracy"): 0.5}),
+        ("arc", _choose, {("right", "accuracy"): 1.0}),
+        ("truthfulqa", _choose, {("right", "accuracy"): 1.0}),
+        ("ifeval", _obey, {("prompt", "accuracy"): 0.5, ("instruction", "mean"): 0.5}),
+    ],
+)
+def test_a_benchmark_runs_on_a_file_in_its_published_columns(
+    folder: Folder, preset: str, reply: Callable[[str], str], expected: dict[tuple[str, str], float]
+) -> None:
+    def answer(body: Body) -> str:
+        return reply(body["messages"][-1]["content"])
+
+    with ChatServer(answer) as server:
+        _prepare(folder, preset, server.url)
+        assert folder.json("validate", "experiment.yaml")["faults"] == []
+        facts = folder.json("run", "experiment.yaml")
+    assert expected.items() <= _values(facts).items()
+
+
+@pytest.mark.slow
+def test_a_real_model_answers_multiple_choice_questions_by_its_probabilities(folder: Folder, smollm: ChatModel) -> None:
+    _prepare(folder, "mmlu", smollm.url)
+    file = Path("experiment.yaml")
+    file.write_text(file.read_text().replace("answer: number\n", "answer: number\n    method: log_likelihood\n"))
+    facts = folder.json("run", "experiment.yaml")
+    [overall] = [row for row in facts["metrics"] if row["metric"] == "accuracy" and not row["by"]]
+    assert (overall["n"], overall["n_scored"]) == (2, 2)
+
+
+@pytest.mark.parametrize("preset", CODE)
+def test_a_benchmark_of_code_asks_for_code_and_names_the_scorer_of_tests(folder: Folder, preset: str) -> None:
+    with ChatServer(lambda body: _code(body["messages"][-1]["content"])) as server:
+        _prepare(folder, preset, server.url)
+        file = Path("experiment.yaml")
+        assert yaml.safe_load(file.read_text())["scorers"] == {"tests": {"kind": "code_tests"}}
+        if "code_tests" not in registry.names("scorers"):
+            file.write_text(file.read_text().replace("{kind: code_tests}", "{kind: pattern, pattern: return 2}"))
+        facts = folder.json("run", "experiment.yaml")
+        assert _values(facts) == {("tests", "pass_at_k"): 1.0}
+        asked = server.asked[0]["messages"][-1]["content"]
+    assert "twice" in asked
+    assert "canonical_solution" not in asked
+
+
+def test_a_preset_belongs_to_a_benchmark(folder: Folder) -> None:
+    for arguments in (["--kind", "benchmark"], ["--preset", "mmlu"], ["--data", "x.jsonl"]):
+        assert "give --kind benchmark and --preset together: arc, gsm8k, humaneval" in folder.refused(
+            "init", *arguments
+        )
+    assert not [*Path().iterdir()]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_file_that_is_there_is_not_overwritten(folder: Folder, preset: str) -> None:
+    Path("experiment.yaml").write_text("mine")
+    assert "already has experiment.yaml" in folder.refused("init", "--kind", "benchmark", "--preset", preset)
+    assert Path("experiment.yaml").read_text() == "mine"
+
+
+@pytest.mark.parametrize(
+    ("instruction", "parameters", "followed", "broken"),
+    [
+        ("punctuation:no_comma", {}, "One and two.", "One, two."),
+        ("keywords:existence", {"keywords": ["sea", "sky"]}, "The Sea and the sky", "The sea"),
+        ("keywords:forbidden_words", {"forbidden_words": ["sea"]}, "A season", "The Sea."),
+        ("keywords:frequency", {"keyword": "sea", "relation": "at least", "frequency": 2}, "Sea, sea", "sea"),
+        ("keywords:frequency", {"keyword": "sea", "relation": "less than", "frequency": 2}, "sea", "sea sea"),
+        ("length_constraints:number_words", {"relation": "less than", "num_words": 3}, "one two", "one-two three"),
+        ("startend:end_checker", {"end_phrase": "The end."}, 'So.\n"... the END."', "The end. Really."),
+        ("startend:quotation", {}, ' "All of it." ', '"Some" of it.'),
+        ("detectable_format:json_format", {}, '```json\n{"a": 1}\n```', "a: 1"),
+        ("detectable_format:number_highlighted_sections", {"num_highlights": 2}, "*one* and **two**", "*one* and * *"),
+    ],
+)
+def test_instructions_are_checked(
+    folder: Folder, instruction: str, parameters: dict[str, Any], followed: str, broken: str
+) -> None:
+    folder.done("init", "--kind", "benchmark", "--preset", "ifeval")
+    follows = runpy.run_path("following.py")["follows_all"]
+    row = {"instruction_id_list": [instruction], "kwargs": [{**parameters, "capital_frequency": None}]}
+    assert follows(followed, row) is True
+    assert follows(broken, row) is False
+    assert follows(" ", row) is False
+    unknown = {"instruction_id_list": [instruction, "language:response_language"], "kwargs": [parameters, {}]}
+    assert follows(followed, unknown).reason == "language:response_language is not checked here"
