@@ -77,6 +77,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "metrics:": FRAGMENT,
         "examples: {path: quiz.jsonl, n: 5, seed: 1, per_row: true}": FRAGMENT,
     },
+    "docs/howto/ci.md": {"evaluand run experiment.yaml": YOURS},
     "docs/howto/compare.md": {
         "evaluand compare exp/base exp/mine      # two of them": YOURS,
         "evaluand run experiment.yaml": YOURS,

@@ -68,6 +68,7 @@ Examples:
     "form",
     metavar="FORMAT",
     callback=lambda context, parameter, value: _check_format(value),
+    shell_complete=lambda context, parameter, begun: [each for each in _list_formats() if each.startswith(begun)],
     help="csv, jsonl, parquet, latex, inspect or lm_eval.  [default: from the suffix of FILE, else csv]",
 )
 @click.option(
@@ -211,9 +212,13 @@ def _find_result(store: FolderStore, artifact: str) -> Result:
 def _check_format(name: str | None) -> str | None:
     """A format by its name; `lm-eval` is `lm_eval`."""
     name = name and name.replace("-", "_")
-    if name in (None, *FORMATS, _LATEX) or name in (known := registry.names(GROUP)):
+    if name is None or name in (known := _list_formats()):
         return name
-    raise click.BadParameter(f"no format is called {name!r}{alternatives(str(name), [*FORMATS, _LATEX, *known])}")
+    raise click.BadParameter(f"no format is called {name!r}{alternatives(name, known)}")
+
+
+def _list_formats() -> list[str]:
+    return [*FORMATS, _LATEX, *registry.names(GROUP)]
 
 
 _LATEX: Final = "latex"
