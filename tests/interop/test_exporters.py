@@ -11,6 +11,14 @@ import pytest
 from support.commands import Folder
 
 from evaluand.core import registry
+from evaluand.core.errors import SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.interop.exporters.inspect import Inspect
+from evaluand.interop.exporters.lm_eval import LmEval
+from evaluand.report.exporters import Result
+from evaluand.run.runner import Runner
+from evaluand.run.task import Candidates, FunctionTask
 
 CODE = """
 def plus(q):
@@ -137,6 +145,36 @@ def test_what_cannot_be_exported_is_refused(once: Folder, tmp_path: Path) -> Non
     )
     assert "is a folder" in once.refused("export", "sums/plus", "--to", "inspect", "-o", tmp_path, code=2)
     assert "inspect" in once.refused("export", "sums/plus", "--to", "inspct", code=2)
+
+
+def test_chats_stay_chats_and_several_expected_answers_a_list(tmp_path: Path) -> None:
+    chat = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hello"}]
+    data = Dataset.from_rows([{"input": chat, "expected": ["hi", "hello"]}], name="chats")
+    run = Runner().run(lambda messages: {"said": messages[1]["content"]}, data)
+    Inspect().write(Result(run, None), tmp_path / "log.json")
+    [sample] = json.loads((tmp_path / "log.json").read_text())["samples"]
+    assert sample["input"] == chat
+    assert sample["target"] == ["hi", "hello"]
+    assert sample["output"]["completion"] == '{"said":"Hello"}'
+    assert [message["role"] for message in sample["messages"]] == ["system", "user", "assistant"]
+
+
+def test_all_answers_are_written_and_the_first_is_graded(tmp_path: Path) -> None:
+    data = Dataset.from_rows([{"x": 1, "y": 2, "sum": "3"}], input=["x", "y"], expected="sum", name="adding")
+    run = Runner().run(FunctionTask(lambda row: Candidates(["3", "4"])), data, name="two")
+    evaluation = Evaluator().evaluate(run, {"exact": "exact_match"}, name="adding/two")
+    _, samples = LmEval().write(Result(run, evaluation), tmp_path)
+    row = json.loads(samples.read_text())
+    assert row["arguments"]["gen_args_0"]["arg_0"] == '{"x":1,"y":2}'
+    assert row["resps"] == [["3", "4"]]
+    assert row["filtered_resps"] == ["3"]
+    assert row["exact"] == 1.0
+
+
+def test_a_run_without_grades_has_no_place_in_lm_eval(tmp_path: Path) -> None:
+    run = Runner().run(str.upper, Dataset.from_rows([{"input": "a"}]))
+    with pytest.raises(SpecError, match="this run has none; grade it first"):
+        LmEval().write(Result(run, None), tmp_path)
 
 
 def test_every_exporter_has_its_registered_name() -> None:

@@ -29,7 +29,7 @@ class LmEval(Exporter):
         if (n := result.run.manifest["spec"]["replications"]) > 1:
             raise SpecError(f"lm-eval stores one score per example, and this run has {n} repeats; export it to inspect")
         if not result.scorers:
-            raise SpecError("lm-eval stores scores, and this run has none; run `evaluand run` with scorers first")
+            raise SpecError("lm-eval stores scores, and this run has none; grade it first")
         task, time = re.sub(r"[^\w.-]+", "_", result.problem), _time(result)
         path.mkdir(parents=True, exist_ok=True)
         samples, results = path / f"samples_{task}_{time}.jsonl", path / f"results_{time}.json"
