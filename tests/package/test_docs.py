@@ -78,6 +78,10 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "metrics:": FRAGMENT,
         "examples: {path: quiz.jsonl, n: 5, seed: 1, per_row: true}": FRAGMENT,
     },
+    "docs/format.md": {
+        "SELECT scores.status, count(*), avg(scores.value)": "needs folders of a store; see tests/store"
+    },
+    "docs/howto/ci.md": {"evaluand run experiment.yaml": YOURS},
     "docs/howto/compare.md": {
         "evaluand compare exp/base exp/mine      # two of them": YOURS,
         "evaluand run experiment.yaml": YOURS,

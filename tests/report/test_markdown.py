@@ -58,9 +58,36 @@ def test_any_word_in_a_table_is_shown_as_it_is(word: str) -> None:
     assert [cell.replace("\u200b", "") for cell in cells_of(to_markdown(table))] == ["name", word]
 
 
-@pytest.mark.parametrize("text", ["@someone", "#12", "https://x.org", "www.x.org"])
+@pytest.mark.parametrize("text", ["@someone", "a@x.org", "#12", "GH-12", ":tada:", "https://x.org", "www.x.org"])
 def test_a_text_mentions_nobody_and_links_nowhere(text: str) -> None:
     assert text not in escape(text).replace("\\", "")
+
+
+@pytest.mark.parametrize("text", ["- a", "1. a", "2) a", "+ a", "---", "===", "> a", "# a", "    a", "* a"])
+def test_a_text_of_its_own_is_a_paragraph(text: str) -> None:
+    tokens = PARSER.parse(to_markdown(Group(Text("before"), Text(text))))
+    assert [token.type for token in tokens] == ["paragraph_open", "inline", "paragraph_close"] * 2
+    assert "".join(child.content for child in tokens[4].children or ()) == text.strip()
+
+
+def test_a_report_says_why_a_value_is_undefined_and_which_task_is_best(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    rows = "".join(f'{{"n": {n}, "right": "a", "wrong": "b"}}\n' for n in range(20))
+    (tmp_path / "rows.jsonl").write_text(rows)
+    (tmp_path / "e.yaml").write_text(
+        "name: odd\ndataset: {path: rows.jsonl, input: n, expected: right, id: n}\n"
+        "tasks:\n"
+        "  one: {kind: recorded, path: rows.jsonl, by: id, key: n, response: right}\n"
+        "  two: {kind: recorded, path: rows.jsonl, by: id, key: n, response: wrong}\n"
+        "scorers: {same: prediction}\nmetrics: [accuracy, cohen_kappa]\n"
+    )
+    assert CliRunner().invoke(main, ["run", "e.yaml"]).exit_code == 0
+    reported = CliRunner().invoke(main, ["report", "odd", "--markdown"])
+    assert reported.exit_code == 0, reported.output
+    assert "\none is best by accuracy" in reported.stdout
+    assert "| all truths and predictions are one label, so chance agrees everywhere |" in reported.stdout
 
 
 def test_lines_of_a_cell_stay_in_their_row() -> None:

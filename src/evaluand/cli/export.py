@@ -1,4 +1,4 @@
-"""`evaluand export`: writes the rows of an artifact as one flat table, for pandas and spreadsheets."""
+"""`evaluand export`: writes an artifact as one flat table, or in the format of another tool."""
 
 from collections.abc import Mapping
 from contextlib import suppress
@@ -11,7 +11,6 @@ from click import UsageError
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.apps.recording.stored import Recording
 from evaluand.cli.options import (
-    TARGET,
     complete_artifact,
     json_option,
     store_option,
@@ -21,13 +20,17 @@ from evaluand.cli.options import (
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.ratings.stored import Ratings
-from evaluand.core.errors import NotFound, SpecError, nearest, singular
+from evaluand.core import registry
+from evaluand.core.errors import NotFound, SpecError, alternatives, nearest, singular
 from evaluand.data.dataset import Dataset
 from evaluand.data.formats.publishing import Form, publish
-from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
 from evaluand.evaluation.judges.cards.card import JudgeCard
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.report.export import FORMATS, Artifact, flat, list_tables, write_csv, write_jsonl, write_parquet
+from evaluand.report.exporters import GROUP, Exporter, Result
+from evaluand.report.facts.aggregation import metrics_facts
+from evaluand.report.latex import metrics_latex
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
 from evaluand.store.addresses import Place
@@ -42,6 +45,9 @@ Examples:
   evaluand export arithmetic/mine --status failed --format jsonl
   evaluand export arithmetic/mine --where 'topic == "sums" and duration > 1'
   evaluand export arithmetic -o metrics.csv
+  evaluand export arithmetic --to latex > metrics.tex
+  evaluand export arithmetic/mine --to inspect -o mine.json
+  evaluand export arithmetic/mine --to lm_eval -o results
   evaluand export judged --table ratings -o ratings.csv
   evaluand export questions -o published/croissant.json
 """
@@ -52,11 +58,19 @@ Examples:
 @click.option(
     "-o",
     "--output",
-    type=TARGET,
+    type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The file to write; stdout by default.",
+    help="The file to write, of lm_eval the folder; stdout by default.",
 )
-@click.option("--format", "form", type=click.Choice(FORMATS), help="By default, from the suffix of FILE, else csv.")
+@click.option(
+    "--to",
+    "--format",
+    "form",
+    metavar="FORMAT",
+    callback=lambda context, parameter, value: _check_format(value),
+    shell_complete=lambda context, parameter, begun: [each for each in _list_formats() if each.startswith(begun)],
+    help="csv, jsonl, parquet, latex, inspect or lm_eval.  [default: from the suffix of FILE, else csv]",
+)
 @click.option(
     "--table",
     metavar="TABLE",
@@ -89,6 +103,9 @@ def command(
     --raw). Values other than texts, numbers and booleans are JSON. Parquet preserves every value and type, so importing
     it gives the same run; CSV does not distinguish the text 1 from the number.
 
+    LaTeX is for the values of an aggregation. `--to inspect` writes a run with its grades as a log of Inspect AI, `--to
+    lm_eval` as results_*.json and samples_*.jsonl of the lm-evaluation-harness in the folder FILE.
+
     If FILE is croissant.json or datapackage.json, the dataset of that name, or of a run, is written next to it, with
     its description as Croissant or as a Data Package.
 
@@ -101,6 +118,12 @@ def command(
             raise UsageError(f"{output.name} describes a complete dataset; leave out the other options")
         return _publish(open_store(folder), artifact, output, as_json)
     form = form or _choose_format(output)
+    if form in (*FORMATS, _LATEX) and output is not None and output.is_dir():
+        raise UsageError(f"{output} is a folder; give -o FILE")
+    if form not in FORMATS:
+        if table or status or where or raw:
+            raise UsageError(f"{form} has no choice of rows; leave out --table, --status, --where and --raw")
+        return (_write_latex if form == _LATEX else _write_foreign)(open_store(folder), artifact, output, form, as_json)
     if form == "parquet" and output is None:
         raise UsageError("Parquet cannot be written to stdout; give -o FILE")
     store = open_store(folder)
@@ -138,13 +161,76 @@ def _publish(store: FolderStore, artifact: str, output: Path, as_json: bool) -> 
         click.echo(f"{len(dataset):,} rows written next to {safe(path)}", err=True)
 
 
+def _write_latex(store: FolderStore, artifact: str, output: Path | None, form: str, as_json: bool) -> None:
+    """Writes the values of an aggregation as a LaTeX table."""
+    found = _open_artifact(store, *resolve(store, artifact))
+    if not isinstance(found, Aggregation):
+        raise SpecError(f"{artifact!r} has no values of metrics; LaTeX is for an aggregation, see `evaluand list`")
+    facts = metrics_facts(found)
+    with open_output(output) as file:
+        file.write(metrics_latex(facts).encode())
+    _say_written(rows=len(facts), output=output, form=form, as_json=as_json)
+
+
+def _say_written(*, rows: int, output: Path | None, form: str, as_json: bool) -> None:
+    if as_json:
+        print_json({"file": str(output), "format": form, "rows": rows})
+    elif output is not None:
+        click.echo(f"{rows:,} rows written to {safe(output)}", err=True)
+
+
+def _write_foreign(store: FolderStore, artifact: str, output: Path | None, form: str, as_json: bool) -> None:
+    """Writes a run with its grades in the format of another tool."""
+    if output is None:
+        raise UsageError(f"{form} cannot be written to stdout; give -o FILE")
+    exporter: Exporter = registry.find(GROUP, form)()
+    if output.exists() and output.is_dir() != exporter.is_folder:
+        raise UsageError(f"{output} is {'a file' if exporter.is_folder else 'a folder'}; give another -o")
+    with show_notes():
+        files = exporter.write(_find_result(store, artifact), output)
+    if as_json:
+        return print_json({"files": [str(file) for file in files], "format": form, "notes": exporter.notes})
+    for note in exporter.notes:
+        click.echo(f"note: {safe(note)}", err=True)
+    click.echo(f"written: {', '.join(safe(file) for file in files)}", err=True)
+    return None
+
+
+def _find_result(store: FolderStore, artifact: str) -> Result:
+    """A run with its grades; of a run alone those of its newest evaluation."""
+    for kind in ("evaluations", "runs"):
+        with suppress(NotFound):
+            found = _open_artifact(store, *resolve(store, artifact, kind))
+            if isinstance(found, Evaluation):
+                return Result(Run(store, found.manifest["provenance"]["run"]), found)
+            assert isinstance(found, Run)
+            return Result(found, newest_evaluation_of(store, found.id))
+    resolve(store, artifact)  # raises the error about an unknown name
+    raise SpecError(f"{artifact!r} is neither a run nor an evaluation; name one, see `evaluand list evaluations`")
+
+
+def _check_format(name: str | None) -> str | None:
+    """A format by its name; `lm-eval` is `lm_eval`."""
+    name = name and name.replace("-", "_")
+    if name is None or name in (known := _list_formats()):
+        return name
+    raise click.BadParameter(f"no format is called {name!r}{alternatives(name, known)}")
+
+
+def _list_formats() -> list[str]:
+    return [*FORMATS, _LATEX, *registry.names(GROUP)]
+
+
+_LATEX: Final = "latex"
+
+
 def _choose_format(output: Path | None) -> str:
     if output is None or not output.suffix:
         return "csv"
     suffix = output.suffix[1:].lower()
-    form = {"ndjson": "jsonl", "pq": "parquet"}.get(suffix, suffix)
-    if form not in FORMATS:
-        raise UsageError(f"the suffix {output.suffix!r} is not a known format; give --format {' | '.join(FORMATS)}")
+    form = {"ndjson": "jsonl", "pq": "parquet", "tex": _LATEX}.get(suffix, suffix)
+    if form not in (*FORMATS, _LATEX):
+        raise UsageError(f"the suffix {output.suffix!r} is not a known format; give --to {' | '.join(FORMATS)}")
     return form
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import click
-from rich.console import Group
+from rich.console import Group, RenderableType
 from rich.text import Text
 
 from evaluand.cli.file_gates import is_experiment_file, read_results
@@ -109,11 +109,13 @@ def command(
 
 
 def _print_markdown(store: FolderStore, names: Sequence[str], title: str | None, gates: Sequence[Facts]) -> None:
-    """Prints gates and values."""
+    """Prints gates, which task is best, and values."""
     with show_notes():
         facts = read_contents(store, [*dict.fromkeys(names)], title, None, folder=os.getcwd()).facts
-    parts = [gates_table(gates)] if gates else []
-    print_markdown(Group(Text(safe(facts["title"]), "bold"), *parts, results_table(facts, quiet=True)))
+    parts: list[RenderableType] = [Text(safe(facts["title"]), "bold")]
+    parts += [gates_table(gates)] if gates else []
+    parts += [Text(safe(sentence)) for sentence in facts["headlines"]]
+    print_markdown(Group(*parts, results_table(facts, quiet=True)))
 
 
 def write(

@@ -15,7 +15,10 @@ from evaluand.core.errors import SpecError, alternatives, singular
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint, EntryPoints, SelectableGroups
 
-GROUPS = ("formats", "schemas", "adapters", "scorers", "metrics", "tasks", "providers", "problem_formats", "importers")
+GROUPS = (
+    *("formats", "schemas", "adapters", "scorers", "metrics", "tasks", "providers"),
+    *("problem_formats", "importers", "exporters"),
+)
 NAMED = ("tasks", "scorers")
 """The groups whose entries in experiment files are named by the user."""
 

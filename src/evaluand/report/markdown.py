@@ -12,11 +12,13 @@ from io import StringIO
 from typing import Final, cast
 
 from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
 _MARKUP: Final = re.compile(r"([&\\`*_{}\[\]()#+!|<>~$])")
-_CALLS: Final = re.compile(r"([@#])(?=\w)|(?<=[A-Za-z])(:)(?=//)|(?<=www)(\.)")
+_CALLS: Final = re.compile(r"([@#]|\bGH-|:(?=[\w+-]+:))(?=\w)|(?<=[A-Za-z])(:)(?=//)|(?<=www)(\.)")
+_BLOCKS: Final = re.compile(r"^(\d*)([-=.)])")
 _WIDE: Final = 400
 _BREAK: Final = "\u200b"  # of no width: what follows is no mention, reference or address
 
@@ -71,7 +73,7 @@ def _parts(renderable: RenderableType) -> Iterator[str]:
 
 
 def _text(text: Text | str) -> str:
-    shown = escape(_plain(text))
+    shown = _BLOCKS.sub(r"\1\\\2", escape(_plain(text)))  # begins no list, and underlines nothing
     is_title = isinstance(text, Text) and "bold" in str(text.style) and shown
     return f"**{shown}**" if is_title else shown
 
@@ -92,6 +94,8 @@ def _plain(cell: RenderableType) -> str:
         return cell.plain
     if isinstance(cell, Group):
         return "\n".join(map(_plain, cell.renderables))
+    if isinstance(cell, Padding):
+        return _plain(cell.renderable)
     if not isinstance(cell, str):
         raise TypeError(f"{type(cell).__name__} in a table has no form in Markdown")
     return cell

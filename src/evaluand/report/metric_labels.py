@@ -2,18 +2,23 @@
 
 add_labels       rows of values, each with the label of its metric
 metric_labels    the label of each metric of some rows
+value_formats    the number format of each metric of some rows
+value_texts      a value, its interval and its bounds as texts
 distinct_values  rows of values, each value once
 left_out_text    the metrics that a comparison leaves out, by reason
 values_alone     of a value that judge and people make together, what each alone says
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from evaluand.metrics.base.signature import distinguishing_words, words_of
 from evaluand.metrics.name_table import FUNCTION
 from evaluand.metrics.names import name_in_tables, printed_name
-from evaluand.report.text import LABEL, numbers, safe
+from evaluand.report.text import LABEL, number_format, numbers, safe
+
+_NUMBERS: Final = ("value", "low", "high", "worst", "best")
+_CONFUSION: Final = "confusion_matrix"
 
 _Row = TypeVar("_Row", bound=Mapping[str, Any])
 
@@ -46,6 +51,20 @@ def metric_labels(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], st
         metric = safe(name, LABEL) + (f"({safe(own, LABEL)})" if own else "")
         labels[scorer, signature] = f"{metric} · {safe(scorer, LABEL)}"
     return labels
+
+
+def value_formats(rows: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], str]:
+    """(scorer, signature) → the number format that its values, with their intervals and bounds, share."""
+    found: dict[tuple[str, str], list[float | None]] = {}
+    for row in rows:
+        found.setdefault((row["scorer"], row["signature"]), []).extend(row[name] for name in _NUMBERS)
+    return {key: number_format(values) for key, values in found.items()}
+
+
+def value_texts(row: Mapping[str, Any], form: str) -> list[str]:
+    """The texts of a value, of the ends of its interval and of its bounds; `–` where there is none."""
+    texts = ["–" if row[name] is None else format(row[name], form) for name in _NUMBERS]
+    return ["see below", *texts[1:]] if row["metric"] == _CONFUSION else texts  # its value is the number of rows
 
 
 def distinct_values(rows: Sequence[_Row]) -> list[_Row]:

@@ -14,7 +14,7 @@ from rich.text import Text
 from evaluand.core.errors import plural
 from evaluand.report.facts.aggregation import confusion_matrix
 from evaluand.report.facts.base import Facts
-from evaluand.report.metric_labels import distinct_values, metric_labels, values_alone
+from evaluand.report.metric_labels import distinct_values, metric_labels, value_formats, value_texts, values_alone
 from evaluand.report.terminal.cells import (
     CELL,
     count_text,
@@ -47,8 +47,6 @@ _CURVES = {
     "precision_recall": "the curve of precision and recall",
     "residuals": "the errors",
 }
-_CONFUSION = "confusion_matrix"
-_NUMBERS = ("value", "low", "high", "worst", "best")
 _EARLIER_WORK = {"retried": "retried", "reused": "reused", "kept": "already stored", "skipped": "skipped"}
 
 
@@ -181,11 +179,7 @@ class _Metrics:
     """The table of values; bounds get a column where there is room, else a line."""
 
     def __init__(self, rows: Sequence[Facts], labels: Mapping[tuple[str, str], str]) -> None:
-        self._rows, self._labels = distinct_values(rows), labels
-        self._formats = {
-            key: number_format(row[n] for row in rows for n in _NUMBERS if (row["scorer"], row["signature"]) == key)
-            for key in labels
-        }
+        self._rows, self._labels, self._formats = distinct_values(rows), labels, value_formats(rows)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         bounded = any(row["worst"] != row["best"] for row in self._rows)
@@ -202,9 +196,7 @@ class _Metrics:
                 task = row["task"]
                 table.add_row(Text(safe(task, CELL), "bold"))
             form = self._formats[row["scorer"], row["signature"]]
-            value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
-            if row["metric"] == _CONFUSION:  # its value is the number of rows
-                value = "see below"
+            value, low, high, worst, best = value_texts(row, form)
             interval = bracketed(low, high)
             bounds = "" if row["worst"] == row["best"] else bounds_text(worst, best)
             table.add_row(self._label(row), value, interval, *[bounds] * wide, *_row_counts(row, skipped))

@@ -1,0 +1,1 @@
+"""Formats of other tools in which results are written: one module each, found through `evaluand.exporters`."""

@@ -1,0 +1,154 @@
+"""Logs of Inspect AI: one JSON document in version 2 of its format, which `read_eval_log` and its viewer open."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from evaluand._version import __version__
+from evaluand.core.files.paths import replaced
+from evaluand.report.export import json_line
+from evaluand.report.exporters import Exporter, Result, Sample, text_of
+from evaluand.report.facts.base import Facts
+
+_VERSION: Final = 2
+
+
+class Inspect(Exporter):
+    """A log of Inspect AI."""
+
+    kind: ClassVar[str] = "inspect"
+
+    def write(self, result: Result, path: Path) -> list[Path]:
+        head = {
+            "version": _VERSION,
+            "status": "success",
+            "eval": _eval(result),
+            "plan": {"name": "plan", "steps": [], "config": {}},
+            "results": _results(result),
+            "stats": {
+                "started_at": result.run.manifest["created"],
+                "completed_at": result.newest["sealed"],
+                "model_usage": {},
+            },
+        }
+        with replaced(path) as file:
+            file.write(json_line(head)[:-1] + b',"samples":[')
+            for number, sample in enumerate(result.samples()):
+                file.write(b"," * (number > 0) + b"\n" + json_line(_sample(sample, result.system)))
+            file.write(b"\n]}\n")
+        return [path]
+
+
+def _eval(result: Result) -> Facts:
+    run = result.run.manifest
+    scorers = [{"name": name, "options": {}, "metrics": [], "metadata": {}} for name in result.scorers]
+    return {
+        "eval_id": result.newest["id"],
+        "run_id": run["id"],
+        "created": run["created"],
+        "task": result.problem,
+        "task_id": run["spec"]["dataset"],
+        "task_version": 0,
+        "dataset": {"name": result.run.dataset.name, "samples": run["spec"]["examples"], "shuffled": False},
+        "model": result.system,
+        "config": {"epochs": run["spec"]["replications"]},
+        "packages": {"evaluand": __version__},
+        "scorers": scorers or None,
+        "metadata": {"digest": result.newest["digest"]},
+    }
+
+
+def _results(result: Result) -> Facts:
+    """The values of the metrics, by scorer and target."""
+    scores: dict[str, Facts] = {}
+    for row in result.values:
+        name = row["scorer"] if row["target"] is None else f"{row['scorer']}.{row['target']}"
+        unscored = row["n"] - row["n_scored"]
+        score = {"scorer": row["scorer"], "scored_samples": row["n_scored"], "unscored_samples": unscored}
+        entry = scores.setdefault(name, {"name": name} | score | {"params": {}, "metrics": {}})
+        if row["value"] is not None:
+            metrics = entry["metrics"]
+            metrics[row["metric"] if row["metric"] not in metrics else row["signature"]] = {
+                "name": row["metric"],
+                "value": row["value"],
+                "params": {"signature": row["signature"], "low": row["low"], "high": row["high"]},
+            }
+    counts = result.run.manifest["counts"]
+    return {
+        "total_samples": sum(counts.values()),
+        "completed_samples": counts.get("completed", 0),
+        "scores": [*scores.values()],
+    }
+
+
+def _sample(sample: Sample, system: str) -> Facts:
+    call = sample.call
+    found: Facts = {
+        "id": call["id"],
+        "epoch": call["replication"] + 1,
+        "input": sample.input if _is_chat(sample.input) else text_of(sample.input),
+        "target": _target(sample.expected),
+        "messages": [],
+        "output": {"model": call["model"] or system, "choices": [], "completion": ""},
+        "scores": dict(_scores(sample)),
+        "metadata": sample.about,
+        "total_time": call["duration"],
+    }
+    if call["started"] is not None:
+        found["started_at"] = call["started"].isoformat()
+    if call["status"] == "completed":
+        found |= _answered(found["input"], found["output"], text_of(call["response"]))
+    else:
+        message = f"{call['error_type'] or call['status']}({call['error_message'] or ''!r})"
+        trace = call["error_place"] or ""
+        found["error"] = {"message": message, "traceback": trace, "traceback_ansi": trace}
+    if usage := _usage(call):
+        found["output"]["usage"] = usage
+        found["model_usage"] = {call["model"] or system: usage}
+    return found
+
+
+def _is_chat(value: Any) -> bool:
+    """Whether a value is the messages of a chat with texts."""
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(
+            isinstance(each, Mapping) and each.get("role") in _ROLES and isinstance(each.get("content"), str)
+            for each in value
+        )
+    )
+
+
+_ROLES: Final = ("system", "user", "assistant")
+
+
+def _target(value: Any) -> str | list[str]:
+    return [*map(text_of, value)] if isinstance(value, list) else text_of(value)
+
+
+def _answered(asked: Any, output: Facts, answer: str) -> Facts:
+    """The messages of a call and what the model returned."""
+    reply = {"role": "assistant", "content": answer, "source": "generate", "model": output["model"]}
+    before = asked if isinstance(asked, list) else [{"role": "user", "content": asked, "source": "input"}]
+    messages = [{"role": each["role"], "content": each["content"]} for each in before]
+    choices = [{"message": reply, "stop_reason": "stop"}]
+    return {"messages": [*messages, reply], "output": output | {"choices": choices, "completion": answer}}
+
+
+def _scores(sample: Sample) -> Iterator[tuple[str, Facts]]:
+    """The grades; a row without one has no score in Inspect."""
+    for name, row in sample.first_grades():
+        if row["value"] is not None:
+            answer = row["label"] if row["label"] is not None else text_of(sample.call["response"])
+            yield name, {"value": row["value"], "answer": answer, "explanation": row["explanation"]}
+
+
+def _usage(call: Facts) -> Facts:
+    given, got = call["input_tokens"], call["output_tokens"]
+    if given is None and got is None:
+        return {}
+    tokens = {"input_tokens": given or 0, "output_tokens": got or 0, "total_tokens": (given or 0) + (got or 0)}
+    return tokens | ({"total_cost": call["cost"]} if call["currency"] == "USD" else {})

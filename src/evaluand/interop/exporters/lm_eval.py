@@ -1,0 +1,124 @@
+"""Results of the lm-evaluation-harness 0.4: `results_TIME.json` and `samples_TASK_TIME.jsonl` in a folder."""
+
+from __future__ import annotations
+
+import datetime as dt
+import hashlib
+import json
+import re
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+from evaluand._version import __version__
+from evaluand.core.errors import SpecError, plural
+from evaluand.core.files.paths import replaced
+from evaluand.report.export import json_line
+from evaluand.report.exporters import Exporter, Result, Sample, text_of
+from evaluand.report.facts.base import Facts
+
+_MEANS: Final = ("accuracy", "mean")
+
+
+class LmEval(Exporter):
+    """Results of the lm-evaluation-harness, with samples."""
+
+    kind: ClassVar[str] = "lm_eval"
+    is_folder: ClassVar[bool] = True
+
+    def write(self, result: Result, path: Path) -> list[Path]:
+        if (n := result.run.manifest["spec"]["replications"]) > 1:
+            raise SpecError(f"lm-eval stores one score per example, and this run has {n} repeats; export it to inspect")
+        if not result.scorers:
+            raise SpecError("lm-eval stores scores, and this run has none; grade it first")
+        task, time = re.sub(r"[^\w.-]+", "_", result.problem), _time(result)
+        path.mkdir(parents=True, exist_ok=True)
+        samples, results = path / f"samples_{task}_{time}.jsonl", path / f"results_{time}.json"
+        written = 0
+        with replaced(samples) as file:
+            for sample in result.samples():
+                if sample.call["status"] == "completed":
+                    file.write(json_line(_sample(sample)) + b"\n")
+                    written += 1
+        with replaced(results) as file:
+            file.write(json.dumps(_results(result, task, written), indent=2, ensure_ascii=False).encode())
+        total = result.run.manifest["spec"]["examples"]
+        if written < total:
+            self.notes.append(f"{plural(total - written, 'example')} without an answer left out: lm-eval has no errors")
+        return [results, samples]
+
+
+def _time(result: Result) -> str:
+    """When the result was complete, as in the names of lm-eval's files."""
+    return dt.datetime.fromisoformat(result.newest["sealed"]).strftime("%Y-%m-%dT%H-%M-%S.%f")
+
+
+def _sample(sample: Sample) -> Facts:
+    call, prompt, target = sample.call, text_of(sample.input), text_of(sample.expected)
+    doc = {"id": call["id"], "input": sample.input, "expected": sample.expected} | sample.about
+    answers = [text_of(each) for each in call.get("responses") or [call["response"]]]
+    scores = {name: row["value"] for name, row in sample.first_grades() if row["value"] is not None}
+    return {
+        "doc_id": call["_index_"],
+        "doc": doc,
+        "target": target,
+        "arguments": {"gen_args_0": {"arg_0": prompt, "arg_1": {}}},
+        "resps": [answers],
+        "filtered_resps": answers[:1],
+        "filter": "none",
+        "metrics": [*scores],
+        "doc_hash": _hash(json.dumps(json.loads(json_line(doc)), indent=2, ensure_ascii=False)),
+        "prompt_hash": _hash(prompt),
+        "target_hash": _hash(target),
+        **scores,
+    }
+
+
+def _hash(text: str) -> str:
+    """The digest by which lm-eval tells documents and prompts apart."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def _results(result: Result, task: str, written: int) -> Facts:
+    values, better = _values(result), _directions(result)
+    config = {"task": task, "output_type": "generate_until", "num_fewshot": 0, "repeats": 1, "metric_list": []}
+    config["metric_list"] = [
+        {"metric": name, "aggregation": "mean", "higher_is_better": better.get(name, True)} for name in values
+    ]
+    stated = {f"{name},none": value for name, value in values.items()}
+    unknown = {f"{name}_stderr,none": "N/A" for name in values}
+    return {
+        "results": {task: {"name": task, "alias": task, "sample_len": written} | stated | unknown},
+        "group_subtasks": {},
+        "configs": {task: config},
+        "versions": {task: "evaluand"},
+        "n-shot": {task: 0},
+        "higher_is_better": {task: better},
+        "n-samples": {task: {"original": result.run.manifest["spec"]["examples"], "effective": written}},
+        "config": {"model": result.system, "model_args": {}, "limit": None},
+        "git_hash": (result.newest["provenance"].get("git") or {}).get("commit"),
+        "date": dt.datetime.fromisoformat(result.newest["sealed"]).timestamp(),
+        "lm_eval_version": f"evaluand {__version__}",
+        "model_source": "evaluand",
+        "model_name": result.system,
+        "model_name_sanitized": re.sub(r"[^\w.-]+", "_", result.system),
+    }
+
+
+def _values(result: Result) -> dict[str, float]:
+    """The mean of each scorer; other metrics by the scorer's and their own name."""
+    found: dict[str, float] = {}
+    for row in result.values:
+        scorer = row["scorer"] if row["target"] is None else f"{row['scorer']}.{row['target']}"
+        name = scorer if row["metric"] in _MEANS else f"{scorer}.{row['metric']}"
+        if row["value"] is not None:
+            found.setdefault(name, row["value"])
+    return found
+
+
+def _directions(result: Result) -> dict[str, Any]:
+    """Whether higher scores are better, where a metric says it."""
+    return {
+        row["scorer"]: row["direction"] == "higher"
+        for row in result.values
+        if row["metric"] in _MEANS and row["direction"]
+    }

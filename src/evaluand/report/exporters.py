@@ -1,0 +1,201 @@
+"""Runs with their grades in the formats of other tools.
+
+A format is a kind found by the registry (entry points `evaluand.exporters`), so that no command needs `interop`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+import pyarrow as pa
+
+from evaluand.aggregation.aggregator import Aggregation, find_summary
+from evaluand.core.key_columns import INDEX
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.report.export import flat, json_line
+from evaluand.report.facts.aggregation import metrics_facts
+from evaluand.report.facts.base import Facts
+from evaluand.report.text import SHORT_ID
+from evaluand.run.runner import Run
+from evaluand.store.tables import is_json
+
+GROUP = "exporters"
+
+
+class Exporter(ABC):
+    """Writes a run with its grades in the format of another tool.
+
+    Attributes:
+        kind: the registered name.
+        is_folder: whether the format is several files in a folder.
+        notes: sentences for the user about what the format cannot say.
+    """
+
+    kind: ClassVar[str]
+    is_folder: ClassVar[bool] = False
+
+    def __init__(self) -> None:
+        self.notes: list[str] = []
+
+    @abstractmethod
+    def write(self, result: Result, path: Path) -> list[Path]:
+        """Writes a result, and returns the files.
+
+        Args:
+            path: the file to write, or the folder of a format of several files.
+
+        Raises:
+            SpecError: the format has no place for such a result.
+        """
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call with its grades.
+
+    Attributes:
+        call: its row of `flat(run)`.
+        grades: scorer → the rows of `flat(evaluation, scorer)` for this call: several for several answers or targets.
+    """
+
+    call: Facts
+    grades: Mapping[str, list[Facts]]
+
+    @property
+    def input(self) -> Any:
+        return role(self.call, "input")
+
+    @property
+    def expected(self) -> Any:
+        return role(self.call, "expected")
+
+    @property
+    def about(self) -> Facts:
+        """Attributes and metadata of the example, by name."""
+        return {
+            name.partition(".")[2]: value
+            for name, value in self.call.items()
+            if name.startswith(("attribute.", "metadata."))
+        }
+
+    def first_grades(self) -> Iterator[tuple[str, Facts]]:
+        """The grade of the first answer by each scorer, and by target where there are several."""
+        for scorer, rows in self.grades.items():
+            for row in rows:
+                if not row["_response_index_"]:
+                    yield scorer if row["target"] is None else f"{scorer}.{row['target']}", row
+
+
+def role(row: Facts, name: str) -> Any:
+    """The value of a role in a flat row; of several columns an object.
+
+    Example:
+        >>> role({"input": "a"}, "input"), role({"input.x": 1, "input.y": 2}, "input"), role({}, "expected")
+        ('a', {'x': 1, 'y': 2}, None)
+    """
+    parts = {key.partition(".")[2]: value for key, value in row.items() if key.startswith(f"{name}.")}
+    return parts or row.get(name)
+
+
+def text_of(value: Any) -> str:
+    """A value as the text that other tools store: JSON if it is not a text; empty for none.
+
+    Example:
+        >>> text_of("a"), text_of({"x": 1}), text_of(None)
+        ('a', '{"x":1}', '')
+    """
+    return value if isinstance(value, str) else "" if value is None else json_line(value).decode()
+
+
+@dataclass(frozen=True)
+class Result:
+    """A run, its grades and the values of its metrics, as stored.
+
+    Attributes:
+        evaluation: None where nothing was graded.
+    """
+
+    run: Run
+    evaluation: Evaluation | None
+
+    @property
+    def problem(self) -> str:
+        """What was asked: the part of the name before the last `/`, else the name of the dataset."""
+        return self._name.rpartition("/")[0] or self.run.dataset.name or "evaluand"
+
+    @property
+    def system(self) -> str:
+        """Who answered: the last part of the name."""
+        return self._name.rpartition("/")[2]
+
+    @property
+    def _name(self) -> str:
+        named = self.run.name if self.evaluation is None else self.evaluation.name or self.run.name
+        return named or self.run.id[:SHORT_ID]
+
+    @property
+    def scorers(self) -> list[str]:
+        return [] if self.evaluation is None else [*self.evaluation.scorers]
+
+    @property
+    def newest(self) -> Mapping[str, Any]:
+        """The manifest of the evaluation, else that of the run."""
+        return self.run.manifest if self.evaluation is None else self.evaluation.manifest
+
+    @cached_property
+    def values(self) -> list[Facts]:
+        """The values over all rows, as `metrics_facts` has them, each with its `direction`."""
+        summary = self._summary
+        if summary is None or self.evaluation is None:
+            return []
+        label = summary.labels[summary.manifest["spec"]["evaluations"].index(self.evaluation.digest)]
+        directions = {(each.scorer, each.metric.kind): each.metric.direction for each in summary.measures}
+        return [
+            row | {"direction": directions.get((row["scorer"], row["metric"]))}
+            for row in metrics_facts(summary)
+            if row["task"] == label and not row["by"]
+        ]
+
+    @property
+    def _summary(self) -> Aggregation | None:
+        return None if self.evaluation is None else find_summary(self.evaluation)
+
+    def samples(self) -> Iterator[Sample]:
+        """Every call with its grades, in the order of the examples."""
+        grades = {scorer: _Grades(self.evaluation, scorer) for scorer in self.scorers if self.evaluation}
+        for row in _rows(flat(self.run)):
+            yield Sample(row, {scorer: each.take(_key(row)) for scorer, each in grades.items()})
+
+
+def _key(row: Facts) -> tuple[int, int]:
+    return row[INDEX], row["replication"]
+
+
+def _rows(batches: pa.RecordBatchReader) -> Iterator[Facts]:
+    """The rows of a flat table, with JSON parsed."""
+    parsed = [field.name for field in batches.schema if is_json(field)]
+    for batch in batches:
+        for row in batch.to_pylist():
+            yield row | {name: orjson.loads(row[name]) for name in parsed if row[name] is not None}
+
+
+class _Grades:
+    """The grades of a scorer by call, read in step with the calls."""
+
+    def __init__(self, evaluation: Evaluation, scorer: str) -> None:
+        self._groups = ((key, [*rows]) for key, rows in groupby(_rows(flat(evaluation, scorer)), _key))
+        self._next = next(self._groups, None)
+
+    def take(self, key: tuple[int, int]) -> list[Facts]:
+        if self._next is None or self._next[0] != key:
+            return []
+        rows = self._next[1]
+        self._next = next(self._groups, None)
+        return rows

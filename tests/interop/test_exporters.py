@@ -1,0 +1,182 @@
+"""Results written in the formats of other tools: what they hold, and that importing them gives the same results."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.commands import Folder
+
+from evaluand.core import registry
+from evaluand.core.errors import SpecError
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.interop.exporters.inspect import Inspect
+from evaluand.interop.exporters.lm_eval import LmEval
+from evaluand.report.exporters import Result
+from evaluand.run.runner import Runner
+from evaluand.run.task import Candidates, FunctionTask
+
+CODE = """
+def plus(q):
+    if "3" in q:
+        raise ValueError("no 3")
+    return "seven" if "7" in q else str(sum(map(int, q.split("+"))))
+"""
+EXPERIMENT = """
+name: sums
+dataset: {path: sums.jsonl, input: q, expected: a, id: name, attributes: [topic]}
+tasks: {plus: "app.py:plus", same: "app.py:plus"}
+run: {replications: REPEATS}
+scorers: {exact: exact_match, inside: includes}
+metrics: [{kind: accuracy, scorer: exact}, {kind: mean, scorer: inside, direction: higher}]
+"""
+
+
+def make(path: Path, repeats: int) -> Folder:
+    folder = Folder(path)
+    rows = [{"name": f"q{n}", "q": f"{n}+{n}", "a": str(2 * n), "topic": f"t{n % 2}"} for n in range(10)]
+    folder.write("sums.jsonl", rows)
+    (path / "app.py").write_text(CODE)
+    (path / "e.yaml").write_text(EXPERIMENT.replace("REPEATS", str(repeats)))
+    folder.done("run", path / "e.yaml")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    return make(tmp_path_factory.mktemp("once"), 1)
+
+
+@pytest.fixture(scope="module")
+def twice(tmp_path_factory: pytest.TempPathFactory) -> Folder:
+    return make(tmp_path_factory.mktemp("twice"), 2)
+
+
+def imported(folder: Folder, path: Path, at: Path) -> tuple[Folder, list[dict[str, Any]]]:
+    """The results in files, and the grades of the imported run."""
+    other = Folder(at)
+    other.done("import", path)
+    return other, rows_of(other)
+
+
+def rows_of(folder: Folder) -> list[dict[str, Any]]:
+    """The grades of `sums/plus`."""
+    text = folder.done("export", "sums/plus", "--table", "tidy", "--to", "jsonl")
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def test_a_log_of_inspect_has_every_call_with_its_grades(twice: Folder, tmp_path: Path) -> None:
+    file = tmp_path / "log.json"
+    twice.done("export", "sums/plus", "--to", "inspect", "-o", file)
+    log = json.loads(file.read_text())
+    assert log["version"] == 2
+    assert log["eval"]["task"] == "sums"
+    assert log["eval"]["model"] == "plus"
+    assert [(sample["id"], sample["epoch"]) for sample in log["samples"][:3]] == [("q0", 1), ("q0", 2), ("q1", 1)]
+    first, failed = log["samples"][2], log["samples"][6]
+    assert first["input"] == "1+1"
+    assert first["target"] == "2"
+    assert first["output"]["completion"] == "2"
+    assert [message["role"] for message in first["messages"]] == ["user", "assistant"]
+    assert first["scores"]["exact"]["value"] == 1.0
+    assert first["metadata"] == {"topic": "t1"}
+    assert failed["error"]["message"] == "ValueError('no 3')"
+    assert failed["scores"] == {}
+    exact, inside = log["results"]["scores"]
+    assert exact["metrics"]["accuracy"]["value"] == pytest.approx(16 / 18)
+    assert (exact["scored_samples"], exact["unscored_samples"]) == (18, 2)
+    assert inside["name"] == "inside"
+
+
+def test_an_imported_log_of_inspect_has_the_same_grades(twice: Folder, tmp_path: Path) -> None:
+    file = tmp_path / "log.json"
+    twice.done("export", "sums/plus", "--to", "inspect", "-o", file)
+    _, found = imported(twice, file, tmp_path)
+    names = ("id", "replication", "scorer", "status", "value", "input", "expected", "response")
+    assert [[row[n] for n in names] for row in found] == [[row[n] for n in names] for row in rows_of(twice)]
+
+
+def test_results_of_lm_eval_have_its_names_and_digests(once: Folder, tmp_path: Path) -> None:
+    folder = tmp_path / "results"
+    result = once.json("export", "sums/plus", "--to", "lm-eval", "-o", folder)
+    results, samples = (Path(file) for file in result["files"])
+    assert results.name == samples.name.replace("samples_sums", "results").replace(".jsonl", ".json")
+    facts = json.loads(results.read_text())
+    assert facts["results"]["sums"]["exact,none"] == pytest.approx(8 / 9)
+    assert facts["results"]["sums"]["exact_stderr,none"] == "N/A"
+    assert facts["higher_is_better"] == {"sums": {"exact": True, "inside": True}}
+    assert facts["n-samples"] == {"sums": {"original": 10, "effective": 9}}
+    assert facts["model_name"] == "plus"
+    rows = [json.loads(line) for line in samples.read_text().splitlines()]
+    assert [row["doc_id"] for row in rows] == [0, 1, 2, 4, 5, 6, 7, 8, 9]
+    row = rows[6]
+    assert row["resps"] == [["seven"]]
+    assert row["filtered_resps"] == ["seven"]
+    assert row["exact"] == 0.0
+    assert row["doc_hash"] == hashlib.sha256(json.dumps(row["doc"], indent=2).encode()).hexdigest()
+    assert row["target_hash"] == hashlib.sha256(b"14").hexdigest()
+    assert result["notes"] == ["1 example without an answer left out: lm-eval has no errors"]
+
+
+def test_imported_results_of_lm_eval_have_the_same_grades(once: Folder, tmp_path: Path) -> None:
+    once.done("export", "sums/plus", "--to", "lm_eval", "-o", tmp_path / "results")
+    _, found = imported(once, tmp_path / "results", tmp_path)
+    names = ("scorer", "value", "input", "expected", "response")
+    answered = [row for row in rows_of(once) if row["status"] == "scored"]
+    assert [[row[n] for n in names] for row in found] == [[row[n] for n in names] for row in answered]
+
+
+def test_lm_eval_has_no_place_for_repeats(twice: Folder, tmp_path: Path) -> None:
+    said = twice.refused("export", "sums/plus", "--to", "lm_eval", "-o", tmp_path / "results")
+    assert "this run has 2 repeats; export it to inspect" in said
+    assert not (tmp_path / "results").exists()
+
+
+def test_what_cannot_be_exported_is_refused(once: Folder, tmp_path: Path) -> None:
+    file = tmp_path / "log.json"
+    assert "give -o FILE" in once.refused("export", "sums/plus", "--to", "inspect", code=2)
+    assert "neither a run nor an evaluation" in once.refused("export", "sums", "--to", "inspect", "-o", file)
+    assert "leave out --table" in once.refused(
+        "export", "sums/plus", "--to", "inspect", "-o", file, "--status", "failed", code=2
+    )
+    assert "is a folder" in once.refused("export", "sums/plus", "--to", "inspect", "-o", tmp_path, code=2)
+    assert "inspect" in once.refused("export", "sums/plus", "--to", "inspct", code=2)
+
+
+def test_chats_stay_chats_and_several_expected_answers_a_list(tmp_path: Path) -> None:
+    chat = [{"role": "system", "content": "Be short."}, {"role": "user", "content": "Hello"}]
+    data = Dataset.from_rows([{"input": chat, "expected": ["hi", "hello"]}], name="chats")
+    run = Runner().run(lambda messages: {"said": messages[1]["content"]}, data)
+    Inspect().write(Result(run, None), tmp_path / "log.json")
+    [sample] = json.loads((tmp_path / "log.json").read_text())["samples"]
+    assert sample["input"] == chat
+    assert sample["target"] == ["hi", "hello"]
+    assert sample["output"]["completion"] == '{"said":"Hello"}'
+    assert [message["role"] for message in sample["messages"]] == ["system", "user", "assistant"]
+
+
+def test_all_answers_are_written_and_the_first_is_graded(tmp_path: Path) -> None:
+    data = Dataset.from_rows([{"x": 1, "y": 2, "sum": "3"}], input=["x", "y"], expected="sum", name="adding")
+    run = Runner().run(FunctionTask(lambda row: Candidates(["3", "4"])), data, name="two")
+    evaluation = Evaluator().evaluate(run, {"exact": "exact_match"}, name="adding/two")
+    _, samples = LmEval().write(Result(run, evaluation), tmp_path)
+    row = json.loads(samples.read_text())
+    assert row["arguments"]["gen_args_0"]["arg_0"] == '{"x":1,"y":2}'
+    assert row["resps"] == [["3", "4"]]
+    assert row["filtered_resps"] == ["3"]
+    assert row["exact"] == 1.0
+
+
+def test_a_run_without_grades_has_no_place_in_lm_eval(tmp_path: Path) -> None:
+    run = Runner().run(str.upper, Dataset.from_rows([{"input": "a"}]))
+    with pytest.raises(SpecError, match="this run has none; grade it first"):
+        LmEval().write(Result(run, None), tmp_path)
+
+
+def test_every_exporter_has_its_registered_name() -> None:
+    for name in registry.names("exporters"):
+        assert registry.find("exporters", name).kind == name

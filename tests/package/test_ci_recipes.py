@@ -1,0 +1,187 @@
+"""The action for GitHub and the hook for pre-commit: their files are sound, and their scripts do what they say."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+import yaml
+from support.places import ROOT_FOLDER
+
+NASTY = "$(touch owned) `touch owned`'\".yaml"
+GH = """#!/bin/sh
+printf '%s\\n' "$@" --end-- >> "$RUNNER_TEMP/gh.log"
+case "$*" in *--jq*) cat "$RUNNER_TEMP/comment-id" 2>/dev/null || true ;; esac
+"""
+PIP = """#!/bin/sh
+printf '%s\\n' "$@" > "$RUNNER_TEMP/python.log"
+"""
+
+
+def read_yaml(name: str) -> Any:
+    return yaml.safe_load((ROOT_FOLDER / name).read_text())
+
+
+def program(path: Path, text: str) -> None:
+    path.write_text(text)
+    path.chmod(path.stat().st_mode | stat.S_IXUSR)
+
+
+class Job:
+    """A folder in which the steps of the action run as GitHub runs them."""
+
+    def __init__(self, path: Path, **inputs: str) -> None:
+        self.path, self.action = path, read_yaml("action.yml")
+        defaults = {name: str(each.get("default", "")) for name, each in self.action["inputs"].items()}
+        self.context = {f"inputs.{name}": text for name, text in (defaults | inputs).items()}
+        self.context |= {"github.event.pull_request.number": "7", "github.repository": "me/repo"}
+        (path / "bin").mkdir()
+        (path / "temp").mkdir()
+        program(path / "bin" / "gh", GH)
+        program(path / "bin" / "python", PIP)
+
+    def step(self, name: str) -> subprocess.CompletedProcess[str]:
+        """Runs a step, and takes its outputs over."""
+        [step] = [each for each in self.action["runs"]["steps"] if each["name"] == name]
+        output = self.path / "output"
+        output.write_text("")
+        env = {
+            key: re.sub(r"\$\{\{ (.*?) \}\}", lambda m: self.context.get(m[1], ""), text)
+            for key, text in step["env"].items()
+        }
+        env |= {
+            "PATH": os.pathsep.join([str(self.path / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
+            "HOME": str(self.path),
+            "GITHUB_OUTPUT": str(output),
+            "GITHUB_STEP_SUMMARY": str(self.path / "summary.md"),
+            "GITHUB_ACTION_PATH": "/action",
+            "RUNNER_TEMP": str(self.path / "temp"),
+        }
+        command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        done = subprocess.run(command, cwd=self.path, env=env, capture_output=True, text=True, check=False)
+        for line in output.read_text().splitlines():
+            key, _, value = line.partition("=")
+            self.context[f"steps.{step.get('id')}.outputs.{key}"] = value
+        return done
+
+    def log(self, name: str) -> list[str]:
+        return (self.path / "temp" / name).read_text().splitlines()
+
+
+def make(path: Path, name: str = "experiment.yaml", least: float = 0.9, **inputs: str) -> Job:
+    rows = "".join(f'{{"n": "{n}", "a": "{n if n % 2 else 0}"}}\n' for n in range(10))
+    (path / "rows.jsonl").write_text(rows)
+    (path / "app.py").write_text("def same(n): return n\n")
+    (path / name).write_text(
+        "name: sums\ndataset: {path: rows.jsonl, input: n, expected: a}\ntasks: {'same@you': 'app.py:same'}\n"
+        f"scorers: {{exact: exact_match}}\nmetrics: [accuracy]\ngates: ['accuracy >= {least}']\n"
+    )
+    return Job(path, file=name, **inputs)
+
+
+def test_no_script_of_the_action_contains_an_input() -> None:
+    steps = read_yaml("action.yml")["runs"]["steps"]
+    assert all(step["shell"] == "bash" and "${{" not in step["run"] for step in steps)
+
+
+def test_the_action_shows_the_values_and_fails_with_the_gate(tmp_path: Path) -> None:
+    job = make(tmp_path, junit="gates.xml")
+    assert job.step("Run the experiment").returncode == 0
+    assert job.step("Show the values").returncode == 0
+    summary = (tmp_path / "summary.md").read_text()
+    assert "| FAILED | accuracy" in summary
+    assert "same@\u200byou" in summary
+    assert ElementTree.parse(tmp_path / "gates.xml").getroot().get("failures") == "1"
+    assert job.step("Pass on the result").returncode == 3
+
+
+def test_the_action_passes_if_the_gates_hold(tmp_path: Path) -> None:
+    job = make(tmp_path, least=0.1)
+    job.step("Run the experiment")
+    assert job.step("Pass on the result").returncode == 0
+
+
+def test_an_error_is_passed_on(tmp_path: Path) -> None:
+    job = Job(tmp_path, file="missing.yaml")
+    assert "missing.yaml" in job.step("Run the experiment").stderr
+    assert job.context["steps.run.outputs.exit-code"] not in ("0", "3")
+    assert job.step("Pass on the result").returncode != 0
+
+
+def test_inputs_are_never_executed(tmp_path: Path) -> None:
+    job = make(tmp_path, NASTY, store="$(touch owned)", extras="http]; touch owned #")
+    for name in ("Install evaluand", "Run the experiment", "Show the values", "Comment on the pull request"):
+        done = job.step(name)
+        assert done.returncode == 0, done.stderr
+    assert not (tmp_path / "owned").exists()
+    assert job.log("python.log")[-1] == "/action[http]; touch owned #]"
+
+
+@pytest.mark.parametrize("extras", ["", "llm"])
+def test_the_version_of_the_action_is_installed(tmp_path: Path, extras: str) -> None:
+    job = Job(tmp_path, extras=extras)
+    assert job.step("Install evaluand").returncode == 0
+    assert job.log("python.log")[-1] == ("/action[llm]" if extras else "/action")
+
+
+def test_a_comment_is_written_once_and_then_replaced(tmp_path: Path) -> None:
+    job = make(tmp_path, least=0.1)
+    for name in ("Run the experiment", "Show the values", "Comment on the pull request"):
+        done = job.step(name)
+        assert done.returncode == 0, done.stderr
+    assert "repos/me/repo/issues/7/comments" in job.log("gh.log")
+    body = (tmp_path / "temp" / "evaluand-comment.md").read_text()
+    assert body.startswith("<!-- evaluand ")
+    assert "accuracy" in body
+    (tmp_path / "temp" / "comment-id").write_text("41\n")
+    job.step("Comment on the pull request")
+    calls = "\n".join(job.log("gh.log"))
+    assert "PATCH\nrepos/me/repo/issues/comments/41\n" in calls
+
+
+def test_a_long_comment_is_cut_where_github_accepts_it(tmp_path: Path) -> None:
+    job = Job(tmp_path, file="e.yaml")
+    (tmp_path / "long.md").write_text("…" * 40_000)
+    job.context["steps.summary.outputs.markdown"] = str(tmp_path / "long.md")
+    assert job.step("Comment on the pull request").returncode == 0
+    assert len((tmp_path / "temp" / "evaluand-comment.md").read_text()) < 65_536
+
+
+def test_the_hook_validates_every_file(tmp_path: Path) -> None:
+    [hook] = read_yaml(".pre-commit-hooks.yaml")
+    assert hook["id"] == "evaluand-validate"
+    pattern = re.compile(hook["files"])
+    assert pattern.search("a/experiment.yaml")
+    assert pattern.search("support.experiment.yml")
+    assert not pattern.search("a/other.yaml")
+    make(tmp_path)
+    (tmp_path / "wrong.yaml").write_text("name: [1]\n")
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+    def check(*files: str) -> subprocess.CompletedProcess[str]:
+        command = [*shlex.split(hook["entry"]), *files]
+        env = {"PATH": path, "HOME": str(tmp_path)}
+        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+
+    assert check("experiment.yaml").returncode == 0
+    both = check("wrong.yaml", "experiment.yaml")
+    assert both.returncode == 1
+    assert "wrong.yaml" in both.stdout + both.stderr
+
+
+def test_the_recipes_of_the_page_are_yaml_and_name_what_exists() -> None:
+    page = (ROOT_FOLDER / "docs/howto/ci.md").read_text()
+    github, gitlab, hooks = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
+    step = github["jobs"]["evaluate"]["steps"][-1]
+    assert step["with"].keys() <= read_yaml("action.yml")["inputs"].keys()
+    assert all(f"| `{name}` |" in page for name in read_yaml("action.yml")["inputs"])
+    assert hooks["repos"][0]["hooks"][0]["id"] == "evaluand-validate"
+    assert any("evaluand run" in line for line in gitlab["evaluate"]["script"])
