@@ -62,11 +62,15 @@ class UsageTotal:
         """
         if not isinstance(usage, Mapping):
             return
+        requests, failed, cached, read, written = [_number(usage.get(name)) for name in _COUNTS]
         self.rows += 1
-        for name in _COUNTS:
-            setattr(self, name, getattr(self, name) + int(_number(usage.get(name)) or 0))
-        has_reply = _has_reply(usage)
-        self.without_tokens += has_reply and all(_number(usage.get(name)) is None for name in _COUNTS[3:])
+        self.requests += int(requests or 0)
+        self.failed += int(failed or 0)
+        self.cached += int(cached or 0)
+        self.input_tokens += int(read or 0)
+        self.output_tokens += int(written or 0)
+        has_reply = requests is None or requests > (failed or 0)  # where requests are not counted, something was used
+        self.without_tokens += has_reply and read is None and written is None
         costs = costs_of(usage)
         self.without_cost += has_reply and not costs
         for currency, cost in costs.items():
@@ -143,12 +147,11 @@ class RowUsage:
 
     Attributes:
         total: of all rows.
-        made_now: of those that are not among the earlier ones.
     """
 
     def __init__(self, earlier: Iterable[int] = ()) -> None:
-        self.total, self.made_now = UsageTotal(), UsageTotal()
-        self._is_earlier = bytearray()  # by slot, as there may be millions
+        self.total, self._later = UsageTotal(), UsageTotal()
+        self._is_earlier = bytearray()  # by slot, as there may be millions; empty if there are none
         for slot in earlier:
             self._is_earlier.extend(bytes(slot - len(self._is_earlier)) + b"")
 
@@ -156,8 +159,13 @@ class RowUsage:
         """Adds the usage of a row, as `UsageTotal.add` does."""
         if usage:
             self.total.add(usage)
-            if slot >= len(self._is_earlier) or not self._is_earlier[slot]:
-                self.made_now.add(usage)
+            if self._is_earlier and (slot >= len(self._is_earlier) or not self._is_earlier[slot]):
+                self._later.add(usage)
+
+    @property
+    def made_now(self) -> UsageTotal:
+        """The total of those that are not among the earlier ones."""
+        return self._later if self._is_earlier else self.total
 
 
 _ROWS: Final = ("rows", "without_tokens", "without_cost")
@@ -203,14 +211,9 @@ def cost_text(cost: float, currency: str) -> str:
     return f"{cost:,.{decimals}f} {currency}".rstrip()
 
 
-def _has_reply(usage: Mapping[str, Any]) -> bool:
-    """Whether a request was answered; of usages that do not count requests, whether anything was used."""
-    requests = _number(usage.get("requests"))
-    if requests is None:
-        return True
-    return requests > (_number(usage.get("failed")) or 0)
-
-
 def _number(value: Any) -> float | None:
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return value if is_number and 0 <= value < 2**63 else None
+    is_number = type(value) is int or isinstance(value, int | float) and not isinstance(value, bool)
+    return value if is_number and 0 <= value < _MOST else None
+
+
+_MOST: Final = 2**63
