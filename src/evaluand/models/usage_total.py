@@ -212,7 +212,7 @@ def cost_text(cost: float, currency: str) -> str:
 
 
 def _number(value: Any) -> float | None:
-    is_number = type(value) is int or isinstance(value, int | float) and not isinstance(value, bool)
+    is_number = type(value) is int or (isinstance(value, int | float) and not isinstance(value, bool))
     return value if is_number and 0 <= value < _MOST else None
 
 

@@ -446,7 +446,8 @@ def seal(
     with drafted(store, "runs", manifest["id"]) as draft, journalled("runs", manifest["id"]):
         draft.append("responses", pa.RecordBatch.from_pylist([], tables.RESPONSES))
         inputs = Inputs()
-        responses, spans = TableWriter(tables.RESPONSES, {"responses": _item_column}), TableWriter(tables.SPANS)
+        responses = TableWriter(tables.RESPONSES, {"responses": _item_column})
+        spans = TableWriter(tables.SPANS, most_rows=4 * BATCH_ROWS)
         for record in records:
             slot, digest, fold, status, error, values, count, attempts, started, duration, usage, traced = record[
                 :N_FIELDS
@@ -464,8 +465,9 @@ def seal(
             characters = sum([len(text) for _, text in texts]) if texts else 0
             responses.add((*head, attempts, usage, started, duration), characters)
             for span in traced or ():
-                spans.add(span_row(index, replication, span))
-            if responses.is_full or len(spans) >= BATCH_ROWS * 4:
+                row = span_row(index, replication, span)
+                spans.add(row, sum([len(cell) for cell in row[_SPAN_TEXTS:] if cell]))
+            if responses.is_full or spans.is_full:
                 _flush(draft, responses, spans)
         _flush(draft, responses, spans)
         if (opened_files := inputs.batch()) is not None:
@@ -576,6 +578,7 @@ def _content(status: str, error: dict[str, Any] | None, texts: Texts | None, n: 
     return hashlib.blake2b(orjson.dumps([status, kind, texts, n, items]), digest_size=identity.DIGEST_SIZE).digest()
 
 
+_SPAN_TEXTS = 9  # the first column of `span_row` with text of any length
 _NOTHING = [None] * 4  # input, output, attributes and events of a plain span
 
 

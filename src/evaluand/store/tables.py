@@ -491,12 +491,16 @@ class TableWriter:
 
     Args:
         makers: functions that build some columns from their values; Arrow builds the others.
+        most_rows: how many rows fill a batch.
     """
 
     def __init__(
-        self, schema: pa.Schema, makers: Mapping[str, Callable[[Sequence[Any]], pa.Array]] | None = None
+        self,
+        schema: pa.Schema,
+        makers: Mapping[str, Callable[[Sequence[Any]], pa.Array]] | None = None,
+        most_rows: int = BATCH_ROWS,
     ) -> None:
-        self._schema = schema
+        self._schema, self._most_rows = schema, most_rows
         self._makers = makers or {}
         self._rows: list[tuple[Any, ...]] = []
         self._characters = 0
@@ -507,7 +511,7 @@ class TableWriter:
     @property
     def is_full(self) -> bool:
         """Whether the rows fill a batch."""
-        return len(self._rows) >= BATCH_ROWS or self._characters >= BATCH_CHARACTERS
+        return len(self._rows) >= self._most_rows or self._characters >= BATCH_CHARACTERS
 
     def add(self, row: tuple[Any, ...], characters: int = 0) -> None:
         """Adds a row with so many characters of text."""

@@ -12,7 +12,7 @@ import heapq
 import json
 import os
 import reprlib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -30,7 +30,8 @@ from evaluand.trace.values import fault_message, nanoseconds
 COMMON_ROOT = "trace"
 """The name of the root that is added above spans without a common root."""
 
-_HOLDERS = ("resourceSpans",), ("scopeSpans", "instrumentationLibrarySpans"), ("spans",)
+HOLDERS = ("resourceSpans",), ("scopeSpans", "instrumentationLibrarySpans"), ("spans",)
+"""The keys under which OTLP has spans, from the outside in."""
 
 
 def read_spans(path: str | os.PathLike[str], *, stack_traces: bool = False) -> list[Trace]:
@@ -67,13 +68,43 @@ def traces_of(documents: Iterable[Any], *, stack_traces: bool = False, where: st
         >>> print(traces_of([{"resourceSpans": [{"scopeSpans": [{"spans": [span]}]}]}])[0])
         ask (llm) open
     """
+    found = read_traces(documents, stack_traces=stack_traces, where=where)
+    if found.faults and not found.traces:
+        raise DataError(found.faults[0])
+    if found.faults:
+        more = f" (and {len(found.faults) - 1} more such faults)" if len(found.faults) > 1 else ""
+        warn(f"{found.faults[0]}; left out{more}")
+    if found.orphans:
+        warn(f"{where}: {describe_orphans(found.orphans, found.n_spans)}")
+    return found.traces
+
+
+@dataclass
+class FoundTraces:
+    """The traces of some documents, and what is wrong with them.
+
+    Attributes:
+        traces: ordered by their start.
+        n_spans: how many spans were found.
+        faults: of documents that are not spans, and of traces whose spans form a cycle.
+        orphans: the names of the spans whose parents are missing.
+    """
+
+    traces: list[Trace]
+    n_spans: int
+    faults: list[Fault]
+    orphans: list[str]
+
+
+def read_traces(documents: Iterable[Any], *, stack_traces: bool = False, where: str = "spans") -> FoundTraces:
+    """As `traces_of`, without warnings and errors."""
     by_trace: dict[int, dict[int, _SpanData]] = {}
     faults: list[Fault] = []
     for document in documents:
-        for span in _spans(document):
+        for span in spans_of(document):
             try:
                 data = _read_span(span)
-            except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            except UNREADABLE as error:
                 faults.append(Fault(_place(where, span), f"not a span: {fault_message(error)}"))
             else:
                 by_trace.setdefault(data.trace, {})[data.id] = data
@@ -83,25 +114,22 @@ def traces_of(documents: Iterable[Any], *, stack_traces: bool = False, where: st
             traces.append(_build_trace(trace_id, list(spans.values()), stack_traces))
         except _SpanCycle as error:
             faults.append(Fault(where, str(error)))
-    if faults and not traces:
-        raise DataError(faults[0])
-    if faults:
-        more = f" (and {len(faults) - 1} more such faults)" if len(faults) > 1 else ""
-        warn(f"{faults[0]}; left out{more}")
-    _warn_of_orphans(by_trace.values(), where)
-    return sorted(traces, key=lambda trace: trace.root.start_ns)
+    all_spans = [(span, known) for known in by_trace.values() for span in known.values()]
+    orphans = [span.name for span, known in all_spans if span.parent and span.parent not in known]
+    return FoundTraces(sorted(traces, key=lambda trace: trace.root.start_ns), len(all_spans), faults, orphans)
 
 
-def _warn_of_orphans(traces: Collection[Mapping[int, _SpanData]], where: str) -> None:
-    orphans = [span for spans in traces for span in spans.values() if span.parent and span.parent not in spans]
-    if orphans:
-        total = sum(map(len, traces))
-        names = reprlib.repr([orphan.name for orphan in orphans])
-        have, are, their = ("has", "is", "its trace") if len(orphans) == 1 else ("have", "are", "their traces")
-        warn(
-            f"{where}: {len(orphans):,} of {total:,} spans {have} no parent in the input and {are} placed at the top "
-            f"of {their}: {names}"
-        )
+UNREADABLE = (KeyError, TypeError, ValueError, AttributeError, OverflowError)
+"""What reading something else than a span raises."""
+
+
+def describe_orphans(names: Sequence[str], n_spans: int) -> str:
+    """How many spans have no parent, and their names, in words."""
+    have, are, their = ("has", "is", "its trace") if len(names) == 1 else ("have", "are", "their traces")
+    return (
+        f"{len(names):,} of {n_spans:,} spans {have} no parent in the input and {are} placed at the top "
+        f"of {their}: {reprlib.repr([*names])}"
+    )
 
 
 @dataclass
@@ -163,15 +191,15 @@ def _place(where: str, span: Any) -> str:
     return f"{where}, span {name!r}" if name else where
 
 
-def _spans(document: Any) -> Iterator[Any]:
+def spans_of(document: Any) -> Iterator[Any]:
     """The spans of a document, and other items in place of spans, in order."""
     waiting = [(document, 0)]
     while waiting:
         each, depth = waiting.pop()
         if isinstance(each, list):
             waiting += ((item, depth) for item in reversed(each))
-        elif isinstance(each, Mapping) and (depth or "resourceSpans" in each) and depth < len(_HOLDERS):
-            waiting.append((next((each[name] for name in _HOLDERS[depth] if each.get(name)), []), depth + 1))
+        elif isinstance(each, Mapping) and (depth or "resourceSpans" in each) and depth < len(HOLDERS):
+            waiting.append((next((each[name] for name in HOLDERS[depth] if each.get(name)), []), depth + 1))
         else:
             yield each
 
@@ -182,6 +210,19 @@ def _read_span(span: Any) -> _SpanData:
     if "entry_type" in span:
         raise ValueError("it is a line of a FileTracer; read its file with FileTracer(path).traces()")
     return _read_otlp(span) if "spanId" in span else _read_printed(span)
+
+
+def trace_id_of(span: Any) -> int:
+    """The trace to which a span belongs.
+
+    Raises:
+        KeyError, TypeError, ValueError: it is not a span; see `UNREADABLE`.
+
+    Example:
+        >>> trace_id_of({"traceId": "0000000000000000000000000000002a", "spanId": "000000000000002b"})
+        42
+    """
+    return _id(span["traceId"] if "spanId" in span else span["context"]["trace_id"])
 
 
 def _read_otlp(span: Mapping[str, Any]) -> _SpanData:

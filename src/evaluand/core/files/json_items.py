@@ -23,6 +23,7 @@ _BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}]
 _SPACE: Final = re.compile(rb"[ \t\r\n]*+")
 _SCALAR: Final = re.compile(rb"[^,\]}\s]++")
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_WINDOW: Final = 1 << 24  # bytes, a multiple of the size of a page
 _DEPTHS: Final = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
 
 
@@ -44,7 +45,7 @@ class JsonCursor:
 
     def __init__(self, content: bytes | mmap.mmap, name: str = "JSON") -> None:
         self._content, self._name = content, name
-        self._place = 0
+        self._place = self._released = 0
         self._skip_space()
 
     @classmethod
@@ -59,6 +60,24 @@ class JsonCursor:
     def kind(self) -> str:
         """The first character of the value here: `{`, `[`, `"` or that of a number or word; empty at the end."""
         return self._content[self._place : self._place + 1].decode("latin-1")
+
+    @property
+    def place(self) -> int:
+        """How many bytes precede the value here."""
+        return self._place
+
+    def documents(self) -> Iterator[None]:
+        """Stops at each of several documents that follow each other, such as lines.
+
+        Raises:
+            DataError: one ends early.
+        """
+        while self.kind:
+            start = self._place
+            yield
+            if self._place == start:
+                self._skip()
+            self._skip_space()
 
     def members(self) -> Iterator[str]:
         """The keys of the object here; at each, the cursor is at its value.
@@ -103,7 +122,20 @@ class JsonCursor:
         """The text of the value here; the cursor is behind it then."""
         start = self._place
         self._skip()
-        return self._content[start : self._place]
+        text = self._content[start : self._place]
+        self._release()
+        return text
+
+    def starts_with(self, pattern: re.Pattern[bytes]) -> bool:
+        """Whether the text from here on begins like this."""
+        return pattern.match(self._content, self._place) is not None
+
+    def _release(self) -> None:
+        """Gives back the memory in which a mapped file was seen up to here."""
+        stop = self._place // _WINDOW * _WINDOW
+        if stop > self._released and isinstance(self._content, mmap.mmap) and hasattr(mmap, "MADV_DONTNEED"):
+            self._content.madvise(mmap.MADV_DONTNEED, self._released, stop - self._released)
+            self._released = stop
 
     def _parts(self, first: str, last: str) -> Iterator[None]:
         self._expect(first)

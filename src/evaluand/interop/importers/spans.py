@@ -5,13 +5,28 @@ The results of `gen_ai.evaluation.result` events are its scores.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from array import array
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Final
 
-from evaluand.experiment.imports.importer import Importer, LogFile
+import orjson
+
+from evaluand.core.errors import DataError
+from evaluand.core.files.json_items import JsonCursor
+from evaluand.experiment.imports.importer import Importer, LogFile, first_fault
 from evaluand.experiment.imports.sample import Grade, Sample
-from evaluand.trace.foreign_spans import read_spans
+from evaluand.experiment.imports.spool import Texts
+from evaluand.trace.foreign_spans import (
+    HOLDERS,
+    UNREADABLE,
+    describe_orphans,
+    read_traces,
+    spans_of,
+    trace_id_of,
+)
 from evaluand.trace.traces import Trace
+from evaluand.trace.values import fault_message
 
 _EVENT: Final = "gen_ai.evaluation.result"
 _PREFIX: Final = "gen_ai.evaluation."
@@ -23,30 +38,79 @@ class Spans(Importer):
 
     kind: ClassVar[str] = "spans"
 
+    def __init__(self, file: LogFile) -> None:
+        super().__init__(file)
+        self._orphans: list[str] = []
+
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
         return any(keys <= file.keys for keys in _SPAN_KEYS)
 
     def records(self) -> Iterator[tuple[str, Any]]:
-        for number, trace in enumerate(read_spans(self.path)):
-            yield f"{self.path}: trace {number}", trace
+        texts = Texts()
+        places: dict[int, array[int]] = {}
+        for where, span in self._spans():
+            try:
+                trace = trace_id_of(span)
+            except UNREADABLE as error:
+                self.leave_out(where, f"not a span: {fault_message(error)}")
+            else:
+                places.setdefault(trace, array("q")).append(texts.add(orjson.dumps(span)))
+        for trace, own in places.items():
+            yield f"{self.path}: trace {trace:032x}", [orjson.loads(texts.read(place)) for place in own]
+        if self._orphans:
+            self.notes.append(f"{self.path.name}: {describe_orphans(self._orphans, sum(map(len, places.values())))}")
 
     def samples(self, record: Any) -> Iterable[Sample]:
-        trace: Trace = record
-        root = trace.root
-        ended = root.end_ns
-        failed = root.status == "error"
-        yield Sample(
-            str(trace.id),
-            root.input,
-            None if failed else root.output,
-            system=root.name,
-            error=("TraceError", "the root span has the status error") if failed else None,
-            grades=dict(_grades(trace)),
-            started=root.start_ns // 1000,
-            duration=None if ended is None else (ended - root.start_ns) // 1000,
-            spans=trace.rows(),
-        )
+        found = read_traces(record, where=str(self.path))
+        self.left_out += found.faults
+        self._orphans += found.orphans
+        return map(_sample, found.traces)
+
+    def _spans(self) -> Iterator[tuple[str, Any]]:
+        """The spans of documents that follow each other, and where each begins; reads up to one that ends early."""
+        cursor = JsonCursor.open(self.path)
+        try:
+            for _ in cursor.documents():
+                levels = HOLDERS if cursor.starts_with(_OTLP) else ()
+                for place in _walk(cursor, levels) if levels or cursor.kind == "[" else [cursor.place]:
+                    where = f"{self.path}, byte {place:,}"
+                    try:
+                        yield from ((where, span) for span in spans_of(cursor.value()))
+                    except DataError as error:
+                        self.leave_out(where, first_fault(error))
+        except DataError as error:
+            self.left_out += error.faults
+
+
+def _walk(cursor: JsonCursor, levels: Sequence[Collection[str]]) -> Iterator[int]:
+    """The places of the parts of a list, or of a document of OTLP, which may be all of a large file."""
+    if cursor.kind == "[":
+        for _ in cursor.items():
+            yield from _walk(cursor, levels) if levels and cursor.kind == "{" else [cursor.place]
+        return
+    for name in cursor.members():
+        if name in levels[0]:
+            yield from _walk(cursor, levels[1:]) if cursor.kind == "[" else [cursor.place]
+
+
+_OTLP: Final = re.compile(rb'\{\s*"resourceSpans"')
+
+
+def _sample(trace: Trace) -> Sample:
+    root = trace.root
+    failed = root.status == "error"
+    return Sample(
+        str(trace.id),
+        root.input,
+        None if failed else root.output,
+        system=root.name,
+        error=("TraceError", "the root span has the status error") if failed else None,
+        grades=dict(_grades(trace)),
+        started=root.start_ns // 1000,
+        duration=None if root.end_ns is None else (root.end_ns - root.start_ns) // 1000,
+        spans=trace.rows(),
+    )
 
 
 def _grades(trace: Trace) -> Iterator[tuple[str, Grade]]:
