@@ -505,9 +505,6 @@ class TableWriter:
         self._rows: list[tuple[Any, ...]] = []
         self._characters = 0
 
-    def __len__(self) -> int:
-        return len(self._rows)
-
     @property
     def is_full(self) -> bool:
         """Whether the rows fill a batch."""

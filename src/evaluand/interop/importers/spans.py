@@ -78,9 +78,11 @@ class Spans(Importer):
                     try:
                         yield from ((where, span) for span in spans_of(cursor.value()))
                     except DataError as error:
+                        if cursor.place == place:
+                            raise
                         self.leave_out(where, first_fault(error))
         except DataError as error:
-            self.left_out += error.faults
+            self.leave_out(error.faults[0].where, f"{first_fault(error)}; all behind it is left out")
 
 
 def _walk(cursor: JsonCursor, levels: Sequence[Collection[str]]) -> Iterator[int]:
