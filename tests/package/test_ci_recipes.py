@@ -1,4 +1,4 @@
-"""The action for GitHub and the hook for pre-commit: their files are sound, and their scripts do what they say."""
+"""The action for GitHub, the job for GitLab and the hook for pre-commit do what they say."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ import shlex
 import stat
 import subprocess
 import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
 from xml.etree import ElementTree
 
 import pytest
@@ -177,9 +179,55 @@ def test_the_hook_validates_every_file(tmp_path: Path) -> None:
     assert "wrong.yaml" in both.stdout + both.stderr
 
 
+def recipes() -> list[Any]:
+    page = (ROOT_FOLDER / "docs/howto/ci.md").read_text()
+    return [*map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))]
+
+
+class Notes(BaseHTTPRequestHandler):
+    """The comments of merge requests, as GitLab takes them."""
+
+    posted: ClassVar[list[tuple[str, str, str]]] = []
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        self.posted.append((self.path, self.headers["PRIVATE-TOKEN"], body))
+        self.send_response(201)
+        self.end_headers()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.mark.parametrize("token", ["", "secret"])
+def test_the_job_for_gitlab_comments_if_it_has_a_token(tmp_path: Path, token: str) -> None:
+    make(tmp_path)
+    job = recipes()[1]["evaluate"]
+    Notes.posted.clear()
+    with HTTPServer(("127.0.0.1", 0), Notes) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        env = {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]), "HOME": str(tmp_path)}
+        env |= {"EVALUAND_TOKEN": token, "CI_API_V4_URL": f"http://127.0.0.1:{server.server_port}/api/v4"}
+        env |= {"CI_PROJECT_ID": "12", "CI_MERGE_REQUEST_IID": "7"}
+        run = [line for line in job["script"] if "pip install" not in line]
+        codes = [
+            subprocess.run(["bash", "-e", "-c", "\n".join(lines)], cwd=tmp_path, env=env, check=False).returncode
+            for lines in (run, job["after_script"])
+        ]
+        server.shutdown()
+    assert codes == [3, 0]
+    assert set(job["artifacts"]["paths"]) <= {each.name for each in tmp_path.iterdir()}
+    if token:
+        [(path, sent, body)] = Notes.posted
+        assert (path, sent) == ("/api/v4/projects/12/merge_requests/7/notes", "secret")
+        assert "**sums**" in body
+    else:
+        assert not Notes.posted
+
+
 def test_the_recipes_of_the_page_are_yaml_and_name_what_exists() -> None:
     page = (ROOT_FOLDER / "docs/howto/ci.md").read_text()
-    github, gitlab, hooks = map(yaml.safe_load, re.findall(r"```yaml\n(.*?)```", page, re.DOTALL))
+    github, gitlab, hooks = recipes()
     step = github["jobs"]["evaluate"]["steps"][-1]
     assert step["with"].keys() <= read_yaml("action.yml")["inputs"].keys()
     assert all(f"| `{name}` |" in page for name in read_yaml("action.yml")["inputs"])
