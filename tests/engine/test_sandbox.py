@@ -170,6 +170,17 @@ def test_many_programs_at_once_leave_nothing_open(sandbox: str) -> None:
 
 
 @pytest.mark.usefixtures("sandbox")
+def test_a_program_can_write_to_its_folder_alone() -> None:
+    text = """
+import os
+for top, folders, _ in os.walk("/"):
+    if top in ("/proc", "/sys", "/usr", "/dev/mqueue") or top.count("/") > 2: folders.clear()
+    elif os.access(top, os.W_OK): print(top)
+"""
+    assert run(text).output.split() == ["/tmp"]
+
+
+@pytest.mark.usefixtures("sandbox")
 def test_a_program_has_no_open_file_but_its_streams() -> None:
     """And the pipe of its answer."""
     text = """

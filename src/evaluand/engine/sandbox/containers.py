@@ -14,7 +14,8 @@ from evaluand.engine.sandbox.calls import MACHINES, filter_calls
 from evaluand.engine.sandbox.limits import MIB, OPEN_FILES, Limits
 from evaluand.engine.sandbox.places import ENVIRONMENT, SCRATCH, Place, next_user
 
-PROGRAMS: Final = ("docker", "podman")
+PROGRAMS: Final = {"docker": (), "podman": ("--read-only-tmpfs=false",)}
+"""What can run containers, with what is asked of it alone: podman would add folders that can be written to."""
 
 
 @contextmanager
@@ -27,14 +28,10 @@ def in_container(program: str, image: str, limits: Limits) -> Iterator[Place]:
     name = f"evaluand-{secrets.token_hex(16)}"
     command = [
         *(program, "run", "--rm", "--interactive", "--name", name, "--pull", "never", "--log-driver", "none"),
+        *PROGRAMS[program],
         *_APART,
         *_bounds(limits),
-        *(
-            "--entrypoint",
-            "env",
-            image,
-            "-i",
-        ),  # its own environment, without what a configuration adds, such as proxies
+        *("--entrypoint", "env", image, "-i"),  # without what a configuration adds, such as proxies
         *(f"{key}={value}" for key, value in {**ENVIRONMENT, "HOME": SCRATCH}.items()),
         "python3",
     ]

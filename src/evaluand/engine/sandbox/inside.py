@@ -57,7 +57,7 @@ def main() -> None:
 def _become_child() -> None:
     """Goes on in a child of the first process of a container, which ends all others when it ends.
 
-    That is when the child has ended, or nobody is left at the other end of standard input.
+    That is when the child has ended, of which it tells, or nobody is left at the other end of standard input.
     """
     import threading
 
@@ -69,7 +69,9 @@ def _become_child() -> None:
     while ended != child:
         ended, status = os.wait()
     code = os.waitstatus_to_exitcode(status)
-    os._exit(code if code >= 0 else 128 - code)
+    answer = {"how": "ended", "status": code if code >= 0 else 128 - code}  # as a shell says it
+    os.write(2, json.dumps(answer).encode() + b"\n")  # at once: a container takes its time to end
+    os._exit(0)
 
 
 def _leave_on_hangup() -> None:

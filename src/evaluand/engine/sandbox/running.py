@@ -130,12 +130,13 @@ def find_sandbox(name: str, image: str) -> tuple[OpenPlace | None, str]:
 def _probe(place: OpenPlace) -> str:
     """Why no program runs in a place; empty if one does."""
     try:
-        ended = _run_in(
-            place, [("probe", "import decimal, json, math, random, re\nopen('probe', 'x').close()")], Limits()
-        )
+        ended = _run_in(place, [("probe", _PROBE)], Limits())
     except TransientError as error:
         return str(error)
     return "" if ended.how == "finished" else ended.error or ended.how
+
+
+_PROBE: Final = "import decimal, json, math, random, re\nopen('probe', 'x').close()"
 
 
 def _run_in(place: OpenPlace, parts: Sequence[tuple[str, str]], limits: Limits) -> Ended:
@@ -170,7 +171,7 @@ def _run_in(place: OpenPlace, parts: Sequence[tuple[str, str]], limits: Limits) 
             finally:
                 status = watched.end(found.end)
             if not watched.has_begun:
-                raise TransientError(watched.fault(status))
+                raise TransientError(f"the sandbox did not start: {watched.said_instead or f'status {status}'}")
             return _ended(status if over is None else over, watched.answer, token, bytes(watched.output), limits)
     finally:
         os.close(read)
@@ -247,10 +248,11 @@ class _Watched:
         self._stdout.close()
         return status
 
-    def fault(self, status: int) -> str:
-        """Why the program has not begun: what was said instead, if anything."""
+    @property
+    def said_instead(self) -> str:
+        """What was said by what should have executed the program, such as the reason why it did not."""
         said = (bytes(self.output) + self.said).decode("utf-8", "replace")
-        return " ".join(said.split())[-inside.LONGEST :] or f"exited with status {status}"
+        return " ".join(said.split())[-inside.LONGEST :]
 
     def _look(self, seconds: float) -> bool:
         """Sends and reads what can be sent and read by then; returns whether there was anything."""
@@ -315,34 +317,42 @@ def _ended(over: str | int, answer: bytes, token: str, output: bytes, limits: Li
     shown = output[: limits.output * MIB].decode("utf-8", "replace")
     if over == "answered":
         line, _, _ = answer.partition(b"\n")
-        return Ended("finished", output=shown) if line == token.encode() else Ended(*_read_answer(line), output=shown)
+        if line == token.encode():
+            return Ended("finished", output=shown)
+        return Ended(*_read_answer(line, limits), output=shown)
     if over == "timeout":
         return Ended("timeout", f"took longer than {limits.timeout:g} s", output=shown)
     if over == "output":
         return Ended("output", f"wrote more than {limits.output} MiB", output=shown)
-    status = int(over)
-    number = -status if status < 0 else status - _BY_SIGNAL if status > _BY_SIGNAL else 0
-    if number == signal.SIGXCPU:
-        return Ended("timeout", f"used more than {math.ceil(limits.timeout)} s of the processor", output=shown)
-    if number:
-        return Ended("killed", f"was ended by {_signal_name(number)}", output=shown)
-    return Ended("exited", f"exited with status {status} before its end", output=shown)
+    return Ended(*_read_status(int(over), limits), output=shown)
 
 
-_BY_SIGNAL: Final = 128
-"""What bubblewrap, as a shell does, adds to the number of the signal that ended a program."""
-
-
-def _read_answer(line: bytes) -> tuple[str, str, str | None]:
+def _read_answer(line: bytes, limits: Limits) -> tuple[str, str, str | None]:
     """How the program says that it ended: `how`, `error` and `where`."""
     try:
         said: Any = json.loads(line)
-        how, error, where = said["how"], said["error"], said.get("where")
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        how, error, where = None, None, None
+        how, error, where, status = (said.get(name) for name in ("how", "error", "where", "status"))
+    except (ValueError, AttributeError, RecursionError):
+        how, error, where, status = None, None, None, None
+    if how == "ended" and isinstance(status, int):
+        return *_read_status(status, limits), None
     if how not in ("raised", "memory") or not isinstance(error, str):
         return "exited", "gave an answer in place of the sandbox", None
     return how, _text(error), _text(where) if isinstance(where, str) else None
+
+
+def _read_status(status: int, limits: Limits) -> tuple[str, str]:
+    """What an exit status says, or minus the signal: `how` and `error`."""
+    number = -status if status < 0 else status - _BY_SIGNAL if status > _BY_SIGNAL else 0
+    if number == signal.SIGXCPU:
+        return "timeout", f"used more than {math.ceil(limits.timeout)} s of the processor"
+    if number:
+        return "killed", f"was ended by {_signal_name(number)}"
+    return "exited", f"exited with status {status} before its end"
+
+
+_BY_SIGNAL: Final = 128
+"""What a shell, and so bubblewrap, adds to the number of the signal that ended a program."""
 
 
 def _text(text: str) -> str:
