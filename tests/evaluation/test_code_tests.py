@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from support.hostile_programs import HOSTILE
+from support.patience import PATIENCE
 from support.sandboxes import SANDBOXES, await_end, await_no_container, use_readable_python, use_sandbox
 
 from evaluand import MemoryStore
@@ -311,16 +312,21 @@ def test_a_hostile_program_costs_its_row_and_nothing_else(
     mark = f"# {folder}\n"
     monkeypatch.setattr(running, "_INSIDE", mark + running._INSIDE)
     places_of = {"host": folder, "port": server.getsockname()[1]}
-    programs = dict([*HOSTILE.items()][part::PARTS])
-    outputs = [ADD, *(text.format(**places_of) for text, _ in programs.values()), ADD]
-    first, *rows, last = evaluated(outputs, [TESTS] * len(outputs), CodeTests(timeout=2, memory=256))
+    rows = []
+    for endless in (False, True):
+        programs = {name: it for name, it in [*HOSTILE.items()][part::PARTS] if ("timeout" in it[1]) == endless}
+        outputs = [ADD, *(text.format(**places_of) for text, _ in programs.values()), ADD]
+        scorer = CodeTests(timeout=2 if endless else PATIENCE, memory=256)
+        first, *graded, last = evaluated(outputs, [TESTS] * len(outputs), scorer)
+        if not endless:
+            assert first["label"] == last["label"] == "passed"
+        for row, (name, (_, labels)) in zip(graded, programs.items(), strict=True):
+            assert row["status"] == "scored", name
+            assert row["value"] == 0.0, name
+            assert row["label"] in labels, (name, row)
+            assert len(row["explanation"]) < 2000, name
+        rows += graded
 
-    assert first["label"] == last["label"] == "passed"
-    for row, (name, (_, labels)) in zip(rows, programs.items(), strict=True):
-        assert row["status"] == "scored", name
-        assert row["value"] == 0.0, name
-        assert row["label"] in labels, (name, row)
-        assert len(row["explanation"]) < 2000, name
     assert "kept-secret" not in json.dumps(rows, default=repr)
     assert [path.name for path in folder.iterdir()] == ["kept.txt"]
     assert (folder / "kept.txt").read_text() == "kept-secret"
