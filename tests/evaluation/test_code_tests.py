@@ -321,7 +321,7 @@ def test_a_hostile_program_costs_its_row_and_nothing_else(
         if not endless:
             assert first["label"] == last["label"] == "passed"
         for row, (name, (_, labels)) in zip(graded, programs.items(), strict=True):
-            assert row["status"] == "scored", name
+            assert row["status"] == "scored", (name, row)
             assert row["value"] == 0.0, name
             assert row["label"] in labels, (name, row)
             assert len(row["explanation"]) < 2000, name
