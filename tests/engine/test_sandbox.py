@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import platform
 import signal
 import struct
 import subprocess
@@ -16,22 +15,40 @@ from pathlib import Path
 
 import pytest
 from support.patience import PATIENCE
-from support.sandboxes import SYSTEM_PYTHON, await_end, find_processes, skip_without_sandbox, use_readable_python
+from support.sandboxes import (
+    IMAGE,
+    SANDBOXES,
+    SYSTEM_PYTHON,
+    await_end,
+    await_no_container,
+    find_processes,
+    use_readable_python,
+    use_sandbox,
+)
 
+from evaluand.core.errors import TransientError
 from evaluand.engine.sandbox import calls, places, running
-from evaluand.engine.sandbox.running import Ended, Limits, run_program
+from evaluand.engine.sandbox.limits import Limits
+from evaluand.engine.sandbox.running import Ended, run_program
+
+
+@pytest.fixture(params=SANDBOXES)
+def sandbox(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    name: str = request.param
+    use_sandbox(name, monkeypatch)
+    return name
 
 
 @pytest.fixture
-def sandbox() -> None:
-    skip_without_sandbox()
+def bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
+    use_sandbox("bubblewrap", monkeypatch)
 
 
 @pytest.fixture
 def no_sandbox(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A machine without bubblewrap, where programs may run without isolation: the folder of temporary files."""
     use_readable_python(monkeypatch)
-    monkeypatch.setattr(running, "_find_place", lambda allow: places.in_folder)
+    monkeypatch.setattr(running, "_find_place", lambda image, allow: places.in_folder)
     with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:  # which other users reach, as programs of root must
         os.chmod(folder, 0o755)
         monkeypatch.setattr(tempfile, "tempdir", folder)
@@ -92,7 +109,7 @@ def test_a_large_program_is_sent_as_a_whole() -> None:
     assert run("x = '" + "x" * 3_000_000 + "'", "assert len(x) == 3_000_000").how == "finished"
 
 
-@pytest.mark.usefixtures("sandbox")
+@pytest.mark.usefixtures("bubblewrap")
 def test_a_program_has_the_packages_of_this_environment_and_an_empty_home() -> None:
     ended = run(
         "import numpy, os\nprint(os.listdir(os.environ['HOME']), os.getcwd() == os.environ['HOME'])", memory=4096
@@ -115,33 +132,82 @@ def test_programs_do_not_see_one_another() -> None:
     assert outputs == ["['mine'] 2\n"] * 3  # the program, and what waits for its children
 
 
-@pytest.mark.usefixtures("sandbox")
-def test_a_program_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+def test_a_program_ends_with_the_process_that_started_it(sandbox: str, tmp_path: Path) -> None:
     mark = f"# {tmp_path}"
     script = (
-        "from evaluand.engine.sandbox import running\n"
+        "from evaluand.engine.sandbox import limits, running\n"
+        f"place, _ = running.find_sandbox({sandbox!r}, {IMAGE!r})\n"
+        "running._find_place = lambda image, allow: place\n"
         f"running._INSIDE = {mark!r} + '\\n' + running._INSIDE\n"
-        "running.run_program([('program', 'import time; time.sleep(600)')], running.Limits(timeout=600))"
+        "running.run_program([('program', 'import time; time.sleep(600)')], limits.Limits(timeout=600))"
     )
     parent = subprocess.Popen([sys.executable, "-c", script])
     until = time.monotonic() + PATIENCE
-    while len([*find_processes(mark)]) < 4:  # this script, bubblewrap twice, the program
+    while len([*find_processes(mark)]) < 4:  # this script, what it has started, the first process, the program
         assert time.monotonic() < until
         time.sleep(0.01)
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     await_end(mark)
+    await_no_container(sandbox)
+
+
+def test_many_programs_at_once_leave_nothing_open(sandbox: str) -> None:
+    before = os.listdir("/proc/self/fd")
+    ended: list[str] = []
+    texts = ["x = 1", "import os; os._exit(0)", "while True: print('x' * 1000)"] * 2
+    threads = [
+        threading.Thread(target=lambda: ended.extend(run(text, timeout=PATIENCE).how for text in texts))
+        for _ in range(8 if sandbox == "bubblewrap" else 2)
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(ended) == sorted(["finished", "exited", "output"] * 2 * len(threads))
+    assert os.listdir("/proc/self/fd") == before
+    await_no_container(sandbox)
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_program_can_write_to_its_folder_alone() -> None:
+    text = """
+import os
+for top, folders, _ in os.walk("/"):
+    if top in ("/proc", "/sys", "/usr", "/dev/mqueue") or top.count("/") > 2: folders.clear()
+    elif os.access(top, os.W_OK): print(top)
+"""
+    assert run(text).output.split() == ["/tmp"]
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_a_program_has_no_open_file_but_its_streams() -> None:
+    """And the pipe of its answer."""
+    text = """
+import os
+for n in range(100):
+    try: print(os.readlink(f"/proc/self/fd/{n}").partition(":")[0])
+    except OSError: pass
+"""
+    assert run(text).output.split() == ["/dev/null", "pipe", "pipe", "pipe"]
+
+
+@pytest.mark.usefixtures("bubblewrap")
+def test_a_sandbox_that_does_not_start_grades_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(places, "_DEVICES", ("--no-such-option",))
+    with pytest.raises(TransientError, match="Unknown option --no-such-option"):
+        run("x = 1")
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="another user runs these tests, as all others")
-@pytest.mark.usefixtures("sandbox")
+@pytest.mark.usefixtures("bubblewrap")
 def test_a_user_without_rights_has_a_sandbox_too() -> None:
     if not os.access(SYSTEM_PYTHON, os.X_OK):
         pytest.skip("the system has no Python")
     script = f"""
 import os, sys
-from evaluand.engine.sandbox import running
-from evaluand.engine.sandbox.running import Limits, run_program
+from evaluand.engine.sandbox.limits import Limits
+from evaluand.engine.sandbox.running import run_program
 os.setgroups([]); os.setresgid(65534, 65534, 65534); os.setresuid(65534, 65534, 65534)
 os.chdir("/")
 sys.executable = {SYSTEM_PYTHON!r}
@@ -185,7 +251,16 @@ X86_64, AARCH64 = 0xC000003E, 0xC00000B7
         ("x86_64", (X86_64, 56, 0x10000011), PERMISSION),  # clone with CLONE_NEWUSER
         ("x86_64", (X86_64, 1, 0x10000011), ALLOWED),
         ("x86_64", (X86_64, 435, 0), UNKNOWN),  # clone3
-        ("x86_64", (X86_64, 442, 0), PERMISSION),  # mount_setattr, the last that is compared
+        ("x86_64", (X86_64, 442, 0), PERMISSION),  # mount_setattr
+        ("x86_64", (X86_64, 29, 0), PERMISSION),  # shmget
+        ("x86_64", (X86_64, 319, 0), PERMISSION),  # memfd_create
+        ("x86_64", (X86_64, 41, 1), ALLOWED),  # socket of AF_UNIX
+        ("x86_64", (X86_64, 41, 16), ALLOWED),  # of AF_NETLINK
+        ("x86_64", (X86_64, 41, 40), PERMISSION),  # of AF_VSOCK
+        ("x86_64", (X86_64, 41, 17), PERMISSION),  # of AF_PACKET
+        ("x86_64", (X86_64, 198, 40), ALLOWED),  # lremovexattr
+        ("aarch64", (AARCH64, 198, 2), ALLOWED),  # socket of AF_INET
+        ("aarch64", (AARCH64, 198, 38), PERMISSION),  # of AF_ALG
         ("x86_64", (X86_64, 0x40000000 | 165, 0), PERMISSION),  # of x32
         ("x86_64", (0x40000003, 21, 0), KILLED),  # of i386
         ("aarch64", (AARCH64, 64, 0), ALLOWED),  # write
@@ -195,11 +270,8 @@ X86_64, AARCH64 = 0xC000003E, 0xC00000B7
         ("aarch64", (AARCH64, 220, 0x10000011), PERMISSION),  # clone with CLONE_NEWUSER
     ],
 )
-def test_calls_that_only_root_needs_are_refused(
-    machine: str, call: tuple[int, int, int], result: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(platform, "machine", lambda: machine)
-    program = calls.filter_calls()
+def test_calls_that_only_root_needs_are_refused(machine: str, call: tuple[int, int, int], result: int) -> None:
+    program = calls.filter_calls(machine)
     assert program is not None
     assert execute_filter([*struct.iter_unpack("=HBBI", program)], *call) == result
 
@@ -220,9 +292,8 @@ def execute_filter(lines: list[tuple[int, ...]], audit: int, number: int, flags:
             at += if_true if jumps[code](operand) else if_false
 
 
-def test_a_machine_whose_calls_are_unknown_has_no_filter(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(platform, "machine", lambda: "riscv64")
-    assert calls.filter_calls() is None
+def test_a_machine_whose_calls_are_unknown_has_no_filter() -> None:
+    assert calls.filter_calls("riscv64") is None
 
 
 # ---------------------------------------------------------------- without isolation

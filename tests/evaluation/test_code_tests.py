@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 import socket
 import tempfile
 from collections.abc import Iterator
@@ -11,13 +13,14 @@ from typing import Any
 
 import pytest
 from support.hostile_programs import HOSTILE
-from support.sandboxes import await_end, skip_without_sandbox, use_readable_python
+from support.patience import PATIENCE
+from support.sandboxes import SANDBOXES, await_end, await_no_container, use_readable_python, use_sandbox
 
 from evaluand import MemoryStore
 from evaluand.core.errors import DataError, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.engine.policy import Policy
-from evaluand.engine.sandbox import places, running
+from evaluand.engine.sandbox import running
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.code_tests import CodeTests, code_in
 from evaluand.run.runner import Runner
@@ -101,9 +104,11 @@ MBPP: list[tuple[str, str, Any]] = [  # right, wrong, expected
 ]
 
 
-@pytest.fixture
-def sandbox() -> None:
-    skip_without_sandbox()
+@pytest.fixture(params=SANDBOXES)
+def sandbox(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    name: str = request.param
+    use_sandbox(name, monkeypatch)
+    return name
 
 
 def evaluated(outputs: list[str], expected: list[Any], scorer: CodeTests) -> list[dict[str, Any]]:
@@ -201,7 +206,17 @@ def test_tests_that_test_nothing_are_refused(expected: Any, message: str) -> Non
         CodeTests().score(ADD, expected)
 
 
-@pytest.mark.parametrize("wrong", [{"timeout": 0}, {"timeout": "5"}, {"memory": 1}, {"allow_unsandboxed": "no"}])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"timeout": 0},
+        {"timeout": "5"},
+        {"memory": 1},
+        {"allow_unsandboxed": "no"},
+        {"image": "--privileged"},
+        {"image": ""},
+    ],
+)
 def test_wrong_parameters_are_refused(wrong: Any) -> None:
     with pytest.raises(SpecError, match=f"code_tests.*{next(iter(wrong))}"):
         CodeTests(**wrong)
@@ -213,39 +228,59 @@ def test_the_limits_are_part_of_the_identity() -> None:
         "version": 1,
         "parameters": {"timeout": 2, "memory": 512, "allow_unsandboxed": False},
     }
+    assert CodeTests(image="python:3.14").identify().spec["parameters"]["image"] == "python:3.14"
 
 
+@pytest.fixture
+def search(monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+    """The programs that are found on the machine; nothing that was found before is remembered."""
+    found: dict[str, str] = {}
+    monkeypatch.setattr(shutil, "which", found.get)
+    running._find_place.cache_clear()
+    yield found
+    running._find_place.cache_clear()
+
+
+@pytest.mark.usefixtures("search")
 def test_without_a_sandbox_nothing_is_graded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "find_bubblewrap", lambda: None)
-    monkeypatch.setattr(running, "run_program", None)
-    running._find_place.cache_clear()
-    try:
-        with pytest.raises(SpecError, match=r"install bubblewrap.*allow_unsandboxed: true"):
-            evaluated([ADD], [TESTS], CodeTests())
-    finally:
-        running._find_place.cache_clear()
+    monkeypatch.setattr(running, "_run_in", None)
+    with pytest.raises(SpecError) as raised:
+        evaluated([ADD], [TESTS], CodeTests())
+    assert str(raised.value).endswith(
+        "programs that models write are run in a sandbox, and bubblewrap is not installed (install it, such as with"
+        " apt-get install bubblewrap); docker is not installed; podman is not installed;"
+        " set allow_unsandboxed: true to run them without isolation"
+    )
 
 
+@pytest.mark.usefixtures("search")
 def test_without_isolation_programs_are_graded_if_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "find_bubblewrap", lambda: None)
     use_readable_python(monkeypatch)
-    running._find_place.cache_clear()
-    try:
-        rows = evaluated([ADD, ADD.replace("+", "*")], [TESTS] * 2, CodeTests(allow_unsandboxed=True))
-    finally:
-        running._find_place.cache_clear()
+    rows = evaluated([ADD, ADD.replace("+", "*")], [TESTS] * 2, CodeTests(allow_unsandboxed=True))
     assert [row["label"] for row in rows] == ["passed", "failed"]
 
 
-def test_a_sandbox_that_does_not_work_says_why(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "find_bubblewrap", lambda: "/bin/false")
-    monkeypatch.setattr(places, "_BUBBLEWRAP", "false")
-    running._find_place.cache_clear()
-    try:
-        with pytest.raises(SpecError, match=r"bubblewrap does not work here \(exited with status 1"):
-            CodeTests().prepare()
-    finally:
-        running._find_place.cache_clear()
+def test_a_sandbox_that_does_not_work_says_why(search: dict[str, str]) -> None:
+    search["bwrap"] = "/bin/false"
+    with pytest.raises(SpecError, match=r"bubblewrap does not work here \(the sandbox did not start: status 1;"):
+        CodeTests().prepare()
+
+
+def test_an_image_that_is_not_there_is_not_fetched(
+    search: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    docker = tmp_path / "docker"
+    docker.write_text(f"#!/bin/sh\necho $* >> {tmp_path}/calls\necho Error: No such image: $5 >&2\nexit 1\n")
+    docker.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    search["docker"] = str(docker)
+    with pytest.raises(SpecError) as raised:
+        CodeTests(image="python:9").prepare()
+    assert (
+        "; docker does not find the image python:9 (Error: No such image: python:9; it is fetched with docker pull"
+        " python:9); podman is not installed;" in str(raised.value)
+    )
+    assert (tmp_path / "calls").read_text() == "image inspect --format {{.Id}} python:9\n"
 
 
 # ---------------------------------------------------------------- hostile programs
@@ -269,25 +304,29 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path
         yield folder, server
 
 
-@pytest.mark.usefixtures("sandbox")
 @pytest.mark.parametrize("part", range(PARTS))
 def test_a_hostile_program_costs_its_row_and_nothing_else(
-    part: int, host: tuple[Path, socket.socket], monkeypatch: pytest.MonkeyPatch
+    part: int, sandbox: str, host: tuple[Path, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, server = host
     mark = f"# {folder}\n"
     monkeypatch.setattr(running, "_INSIDE", mark + running._INSIDE)
     places_of = {"host": folder, "port": server.getsockname()[1]}
-    programs = dict([*HOSTILE.items()][part::PARTS])
-    outputs = [ADD, *(text.format(**places_of) for text, _ in programs.values()), ADD]
-    first, *rows, last = evaluated(outputs, [TESTS] * len(outputs), CodeTests(timeout=2, memory=256))
+    rows = []
+    for endless in (False, True):
+        programs = {name: it for name, it in [*HOSTILE.items()][part::PARTS] if ("timeout" in it[1]) == endless}
+        outputs = [ADD, *(text.format(**places_of) for text, _ in programs.values()), ADD]
+        scorer = CodeTests(timeout=2 if endless else PATIENCE, memory=256)
+        first, *graded, last = evaluated(outputs, [TESTS] * len(outputs), scorer)
+        if not endless:
+            assert first["label"] == last["label"] == "passed"
+        for row, (name, (_, labels)) in zip(graded, programs.items(), strict=True):
+            assert row["status"] == "scored", (name, row)
+            assert row["value"] == 0.0, name
+            assert row["label"] in labels, (name, row)
+            assert len(row["explanation"]) < 2000, name
+        rows += graded
 
-    assert first["label"] == last["label"] == "passed"
-    for row, (name, (_, labels)) in zip(rows, programs.items(), strict=True):
-        assert row["status"] == "scored", name
-        assert row["value"] == 0.0, name
-        assert row["label"] in labels, (name, row)
-        assert len(row["explanation"]) < 2000, name
     assert "kept-secret" not in json.dumps(rows, default=repr)
     assert [path.name for path in folder.iterdir()] == ["kept.txt"]
     assert (folder / "kept.txt").read_text() == "kept-secret"
@@ -295,3 +334,4 @@ def test_a_hostile_program_costs_its_row_and_nothing_else(
     with pytest.raises(BlockingIOError):
         server.accept()
     await_end(mark)
+    await_no_container(sandbox)

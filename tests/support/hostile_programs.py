@@ -20,6 +20,10 @@ HOSTILE: Final[dict[str, tuple[str, set[str]]]] = {
     ),
     "connects to the network": ("import socket\nsocket.create_connection(('1.1.1.1', 80), 1)", {"failed"}),
     "connects to the machine": ("import socket\nsocket.create_connection(('127.0.0.1', {port}), 1)", {"failed"}),
+    "connects to the host of a virtual machine": (
+        "import socket, time\nsocket.socket(40, socket.SOCK_STREAM)\ntime.sleep(600)",  # AF_VSOCK, in no namespace
+        {"failed"},
+    ),
     "asks for an address": ("import socket\nsocket.getaddrinfo('example.com', 80)", {"failed"}),
     "reads a file of the user": ("raise ValueError(open('{host}/kept.txt').read())", {"failed"}),
     "reads passwords": ("raise ValueError(open('/etc/shadow').read())", {"failed"}),
@@ -40,7 +44,16 @@ HOSTILE: Final[dict[str, tuple[str, set[str]]]] = {
     ),
     "takes 10 GB of memory": ("x = bytearray(10 ** 10)", {"memory"}),
     "takes memory bit by bit": ("x = []\nwhile True: x.append(bytearray(1 << 24))", {"memory"}),
+    "takes memory as files": (
+        "import os, time\nfor _ in range(99): os.write(os.memfd_create('x'), bytes(1 << 22))\ntime.sleep(600)",
+        {"failed"},
+    ),
+    "takes memory that outlives it": (
+        "import ctypes, time\nif ctypes.CDLL(None).shmget(0, 1 << 24, 0o1666) >= 0: time.sleep(600)",
+        {"failed"},
+    ),
     "prints forever": ("while True: print('x' * 1000)", {"output"}),
+    "prints one character at a time": ("import os\nwhile True: os.write(1, b'x')", {"output", "timeout"}),
     "writes errors forever": ("import os\nwhile True: os.write(2, b'x' * 10000)", {"output"}),
     "loops forever": ("while True: pass", {"timeout"}),
     "sleeps": ("import time\ntime.sleep(600)", {"timeout"}),

@@ -1,8 +1,9 @@
 """What runs inside the sandbox: reads the program, limits itself, executes the program, and says how it ended.
 
 It is started as the text of `python -c`, so that it needs no file, and imports only the standard library. The request
-is a JSON object on standard input; the answer is one line on another pipe. That the program has come to its end is
-believed only with the token of the request.
+is a JSON object, the first line of standard input. The answers are two lines on what is standard error at first, which
+then becomes standard output: `BEGUN`, and how the program ended. That it has come to its end is believed only with the
+token of the request.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ from typing import Any, Final, TextIO
 MODULE: Final = "program"
 """The module that the program is; not `__main__`, so what a file does only as a script is left out."""
 
+BEGUN: Final = b"[begun]\n"
+"""Said before the program is executed; what comes before is not said by it, nor by this module."""
+
 OUT_OF_MEMORY: Final = b'{"how": "memory", "error": "MemoryError"}'
 """Written down beforehand, since there is no memory left to make it."""
 
@@ -28,12 +32,16 @@ LONGEST: Final = 500
 
 def main() -> None:
     write, leave = os.write, os._exit  # as they are before the program can replace them
-    request = json.loads(sys.stdin.buffer.read())
+    if os.getpid() == 1:
+        _become_child()
+    request = json.loads(sys.stdin.buffer.readline())
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
-    pipe, token = request["pipe"], request["token"].encode()
-    os.set_inheritable(pipe, False)
+    pipe, token = os.dup(2), request["token"].encode()
+    os.dup2(1, 2)
     _become(request["user"])
+    _refuse(request["filters"].get(os.uname().machine))
+    write(pipe, BEGUN)
     _limit(request["limits"])
     streams = sys.stdout, sys.stderr
     try:
@@ -46,12 +54,59 @@ def main() -> None:
     leave(0)
 
 
+def _become_child() -> None:
+    """Goes on in a child of the first process of a container, which ends all others when it ends.
+
+    That is when the child has ended, of which it tells, or nobody is left at the other end of standard input.
+    """
+    import threading
+
+    child = os.fork()
+    if child == 0:
+        return
+    threading.Thread(target=_leave_on_hangup, daemon=True).start()
+    ended = 0
+    while ended != child:
+        ended, status = os.wait()
+    code = os.waitstatus_to_exitcode(status)
+    answer = {"how": "ended", "status": code if code >= 0 else 128 - code}  # as a shell says it
+    os.write(2, json.dumps(answer).encode() + b"\n")  # at once: a container takes its time to end
+    os._exit(0)
+
+
+def _leave_on_hangup() -> None:
+    import select
+
+    watched = select.poll()
+    watched.register(0, 0)
+    watched.poll()
+    os._exit(1)
+
+
 def _become(user: int | None) -> None:
     """Gives up the rights of root."""
     if user is not None:
         os.setgroups([])
         os.setgid(user)
         os.setuid(user)
+
+
+def _refuse(calls: str | None) -> None:
+    """Has the kernel refuse what a filter of seccomp(2) refuses."""
+    if calls is None:
+        return
+    import ctypes
+
+    class Filter(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("lines", ctypes.c_char_p))
+
+    lines = bytes.fromhex(calls)
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.prctl(SET_SECCOMP, ctypes.c_ulong(BY_FILTER), ctypes.byref(Filter(len(lines) // 8, lines))):
+        raise OSError(ctypes.get_errno(), "the kernel does not filter calls")
+
+
+SET_SECCOMP, BY_FILTER = 22, 2  # of linux/prctl.h and linux/seccomp.h
 
 
 def _limit(limits: Mapping[str, int]) -> None:

@@ -15,34 +15,16 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Final
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, TransientError
 from evaluand.core.system import kill_group
-from evaluand.engine.sandbox.places import Place, find_bubblewrap, in_bubblewrap, in_folder
-
-MIB: Final = 1 << 20
-
-
-@dataclass(frozen=True, kw_only=True)
-class Limits:
-    """What a program may use.
-
-    Attributes:
-        timeout: seconds on the clock, and of processor time for each of its processes.
-        memory: MiB of address space for each of its processes.
-        processes: how many it may have at once, threads included.
-        files: MiB of each file it writes, and of all of them together in bubblewrap.
-        output: MiB it may write to standard output and standard error.
-    """
-
-    timeout: float = 10.0
-    memory: int = 1024
-    processes: int = 64
-    files: int = 64
-    output: int = 1
+from evaluand.engine.sandbox import inside
+from evaluand.engine.sandbox.containers import PROGRAMS, in_container, why_no_container
+from evaluand.engine.sandbox.limits import MIB, Limits
+from evaluand.engine.sandbox.places import Place, in_bubblewrap, in_folder, why_no_bubblewrap
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,54 +45,67 @@ class Ended:
     output: str = ""
 
 
-def require_sandbox(*, allow_unsandboxed: bool = False) -> None:
+DEFAULT: Final = Limits()
+"""The limits, unless others are given."""
+
+IMAGE: Final = "python:3.12-slim"
+"""The image of containers, unless another is asked for."""
+
+
+def require_sandbox(image: str = IMAGE, *, allow_unsandboxed: bool = False) -> None:
     """Checks that programs can be run here.
 
     Raises:
         SpecError: there is no sandbox, and running without isolation is not allowed or does not work either.
     """
-    _find_place(allow_unsandboxed)
+    _find_place(image, allow_unsandboxed)
 
 
 def run_program(
-    parts: Sequence[tuple[str, str]], limits: Limits = Limits(), *, allow_unsandboxed: bool = False
+    parts: Sequence[tuple[str, str]],
+    limits: Limits = DEFAULT,
+    *,
+    image: str = IMAGE,
+    allow_unsandboxed: bool = False,
 ) -> Ended:
     """Runs a program and ends everything that it has started.
 
     Args:
         parts: names and texts, executed one after the other as one module.
         limits: what it may use.
+        image: with what Python and packages it runs in a container, where there is no bubblewrap.
         allow_unsandboxed: whether it may run without isolation where there is no sandbox.
 
     Raises:
         SpecError: programs cannot be run here, see `require_sandbox`.
+        TransientError: the sandbox did not start this time.
 
     Example:
         >>> ended = run_program([("sum", "total = 1 + 1"), ("check", "assert total == 3")])  # doctest: +SKIP
         >>> ended.how, ended.error, ended.where  # doctest: +SKIP
         ('raised', 'AssertionError', 'check, line 1: assert total == 3')
     """
-    return _run_in(_find_place(allow_unsandboxed), parts, limits)
+    return _run_in(_find_place(image, allow_unsandboxed), parts, limits)
 
 
-OpenPlace = Callable[[int], AbstractContextManager[Place]]
+OpenPlace = Callable[[Limits], AbstractContextManager[Place]]
 
 
 @cache
-def _find_place(allow_unsandboxed: bool) -> OpenPlace:
+def _find_place(image: str, allow_unsandboxed: bool) -> OpenPlace:
     """The first place in which programs run, found out by running one."""
     if sys.platform == "win32":
         raise SpecError(f"programs in a sandbox need Linux; this operating system is {sys.platform}")
-    reason = "bubblewrap is not installed; install it, such as with apt-get install bubblewrap"
-    if find_bubblewrap():
-        fault = _probe(in_bubblewrap)
-        if not fault:
-            return in_bubblewrap
-        reason = f"bubblewrap does not work here ({fault}); it needs version 0.7 and the right to make namespaces"
+    reasons = []
+    for name in ("bubblewrap", *PROGRAMS):
+        place, reason = find_sandbox(name, image)
+        if place is not None:
+            return place
+        reasons.append(reason)
     if not allow_unsandboxed:
         raise SpecError(
-            f"programs that models write are run in a sandbox, and {reason},"
-            " or set allow_unsandboxed: true to run them without isolation"
+            f"programs that models write are run in a sandbox, and {'; '.join(reasons)};"
+            " set allow_unsandboxed: true to run them without isolation"
         )
     fault = _probe(in_folder)
     if fault:
@@ -119,68 +114,71 @@ def _find_place(allow_unsandboxed: bool) -> OpenPlace:
     return in_folder
 
 
+def find_sandbox(name: str, image: str) -> tuple[OpenPlace | None, str]:
+    """A sandbox in which programs run, or why there is none: bubblewrap, or a container of docker or podman."""
+    if name == "bubblewrap":
+        place, reason = in_bubblewrap, why_no_bubblewrap()
+        needs = "; it needs version 0.7 and the right to make namespaces"
+    else:
+        place, reason, needs = partial(in_container, name, image), why_no_container(name, image), ""
+    if reason:
+        return None, reason
+    fault = _probe(place)
+    return (None, f"{name} does not work here ({fault}{needs})") if fault else (place, "")
+
+
 def _probe(place: OpenPlace) -> str:
     """Why no program runs in a place; empty if one does."""
-    ended = _run_in(place, [("probe", "import decimal, json, math, random, re")], Limits())
-    if ended.how == "finished":
-        return ""
-    said = ended.output.strip().splitlines()
-    return said[-1] if said else ended.error or ended.how
+    try:
+        ended = _run_in(place, [("probe", _PROBE)], Limits())
+    except TransientError as error:
+        return str(error)
+    return "" if ended.how == "finished" else ended.error or ended.how
+
+
+_PROBE: Final = "import decimal, json, math, random, re\nopen('probe', 'x').close()"
 
 
 def _run_in(place: OpenPlace, parts: Sequence[tuple[str, str]], limits: Limits) -> Ended:
     token = secrets.token_hex(16)
     read, write = os.pipe()
     try:
-        with place(limits.files * MIB) as found:
+        with place(limits) as found:
             request = {
-                "pipe": write,
                 "token": token,
                 "user": found.user,
-                "limits": _resources(limits),
+                "filters": dict(found.filters),
+                "limits": limits.of_processes,
                 "parts": parts,
             }
             try:
                 process = subprocess.Popen(
-                    [*found.command, sys.executable, *_ALONE, "-c", _INSIDE],
+                    [*found.command, *_ALONE, "-c", _INSIDE],
                     stdin=subprocess.PIPE,
                     stdout=subprocess.PIPE,
-                    stderr=subprocess.STDOUT,
+                    stderr=write,
                     bufsize=0,
                     cwd=found.folder,
                     env=found.env,
-                    pass_fds=[write, *found.handles],
+                    pass_fds=found.handles,
                     start_new_session=True,
                 )
             finally:
                 os.close(write)
-            watched = _Watched(process, read, json.dumps(request).encode(), limits)
+            watched = _Watched(process, read, json.dumps(request).encode() + b"\n", limits)
             try:
                 over = watched.wait()
             finally:
-                status = watched.end()
-            return _ended(status if over is None else over, watched.answer, token, watched.output, limits)
+                status = watched.end(found.end)
+            if not watched.has_begun:
+                raise TransientError(f"the sandbox did not start: {watched.said_instead or f'status {status}'}")
+            return _ended(status if over is None else over, watched.answer, token, bytes(watched.output), limits)
     finally:
         os.close(read)
 
 
 _ALONE: Final = ("-s", "-P", "-B")  # as -I, but the seed of hashes is read, so that sets have the same order each time
-_INSIDE: Final = Path(__file__).with_name("inside.py").read_text(encoding="utf-8")
-
-
-def _resources(limits: Limits) -> dict[str, int]:
-    seconds = math.ceil(limits.timeout)
-    return {
-        "RLIMIT_CORE": 0,
-        "RLIMIT_CPU": seconds,
-        "RLIMIT_FSIZE": limits.files * MIB,
-        "RLIMIT_NOFILE": _OPEN_FILES,
-        "RLIMIT_NPROC": limits.processes,
-        "RLIMIT_AS": limits.memory * MIB,
-    }
-
-
-_OPEN_FILES: Final = 256
+_INSIDE: Final = Path(inside.__file__).read_text(encoding="utf-8")
 
 
 class _Watched:
@@ -188,8 +186,8 @@ class _Watched:
 
     def __init__(self, process: subprocess.Popen[bytes], read: int, request: bytes, limits: Limits) -> None:
         self.process = process
-        self.answer = b""
-        self.output = b""
+        self.said = b""
+        self.output = bytearray()
         self._unsent = memoryview(request)
         self._limits = limits
         self._selector = selectors.DefaultSelector()
@@ -201,21 +199,31 @@ class _Watched:
         self._selector.register(process.stdout, selectors.EVENT_READ, self._read_output)
         self._selector.register(read, selectors.EVENT_READ, self._read_answer)
 
+    @property
+    def has_begun(self) -> bool:
+        """Whether the program has begun to be executed."""
+        return inside.BEGUN in self.said
+
+    @property
+    def answer(self) -> bytes:
+        """What was answered since then."""
+        return self.said.partition(inside.BEGUN)[2]
+
     def wait(self) -> str | None:
         """Waits until the program has answered, exceeded a limit or ended.
 
         Returns:
-            `answered`, or the name of the limit; None if it has ended without an answer.
+            `answered`, or the name of the limit; None if it has ended without an answer, or has not begun.
         """
-        until = time.monotonic() + self._limits.timeout
-        has_exited = False
+        until = time.monotonic() + _LONGEST_START
+        has_begun = has_exited = False
         while b"\n" not in self.answer:
+            if self.has_begun and not has_begun:
+                has_begun, until = True, time.monotonic() + self._limits.timeout
             left = until - time.monotonic()
             if left <= 0:
-                return "timeout"
-            ready = self._selector.select(0 if has_exited else min(left, _LOOK))
-            for key, _ in ready:
-                key.data(key.fd)
+                return "timeout" if has_begun else None
+            ready = self._look(0 if has_exited else min(left, _LOOK))
             if len(self.output) > self._limits.output * MIB:
                 return "output"
             if has_exited and not ready:
@@ -223,15 +231,42 @@ class _Watched:
             has_exited = self._has_exited()
         return "answered"
 
-    def end(self) -> int:
-        """Ends all that is left of the program; returns its exit status, or minus the signal."""
+    def end(self, end: Callable[[], object] | None) -> int:
+        """Ends all that is left of the program; returns its exit status, or minus the signal.
+
+        Args:
+            end: what does so where the process does not, once its input ends.
+        """
+        self._close_input()
+        if end is not None:
+            self._await_exit()
+            if not self._has_exited():
+                end()
         kill_group(self.process.pid)  # before it is waited for, while the number is still its own
         status = self.process.wait()
         self._selector.close()
         self._stdout.close()
-        with suppress(OSError):
-            self._stdin.close()
         return status
+
+    @property
+    def said_instead(self) -> str:
+        """What was said by what should have executed the program, such as the reason why it did not."""
+        said = (bytes(self.output) + self.said).decode("utf-8", "replace")
+        return " ".join(said.split())[-inside.LONGEST :]
+
+    def _look(self, seconds: float) -> bool:
+        """Sends and reads what can be sent and read by then; returns whether there was anything."""
+        ready = self._selector.select(seconds)
+        for key, _ in ready:
+            key.data(key.fd)
+        return bool(ready)
+
+    def _await_exit(self) -> None:
+        """Waits until the process has ended by itself, which it cannot as long as its output is not read."""
+        until = time.monotonic() + _LONGEST_END
+        while not self._has_exited() and time.monotonic() < until:
+            self._look(_LOOK)
+            self.output = self.output[: self._limits.output * MIB + 1]
 
     def _has_exited(self) -> bool:
         if not hasattr(os, "waitid"):  # macOS before Python 3.13
@@ -247,15 +282,21 @@ class _Watched:
             self._unsent = self._unsent[:0]
         if not self._unsent:
             self._selector.unregister(handle)
+
+    def _close_input(self) -> None:
+        if self._unsent:
+            self._selector.unregister(self._stdin)
+            self._unsent = self._unsent[:0]
+        with suppress(OSError):
             self._stdin.close()
 
     def _read_output(self, handle: int) -> None:
         self.output += self._read(handle)
 
     def _read_answer(self, handle: int) -> None:
-        self.answer = (self.answer + self._read(handle))[:_LONGEST_ANSWER]
-        if len(self.answer) == _LONGEST_ANSWER:
-            self.answer = b"\n"  # not what `inside.py` writes
+        self.said = (self.said + self._read(handle))[:_LONGEST_ANSWER]
+        if len(self.said) == _LONGEST_ANSWER:
+            self.said = inside.BEGUN + b"\n"  # not what `inside.py` writes
 
     def _read(self, handle: int) -> bytes:
         piece = os.read(handle, _CHUNK)
@@ -265,6 +306,8 @@ class _Watched:
 
 
 _CHUNK: Final = 1 << 16
+_LONGEST_START: Final = 60.0  # seconds
+_LONGEST_END: Final = 10.0
 _LOOK: Final = 0.05  # seconds after which it is looked whether a process has exited whose children hold its pipes
 _LONGEST_ANSWER: Final = 1 << 16
 
@@ -274,34 +317,42 @@ def _ended(over: str | int, answer: bytes, token: str, output: bytes, limits: Li
     shown = output[: limits.output * MIB].decode("utf-8", "replace")
     if over == "answered":
         line, _, _ = answer.partition(b"\n")
-        return Ended("finished", output=shown) if line == token.encode() else Ended(*_read_answer(line), output=shown)
+        if line == token.encode():
+            return Ended("finished", output=shown)
+        return Ended(*_read_answer(line, limits), output=shown)
     if over == "timeout":
         return Ended("timeout", f"took longer than {limits.timeout:g} s", output=shown)
     if over == "output":
         return Ended("output", f"wrote more than {limits.output} MiB", output=shown)
-    status = int(over)
-    number = -status if status < 0 else status - _BY_SIGNAL if status > _BY_SIGNAL else 0
-    if number == signal.SIGXCPU:
-        return Ended("timeout", f"used more than {math.ceil(limits.timeout)} s of the processor", output=shown)
-    if number:
-        return Ended("killed", f"was ended by {_signal_name(number)}", output=shown)
-    return Ended("exited", f"exited with status {status} before its end", output=shown)
+    return Ended(*_read_status(int(over), limits), output=shown)
 
 
-_BY_SIGNAL: Final = 128
-"""What bubblewrap, as a shell does, adds to the number of the signal that ended a program."""
-
-
-def _read_answer(line: bytes) -> tuple[str, str, str | None]:
+def _read_answer(line: bytes, limits: Limits) -> tuple[str, str, str | None]:
     """How the program says that it ended: `how`, `error` and `where`."""
     try:
         said: Any = json.loads(line)
-        how, error, where = said["how"], said["error"], said.get("where")
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        how, error, where = None, None, None
+        how, error, where, status = (said.get(name) for name in ("how", "error", "where", "status"))
+    except (ValueError, AttributeError, RecursionError):
+        how, error, where, status = None, None, None, None
+    if how == "ended" and isinstance(status, int):
+        return *_read_status(status, limits), None
     if how not in ("raised", "memory") or not isinstance(error, str):
         return "exited", "gave an answer in place of the sandbox", None
     return how, _text(error), _text(where) if isinstance(where, str) else None
+
+
+def _read_status(status: int, limits: Limits) -> tuple[str, str]:
+    """What an exit status says, or minus the signal: `how` and `error`."""
+    number = -status if status < 0 else status - _BY_SIGNAL if status > _BY_SIGNAL else 0
+    if number == signal.SIGXCPU:
+        return "timeout", f"used more than {math.ceil(limits.timeout)} s of the processor"
+    if number:
+        return "killed", f"was ended by {_signal_name(number)}"
+    return "exited", f"exited with status {status} before its end"
+
+
+_BY_SIGNAL: Final = 128
+"""What a shell, and so bubblewrap, adds to the number of the signal that ended a program."""
 
 
 def _text(text: str) -> str:

@@ -3,11 +3,13 @@
 import keyword
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError, with_article
-from evaluand.engine.sandbox.running import Ended, Limits, require_sandbox, run_program
+from evaluand.core.fingerprint import Identity
+from evaluand.engine.sandbox.limits import Limits
+from evaluand.engine.sandbox.running import IMAGE, Ended, require_sandbox, run_program
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     Score,
@@ -27,9 +29,10 @@ class CodeTests(Scorer):
 
     The program is the last block of Python in the output (three backticks, then `python`, `py` or nothing), or else the
     complete output. It runs in a sandbox, without network, secrets or your files, which `evaluand.engine.sandbox`
-    describes. It passes if the tests after it are executed to their end: leaving early, or printing that all is well,
-    is no pass. A program that is made to deceive can still pass, as it shares a process with its tests: by returning
-    an object that equals everything, by replacing a function that they call, or by looking for the proof.
+    describes: bubblewrap, or else a container of docker or podman. It passes if the tests after it are executed to
+    their end: leaving early, or printing that all is well, is no pass. A program that is made to deceive can still
+    pass, as it shares a process with its tests: by returning an object that equals everything, by replacing a function
+    that they call, or by looking for the proof.
 
     The expected value is a text, the tests; a list of texts, such as the assertions of MBPP; or an object with
 
@@ -47,9 +50,10 @@ class CodeTests(Scorer):
         memory: MiB that each of its processes may use.
         allow_unsandboxed: run the programs without isolation where there is no sandbox: with your rights, apart from
             limits. Only for a machine, such as a container, on which nothing matters.
+        image: of the container, with Python 3.11 or later as `python3`. It must be on the machine: it is never fetched.
 
     Raises:
-        SpecError: a limit is not above 0.
+        SpecError: a limit is not above 0, or the image cannot be one.
 
     Example:
         >>> scorer = CodeTests(timeout=5)
@@ -64,6 +68,7 @@ class CodeTests(Scorer):
     timeout: float = 10.0
     memory: int = 1024
     allow_unsandboxed: bool = False
+    image: str = IMAGE
 
     def __post_init__(self) -> None:
         require_flags(self, "allow_unsandboxed")
@@ -73,10 +78,19 @@ class CodeTests(Scorer):
         memory: Any = self.memory
         if not isinstance(memory, int) or isinstance(memory, bool) or not _LEAST <= memory <= _MOST:
             raise wrong_parameter(self, "memory", f"give a number of MiB from {_LEAST} to {_MOST}")
+        image: Any = self.image
+        if not isinstance(image, str) or not _IMAGE.fullmatch(image):
+            raise wrong_parameter(self, "image", f"give the name of an image, such as {IMAGE}")
+
+    def identify(self) -> Identity:
+        """The image is part of it where it is not the usual one."""
+        identity = super().identify()
+        parameters = {k: v for k, v in identity.spec["parameters"].items() if (k, v) != ("image", IMAGE)}
+        return replace(identity, spec={**identity.spec, "parameters": parameters})
 
     def prepare(self) -> None:
         """Raises a SpecError if there is no sandbox here."""
-        require_sandbox(allow_unsandboxed=self.allow_unsandboxed)
+        require_sandbox(self.image, allow_unsandboxed=self.allow_unsandboxed)
 
     def score(self, output: Any, expected: Any) -> Score:
         """Runs the program and its tests; a DataError if the expected value is neither of these."""
@@ -86,7 +100,8 @@ class CodeTests(Scorer):
         if not isinstance(output, str):
             return Score.abstained(f"the output is {described(output)}, not text")
         limits = Limits(timeout=self.timeout, memory=self.memory)
-        return _graded(run_program(tests.after(code_in(output)), limits, allow_unsandboxed=self.allow_unsandboxed))
+        parts = tests.after(code_in(output))
+        return _graded(run_program(parts, limits, image=self.image, allow_unsandboxed=self.allow_unsandboxed))
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         _Tests.of(expected)
@@ -101,6 +116,7 @@ class CodeTests(Scorer):
 _LONGEST: Final = 3600
 _LEAST: Final = 64  # in which Python just starts
 _MOST: Final = 1 << 20
+_IMAGE: Final = re.compile(r"[a-zA-Z0-9][\w./:@-]*", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
