@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+from rich.console import Group
 
 from evaluand.cli.gates import conclude, judge_option, require_gates
 from evaluand.cli.options import TARGET, json_option, model_option, near_options, store_option, suggest_command
@@ -98,7 +99,7 @@ def command(
     if plan:
         return _show_plan(planned, as_json)
     progress = display(as_json, quiet)
-    options = {"limit": limit, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
+    options: dict[str, Any] = {"limit": limit, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
     with stdout_to_stderr(), show_notes(), reported_stop(store, progress, can_resume=False):
         results = suite.run(store, progress=progress, **options)
         checked, failures = _check_gates(suite, results, gates, allow_unmeasured), _list_failures(results)
@@ -176,7 +177,5 @@ def _write_page(path: Path, facts: Facts) -> None:
 def _print(facts: Facts, *, as_json: bool, markdown: bool) -> None:
     if as_json:
         return print_json(facts)
-    tables = [suite_table(facts), *([gates_table(facts["gates"])] if facts["gates"] else [])]
-    for each in tables:
-        print_markdown(each) if markdown else show(each)
-    return None
+    tables = Group(suite_table(facts), *(["", gates_table(facts["gates"])] if facts["gates"] else []))
+    return print_markdown(tables) if markdown else show(tables)

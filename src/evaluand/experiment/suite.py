@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -118,7 +118,6 @@ class Suite:
         retry_failed: bool = False,
         calls: bool = True,
         progress: Progress | None = None,
-        started: Callable[[str, int], None] = lambda problem, number: None,
     ) -> SuiteResults:
         """Runs every problem as an experiment, with what is stored; if one fails, the others are run.
 
@@ -129,13 +128,11 @@ class Suite:
             retry_failed: repeat the calls and grades that failed.
             calls: whether tasks may be called; if not, their stored runs are graded.
             progress: shows the progress of each step.
-            started: called with the name and the number of each problem when it begins.
         """
         store = store or MemoryStore()
         options: dict[str, Any] = {"limit": limit, "fresh": fresh, "retry_failed": retry_failed, "calls": calls}
         found = []
-        for number, (name, experiment) in enumerate(self.problems.items(), 1):
-            started(name, number)
+        for name, experiment in self.problems.items():
             try:
                 results, error = experiment.run(store, progress=progress, compared=False, **options), None
             except EvaluandError as raised:

@@ -17,7 +17,7 @@ def suite_json_schema() -> dict[str, Any]:
     own = {key: {"$ref": f"#/$defs/experiment/properties/{key}"} for key in parts if key not in _OF_PROBLEMS}
     inline = {"type": "object", "properties": own | {"score": score}, "additionalProperties": False}
     inline["required"] = ["dataset"]
-    by_file = {"type": "object", "properties": {"file": {"type": "string"}, "score": score}}
+    by_file: dict[str, Any] = {"type": "object", "properties": {"file": {"type": "string"}, "score": score}}
     by_file |= {"required": ["file"], "additionalProperties": False}
     file = {"type": "string", "description": "an experiment file without tasks"}
     properties = schema["properties"]
@@ -27,7 +27,8 @@ def suite_json_schema() -> dict[str, Any]:
     properties["score"] = score
     schema["$defs"] = experiment.pop("$defs") | {"experiment": {"properties": parts}}
     schema |= {"$schema": experiment["$schema"], "title": "evaluand suite"}
-    return _moved(schema)
+    moved: dict[str, Any] = _moved(schema)
+    return moved
 
 
 def _moved(node: Any) -> Any:

@@ -97,10 +97,10 @@ def score_cell(value: Facts, form: str, *, with_interval: bool) -> str:
     """A score with its interval; the best of a problem is marked."""
     if value["value"] is None:
         return "–"
-    text = format(value["value"], form)
+    text: str = format(value["value"], form)
     if with_interval and value["low"] is not None and value["high"] is not None:
         text += f" {between(format(value['low'], form), format(value['high'], form))}"
-    return text + _BEST * value["best"]
+    return text + (_BEST if value["best"] else "")
 
 
 def by_rank(facts: Facts) -> list[int]:
