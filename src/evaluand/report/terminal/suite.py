@@ -66,6 +66,8 @@ def mean_sentences(facts: Facts) -> Iterator[str]:
         f"{level} intervals, for other rows of the same problems: rows are drawn within each problem, the same for all"
         " systems"
     )
+    if any(each["low"] is None for each in macro["systems"]):
+        yield "no interval where the rows of each problem agree: they do not say how far other rows could differ"
 
 
 def cost_cells(facts: Facts) -> tuple[list[str], list[list[str]]]:
