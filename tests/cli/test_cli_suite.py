@@ -104,7 +104,7 @@ def test_scores_ranks_means_and_cost_are_shown(folder: Path) -> None:
     assert half["difference_low"] < -0.5 < half["difference_high"] < 0
     assert facts["cost"][0]["calls"]["cost"] == {}
     table = suite(folder).stdout
-    assert "1.000 0.676 to 1.000 *" in table
+    assert "1.000 (0.676 to 1.000) *" in table
     assert "Wilcoxon signed-rank test over problems: p = 0.031 (exact); the systems differ" in table
     assert table.count("unknown") == 6  # cost and tokens of both
 
@@ -266,6 +266,7 @@ def test_the_page_needs_no_network_and_shows_who_is_not_told_apart(folder: Path)
     html = page.read_text()
     assert "default-src 'none'" in html
     assert " src=" not in html
+    assert 'class="tick" x="160.0" y="16">1<' in html
     diagram = html[html.index('<svg class="plane"') :].partition("</svg>")[0]
     assert diagram.count('class="line s0"') == 1  # right and also
     assert "half 3" in diagram

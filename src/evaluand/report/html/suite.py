@@ -125,7 +125,7 @@ def rank_diagram(facts: Facts) -> str:
         (each for each in facts["ranks"]["systems"] if each["mean_rank"] is not None),
         key=lambda each: each["mean_rank"],
     )
-    axis = Axis(1.0, float(max(len(ranked), 2)), max(1.0, round(len(ranked) / 10)))
+    axis = Axis(1.0, float(max(len(ranked), 2)), 1.0)
     bars = _bars(ranked)
     top = _AXIS + _BAR * (len(bars) + 1)
     half = (len(ranked) + 1) // 2
@@ -168,7 +168,7 @@ def _letters(each: Facts) -> list[str]:
 
 def _scale(axis: Axis) -> Iterator[str]:
     yield f'<line class="base" x1="{_x(axis, axis.low)}" x2="{_x(axis, axis.high)}" y1="{_AXIS}" y2="{_AXIS}"/>'
-    for rank in axis.ticks:
+    for rank in axis.ticks[:: max(1, round(axis.high / 10))]:
         x = f"{_x(axis, rank):.1f}"
         yield f'<line class="base" x1="{x}" x2="{x}" y1="{_AXIS - 4}" y2="{_AXIS}"/>'
         yield f'<text class="tick" x="{x}" y="{_AXIS - 8}">{rank:g}</text>'

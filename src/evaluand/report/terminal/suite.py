@@ -101,7 +101,7 @@ def score_cell(value: Facts, form: str, *, with_interval: bool) -> str:
         return "–"
     text: str = format(value["value"], form)
     if with_interval and value["low"] is not None and value["high"] is not None:
-        text += f" {between(format(value['low'], form), format(value['high'], form))}"
+        text += f" ({between(format(value['low'], form), format(value['high'], form))})"
     return text + (_BEST if value["best"] else "")
 
 
@@ -126,14 +126,18 @@ def count_texts(problem: Facts) -> tuple[str, str]:
 def _scores(facts: Facts) -> Iterator[RenderableType]:
     shown = by_rank(facts)[:_SHOWN_SYSTEMS]
     names = [safe(facts["systems"][place], CELL) for place in shown]
-    yield Text(f"{safe(facts['suite'], CELL)}: {plural(len(facts['problems']), 'problem')}", "bold")
-    grid = plain_table("problem", "score", folded=["problem", "score"], numbers=[*names, "rows", "failed"])
-    for problem in facts["problems"]:
+    scores = [safe(score_name(problem), CELL) for problem in facts["problems"]]
+    is_shared = len({*scores}) == 1
+    title = f"{safe(facts['suite'], CELL)}: {plural(len(scores), 'problem')}"
+    yield Text(f"{title}, {scores[0]}" if is_shared else title, "bold")
+    texts = ["problem", *(["score"] if not is_shared else [])]
+    grid = plain_table(*texts, folded=texts, numbers=[*names, "rows", "failed"])
+    for problem, score in zip(facts["problems"], scores, strict=True):
         values = [problem["values"][place] for place in shown]
         form = number_format(each[end] for each in values for end in ("value", "low", "high"))
         cells = [score_cell(each, form, with_interval=len(facts["systems"]) <= _WITH_INTERVALS) for each in values]
-        texts = (safe(problem["problem"], CELL), safe(score_name(problem), CELL), *cells, *count_texts(problem))
-        grid.add_row(*map(Text, texts))
+        own = [score] if not is_shared else []
+        grid.add_row(*map(Text, (safe(problem["problem"], CELL), *own, *cells, *count_texts(problem))))
     yield grid
     yield Text("* best of the problem; failed are rows of all systems", "dim")
     if more := len(facts["systems"]) - len(shown):
@@ -174,7 +178,7 @@ def mean_cells(macro: Facts) -> Iterator[Sequence[str]]:
     form = number_format(each[name] for each in order for name in ("value", "low", "high"))
     for each in order:
         value, low, high, difference, least, most = (
-            "–" if each[name] is None else format(each[name], form)
+            "–" if each[name] is None else format(each[name], form).replace("-", "−")
             for name in ("value", "low", "high", "difference", "difference_low", "difference_high")
         )
         is_best = each["system"] == macro["best"]
