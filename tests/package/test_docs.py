@@ -25,7 +25,7 @@ from support.places import ROOT_FOLDER
 
 from evaluand.cli import main
 from evaluand.core import registry
-from evaluand.experiment import Experiment, ExperimentSpec, json_schema
+from evaluand.experiment import Experiment, ExperimentSpec, json_schema, suite_json_schema
 
 DOCUMENTS = sorted(
     str(path.relative_to(ROOT_FOLDER))
@@ -131,6 +131,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
     },
     "docs/howto/sample_tasks.md": {"name: questions": "needs a model; examples/questions has one"},
     "docs/howto/schemas.md": {'[project.entry-points."evaluand.schemas"]': "a part of your package's pyproject.toml"},
+    "docs/howto/suite.md": {"tasks:": FRAGMENT},
     "docs/howto/tagging.md": {"evaluand run examples/tagging/experiment.yaml": "runs in a clone; see tests/experiment"},
     "docs/howto/texts.md": {"metrics:": FRAGMENT},
     "docs/howto/view.md": {
@@ -378,6 +379,11 @@ def schema() -> dict[str, Any]:
 def test_the_published_schema_is_the_present_one(schema: dict[str, Any]) -> None:
     published = json.loads((ROOT_FOLDER / "docs" / "reference" / "experiment.schema.json").read_text())
     assert published == schema, "run python docs/reference/write_schema.py"
+
+
+def test_the_published_schema_of_suites_is_the_present_one() -> None:
+    published = json.loads((ROOT_FOLDER / "docs" / "reference" / "suite.schema.json").read_text())
+    assert published == suite_json_schema(), "run python docs/reference/write_schema.py"
 
 
 @pytest.mark.parametrize("example", ["classifiers", "gsm8k", "tagging"])

@@ -35,6 +35,7 @@ _COMMANDS = {
     "validate": "Find everything wrong with an experiment before it runs.",
     "plan": "Find out how many examples a question needs, before anything is spent.",
     "run": "Run an experiment file: call, grade, summarise, compare.",
+    "suite": "Run the same systems on many problems: ranks, means, cost.",
     "import": "Import a file of predictions or battles.",
     "adapt": "Try a pipeline of adapters on a file of data.",
     "label": "Have people grade answers, or judge pairs of them.",

@@ -51,7 +51,7 @@ WITH_STORE = (
         "resume",
         "run",
     ),
-    *("score", "show", "tradeoff", "validate", "verify", "view"),
+    *("score", "show", "suite", "tradeoff", "validate", "verify", "view"),
 )
 """The commands that take `--store`."""
 

@@ -22,7 +22,7 @@ from evaluand.cli.run import carry_out, print_results, reported_stop
 from evaluand.cli.settings import is_inside
 from evaluand.core.errors import EngineError, NotFound, SpecError, singular
 from evaluand.core.files.regular import read_regular_file
-from evaluand.core.provenance import ExperimentOrigin, experiment_origin
+from evaluand.core.provenance import ExperimentOrigin, experiment_origin, suite_origin
 from evaluand.engine.budget import Budget
 from evaluand.evaluation.matching.matches import Matches
 from evaluand.experiment.experiment import Experiment
@@ -107,6 +107,8 @@ def command(
         return resume_comparison(store, id, compared, budget, as_json=as_json)
     if begun is None and kind == Matches.kind:
         raise SpecError(f"{what} cannot be continued by its id; repeat the command or the Python call that began it")
+    if begun is None and (suite := suite_origin(manifest)) is not None:
+        raise SpecError(f"{what} belongs to a suite; continue it with: {suggest_command('suite', suite, store.root)}")
     if begun is None:
         raise SpecError(f"{what} was not started from an experiment file; continue it from Python with the same call")
     if begun.task is None and (kind != Matches.kind or begun.matches is None):

@@ -180,11 +180,11 @@ def command(
         if task and experiment.matches:
             click.echo("note: matches compare several tasks, so none are judged with --task", err=True)
         known = [*experiment.tasks] if model is None else parse_file(file)[0].task_names
-        parsed = [*_gates_of_file(experiment, tasks, known), *map(Gate.parse, gates)]
+        parsed = [*gates_of_file(experiment, tasks, known), *map(Gate.parse, gates)]
         parsed = [*(_look_at_any_time(parsed) if anytime else parsed), *filter(None, [last_rule])]
         require_gates(parsed, junit)
         check_baselines(file, model, experiment, store)
-        rules, of_matches = _split_gates(experiment, parsed, tasks, task is None, store)
+        rules, of_matches = split_gates(experiment, parsed, tasks, task is None, store)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
         for tournament in experiment.matches if task is None else ():
             note_unpinned(tournament, in_yaml=True)
@@ -204,7 +204,7 @@ def command(
     checked: list[Facts] = []
     try:
         with stdout_to_stderr(), show_notes():
-            checked = _check_all_gates(experiment, rules, of_matches, results, allow_unmeasured)
+            checked = check_all_gates(experiment, rules, of_matches, results, allow_unmeasured)
             if stop is not None and last_rule is not None:
                 checked = _say_why_it_stopped(checked, last_rule, stop)
     finally:
@@ -272,7 +272,7 @@ def _read_experiment(file: Path, model: str | None, where: str | None, budget: B
     return experiment
 
 
-def _gates_of_file(experiment: Experiment, tasks: Sequence[str], known: Sequence[str]) -> Iterator[Gate]:
+def gates_of_file(experiment: Experiment, tasks: Sequence[str], known: Sequence[str]) -> Iterator[Gate]:
     """The gates of the file, without those that need a task that does not run now.
 
     Args:
@@ -288,7 +288,7 @@ def _gates_of_file(experiment: Experiment, tasks: Sequence[str], known: Sequence
             yield gate
 
 
-def _split_gates(
+def split_gates(
     experiment: Experiment, gates: Sequence[Gate], tasks: Sequence[str], has_matches: bool, store: FolderStore
 ) -> tuple[list[Gate], list[Gate]]:
     """The gates on metrics and those on matches, after a check that the experiment has what they name."""
@@ -343,7 +343,7 @@ def _runs_named(store: FolderStore, names: Iterable[str]) -> dict[str, Run]:
     return found
 
 
-def _check_all_gates(
+def check_all_gates(
     experiment: Experiment, rules: Sequence[Gate], of_matches: Sequence[Gate], results: Results, allow_unmeasured: bool
 ) -> list[Facts]:
     """The results of the gates on metrics and of those on matches."""
@@ -543,14 +543,24 @@ def print_results(
         systems = [*dict.fromkeys(task["run"]["name"] for task in facts["tasks"] if task["evaluation"] is not None)]
         if len(systems) > 1 and None not in systems:
             click.echo(f"compare: {safe(suggest_command('compare', systems[:2], store.root))}")
+    failures = list_failures(results, facts)
+    for failure in failures:
+        click.echo(f"error: {safe(failure)}", err=True)
+    return bool(failures)
+
+
+def list_failures(results: Results, facts: Facts) -> list[str]:
+    """Why the results of an experiment are an error: see `print_results`.
+
+    Args:
+        facts: of the results, as `results_facts` returns them.
+    """
     made = zip(results.tasks, facts["tasks"], strict=True)
     failures = [each for one, task in made for each in (*_failed_calls(one, task), *_failed_scorers(one, task))]
     failures += (text for each in facts["matches"] for text in match_failures(each))
     refused = (row for row in facts["metrics"] if not row["by"] and (row["reason"] or "").startswith(REFUSED))
     failures += dict.fromkeys(f"task {row['task']!r}: {row['reason'].removeprefix(REFUSED)}" for row in refused)
-    for failure in failures:
-        click.echo(f"error: {safe(failure)}", err=True)
-    return bool(failures)
+    return failures
 
 
 def _print_usage(facts: Facts) -> None:

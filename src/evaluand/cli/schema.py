@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from evaluand.data.schema.faults import Faults, RowFault
     from evaluand.data.schema.kinds import StructType
 
-EXPERIMENT = "experiment"
+EXPERIMENT, SUITE = "experiment", "suite"
 _METAVAR = "NAME|FILE"
 
 _EXAMPLES = """\b
@@ -52,7 +52,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
         _print_experiment()
 
 
-@command.command("show", epilog="\b\nExamples:\n  evaluand schema show text.Text\n  evaluand schema show experiment")
+@command.command("show", epilog="\b\nExamples:\n  evaluand schema show text.Text\n  evaluand schema show suite")
 @click.argument("what", metavar=_METAVAR)
 @click.option(
     "--as",
@@ -64,13 +64,17 @@ def command(ctx: click.Context, as_json: bool) -> None:
 )
 @json_option
 def show_command(what: str, form: str, as_json: bool) -> None:
-    """Print a schema: NAME, or the one in FILE. `experiment` is that of experiment files.
+    """Print a schema: NAME, or the one in FILE. `experiment` is that of experiment files, `suite` that of suites.
 
     The table of fields includes nested objects ({}), lists ([]) and maps. Datasets and scorers add columns to
     evaluand.examples and evaluand.scores.
     """
     if what == EXPERIMENT:
         return _print_experiment()
+    if what == SUITE:
+        from evaluand.experiment.suite_schema import suite_json_schema
+
+        return print_json(suite_json_schema())
     schema = _read_schema(what)
     if form == "json":
         return print_json(schema.json)

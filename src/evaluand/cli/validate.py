@@ -3,6 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from math import prod
 from pathlib import Path
 from shlex import join
@@ -17,6 +18,7 @@ from evaluand.cli.options import experiment_argument, json_option, model_option,
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.comparison.judge_gates import ALLOW
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError, plural, pluralize
+from evaluand.core.files.yaml import Document
 from evaluand.core.identity import digest
 from evaluand.core.secret_hosts import is_loopback
 from evaluand.data.dataset import Dataset
@@ -29,6 +31,7 @@ from evaluand.experiment.access import read_access
 from evaluand.experiment.experiment import Experiment
 from evaluand.experiment.match_gates import is_match_gate
 from evaluand.experiment.parsing import parse_file
+from evaluand.experiment.suite_spec import is_suite
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
 from evaluand.run.responses import RECORDED
@@ -61,7 +64,7 @@ Examples:
 @store_option
 @json_option
 def command(file: Path, only_access: bool, model: str | None, folder: Place, as_json: bool) -> None:
-    """Find all faults of the experiment in FILE, or of the only one of this folder, its data and its code.
+    """Find all faults of the experiment or suite in FILE, or of the only experiment of this folder, its data and code.
 
     Reads the whole dataset and every recorded file and imports the code, but calls no task and no scorer and stores
     nothing. Then shows what a run would do now: the hosts that it would contact and the environment variables that each
@@ -72,13 +75,24 @@ def command(file: Path, only_access: bool, model: str | None, folder: Place, as_
     Importing code executes it. Look at a file from somebody else with --access first.
     """
     with stdout_to_stderr():
-        facts = _access(file, model) if only_access else _facts(file, model, open_store(folder))
+        if _is_suite_file(file):
+            from evaluand.cli.suite_validation import access_of_suite, facts_of_suite
+
+            facts = access_of_suite(file, model) if only_access else facts_of_suite(file, model, open_store(folder))
+        else:
+            facts = _access(file, model) if only_access else _facts(file, model, open_store(folder))
     if as_json:
         print_json(facts)
     else:
         _print(facts, only_access)
     if facts["faults"]:
         raise Exit(1)
+
+
+def _is_suite_file(file: Path) -> bool:
+    with suppress(EvaluandError):  # which reading the file reports
+        return is_suite(Document(file))
+    return False
 
 
 def _access(file: Path, model: str | None) -> Facts:
@@ -91,7 +105,7 @@ def _access(file: Path, model: str | None) -> Facts:
         facts["access"] = {name: [each._asdict() for each in found] for name, found in access._asdict().items()}
         document.check()
     except EvaluandError as error:
-        facts["faults"] = _faults(error)
+        facts["faults"] = list_faults(error)
     return facts
 
 
@@ -102,20 +116,31 @@ def _facts(file: Path, model: str | None, store: FolderStore) -> Facts:
         try:
             experiment = Experiment.from_file(file, model=model)
         except EvaluandError as error:
-            return facts | {"faults": _faults(error)}
+            return facts | {"faults": list_faults(error)}
         facts["faults"] = _baseline_faults(file, model, experiment, store)
-        facts["plan"] = list(_plan(experiment, store))
-        facts["judgements"] = list(_judgements(experiment))
-        facts["matches"] = list(_match_plan(experiment))
+        facts |= plan_facts(experiment, store)
     messages = (str(warning.message) for warning in caught if issubclass(warning.category, EvaluandWarning))
-    facts["notes"] = [*dict.fromkeys(messages)]
-    facts["notes"] += _task_notes(experiment)
-    facts["notes"] += _scorer_notes(experiment)
-    facts["notes"] += _judge_notes(experiment, store)
-    facts["notes"] += _example_notes(experiment)
-    facts["notes"] += _group_notes(experiment)
+    facts["notes"] = [*dict.fromkeys(messages), *list_notes(experiment, store)]
     facts["dataset"] = {"id": experiment.dataset.id, "examples": len(experiment.dataset)}
     return facts
+
+
+def list_notes(experiment: Experiment, store: FolderStore) -> Iterator[str]:
+    """What is no fault, but may surprise."""
+    yield from _task_notes(experiment)
+    yield from _scorer_notes(experiment)
+    yield from _judge_notes(experiment, store)
+    yield from _example_notes(experiment)
+    yield from _group_notes(experiment)
+
+
+def plan_facts(experiment: Experiment, store: FolderStore) -> Facts:
+    """The calls and the judgements that a run would make now."""
+    return {
+        "plan": list(_plan(experiment, store)),
+        "judgements": list(_judgements(experiment)),
+        "matches": list(_match_plan(experiment)),
+    }
 
 
 def _baseline_faults(file: Path, model: str | None, experiment: Experiment, store: FolderStore) -> list[Facts]:
@@ -123,11 +148,12 @@ def _baseline_faults(file: Path, model: str | None, experiment: Experiment, stor
     try:
         check_baselines(file, model, experiment, store)
     except EvaluandError as error:
-        return _faults(error)
+        return list_faults(error)
     return []
 
 
-def _faults(error: EvaluandError) -> list[Facts]:
+def list_faults(error: EvaluandError) -> list[Facts]:
+    """The faults of an error, each with its place where that is known."""
     if isinstance(error, DataError):
         return [{"where": fault.where, "message": fault.message} for fault in error.faults]
     return [{"where": "", "message": line} for line in str(error).split("\n")]
@@ -303,25 +329,38 @@ def _print(facts: Facts, only_access: bool) -> None:
     for note in facts["notes"]:
         click.echo(f"note   {safe(note)}")
     _print_access(facts["access"], with_own=only_access)
+    print_plan(facts)
+    for problem in facts.get("problems", ()):
+        print_plan(problem, problem["problem"])
+    faults = len(facts["faults"])
+    if faults or not only_access:
+        click.echo(plural(faults, "fault") if faults else f"ok: {safe(facts['file'])} can be run")
+    elif not any(facts["access"][name] for name in ("hosts", "programs", "code")):
+        click.echo(f"{safe(facts['file'])} names no host, no program and no code")
+
+
+def print_plan(facts: Facts, problem: str = "") -> None:
+    """Prints the calls and the judgements that a run would make now.
+
+    Args:
+        facts: as `plan_facts` returns them.
+        problem: of a suite, before the names of tasks.
+    """
+    of = f"{safe(problem)}, " if problem else ""
     for task in facts["plan"]:
         words = {"reused": "reused", "kept": "already stored"}
         done = "".join(f", {task[name]:,} {word}" for name, word in words.items() if task[name])
         what = "recorded outputs to read" if task["recorded"] else "calls to make"
         reason = "unpinned" if task["why"].startswith("unpinned") else task["why"]  # a note says why it is
         why = f" ({safe(reason)})" if reason and task["new"] else ""
-        click.echo(f"plan   {safe(task['task'])}: {task['new']:,} of {task['calls']:,} {what}{done}{why}")
+        click.echo(f"plan   {of}{safe(task['task'])}: {task['new']:,} of {task['calls']:,} {what}{done}{why}")
     for each in facts.get("judgements", ()):
         most = plural(each["most"], "judgement")
-        click.echo(f"judge  {safe(each['scorer'])}: at most {most}; equal answers need one")
+        click.echo(f"judge  {of}{safe(each['scorer'])}: at most {most}; equal answers need one")
     for each in facts["matches"]:
         most = plural(each["most"], "comparison")
         systems = ", ".join(map(safe, each["systems"]))
-        click.echo(f"judge  {safe(each['matches'])}: at most {most} of {systems}; equal responses need none")
-    faults = len(facts["faults"])
-    if faults or not only_access:
-        click.echo(plural(faults, "fault") if faults else f"ok: {safe(facts['file'])} can be run")
-    elif not any(facts["access"][name] for name in ("hosts", "programs", "code")):
-        click.echo(f"{safe(facts['file'])} names no host, no program and no code")
+        click.echo(f"judge  {of}{safe(each['matches'])}: at most {most} of {systems}; equal responses need none")
 
 
 def _print_access(access: Facts, *, with_own: bool) -> None:

@@ -121,6 +121,14 @@ def experiment_origin(manifest: Mapping[str, Any]) -> ExperimentOrigin | None:
     return ExperimentOrigin(path, digest, task, limit, where, matches, model, until) if path else None
 
 
+def suite_origin(manifest: Mapping[str, Any]) -> str | None:
+    """The file of the suite that began an artifact; None if something else did."""
+    facts = manifest.get("provenance")
+    origin = facts.get("origin") if isinstance(facts, Mapping) else None
+    path = origin.get("suite") if isinstance(origin, Mapping) else None
+    return path if isinstance(path, str) else None
+
+
 def _until_origin(stored: Any) -> UntilOrigin | None:
     rule, drawn, of = (stored.get(name) for name in UntilOrigin._fields) if isinstance(stored, Mapping) else (None,) * 3
     if isinstance(rule, str) and type(drawn) is int and type(of) is int and 0 < drawn <= of:

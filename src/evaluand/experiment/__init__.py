@@ -19,6 +19,7 @@ Paths are relative to the file. Code is imported only from the places that the f
     tournament  which systems a judge compares, and how; tournament_entries reads it
     preflight   finds what does not fit together before anything runs
     experiment  runs all of it in order
+    suite       runs the same systems on several problems; suite_spec reads its file, suite_results compares the systems
     arrays      `evaluate(truth, predictions)`, in memory
     columns     `score_columns(file, truth, predictions)`, of columns of a table, compared with each other
     coco        `score_coco(truth, results)`, of files of detection and segmentation
@@ -41,6 +42,9 @@ if TYPE_CHECKING:
     from evaluand.experiment.scoring import Score as Score, Scores as Scores, Spread as Spread, score as score
     from evaluand.experiment.spec import ExperimentSpec as ExperimentSpec
     from evaluand.experiment.spec_schema import json_schema as json_schema
+    from evaluand.experiment.suite import Suite as Suite
+    from evaluand.experiment.suite_results import ProblemResult as ProblemResult, SuiteResults as SuiteResults
+    from evaluand.experiment.suite_schema import suite_json_schema as suite_json_schema
     from evaluand.experiment.tournament import Tournament as Tournament
     from evaluand.experiment.user_code import import_reference as import_reference
 

@@ -66,8 +66,12 @@ from evaluand.store.store import check_name
 from evaluand.tradeoff.trade import Trade
 
 
-def dataset(spec: ValidParts, folder: Path, document: Document) -> Dataset | None:
-    """The dataset; None if it has faults, which are added to the document."""
+def dataset(spec: ValidParts, folder: Path, document: Document, tasks_folder: Path) -> Dataset | None:
+    """The dataset; None if it has faults, which are added to the document.
+
+    Args:
+        tasks_folder: the folder of the paths of tasks, whose recorded outputs may be columns of the dataset's file.
+    """
     source = spec.dataset
     if source is None:
         return None
@@ -85,7 +89,7 @@ def dataset(spec: ValidParts, folder: Path, document: Document) -> Dataset | Non
         return None
     with document.at("dataset", "path"):
         try:
-            examples = _read_examples(spec, folder, roles, settings)
+            examples = _read_examples(spec, folder, tasks_folder, roles, settings)
         except RoleError as error:
             for role, message in error.faults:
                 document.add(("dataset", role), message)
@@ -99,7 +103,9 @@ def dataset(spec: ValidParts, folder: Path, document: Document) -> Dataset | Non
     return None
 
 
-def _read_examples(spec: ValidParts, folder: Path, roles: dict[str, Any], settings: Mapping[str, Any]) -> Dataset:
+def _read_examples(
+    spec: ValidParts, folder: Path, tasks_folder: Path, roles: dict[str, Any], settings: Mapping[str, Any]
+) -> Dataset:
     """The examples; recorded outputs in their file are left out of the input, unless the input names them."""
     assert spec.dataset is not None
     path = folder / spec.dataset.path
@@ -109,7 +115,7 @@ def _read_examples(spec: ValidParts, folder: Path, roles: dict[str, Any], settin
         if {role for role, _ in error.faults} != {"input"} or spec.dataset.input is not None or not _are_recorded(spec):
             raise
         return Dataset.from_file(path, **settings, **roles | {"input": _first_role(roles)})  # which no task reads
-    outputs = _recorded_outputs(spec, folder)
+    outputs = _recorded_outputs(spec, path, tasks_folder)
     if spec.dataset.input is None and outputs & {*_list(examples.roles.input)}:
         own = _input_without(examples.roles, outputs, all_recorded=_are_recorded(spec))
         return Dataset.from_file(path, **settings, **roles | {"input": own})
@@ -133,10 +139,9 @@ def _first_role(roles: Mapping[str, Any]) -> str:
     )
 
 
-def _recorded_outputs(spec: ValidParts, folder: Path) -> set[str]:
-    """The columns of the dataset's file with the outputs of recorded tasks, which no task may see."""
-    assert spec.dataset is not None
-    path = (folder / spec.dataset.path).resolve()
+def _recorded_outputs(spec: ValidParts, examples: Path, folder: Path) -> set[str]:
+    """The columns of the examples' file with the outputs of recorded tasks, which no task may see."""
+    path = examples.resolve()
     found: set[str] = set()
     for task in spec.tasks.values():
         if (

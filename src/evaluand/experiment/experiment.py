@@ -195,8 +195,30 @@ class Experiment(metaclass=NearNames):
         """
         path = Path(path)
         spec, document = parse_file(path, content, model)
-        folder = path.parent
-        tasks, views = _build_tasks(spec, document, folder)
+        origin = {"experiment": os.path.abspath(path), "digest": document.digest}
+        return cls.from_parts(spec, document, path.parent, origin | ({} if model is None else {"model": model}))
+
+    @classmethod
+    def from_parts(
+        cls,
+        spec: ValidParts,
+        document: Document,
+        folder: Path,
+        origin: dict[str, Any],
+        *,
+        tasks_folder: Path | None = None,
+    ) -> Experiment:
+        """Loads an experiment from the parts of a document, which it checks.
+
+        Args:
+            folder: the folder to which paths are relative.
+            origin: of what it makes, for provenance.
+            tasks_folder: the folder of the paths of tasks, if it is another one.
+
+        Raises:
+            SpecError, DataError: as `from_file`.
+        """
+        tasks, views = _build_tasks(spec, document, tasks_folder or folder)
         scorers = _build_scorers(spec, document, folder)
         measures = _build_measures(spec, document, folder, scorers)
         trades = _build_trades(spec, document)
@@ -206,7 +228,7 @@ class Experiment(metaclass=NearNames):
         engine = _build_engine(spec, document, policy)
         with document.at("budget"):
             check_prices(policy, tasks, scorers, [one.judge for one in tournaments.values()])
-        dataset = build.dataset(spec, folder, document)
+        dataset = build.dataset(spec, folder, document, tasks_folder or folder)
         check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
         rated = check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)
         if len(rated) == len(spec.matches) and not spec.partial_matches:  # else gates may be about those with faults
@@ -225,8 +247,7 @@ class Experiment(metaclass=NearNames):
             policy,
             spec.run.replications,
             spec.run.seed,
-            {"experiment": os.path.abspath(path), "digest": document.digest}
-            | ({} if model is None else {"model": model}),
+            origin,
             views,
             [*trades.values()],
             [*gates.values()],
@@ -316,6 +337,7 @@ class Experiment(metaclass=NearNames):
         resume: tuple[str, str] | None = None,
         progress: Progress | None = None,
         known_scores: Mapping[str, KnownScores] | None = None,
+        compared: bool = True,
     ) -> Results:
         """Runs, grades, summarises and compares; does only what is not stored yet.
 
@@ -329,6 +351,7 @@ class Experiment(metaclass=NearNames):
             resume: the (kind, id) of an open run or evaluation of that task to continue.
             progress: shows the progress of each step.
             known_scores: task → scorer → scores that need no grading; see `Evaluator.evaluate`.
+            compared: whether every two tasks are compared; `compare` does it later too.
         """
         store = store or MemoryStore()
         if calls:
@@ -367,7 +390,7 @@ class Experiment(metaclass=NearNames):
             for one in self.matches
             if only is None
         }
-        return replace(self._summarise(store, results), **vars(self._rate(matches)))
+        return replace(self._summarise(store, results, compared), **vars(self._rate(matches)))
 
     def _rate(self, matches: Mapping[str, Matches]) -> MatchResults:
         """The ratings of the systems of matches by tournament."""
@@ -478,7 +501,7 @@ class Experiment(metaclass=NearNames):
             **repeat,
         )
 
-    def _summarise(self, store: Store, results: Sequence[Result]) -> Results:
+    def _summarise(self, store: Store, results: Sequence[Result], compared: bool) -> Results:
         """Aggregates the evaluations of tasks and compares them; under the experiment's name if no task is left out."""
         by_task = {result.task: result.evaluation for result in results if result.evaluation is not None}
         if not by_task:
@@ -495,7 +518,8 @@ class Experiment(metaclass=NearNames):
                 compute_results(self.tradeoffs, by_task, [one for one in measures if one.where is None])
             ),
         )
-        return Results(results, aggregation, self._compare([*by_task.values()], [*by_task], name))
+        comparison = self._compare([*by_task.values()], [*by_task], name) if compared else None
+        return Results(results, aggregation, comparison)
 
     def _compare(self, evaluations: Sequence[Evaluation], labels: Sequence[str], name: str | None) -> Comparison | None:
         """Compares the tasks on the same examples; None if they share no scorer that returns numbers."""

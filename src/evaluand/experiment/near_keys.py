@@ -34,6 +34,7 @@ _TOP: Final[_Near] = {
     ),
     **dict.fromkeys(("gate", "thresholds", "threshold", "assertions", "checks"), _GATES),
     **dict.fromkeys(("by", "groups", "group_by", "slices", "sensitive_features"), _BY),
+    "problems": ("", "`evaluand suite FILE`, if the file is a suite"),
     **dict.fromkeys(("limit", "max_samples", "max_examples"), ("", "evaluand run FILE --limit N")),
     **dict.fromkeys(("epochs", "repeats", "num_fewshot_repeats"), ("run", "run: {replications: N}")),
     **dict.fromkeys(("max_concurrency", "parallel"), ("run", "run: {concurrency: N}")),

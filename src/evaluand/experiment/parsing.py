@@ -73,6 +73,15 @@ def parse_file(path: Path, content: bytes | None = None, model: str | None = Non
     document = Document(path, content)
     if not isinstance(document.value, dict):
         raise SpecError(f"{path}:1: an experiment must be a mapping with name, dataset, tasks, scorers and metrics")
+    return parse_document(document, model), document
+
+
+def parse_document(document: Document, model: str | None = None) -> ValidParts:
+    """The valid parts of a document that is a mapping; adds the faults of the others to it.
+
+    Args:
+        model: see `parse_file`.
+    """
     value = write_out(document, model)
     try:
         spec.ExperimentSpec.model_validate(value)
@@ -83,8 +92,8 @@ def parse_file(path: Path, content: bytes | None = None, model: str | None = Non
     if valid.name is not None:
         with document.at("name"):
             check_name(valid.name)
-            return valid, document
-    return replace(valid, name=None), document
+            return valid
+    return replace(valid, name=None)
 
 
 def name_in_experiment(experiment: str, part: str) -> str:

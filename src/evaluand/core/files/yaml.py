@@ -232,6 +232,56 @@ class Document:
         return result
 
 
+class ComposedDocument(Document):
+    """A document whose parts are written in other documents; its faults name the file and the line of each.
+
+    Args:
+        value: the content, a copy of the parts.
+        parts: key → the document and the place where its value is written.
+        rest: where all other keys would be written.
+    """
+
+    def __init__(
+        self, value: dict[str, Any], parts: Mapping[str, tuple[Document, Place]], rest: tuple[Document, Place]
+    ) -> None:
+        self.value, self._parts, self._rest = value, parts, rest
+        self.path = rest[0].path
+        self.content = b"".join(document.content for document in {id(each): each for each, _ in self._homes}.values())
+        self._sources, self._faults, self._error = {}, [], DataError
+
+    def take_faults(self, document: Document) -> None:
+        """Adds the faults that were found in a document of which this is composed."""
+        self._faults += document._faults
+        self._error = SpecError if document._error is SpecError else self._error
+
+    @property
+    def _homes(self) -> Iterator[tuple[Document, Place]]:
+        yield from self._parts.values()
+        yield self._rest
+
+    def text(self, *place: Any) -> str:
+        document, there = self._find(place)
+        return document.text(*there)
+
+    def _add(self, place: Place, message: str) -> None:
+        document, there = self._find(place)
+        line, what = document._line(there), ".".join(str(step) for step in there)
+        self._faults.append((line, Fault(f"{document.path}:{line}", f"{what}: {message}" if what else message)))
+
+    def _line(self, place: Place) -> int:
+        document, there = self._find(place)
+        return document._line(there)
+
+    def _find(self, place: Place) -> tuple[Document, Place]:
+        """The document in which something is written, and its place there."""
+        written = self._written(place)
+        if written and written[0] in self._parts:
+            document, above = self._parts[written[0]]
+            return document, (*above, *written[1:])
+        document, above = self._rest
+        return document, (*above, *written)
+
+
 def _nearest_file(path: Path) -> str:
     """A YAML file of the same folder with nearly the same name, for a message."""
     with suppress(OSError):

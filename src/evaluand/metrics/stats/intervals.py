@@ -511,6 +511,23 @@ def t_tail(t: float, degrees: int) -> float:
     return 1 - _incomplete_beta(0.5, degrees / 2, square / (degrees + square)) if square != 0 else 1.0
 
 
+def f_tail(f: float, between: int, within: int) -> float:
+    """The probability that an F variable with these degrees of freedom is larger.
+
+    Source: NIST Digital Library of Mathematical Functions 8.17, the incomplete beta function.
+
+    Example:
+        >>> round(f_tail(3.24, 3, 16), 3), f_tail(0.0, 3, 16)
+        (0.05, 1.0)
+    """
+    if not 0 < f < math.inf:
+        return math.nan if math.isnan(f) else float(f <= 0)
+    part, total = between * f, between * f + within
+    if f >= 1:
+        return _incomplete_beta(within / 2, between / 2, within / total)
+    return 1 - _incomplete_beta(between / 2, within / 2, part / total)
+
+
 _FAR = 3.0
 """The square of t from which the tail is computed directly, not as the rest of what lies within."""
 

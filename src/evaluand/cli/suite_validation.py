@@ -1,0 +1,72 @@
+"""What `evaluand validate` finds in a suite: the faults of all problems, what they reach, and what would be run."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from evaluand.cli.validate import list_faults, list_notes, plan_facts
+from evaluand.core.errors import EvaluandError, EvaluandWarning
+from evaluand.experiment.access import Access, read_access
+from evaluand.experiment.suite import Suite
+from evaluand.experiment.suite_spec import ParsedSuite, parse_suite
+from evaluand.report.facts.base import Facts
+from evaluand.store.folder_store import FolderStore
+
+
+def access_of_suite(file: Path, model: str | None) -> Facts:
+    """The faults of the suite's files alone, and what their tasks, scorers and data reach."""
+    facts: Facts = {"file": str(file), "faults": [], "notes": [], "plan": [], "matches": [], "problems": []}
+    facts["access"] = {"hosts": [], "programs": [], "code": [], "files": []}
+    try:
+        parsed = parse_suite(file, model)
+    except EvaluandError as error:
+        return facts | {"faults": list_faults(error)}
+    for access in _accesses(parsed):
+        for name, found in access._asdict().items():
+            known = facts["access"][name]
+            known += [entry for each in found if (entry := each._asdict()) not in known]
+    for document in (parsed.document, *(problem.document for problem in parsed.problems.values())):
+        try:
+            document.check()
+        except EvaluandError as error:
+            facts["faults"] += [fault for fault in list_faults(error) if fault not in facts["faults"]]
+    return facts
+
+
+def facts_of_suite(file: Path, model: str | None, store: FolderStore) -> Facts:
+    """All faults of a suite, notes, and the calls that it would make now."""
+    facts = access_of_suite(file, model) | {"faults": []}
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", EvaluandWarning)
+        try:
+            suite = Suite.from_file(file, model=model)
+        except EvaluandError as error:
+            return facts | {"faults": list_faults(error)}
+        facts["problems"] = plans(suite, store)
+    messages = (str(warning.message) for warning in caught if issubclass(warning.category, EvaluandWarning))
+    notes = ((name, note) for name, one in suite.problems.items() for note in list_notes(one, store))
+    facts["notes"] = [*dict.fromkeys(messages), *(f"{name}: {note}" for name, note in notes)]
+    return facts
+
+
+def plans(suite: Suite, store: FolderStore) -> list[Facts]:
+    """Of each problem, the calls and the judgements that a run would make now."""
+    return [{"problem": name} | plan_facts(one, store) for name, one in suite.problems.items()]
+
+
+def _accesses(parsed: ParsedSuite) -> Iterator[Access]:
+    """What each problem reaches, and what the tasks reach, whose paths are relative to the file of the suite."""
+    for name, problem in parsed.problems.items():
+        whole = problem.parts
+        own = read_access(replace(whole, tasks={}), problem.folder)
+        yield Access(
+            [each._replace(where=f"{name}: {each.where}") for each in own.hosts],
+            [each._replace(where=f"{name}: {each.where}") for each in own.programs],
+            [each._replace(where=[f"{name}: {where}" for where in each.where]) for each in own.code],
+            [each._replace(where=f"{name}: {each.where}") for each in own.files],
+        )
+        alone = replace(whole, dataset=None, scorers={}, metrics={}, matches={}, prices=None)
+        yield read_access(alone, parsed.document.path.parent)

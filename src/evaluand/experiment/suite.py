@@ -1,0 +1,211 @@
+"""`Suite`: the same systems on several problems, each of which is an experiment."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from evaluand.aggregation.aggregator import Measure
+from evaluand.core.errors import DataError, EvaluandError, Fault, SpecError, kind_of, nearest
+from evaluand.core.labels import join_name
+from evaluand.engine.keyed_work import Progress
+from evaluand.experiment.experiment import Experiment
+from evaluand.experiment.suite_results import ProblemResult, SuiteResults
+from evaluand.experiment.suite_spec import ParsedSuite, ProblemParts, ScoreSpec, parse_suite
+from evaluand.metrics.names import as_called, name_in_tables
+from evaluand.store.store import MemoryStore, Store, check_name
+
+
+@dataclass
+class Suite:
+    """The same systems on several problems: scores, mean ranks, means over problems, and cost.
+
+    Args:
+        name: of the suite, and the first part of the names of its experiments.
+        problems: name → experiment; all with the same names of tasks. Its name becomes `SUITE/PROBLEM`.
+        scores: problem → the measure by which systems are ranked, one of those of the experiment; by default its first.
+        macro_mean: whether scores are averaged over problems; by default if all are of one kind and range.
+        seed: of the bootstrap.
+        confidence: level of intervals, and 1 − that of tests.
+
+    Raises:
+        SpecError: an argument has a wrong type, or the tasks of two problems have different names.
+
+    Example:
+        >>> from evaluand import Accuracy, Dataset, Measure
+        >>> def experiment(text):
+        ...     data = Dataset.from_rows([{"input": letter, "expected": letter.upper()} for letter in text])
+        ...     same = {"same": lambda output, expected: output == expected}
+        ...     tasks = {"upper": str.upper, "lower": str.lower}
+        ...     return Experiment("any", data, tasks, same, [Measure("same", Accuracy())])
+        >>> found = Suite("letters", {"small": experiment("abc"), "mixed": experiment("aBC")}).run()
+        >>> [system["mean_rank"] for system in found.to_dict()["ranks"]["systems"]]
+        [1.0, 2.0]
+    """
+
+    name: str
+    problems: Mapping[str, Experiment]
+    scores: Mapping[str, Measure] = field(default_factory=dict)
+    macro_mean: bool | None = None
+    seed: int = 0
+    confidence: float = 0.95
+
+    @classmethod
+    def from_file(cls, path: str | os.PathLike[str], *, model: str | None = None) -> Suite:
+        """Loads the suite of a YAML file, with the code and the data of all problems.
+
+        Args:
+            model: the model of all tasks that take one, in place of those in the file.
+
+        Raises:
+            SpecError: the file, or one of a problem, has faults; all of them, each with its file and line.
+            DataError: datasets or recorded outputs are invalid.
+        """
+        parsed = parse_suite(Path(path), model)
+        problems: dict[str, Experiment] = {}
+        scores: dict[str, Measure] = {}
+        faults = _Faults(len(parsed.problems))
+        for name, parts in parsed.problems.items():
+            try:
+                problems[name] = _build(parsed, name, parts)
+            except EvaluandError as error:
+                faults.add(name, error)
+                continue
+            with parsed.document.at(*parts.score_place):
+                scores[name] = _choose_score(problems[name], name, parts.score)
+        try:
+            parsed.document.check()
+        except EvaluandError as error:
+            faults.add(None, error)
+        faults.check()
+        spec = parsed.spec
+        return cls(spec.name, problems, scores, spec.macro_mean, spec.seed, spec.confidence)
+
+    def __post_init__(self) -> None:
+        check_name(self.name)
+        experiments: Any = self.problems
+        if not isinstance(experiments, Mapping) or not experiments:
+            raise SpecError(f"problems must be a mapping name: experiment, not {kind_of(experiments)}")
+        for name, experiment in experiments.items():
+            if not isinstance(experiment, Experiment):
+                raise SpecError(f"problems.{name} must be an Experiment, not {kind_of(experiment)}")
+            check_name(name)
+            if {*experiment.tasks} != {*self.systems}:
+                raise SpecError(f"problems.{name} has the tasks {', '.join(experiment.tasks)}; all problems need those"
+                                f" of the first: {', '.join(self.systems)}")  # fmt: skip
+        self.problems = {
+            name: replace(one, name=join_name(self.name, name)) if one.name != join_name(self.name, name) else one
+            for name, one in experiments.items()
+        }
+        self.scores = {
+            name: self.scores.get(name) or _choose_score(one, name, ScoreSpec()) for name, one in self.problems.items()
+        }
+
+    @property
+    def systems(self) -> list[str]:
+        """The names of the tasks, in order."""
+        return [*next(iter(self.problems.values())).tasks]
+
+    def run(
+        self,
+        store: Store | None = None,
+        *,
+        limit: int | None = None,
+        fresh: bool = False,
+        retry_failed: bool = False,
+        calls: bool = True,
+        progress: Progress | None = None,
+    ) -> SuiteResults:
+        """Runs every problem as an experiment, with what is stored; if one fails, the others are run.
+
+        Args:
+            store: where everything is stored; by default in memory.
+            limit: only the first examples of each problem.
+            fresh: repeat all calls and grades.
+            retry_failed: repeat the calls and grades that failed.
+            calls: whether tasks may be called; if not, their stored runs are graded.
+            progress: shows the progress of each step.
+        """
+        store = store or MemoryStore()
+        options: dict[str, Any] = {"limit": limit, "fresh": fresh, "retry_failed": retry_failed, "calls": calls}
+        found = []
+        for name, experiment in self.problems.items():
+            try:
+                results, error = experiment.run(store, progress=progress, compared=False, **options), None
+            except EvaluandError as raised:
+                results, error = None, raised
+            found.append(ProblemResult(name, experiment.name, self.scores[name], results, error))
+        return SuiteResults(self.name, self.systems, found, self.macro_mean, self.seed, self.confidence)
+
+
+def _build(parsed: ParsedSuite, name: str, problem: ProblemParts) -> Experiment:
+    tasks_folder, document = parsed.document.path.parent, problem.document
+    origin = {"suite": os.path.abspath(parsed.document.path), "problem": name, "digest": document.digest}
+    return Experiment.from_parts(problem.parts, document, problem.folder, origin, tasks_folder=tasks_folder)
+
+
+def _choose_score(experiment: Experiment, problem: str, score: ScoreSpec) -> Measure:
+    """The first measure of all rows that fits a score.
+
+    Raises:
+        SpecError: there is none; lists those that there are.
+    """
+    known = experiment.measures_of_all_rows
+    for measure in known:
+        if score.scorer in (None, measure.scorer) and (score.metric is None or _is_called(measure, score.metric)):
+            return measure
+    if not known:
+        raise SpecError(f"problem {problem} has no metric of all rows; systems are ranked by one")
+    named = {f"{name_in_tables(each.metric.signature)} of {each.scorer}": None for each in known}
+    wanted = " of ".join(filter(None, (score.metric or "any metric", score.scorer)))
+    raise SpecError(f"problem {problem} has no {wanted}{nearest(wanted, named)}; it has {', '.join(named)}; give the"
+                    " problem its own score")  # fmt: skip
+
+
+def _is_called(measure: Measure, name: str) -> bool:
+    metric = measure.metric
+    return name in (metric.kind, *measure.called) or as_called(metric, name) is not None
+
+
+class _Faults:
+    """The faults of all problems; those of the tasks, which problems share, once.
+
+    Args:
+        problems: how many problems there are.
+    """
+
+    def __init__(self, problems: int) -> None:
+        self._problems = problems
+        self._found: dict[Fault, list[str]] = {}
+        self._are_of_data = True
+
+    def add(self, problem: str | None, error: EvaluandError) -> None:
+        self._are_of_data &= isinstance(error, DataError)
+        for fault in _faults_of(error):
+            self._found.setdefault(fault, []).extend([problem] if problem is not None else [])
+
+    def check(self) -> None:
+        """Raises them all: a DataError where all are of data, else a SpecError."""
+        if not self._found:
+            return
+        faults = [*self._described()]
+        raise DataError(faults) if self._are_of_data else SpecError("\n".join(map(str, faults)))
+
+    def _described(self) -> Iterator[Fault]:
+        for fault, problems in self._found.items():
+            some = 0 < len(problems) < self._problems and ": tasks." in str(fault)
+            yield Fault(fault.where, f"{fault.message} (of {_listed(problems)})", code=fault.code) if some else fault
+
+
+def _faults_of(error: EvaluandError) -> Iterable[Fault]:
+    if isinstance(error, DataError):
+        return error.faults
+    return [Fault("", line) for line in str(error).split("\n")]
+
+
+def _listed(problems: Sequence[str]) -> str:
+    shown = ", ".join(problems[:3])
+    return f"{shown} and {len(problems) - 3:,} more" if len(problems) > 3 else shown

@@ -1,0 +1,313 @@
+"""`evaluand suite`: many problems, the same systems."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jsonschema
+import pytest
+import yaml
+from click.testing import CliRunner, Result
+
+from evaluand import DirectoryStore, SpecError
+from evaluand.cli import main
+from evaluand.experiment import Experiment, Suite, suite_json_schema
+
+APP = """
+import time
+
+from pathlib import Path
+
+HERE = Path(__file__).parent
+
+
+def called(text):
+    with open(HERE / "calls", "a") as log:
+        log.write(text + "\\n")
+
+
+def right(text):
+    called(text)
+    return text.upper()
+
+
+def half(text):
+    called(text)
+    return text.upper() if ord(text[-1]) % 2 else text
+
+
+def broken(text):
+    raise ValueError("no answer <b>[red]")
+
+
+def slow(text):
+    called(text)
+    time.sleep(0.05)
+    return text.upper()
+"""
+PROBLEM = "{dataset: %s.jsonl, scorers: exact_match, metrics: accuracy}"
+NAMES = ("a", "b", "c", "d", "e", "f")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "app.py").write_text(APP)
+    for name in NAMES:
+        rows = [{"input": f"{name}{letter}", "expected": f"{name}{letter}".upper()} for letter in "abcdefgh"]
+        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return tmp_path
+
+
+def write_suite(
+    folder: Path, tasks: str = "{right: app.py:right, half: app.py:half}", further: str = "", **problems: str
+) -> Path:
+    entries = problems or {name: PROBLEM % name for name in NAMES}
+    lines = "".join(f"  {json.dumps(name)}: {entry}\n" for name, entry in entries.items())
+    path = folder / "suite.yaml"
+    path.write_text(f"name: letters\ntasks: {tasks}\nproblems:\n{lines}{further}\n")
+    return path
+
+
+def call(folder: Path, *arguments: str) -> Result:
+    return CliRunner().invoke(main, [*arguments, "--store", str(folder / "store")])
+
+
+def suite(folder: Path, *arguments: str) -> Result:
+    return call(folder, "suite", str(folder / "suite.yaml"), *arguments)
+
+
+def facts_of(folder: Path, code: int = 0) -> dict[str, object]:
+    result = suite(folder, "--json")
+    assert result.exit_code == code, result.output
+    return json.loads(result.stdout)  # type: ignore[no-any-return]
+
+
+def calls(folder: Path) -> list[str]:
+    return (folder / "calls").read_text().split()
+
+
+def test_scores_ranks_means_and_cost_are_shown(folder: Path) -> None:
+    write_suite(folder)
+    facts = facts_of(folder)
+    assert [each["value"] for each in facts["problems"][0]["values"]] == [1.0, 0.5]
+    assert [each["mean_rank"] for each in facts["ranks"]["systems"]] == [1.0, 2.0]
+    assert (facts["ranks"]["test"], facts["ranks"]["p"]) == ("wilcoxon", 2 / 2**6)
+    assert facts["macro"]["best"] == "right"
+    half = facts["macro"]["systems"][1]
+    assert half["difference"] == -0.5
+    assert half["difference_low"] < -0.5 < half["difference_high"] < 0
+    assert facts["cost"][0]["calls"]["cost"] == {}
+    table = suite(folder).stdout
+    assert "1.000 (0.676 to 1.000) *" in table
+    assert "Wilcoxon signed-rank test over problems: p = 0.031 (exact); the systems differ" in table
+    assert table.count("unknown") == 6  # cost and tokens of both
+
+
+def test_a_second_call_computes_nothing_again_and_prints_the_same(folder: Path) -> None:
+    write_suite(folder)
+    first = suite(folder).stdout
+    made = calls(folder)
+    assert suite(folder).stdout == first
+    assert calls(folder) == made
+
+
+def test_problems_are_ordinary_experiments(folder: Path) -> None:
+    write_suite(folder)
+    suite(folder)
+    assert "letters/a" in call(folder, "show", "letters/a").stdout
+    assert "right" in call(folder, "compare", "letters/b").stdout
+    result = call(folder, "report", "letters/c", "-o", str(folder / "c.html"))
+    assert result.exit_code == 0, result.output
+
+
+def test_what_was_stored_before_a_kill_is_not_computed_again(folder: Path) -> None:
+    write_suite(folder, "{slow: app.py:slow}", "run: {concurrency: 1}")
+    command = [sys.executable, "-m", "evaluand.cli", "suite", "suite.yaml", "--store", "store"]
+    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + 60
+    while not (folder / "calls").exists() or len(calls(folder)) < 12:
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+    facts_of(folder)
+    assert len({*calls(folder)}) == 8 * len(NAMES)
+    assert len(calls(folder)) <= 8 * len(NAMES) + 1  # only the call in flight is repeated
+
+
+def test_if_a_problem_fails_the_others_are_run(folder: Path) -> None:
+    write_suite(folder, further="run: {same_failures: 3}", tasks="{right: app.py:right, broken: app.py:broken}")
+    (folder / "c.jsonl").write_text(json.dumps({"input": "ca", "expected": "CA"}))
+    result = suite(folder)
+    assert result.exit_code == 1
+    assert "problem a failed" in result.stderr
+    assert "problem c: the one call of task 'broken' failed" in result.stderr
+    assert "a is left out of ranks and means: it failed" in result.stdout
+    assert "c is left out of ranks and means: no value of broken" in result.stdout
+    assert "no mean over problems: no problem has a value of every system" in result.stdout
+
+
+def test_all_faults_of_all_files_are_listed_before_the_first_call(folder: Path) -> None:
+    (folder / "d.yaml").write_text("dataset: d.jsonl\nscorers: exact_match\nmetrics: acuracy\ntasks: {x: y}\n")
+    write_suite(
+        folder,
+        "{right: app.py:rigth, half: app.py:half}",
+        "colour: red",
+        a=PROBLEM % "missing",
+        b="nowhere.yaml",
+        d="d.yaml",
+        e="3",
+    )
+    result = suite(folder)
+    assert result.exit_code == 1
+    text = result.stderr.replace(f"{folder}/", "")
+    assert "suite.yaml:2: tasks.right: app.py has no 'rigth' (did you mean 'right'?)" in text
+    assert text.count("rigth") == 1
+    assert "suite.yaml:4: problems.a.dataset.path: " in text
+    assert "suite.yaml:5: problems.b: " in text
+    assert "d.yaml:3: metrics.0" in text
+    assert "d.yaml:4: tasks: are those of the suite; leave them out here" in text
+    assert "suite.yaml:7: problems.e: is neither a file nor a mapping" in text
+    assert "suite.yaml:8: colour: unknown key" in text
+    assert not (folder / "calls").exists()
+    found = call(folder, "validate", str(folder / "suite.yaml"), "--json")
+    assert found.exit_code == 1
+    assert len(json.loads(found.stdout)["faults"]) == 7
+
+
+def test_a_name_that_occurs_twice_is_a_fault(folder: Path) -> None:
+    path = write_suite(folder, a=PROBLEM % "a")
+    path.write_text(path.read_text() + f"  a: {PROBLEM % 'b'}\n")
+    assert "problems.a: occurs twice" in suite(folder).stderr
+
+
+def test_paths_of_a_problem_are_relative_to_its_file_and_those_of_tasks_to_the_suite(folder: Path) -> None:
+    below = folder / "below"
+    below.mkdir()
+    (folder / "a.jsonl").rename(below / "a.jsonl")
+    (below / "a.yaml").write_text("name: alone\ndataset: a.jsonl\nscorers: exact_match\nmetrics: accuracy\n")
+    write_suite(folder, a="below/a.yaml")
+    assert facts_of(folder)["problems"][0]["values"][0]["value"] == 1.0
+
+
+def test_recorded_outputs_are_found_by_the_name_of_the_problem(folder: Path) -> None:
+    for name in NAMES:
+        rows = [{"said": f"{name}{letter}".upper() if letter < "e" else ""} for letter in "abcdefgh"]
+        (folder / f"said-{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    write_suite(folder, '{said: {kind: recorded, path: "said-{problem}.jsonl", response: said}, right: app.py:right}')
+    assert {problem["values"][0]["value"] for problem in facts_of(folder)["problems"]} == {0.5}
+
+
+def test_scores_on_different_scales_are_ranked_and_not_averaged(folder: Path) -> None:
+    problems = {name: PROBLEM % name for name in NAMES}
+    problems["a"] = "{dataset: a.jsonl, scorers: exact_match, metrics: [{kind: mean, range: [0, 2]}]}"
+    write_suite(folder, **problems)
+    facts = facts_of(folder)
+    assert facts["macro"]["systems"] == []
+    assert "different scales: mean from 0 to 2 (a), accuracy from 0 to 1 (b)" in facts["macro"]["reason"]
+    assert facts["ranks"]["test"] == "sign"
+    write_suite(folder, further="macro_mean: true", **problems)
+    assert [each["value"] for each in facts_of(folder)["macro"]["systems"]] == [1.0, 0.5]
+
+
+def test_a_problem_may_have_its_own_score_and_lower_may_be_better(folder: Path) -> None:
+    both = "[accuracy, {kind: mean, direction: lower, range: [0, 1]}]"
+    problems = {name: f"{{dataset: {name}.jsonl, scorers: exact_match, metrics: {both}}}" for name in "ab"}
+    problems["b"] = problems["b"][:-1] + ", score: mean}"
+    write_suite(folder, further="score: accuracy", **problems)
+    facts = facts_of(folder)
+    assert [[each["rank"] for each in problem["values"]] for problem in facts["problems"]] == [[1.0, 2.0], [2.0, 1.0]]
+    assert facts["macro"]["reason"] == "higher scores are better on some problems, and lower ones on others"
+    write_suite(folder, further="score: f1", **problems)
+    assert "problem a has no f1; it has accuracy of exact_match, mean of exact_match" in suite(folder).stderr
+
+
+def test_gates_of_the_problems_count(folder: Path) -> None:
+    write_suite(folder, a=(PROBLEM % "a")[:-1] + ", gates: [accuracy >= 0.9]}", b=PROBLEM % "b")
+    result = suite(folder, "--junit", str(folder / "gates.xml"))
+    assert result.exit_code == 3
+    assert "a/half" in result.stdout
+    assert 'failures="1"' in (folder / "gates.xml").read_text()
+    write_suite(folder, a=(PROBLEM % "a")[:-1] + ", gates: [f1 better than nothing]}")
+    assert "problems.a" in suite(folder).stderr
+
+
+def test_one_problem_and_one_system_have_no_test_but_a_sentence(folder: Path) -> None:
+    write_suite(folder, "{right: app.py:right}", a=PROBLEM % "a")
+    result = suite(folder)
+    assert result.exit_code == 0
+    assert "no test of the ranks: one system has no other to be compared with" in result.stdout
+
+
+def test_names_are_shown_as_they_are(folder: Path) -> None:
+    write_suite(folder, '{"<i>x</i>/[red]": app.py:right, half: app.py:half}', **{"p/<b>[bold]|": PROBLEM % "a"})
+    page = folder / "page.html"
+    result = suite(folder, "--html", str(page))
+    assert result.exit_code == 0, result.output
+    assert "p/<b>[bold]|" in result.stdout
+    html = page.read_text()
+    assert "<i>x" not in html
+    assert "<b>[" not in html
+    assert "&lt;i&gt;x" in html
+    assert r"\<b\>\[bold\]\|" in suite(folder, "--markdown").stdout
+
+
+def test_the_page_needs_no_network_and_shows_who_is_not_told_apart(folder: Path) -> None:
+    tasks = "{right: app.py:right, also: {function: app.py:right, version: x}, half: app.py:half}"
+    write_suite(folder, tasks)
+    page = folder / "page.html"
+    suite(folder, "--html", str(page))
+    html = page.read_text()
+    assert "default-src 'none'" in html
+    assert " src=" not in html
+    assert 'class="tick" x="160.0" y="16">1<' in html
+    diagram = html[html.index('<svg class="plane"') :].partition("</svg>")[0]
+    assert diagram.count('class="line s0"') == 1  # right and also
+    assert "half 3" in diagram
+
+
+def test_the_plan_calls_nothing(folder: Path) -> None:
+    write_suite(folder)
+    result = suite(folder, "--plan")
+    assert "plan   a, right: 8 of 8 calls to make" in result.stdout
+    assert "plan   a, right: 8 of 8 calls to make" in call(folder, "validate", str(folder / "suite.yaml")).stdout
+    assert not (folder / "calls").exists()
+    access = call(folder, "validate", str(folder / "suite.yaml"), "--access").stdout
+    assert access == "import app.py: tasks.right, tasks.half\n"
+
+
+def test_run_and_resume_lead_to_the_suite(folder: Path) -> None:
+    path = write_suite(folder)
+    assert "evaluand suite FILE" in call(folder, "run", str(path)).stderr
+
+
+def test_the_schema_accepts_suites(folder: Path) -> None:
+    path = write_suite(folder, further="score: accuracy\nmacro_mean: false\nseed: 1", b="b.yaml", a=PROBLEM % "a")
+    schema = jsonschema.Draft202012Validator(suite_json_schema())
+    assert schema.is_valid(yaml.safe_load(path.read_text()))
+    assert not schema.is_valid({"name": "x", "tasks": {}, "problems": {}})
+    assert not schema.is_valid(yaml.safe_load(path.read_text()) | {"colour": "red"})
+    assert json.loads(call_without_store("schema", "show", "suite").stdout) == suite_json_schema()
+
+
+def call_without_store(*arguments: str) -> Result:
+    return CliRunner().invoke(main, [*arguments])
+
+
+def test_in_python_problems_need_the_same_systems(folder: Path) -> None:
+    (folder / "e.yaml").write_text(
+        "name: e\ndataset: a.jsonl\nscorers: exact_match\nmetrics: accuracy\ntasks: {right: app.py:right}\n"
+    )
+    one = Experiment.from_file(folder / "e.yaml")
+    found = Suite("mine", {"a": one}).run(DirectoryStore(folder / "store"))
+    assert found.problems[0].experiment == "mine/a"
+    assert "mean rank over 1 problem" in str(found)
+    other = Experiment("b", one.dataset, {**one.tasks, "other": str.upper}, one.scorers, one.measures)
+    with pytest.raises(SpecError, match=r"problems\.b has the tasks right, other"):
+        Suite("mine", {"a": one, "b": other})
