@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import orjson
 import pyarrow as pa
@@ -23,8 +23,11 @@ from evaluand.report.export import flat, json_line
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID
+from evaluand.run.responses import SpanStream
 from evaluand.run.runner import Run
-from evaluand.store.tables import is_json
+from evaluand.store.tables import COMPLETED, is_json
+from evaluand.trace.traces import Trace
+from evaluand.trace.values import nanoseconds
 
 GROUP = "exporters"
 
@@ -85,12 +88,52 @@ class Sample:
             if name.startswith(("attribute.", "metadata."))
         }
 
+    @property
+    def key(self) -> tuple[int, int]:
+        """The example and the repeat."""
+        return _key(self.call)
+
     def first_grades(self) -> Iterator[tuple[str, Facts]]:
         """The grade of the first answer by each scorer, and by target where there are several."""
-        for scorer, rows in self.grades.items():
-            for row in rows:
-                if not row["_response_index_"]:
-                    yield scorer if row["target"] is None else f"{scorer}.{row['target']}", row
+        return ((name, row) for name, row in self.all_grades() if not row["_response_index_"])
+
+    def all_grades(self) -> Iterator[tuple[str, Facts]]:
+        """The grades of all answers, as `first_grades` names them."""
+        for rows in self.grades.values():
+            yield from ((named(row), row) for row in rows)
+
+
+def named(row: Facts) -> str:
+    """The name of a grade or value: that of its scorer, and of its target where there are several.
+
+    Example:
+        >>> named({"scorer": "exact", "target": None}), named({"scorer": "exact", "target": "year"})
+        ('exact', 'exact.year')
+    """
+    return str(row["scorer"]) if row["target"] is None else f"{row['scorer']}.{row['target']}"
+
+
+def own_columns(grade: Facts) -> Facts:
+    """What a scorer says besides value, label, reason and explanation: its own columns and `data`, by name.
+
+    Example:
+        >>> own_columns({"scorer": "exact", "value": 1.0, "input": "a", "data": None, "margin": 0.5})
+        {'margin': 0.5}
+    """
+    return {
+        name.removeprefix("score."): value
+        for name, value in grade.items()
+        if value is not None and name not in _OF_EVERY_GRADE and name.partition(".")[0] not in _OF_EXAMPLES
+    }
+
+
+_OF_EVERY_GRADE: Final = frozenset(
+    [
+        *("run", INDEX, "id", "replication", "fold", "_response_index_", "target", "scorer", "response"),
+        *("status", "value", "label", "reason", "explanation"),
+    ]
+)
+_OF_EXAMPLES: Final = frozenset(("input", "expected", "attribute", "metadata", "weight", "cluster"))
 
 
 def role(row: Facts, name: str) -> Any:
@@ -172,6 +215,26 @@ class Result:
         grades = {scorer: _Grades(self.evaluation, scorer) for scorer in self.scorers if self.evaluation}
         for row in _rows(flat(self.run)):
             yield Sample(row, {scorer: each.take(_key(row)) for scorer, each in grades.items()})
+
+    def traces(self) -> Iterator[tuple[Sample, Trace]]:
+        """Every call with its grades and its trace, whose root is the call; it starts at 0 where no time is known."""
+        spans = SpanStream(self.run.spans())
+        for sample in self.samples():
+            yield sample, self._trace(sample, spans.of(*sample.key))
+
+    def _trace(self, sample: Sample, spans: list[list[Any]]) -> Trace:
+        call = sample.call
+        start = 0 if call["started"] is None else nanoseconds(call["started"])
+        trace = Trace.from_rows(
+            spans,
+            name=self.system,
+            input=sample.input,
+            output=call["response"],
+            start_ns=start,
+            status="ok" if call["status"] == COMPLETED else "error",
+        )
+        trace.root.end_ns = start + round((call["duration"] or 0) * 1e6) * 1000
+        return trace
 
 
 def _key(row: Facts) -> tuple[int, int]:
