@@ -6,6 +6,7 @@ import importlib.util
 import json
 import os
 import socket
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from support.commands import Folder
 
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.interop.exporters.huggingface import HuggingFace
 from evaluand.interop.exporters.mlflow import MLflow
 from evaluand.interop.exporters.optional import environment, need
@@ -27,7 +29,6 @@ from evaluand.store.opening import open_store
 from evaluand.store.store import resolve
 
 CODE = """
-from evaluand import span
 
 def plus(q):
     with span("add", kind="tool", n=2):
@@ -59,8 +60,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Folder:
 
 @pytest.fixture(scope="module")
 def result(folder: Folder) -> Result:
-    from evaluand.evaluation.evaluator import Evaluation
-
     store = open_store(str(folder.path / "store"))
     evaluation = Evaluation(store, resolve(store, "sums/plus", "evaluations")[1])
     return Result(Run(store, evaluation.manifest["provenance"]["run"]), evaluation)
@@ -101,7 +100,7 @@ def test_rows_have_calls_with_their_grades(result: Result) -> None:
 def test_a_library_that_is_missing_is_named_with_its_extra(
     exporter: type[Exporter], result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(__import__("sys").modules, exporter.kind, None)
+    monkeypatch.setitem(sys.modules, exporter.kind, None)
     with pytest.raises(SpecError, match=rf"needs {exporter.kind}: pip install 'evaluand\[{exporter.kind}\]'"):
         exporter().write(result, tmp_path / "out")
     assert not (tmp_path / "out").exists()
@@ -165,6 +164,7 @@ def test_a_name_never_leaves_the_folder(result: Result, tmp_path: Path, monkeypa
 
 
 @needs("mlflow")
+@pytest.mark.filterwarnings("ignore")  # those of its own libraries
 def test_mlflow_opens_the_run_with_metrics_table_and_traces(result: Result, tmp_path: Path) -> None:
     with environment(MLFLOW_DISABLE_TELEMETRY="true"):
         import mlflow
@@ -196,6 +196,7 @@ def test_mlflow_opens_the_run_with_metrics_table_and_traces(result: Result, tmp_
 
 
 @needs("wandb")
+@pytest.mark.filterwarnings("ignore")
 def test_wandb_writes_an_offline_run_and_opens_no_connection(
     result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
