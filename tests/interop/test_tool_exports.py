@@ -29,6 +29,7 @@ from evaluand.store.opening import open_store
 from evaluand.store.store import resolve
 
 CODE = """
+from evaluand import span
 
 def plus(q):
     with span("add", kind="tool", n=2):
@@ -165,13 +166,17 @@ def test_a_name_never_leaves_the_folder(result: Result, tmp_path: Path, monkeypa
 
 @needs("mlflow")
 @pytest.mark.filterwarnings("ignore")  # those of its own libraries
-def test_mlflow_opens_the_run_with_metrics_table_and_traces(result: Result, tmp_path: Path) -> None:
+def test_mlflow_opens_the_run_with_metrics_table_and_traces(
+    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with environment(MLFLOW_DISABLE_TELEMETRY="true"):
         import mlflow
 
         exporter = MLflow()
         exporter.write(result, tmp_path / "ml")
-        client = mlflow.MlflowClient(tracking_uri=f"sqlite:///{tmp_path}/ml/mlflow.db")
+        monkeypatch.chdir(tmp_path)
+        mlflow.set_tracking_uri(f"sqlite:///{tmp_path}/ml/mlflow.db")
+        client = mlflow.MlflowClient()
         experiment = client.get_experiment_by_name("sums")
         [run] = client.search_runs([experiment.experiment_id])
         table = client.load_table(experiment.experiment_id, "eval_results_table.json", run_ids=[run.info.run_id])
