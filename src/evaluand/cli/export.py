@@ -107,9 +107,9 @@ def command(
     it gives the same run; CSV does not distinguish the text 1 from the number.
 
     LaTeX is for the values of an aggregation. Other tools read a run with its grades: `--to inspect` writes a log of
-    Inspect AI, `--to otel` traces of OpenTelemetry in JSON lines; in the folder FILE, `--to lm_eval` writes results_*.json
-    and samples_*.jsonl of the lm-evaluation-harness, `--to mlflow` a store of MLflow, `--to wandb` an offline run of
-    Weights & Biases, `--to huggingface` the values for a model's repository on the Hub.
+    Inspect AI, `--to otel` traces of OpenTelemetry in JSON lines; in the folder FILE, `--to lm_eval` writes
+    results_*.json and samples_*.jsonl of the lm-evaluation-harness, `--to mlflow` a store of MLflow, `--to wandb` an
+    offline run of Weights & Biases, `--to huggingface` the values for a model's repository on the Hub.
 
     If FILE is croissant.json or datapackage.json, the dataset of that name, or of a run, is written next to it, with
     its description as Croissant or as a Data Package.
