@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from sphinx.ext.autodoc.mock import mock
+from sphinx.util.inspect import signature, stringify_signature
 
 OPTIONAL = ["langchain_classic", "langchain_core", "llama_index", "llama_index_instrumentation"]
 """Packages that some modules derive classes from, and that the site is built without."""
@@ -91,13 +92,26 @@ def described(name: str, value: Any) -> Iterator[str]:
     """The directives that describe a name."""
     if inspect.isclass(value):
         inheritance = "" if value.__bases__ == (object,) else "   :show-inheritance:\n"
-        yield f"\n.. autoclass:: {name}\n   :members:\n{inheritance}"
+        stated = {each: method for each, method in vars(value).items() if states_signature(method)}
+        excluded = f"   :exclude-members: {', '.join(stated)}\n" if stated else ""
+        yield f"\n.. autoclass:: {name}\n   :members:\n{excluded}{inheritance}"
+        for each, method in stated.items():
+            shown = stringify_signature(signature(method, bound_method=True))
+            yield f"\n   .. automethod:: {name}.{each}{shown}\n"
     elif inspect.ismodule(value):
         yield f"\n.. automodule:: {name}\n   :members:\n"
     elif callable(value):
         yield f"\n.. autofunction:: {name}\n"
     else:
         yield f"\n.. autodata:: {name}\n   :no-value:\n"
+
+
+def states_signature(value: Any) -> bool:
+    """Whether a public method has another signature than the source from which Sphinx would read its defaults."""
+    wrapped = getattr(value, "__wrapped__", None)
+    if not inspect.isfunction(wrapped) or "__signature__" not in vars(value) or value.__name__.startswith("_"):
+        return False
+    return bool(wrapped.__defaults__) or wrapped.__code__.co_kwonlyargcount > 0
 
 
 def summary(value: Any) -> str:

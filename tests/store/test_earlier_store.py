@@ -71,6 +71,17 @@ def columns_of(text: str, names: list[str]) -> list[list[str]]:
     return [[row[name] for name in names] for row in csv.DictReader(io.StringIO(text))]
 
 
+def test_a_copy_has_the_same_manifests_in_their_format(folder: Path) -> None:
+    call(folder, "copy", str(folder / "store"), str(folder / "other"))
+    places = sorted(path.relative_to(folder / "other") for path in (folder / "other").glob("*/*/manifest.json"))
+    assert places == sorted(path.relative_to(folder / "store") for path in (folder / "store").glob("*/*/manifest.json"))
+    for place in places:
+        content = (folder / "other" / place).read_bytes()
+        assert content == (folder / "store" / place).read_bytes()
+        assert json.loads(content)["format"] == 1
+    call(folder, "show", "reviews", "--store", str(folder / "other"))
+
+
 def test_a_report_shows_the_stored_values(folder: Path) -> None:
     call(folder, "report", "reviews", "-o", str(folder / "reviews.html"))
     call(folder, "report", "guide/1", "-o", str(folder / "guide.html"))

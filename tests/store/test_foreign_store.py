@@ -367,8 +367,12 @@ def test_a_manifest_that_does_not_say_its_origins_is_one_sentence(folder: Folder
 def test_a_store_of_a_later_version_is_refused(folder: Folder) -> None:
     path = next((folder.path / "store" / "runs").glob("*/manifest.json"))
     manifest = orjson.loads(path.read_bytes())
-    path.write_bytes(orjson.dumps(with_seal(manifest | {"format": 3})))
-    assert "was written by a later version of evaluand: its format is 3" in folder.refused("show", path.parent.name)
+    later = orjson.dumps(with_seal(manifest | {"format": 3}))
+    path.write_bytes(later)
+    for command in ("show", "export", "resume"):
+        said = folder.refused(command, path.parent.name)
+        assert "was written by a later version of evaluand: its format is 3, and this version reads up to 2" in said
+    assert path.read_bytes() == later
 
 
 def test_a_damaged_specification_of_open_work_is_written_again(folder: Folder) -> None:

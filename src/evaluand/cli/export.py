@@ -48,6 +48,8 @@ Examples:
   evaluand export arithmetic --to latex > metrics.tex
   evaluand export arithmetic/mine --to inspect -o mine.json
   evaluand export arithmetic/mine --to lm_eval -o results
+  evaluand export arithmetic/mine --to otel -o traces.jsonl
+  evaluand export arithmetic/mine --to mlflow -o mlflow
   evaluand export judged --table ratings -o ratings.csv
   evaluand export questions -o published/croissant.json
 """
@@ -60,7 +62,7 @@ Examples:
     "--output",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="The file to write, of lm_eval the folder; stdout by default.",
+    help="The file to write, or the folder of a format of several files; stdout by default.",
 )
 @click.option(
     "--to",
@@ -69,7 +71,8 @@ Examples:
     metavar="FORMAT",
     callback=lambda context, parameter, value: _check_format(value),
     shell_complete=lambda context, parameter, begun: [each for each in _list_formats() if each.startswith(begun)],
-    help="csv, jsonl, parquet, latex, inspect or lm_eval.  [default: from the suffix of FILE, else csv]",
+    help="csv, jsonl, parquet or latex; or of another tool huggingface, inspect, lm_eval, mlflow, otel or wandb.  "
+    "[default: from the suffix of FILE, else csv]",
 )
 @click.option(
     "--table",
@@ -103,8 +106,10 @@ def command(
     --raw). Values other than texts, numbers and booleans are JSON. Parquet preserves every value and type, so importing
     it gives the same run; CSV does not distinguish the text 1 from the number.
 
-    LaTeX is for the values of an aggregation. `--to inspect` writes a run with its grades as a log of Inspect AI, `--to
-    lm_eval` as results_*.json and samples_*.jsonl of the lm-evaluation-harness in the folder FILE.
+    LaTeX is for the values of an aggregation. Other tools read a run with its grades: `--to inspect` writes a log of
+    Inspect AI, `--to otel` traces of OpenTelemetry in JSON lines; in the folder FILE, `--to lm_eval` writes
+    results_*.json and samples_*.jsonl of the lm-evaluation-harness, `--to mlflow` a store of MLflow, `--to wandb` an
+    offline run of Weights & Biases, `--to huggingface` the values for a model's repository on the Hub.
 
     If FILE is croissant.json or datapackage.json, the dataset of that name, or of a run, is written next to it, with
     its description as Croissant or as a Data Package.

@@ -520,9 +520,11 @@ class _Answers:
         return self.answers_numbered(batch.column("responses"), pa.array([0 if s else None for s in some], pa.int64()))
 
     def answers_numbered(self, responses: pa.Array, numbers: pa.Array) -> tuple[pa.Field, pa.Array]:
-        """The answer of each row with the given number; None for a null number."""
+        """The answer of each row with the given number; None for a null number, and where there is no answer."""
         texts = [
-            None if n is None else self._text([i["value"] for i in items or () if i["_response_index_"] == n])
+            None
+            if n is None or items is None
+            else self._text([i["value"] for i in items if i["_response_index_"] == n])
             for items, n in zip(responses.to_pylist(), numbers.to_pylist(), strict=True)
         ]
         if self._type is None:

@@ -11,20 +11,25 @@ from dataclasses import dataclass
 from functools import cached_property
 from itertools import groupby
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 import orjson
 import pyarrow as pa
 
+from evaluand._version import __version__
 from evaluand.aggregation.aggregator import Aggregation, find_summary
+from evaluand.core.errors import plural
 from evaluand.core.key_columns import INDEX
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.export import flat, json_line
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID
+from evaluand.run.responses import SpanStream
 from evaluand.run.runner import Run
-from evaluand.store.tables import is_json
+from evaluand.store.tables import COMPLETED, is_json
+from evaluand.trace.traces import Trace
+from evaluand.trace.values import nanoseconds
 
 GROUP = "exporters"
 
@@ -79,18 +84,69 @@ class Sample:
     @property
     def about(self) -> Facts:
         """Attributes and metadata of the example, by name."""
-        return {
-            name.partition(".")[2]: value
-            for name, value in self.call.items()
-            if name.startswith(("attribute.", "metadata."))
-        }
+        return {name.partition(".")[2]: value for name, value in self.call.items() if name.startswith(_ABOUT)}
+
+    @property
+    def key(self) -> tuple[int, int]:
+        """The example and the repeat."""
+        return _key(self.call)
+
+    def row(self) -> Facts:
+        """The call and its first grades as one flat row: `id`, `input`, …, `exact.value`, `exact.status`, …"""
+        call = self.call
+        found = {"id": call["id"], "replication": call["replication"], "input": self.input, "expected": self.expected}
+        found |= {"status": call["status"], "response": call["response"]}
+        found["error"] = None if call["error_type"] is None else f"{call['error_type']}: {call['error_message']}"
+        further = ("responses", "duration", "input_tokens", "output_tokens", "cost", "currency")
+        found |= {name: value for name, value in call.items() if name in further or name.startswith(_ABOUT)}
+        for name, grade in self.first_grades():
+            found |= {f"{name}.{column}": grade[column] for column in _GRADE}
+            found |= {f"{name}.{column}": value for column, value in own_columns(grade).items()}
+        return found
 
     def first_grades(self) -> Iterator[tuple[str, Facts]]:
         """The grade of the first answer by each scorer, and by target where there are several."""
-        for scorer, rows in self.grades.items():
-            for row in rows:
-                if not row["_response_index_"]:
-                    yield scorer if row["target"] is None else f"{scorer}.{row['target']}", row
+        return ((name, row) for name, row in self.all_grades() if not row["_response_index_"])
+
+    def all_grades(self) -> Iterator[tuple[str, Facts]]:
+        """The grades of all answers, as `first_grades` names them."""
+        for rows in self.grades.values():
+            yield from ((named(row), row) for row in rows)
+
+
+def named(row: Facts) -> str:
+    """The name of a grade or value: that of its scorer, and of its target where there are several.
+
+    Example:
+        >>> named({"scorer": "exact", "target": None}), named({"scorer": "exact", "target": "year"})
+        ('exact', 'exact.year')
+    """
+    return str(row["scorer"]) if row["target"] is None else f"{row['scorer']}.{row['target']}"
+
+
+def own_columns(grade: Facts) -> Facts:
+    """What a scorer says besides value, label, reason and explanation: its own columns and `data`, by name.
+
+    Example:
+        >>> own_columns({"scorer": "exact", "value": 1.0, "input": "a", "data": None, "margin": 0.5})
+        {'margin': 0.5}
+    """
+    return {
+        name.removeprefix("score."): value
+        for name, value in grade.items()
+        if value is not None and name not in _OF_EVERY_GRADE and name.partition(".")[0] not in _OF_EXAMPLES
+    }
+
+
+_ABOUT: Final = ("attribute.", "metadata.")
+_GRADE: Final = ("status", "value", "label", "reason", "explanation")
+_OF_EVERY_GRADE: Final = frozenset(
+    [
+        *("run", INDEX, "id", "replication", "fold", "_response_index_", "target", "scorer", "response"),
+        *_GRADE,
+    ]
+)
+_OF_EXAMPLES: Final = frozenset(("input", "expected", "attribute", "metadata", "weight", "cluster"))
 
 
 def role(row: Facts, name: str) -> Any:
@@ -149,9 +205,13 @@ class Result:
         """The manifest of the evaluation, else that of the run."""
         return self.run.manifest if self.evaluation is None else self.evaluation.manifest
 
-    @cached_property
+    @property
     def values(self) -> list[Facts]:
         """The values over all rows, as `metrics_facts` has them, each with its `direction`."""
+        return [row for row in self._all_values if not row["by"]]
+
+    @cached_property
+    def _all_values(self) -> list[Facts]:
         summary = self._summary
         if summary is None or self.evaluation is None:
             return []
@@ -160,8 +220,57 @@ class Result:
         return [
             row | {"direction": directions.get((row["scorer"], row["metric"]))}
             for row in metrics_facts(summary)
-            if row["task"] == label and not row["by"]
+            if row["task"] == label
         ]
+
+    def numbers(self) -> dict[str, Facts]:
+        """The values over all rows that are numbers, by the names of scorer and metric, such as `exact.accuracy`."""
+        return {
+            f"{named(row)}.{row['label'].rpartition(' · ')[0]}": row for row in self.values if row["value"] is not None
+        }
+
+    def measured(self) -> dict[str, float]:
+        """The `numbers` with the ends of their intervals and their rows (`exact.accuracy.low`), and calls by status."""
+        found: dict[str, float] = {f"calls.{status}": n for status, n in self.run.counts.items()}
+        for name, row in self.numbers().items():
+            found[name] = row["value"]
+            parts = ("low", "high", "n", "n_scored")
+            found |= {f"{name}.{part}": row[part] for part in parts if row[part] is not None}
+        return found
+
+    def describe_left_out(self) -> list[str]:
+        """Sentences about the values that are not among `numbers`."""
+        by_group = sum(bool(row["by"]) for row in self._all_values)
+        others = len(self.values) - len(self.numbers())
+        return [
+            f"{plural(n, 'value')} {what} left out; `evaluand export NAME --table metrics` has all"
+            for n, what in ((by_group, "by group"), (others, "without a number"))
+            if n
+        ]
+
+    def facts(self) -> Facts:
+        """What the result is of, as plain values with dotted names: `dataset.digest`, `scorer.exact.kind`."""
+        run, spec = self.run.manifest, self.run.manifest["spec"]
+        found = {
+            "problem": self.problem,
+            "system": self.system,
+            "dataset.name": self.run.dataset.name,
+            "dataset.digest": self.run.dataset.digest,
+            "dataset.examples": spec["examples"],
+            "task.kind": spec["task"].get("kind"),
+            "task.version": _version(spec["task"]),
+            "replications": spec["replications"],
+            "seed": spec["seed"],
+            "run.id": run["id"],
+            "run.digest": run["digest"],
+            "git.commit": (self.newest["provenance"].get("git") or {}).get("commit"),
+            "evaluand": __version__,
+        }
+        if self.evaluation is not None:
+            found |= {"evaluation.id": self.evaluation.id, "evaluation.digest": self.evaluation.digest}
+            for name, scorer in self.evaluation.manifest["spec"]["scorers"].items():
+                found |= {f"scorer.{name}.kind": scorer.get("kind"), f"scorer.{name}.version": _version(scorer)}
+        return {name: value for name, value in found.items() if value is not None}
 
     @property
     def _summary(self) -> Aggregation | None:
@@ -172,6 +281,32 @@ class Result:
         grades = {scorer: _Grades(self.evaluation, scorer) for scorer in self.scorers if self.evaluation}
         for row in _rows(flat(self.run)):
             yield Sample(row, {scorer: each.take(_key(row)) for scorer, each in grades.items()})
+
+    def traces(self) -> Iterator[tuple[Sample, Trace]]:
+        """Every call with its grades and its trace, whose root is the call; it starts at 0 where no time is known."""
+        spans = SpanStream(self.run.spans())
+        for sample in self.samples():
+            yield sample, self._trace(sample, spans.of(*sample.key))
+
+    def _trace(self, sample: Sample, spans: list[list[Any]]) -> Trace:
+        call = sample.call
+        start = 0 if call["started"] is None else nanoseconds(call["started"])
+        trace = Trace.from_rows(
+            spans,
+            name=self.system,
+            input=sample.input,
+            output=call["response"],
+            start_ns=start,
+            status="ok" if call["status"] == COMPLETED else "error",
+        )
+        trace.root.end_ns = start + round((call["duration"] or 0) * 1e6) * 1000
+        return trace
+
+
+def _version(spec: Mapping[str, Any]) -> str | None:
+    """The version of a task or scorer, or the fingerprint of its code."""
+    version = spec.get("version", spec.get("fingerprint"))
+    return None if version is None else str(version)
 
 
 def _key(row: Facts) -> tuple[int, int]:

@@ -52,6 +52,11 @@ OLD_NAMES = {
     "gen_ai.usage.prompt_tokens": "input_tokens",
     "gen_ai.usage.completion_tokens": "output_tokens",
 }
+GRADE_EVENT = "gen_ai.evaluation.result"
+"""The event of a grade, on a span of what was graded; the names of its attributes begin with `GRADE`."""
+GRADE = "gen_ai.evaluation."
+OWN = "evaluand."
+"""What the names of attributes begin with that the conventions lack."""
 
 
 def span_attributes(kind: str, name: str) -> dict[str, Any]:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from evaluand._version import __version__
 from evaluand.core.files.paths import replaced
 from evaluand.report.export import json_line
-from evaluand.report.exporters import Exporter, Result, Sample, text_of
+from evaluand.report.exporters import Exporter, Result, Sample, named, text_of
 from evaluand.report.facts.base import Facts
 
 _VERSION: Final = 2
@@ -64,7 +64,7 @@ def _results(result: Result) -> Facts:
     """The values of the metrics, by scorer and target."""
     scores: dict[str, Facts] = {}
     for row in result.values:
-        name = row["scorer"] if row["target"] is None else f"{row['scorer']}.{row['target']}"
+        name = named(row)
         unscored = row["n"] - row["n_scored"]
         score = {"scorer": row["scorer"], "scored_samples": row["n_scored"], "unscored_samples": unscored}
         entry = scores.setdefault(name, {"name": name} | score | {"params": {}, "metrics": {}})

@@ -13,7 +13,7 @@ from evaluand._version import __version__
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.files.paths import replaced
 from evaluand.report.export import json_line
-from evaluand.report.exporters import Exporter, Result, Sample, text_of
+from evaluand.report.exporters import Exporter, Result, Sample, named, text_of
 from evaluand.report.facts.base import Facts
 
 _MEANS: Final = ("accuracy", "mean")
@@ -108,7 +108,7 @@ def _values(result: Result) -> dict[str, float]:
     """The mean of each scorer; other metrics by the scorer's and their own name."""
     found: dict[str, float] = {}
     for row in result.values:
-        scorer = row["scorer"] if row["target"] is None else f"{row['scorer']}.{row['target']}"
+        scorer = named(row)
         name = scorer if row["metric"] in _MEANS else f"{scorer}.{row['metric']}"
         if row["value"] is not None:
             found.setdefault(name, row["value"])

@@ -1,6 +1,7 @@
 """Traces as OpenTelemetry and OpenInference write them (also Phoenix): every trace is a sample.
 
-The results of `gen_ai.evaluation.result` events are its scores.
+The results of `gen_ai.evaluation.result` events are its scores. What evaluand has exported (`evaluand.…` attributes)
+has its examples, repeats and errors again.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Any, ClassVar, Final
 import orjson
 
 from evaluand.core.errors import DataError
-from evaluand.core.files.json_items import JsonCursor
+from evaluand.core.files.json_items import JsonCursor, parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile, first_fault
-from evaluand.experiment.imports.sample import Grade, Sample
+from evaluand.experiment.imports.sample import Grade, Sample, plain_attributes
 from evaluand.experiment.imports.spool import Texts
+from evaluand.store.tables import COMPLETED
+from evaluand.trace.conventions import GRADE, GRADE_EVENT, OWN
 from evaluand.trace.foreign_spans import (
     HOLDERS,
     UNREADABLE,
@@ -28,8 +31,6 @@ from evaluand.trace.foreign_spans import (
 from evaluand.trace.traces import Trace
 from evaluand.trace.values import fault_message
 
-_EVENT: Final = "gen_ai.evaluation.result"
-_PREFIX: Final = "gen_ai.evaluation."
 _SPAN_KEYS: Final = ({"traceId", "spanId"}, {"context", "start_time", "attributes"}, {"resourceSpans"})
 
 
@@ -102,7 +103,7 @@ _OTLP: Final = re.compile(rb'\{\s*"resourceSpans"')
 def _sample(trace: Trace) -> Sample:
     root = trace.root
     failed = root.status == "error"
-    return Sample(
+    sample = Sample(
         str(trace.id),
         root.input,
         None if failed else root.output,
@@ -113,13 +114,37 @@ def _sample(trace: Trace) -> Sample:
         duration=None if root.end_ns is None else (root.end_ns - root.start_ns) // 1000,
         spans=trace.rows(),
     )
+    if f"{OWN}example.id" in root.attributes:
+        _restore(sample, trace)
+    return sample
 
 
 def _grades(trace: Trace) -> Iterator[tuple[str, Grade]]:
     for span in trace.spans:
         for event in span.events:
-            if event.name == _EVENT and isinstance(event.body, dict):
-                said = {key.removeprefix(_PREFIX): value for key, value in event.body.items()}
-                label = said.get("score.label")
+            if event.name == GRADE_EVENT and isinstance(event.body, dict) and not event.body.get(f"{OWN}score.answer"):
+                said = {key.removeprefix(GRADE): value for key, value in event.body.items()}
+                label, reason = said.get("score.label"), said.get(f"{OWN}score.reason")
                 grade = Grade.of(said.get("score.value", label), explanation=said.get("explanation"))
-                yield str(said.get("name")), grade._replace(label=label)
+                grade = grade._replace(label=label)
+                yield str(said.get("name")), grade if reason is None else grade._replace(reason=str(reason))
+
+
+def _restore(sample: Sample, trace: Trace) -> None:
+    """Adds what evaluand has written about a call."""
+    said = trace.root.attributes
+    own = {key.removeprefix(OWN): value for key, value in said.items() if key.startswith(OWN)}
+    sample.id, sample.replication = str(own["example.id"]), own.get("replication")
+    sample.problem, sample.system = str(own.get("problem", "")), str(own.get("system", ""))
+    sample.expected = parse_json(own.get("example.expected", "null"), "expected")
+    sample.attributes = plain_attributes(parse_json(own.get("example.attributes", "{}"), "attributes"))
+    if own.get("status") != COMPLETED:
+        errors = [event.body["message"] for event in trace.root.events if event.name == "exception"]
+        sample.output, sample.error = None, (str(said.get("error.type")), str(errors[-1]) if errors else "")
+        sample.grades = {name: grade for name, grade in sample.grades.items() if grade.reason is None}
+    sample.usage = {name: own[f"usage.{name}"] for name in _USAGE if f"usage.{name}" in own} or None
+    if own.get("untimed"):
+        sample.started = sample.duration = None
+
+
+_USAGE: Final = ("requests", "input_tokens", "output_tokens", "cost", "currency", "model")
