@@ -116,7 +116,7 @@ def _notes(sentences: Iterator[str]) -> Iterator[str]:
 
 
 def rank_diagram(facts: Facts) -> str:
-    """The critical-difference diagram: systems on an axis of mean ranks, bars joining those that are not told apart.
+    """The critical-difference diagram: systems on an axis of mean ranks, bars joining those that are not distinguished.
 
     Source: J. Demšar, "Statistical comparisons of classifiers over multiple data sets" (Journal of Machine Learning
     Research 7, 2006), figure 1.

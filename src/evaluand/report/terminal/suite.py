@@ -26,7 +26,7 @@ def suite_table(facts: Facts) -> RenderableType:
 
 
 def rank_sentences(facts: Facts) -> Iterator[str]:
-    """What the ranks say: the test, and which systems are told apart; and which problems were left out."""
+    """What the ranks say: the test, and which systems are distinguished; and which problems were left out."""
     ranks, level = facts["ranks"], f"{1 - facts['confidence']:.3g}"
     if ranks["test"] is None:
         yield f"no test of the ranks: {ranks['reason']}"
@@ -38,7 +38,7 @@ def rank_sentences(facts: Facts) -> Iterator[str]:
         if found["p"] < 1 - facts["confidence"]:
             distance = f"{ranks['critical_difference']:.3g}"
             yield (
-                f"systems that share a letter are not told apart: mean ranks less than {distance} apart"
+                f"systems that share a letter are not distinguished: mean ranks less than {distance} apart"
                 f" (Nemenyi, level {level})"
             )
         else:
