@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -64,7 +63,17 @@ CODE = {
             "task_id": 1,
             "text": "Write a function twice that doubles a number.",
             "code": "def twice(n):\n    return 2 * n",
-            "test_list": ["assert twice(3) == 6", "assert twice(0) == 0"],
+            "test_setup_code": "three = twice(1) + 1",
+            "test_list": ["assert twice(three) == 6", "assert twice(0) == 0"],
+        }
+    ],
+    "mbpp_sanitized": [
+        {
+            "task_id": 2,
+            "prompt": "Write a function twice that doubles a number.",
+            "code": "def twice(n):\n    return 2 * n",
+            "test_imports": ["import math"],
+            "test_list": ["assert math.isclose(twice(0.5), 1)"],
         }
     ],
 }
@@ -120,7 +129,7 @@ def _values(facts: dict[str, Any]) -> dict[tuple[str, str], float]:
         ("mmlu", _choose, {("right", "accuracy"): 0.5}),
         ("arc", _choose, {("right", "accuracy"): 1.0}),
         ("truthfulqa", _choose, {("right", "accuracy"): 1.0}),
-        ("ifeval", _obey, {("prompt", "accuracy"): 0.5, ("instruction", "mean"): 0.5}),
+        ("ifeval", _obey, {("followed", "accuracy"): 0.5, ("followed", "recall"): 2 / 3}),
     ],
 )
 def test_a_benchmark_runs_on_a_file_in_its_published_columns(
@@ -171,31 +180,3 @@ def test_a_file_that_is_there_is_not_overwritten(folder: Folder, preset: str) ->
     Path("experiment.yaml").write_text("mine")
     assert "already has experiment.yaml" in folder.refused("init", "--kind", "benchmark", "--preset", preset)
     assert Path("experiment.yaml").read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    ("instruction", "parameters", "followed", "broken"),
-    [
-        ("punctuation:no_comma", {}, "One and two.", "One, two."),
-        ("keywords:existence", {"keywords": ["sea", "sky"]}, "The Sea and the sky", "The sea"),
-        ("keywords:forbidden_words", {"forbidden_words": ["sea"]}, "A season", "The Sea."),
-        ("keywords:frequency", {"keyword": "sea", "relation": "at least", "frequency": 2}, "Sea, sea", "sea"),
-        ("keywords:frequency", {"keyword": "sea", "relation": "less than", "frequency": 2}, "sea", "sea sea"),
-        ("length_constraints:number_words", {"relation": "less than", "num_words": 3}, "one two", "one-two three"),
-        ("startend:end_checker", {"end_phrase": "The end."}, 'So.\n"... the END."', "The end. Really."),
-        ("startend:quotation", {}, ' "All of it." ', '"Some" of it.'),
-        ("detectable_format:json_format", {}, '```json\n{"a": 1}\n```', "a: 1"),
-        ("detectable_format:number_highlighted_sections", {"num_highlights": 2}, "*one* and **two**", "*one* and * *"),
-    ],
-)
-def test_instructions_are_checked(
-    folder: Folder, instruction: str, parameters: dict[str, Any], followed: str, broken: str
-) -> None:
-    folder.done("init", "--kind", "benchmark", "--preset", "ifeval")
-    follows = runpy.run_path("following.py")["follows_all"]
-    row = {"instruction_id_list": [instruction], "kwargs": [{**parameters, "capital_frequency": None}]}
-    assert follows(followed, row) is True
-    assert follows(broken, row) is False
-    assert follows(" ", row) is False
-    unknown = {"instruction_id_list": [instruction, "language:response_language"], "kwargs": [parameters, {}]}
-    assert follows(followed, unknown).reason == "language:response_language is not checked here"
