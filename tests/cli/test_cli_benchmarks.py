@@ -108,9 +108,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return Folder(tmp_path)
 
 
-def _prepare(folder: Folder, preset: str, url: str = "http://127.0.0.1:1/v1") -> None:
+def _prepare(folder: Folder, preset: str, url: str = "http://127.0.0.1:1/v1", rows: Rows | None = None) -> None:
     """Your file of a set, and the experiment for it with another model."""
-    Path("my set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in SETS[preset]))
+    Path("my set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows or SETS[preset]))
     reported = folder.done("init", "--kind", "benchmark", "--preset", preset, "--data", "my set.jsonl")
     assert "needs:   the file that its dataset names; it asks ollama/llama3.2" in reported
     file = Path("experiment.yaml")
@@ -145,14 +145,91 @@ def test_a_benchmark_runs_on_a_file_in_its_published_columns(
     assert expected.items() <= _values(facts).items()
 
 
+def test_the_lines_that_allen_ai_publishes_are_read_by_the_paths_in_the_comment(folder: Folder) -> None:
+    choices = [{"text": "ice", "label": "1"}, {"text": "fire", "label": "2"}]
+    rows = [{"id": "a", "question": {"stem": "Hot?", "choices": choices}, "answerKey": "2"}]
+    with ChatServer(lambda body: _choose(body["messages"][-1]["content"])) as server:
+        _prepare(folder, "arc", server.url, rows)
+        file = Path("experiment.yaml")
+        lines = [line for line in file.read_text().splitlines(keepends=True) if not line.startswith("  input: ")]
+        file.write_text("".join(lines).replace("  # input: ", "  input: "))
+        assert _values(folder.json("run", "experiment.yaml"))["right", "accuracy"] == 1
+
+
+QUESTIONS: Rows = [
+    {"question": question, "subject": subject, "choices": choices.split(", "), "answer": answer}
+    for subject, question, choices, answer in [
+        ("sums", "What is two plus three?", "four, five, six, seven", 1),
+        ("sums", "Half of twelve is", "three, four, six, eight", 2),
+        ("sums", "Which number is even?", "three, seven, nine, ten", 3),
+        ("nature", "Which animal can fly?", "eagle, horse, whale, snail", 0),
+        ("nature", "What do bees make?", "milk, honey, wool, silk", 1),
+        ("nature", "In which season does snow fall?", "summer, spring, autumn, winter", 3),
+        ("nature", "What does a fish breathe with?", "lungs, leaves, gills, skin", 2),
+        ("things", "What is a pair of scissors for?", "cutting, drinking, sleeping, counting", 0),
+        ("things", "Where is bread baked?", "in a river, in an oven, in a drawer, in a tree", 1),
+        ("things", "What shows the time?", "a spoon, a chair, a clock, a stone", 2),
+    ]
+]
+
+PROBLEMS: Rows = [
+    {
+        "task_id": f"own/{number}",
+        "prompt": f'def {head}:\n    """{what}"""\n',
+        "canonical_solution": f"    return {body}\n",
+        "test": f"def check(candidate):\n    assert {test}\n",
+        "entry_point": head.split("(")[0],
+    }
+    for number, (head, what, body, test) in enumerate(
+        [
+            ("add(a, b)", "Return the sum of a and b.", "a + b", "candidate(2, 3) == 5"),
+            ("shout(text)", "Return the text in capital letters.", "text.upper()", "candidate('hey') == 'HEY'"),
+            ("is_even(n)", "Return whether n is even.", "n % 2 == 0", "candidate(4) and not candidate(5)"),
+            ("largest(numbers)", "Return the largest number.", "max(numbers)", "candidate([3, 9, 2]) == 9"),
+            ("backwards(text)", "Return the text backwards.", "text[::-1]", "candidate('abc') == 'cba'"),
+        ]
+    )
+]
+
+
+def _overall(facts: dict[str, Any], metric: str) -> dict[str, Any]:
+    [row] = [row for row in facts["metrics"] if row["metric"] == metric and not row["by"]]
+    return dict(row)
+
+
 @pytest.mark.slow
-def test_a_real_model_answers_multiple_choice_questions_by_its_probabilities(folder: Folder, smollm: ChatModel) -> None:
-    _prepare(folder, "mmlu", smollm.url)
+@pytest.mark.parametrize("method", ["reply", "log_likelihood"])
+def test_a_real_model_answers_multiple_choice_questions(folder: Folder, smollm: ChatModel, method: str) -> None:
+    _prepare(folder, "mmlu", smollm.url, QUESTIONS)
     file = Path("experiment.yaml")
-    file.write_text(file.read_text().replace("answer: number\n", "answer: number\n    method: log_likelihood\n"))
-    facts = folder.json("run", "experiment.yaml")
-    [overall] = [row for row in facts["metrics"] if row["metric"] == "accuracy" and not row["by"]]
-    assert (overall["n"], overall["n_scored"]) == (2, 2)
+    text = file.read_text().replace("answer: number\n", f"answer: number\n    method: {method}\n")
+    file.write_text(text.replace('version: "1"}', 'version: "1", max_tokens: 20, cut_off: keep}'))
+    overall = _overall(folder.json("run", "experiment.yaml"), "accuracy")
+    assert 0 <= overall["value"] <= 1
+    assert overall["n"] == 10
+    if method == "reply":
+        assert overall["n_scored"] + overall["n_abstained"] == 10
+    else:
+        assert overall["n_scored"] == 10
+
+
+@pytest.mark.slow
+def test_a_real_model_writes_programs_that_run_in_a_sandbox(folder: Folder, smollm: ChatModel) -> None:
+    skip_without_sandbox()
+    _prepare(folder, "humaneval", smollm.url, PROBLEMS)
+    file = Path("experiment.yaml")
+    file.write_text(file.read_text().replace("max_tokens: 1024", "max_tokens: 120, cut_off: keep"))
+    overall = _overall(folder.json("run", "experiment.yaml"), "pass_at_k")
+    assert 0 <= overall["value"] <= 1
+    assert (overall["n"], overall["n_scored"]) == (5, 5)
+
+
+def test_the_own_problems_have_solutions_that_pass(folder: Folder) -> None:
+    skip_without_sandbox()
+    solutions = {row["prompt"].strip(): row["prompt"] + row["canonical_solution"] for row in PROBLEMS}
+    with ChatServer(lambda body: solutions[body["messages"][-1]["content"].split("\n\n", 1)[1].strip()]) as server:
+        _prepare(folder, "humaneval", server.url, PROBLEMS)
+        assert _overall(folder.json("run", "experiment.yaml"), "pass_at_k")["value"] == 1
 
 
 @pytest.mark.parametrize("preset", CODE)
