@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from support.chat_answers import Body, ChatServer
 from support.commands import Folder
-from support.sandboxes import skip_without_sandbox
+from support.sandboxes import use_sandbox
 
 from evaluand.cli.init import PRESETS
 from evaluand.models.chat_model import ChatModel
@@ -214,8 +214,10 @@ def test_a_real_model_answers_multiple_choice_questions(folder: Folder, smollm: 
 
 
 @pytest.mark.slow
-def test_a_real_model_writes_programs_that_run_in_a_sandbox(folder: Folder, smollm: ChatModel) -> None:
-    skip_without_sandbox()
+def test_a_real_model_writes_programs_that_run_in_a_sandbox(
+    folder: Folder, smollm: ChatModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_sandbox("bubblewrap", monkeypatch)
     _prepare(folder, "humaneval", smollm.url, PROBLEMS)
     file = Path("experiment.yaml")
     file.write_text(file.read_text().replace("max_tokens: 1024", "max_tokens: 120, cut_off: keep"))
@@ -224,8 +226,8 @@ def test_a_real_model_writes_programs_that_run_in_a_sandbox(folder: Folder, smol
     assert (overall["n"], overall["n_scored"]) == (5, 5)
 
 
-def test_the_own_problems_have_solutions_that_pass(folder: Folder) -> None:
-    skip_without_sandbox()
+def test_the_own_problems_have_solutions_that_pass(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_sandbox("bubblewrap", monkeypatch)
     solutions = {row["prompt"].strip(): row["prompt"] + row["canonical_solution"] for row in PROBLEMS}
     with ChatServer(lambda body: solutions[body["messages"][-1]["content"].split("\n\n", 1)[1].strip()]) as server:
         _prepare(folder, "humaneval", server.url, PROBLEMS)
@@ -233,8 +235,10 @@ def test_the_own_problems_have_solutions_that_pass(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("preset", CODE)
-def test_a_benchmark_of_code_runs_the_answers_with_their_tests(folder: Folder, preset: str) -> None:
-    skip_without_sandbox()
+def test_a_benchmark_of_code_runs_the_answers_with_their_tests(
+    folder: Folder, preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_sandbox("bubblewrap", monkeypatch)
     with ChatServer(lambda body: _code(body["messages"][-1]["content"])) as server:
         _prepare(folder, preset, server.url)
         facts = folder.json("run", "experiment.yaml")
