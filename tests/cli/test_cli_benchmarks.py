@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import runpy
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import pytest
 from support.chat_answers import Body, ChatServer
 from support.commands import Folder
-from support.sandboxes import skip_without_sandbox
+from support.sandboxes import use_sandbox
 
 from evaluand.cli.init import PRESETS
 from evaluand.models.chat_model import ChatModel
@@ -64,7 +63,17 @@ CODE = {
             "task_id": 1,
             "text": "Write a function twice that doubles a number.",
             "code": "def twice(n):\n    return 2 * n",
-            "test_list": ["assert twice(3) == 6", "assert twice(0) == 0"],
+            "test_setup_code": "three = twice(1) + 1",
+            "test_list": ["assert twice(three) == 6", "assert twice(0) == 0"],
+        }
+    ],
+    "mbpp_sanitized": [
+        {
+            "task_id": 2,
+            "prompt": "Write a function twice that doubles a number.",
+            "code": "def twice(n):\n    return 2 * n",
+            "test_imports": ["import math"],
+            "test_list": ["assert math.isclose(twice(0.5), 1)"],
         }
     ],
 }
@@ -99,9 +108,9 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return Folder(tmp_path)
 
 
-def _prepare(folder: Folder, preset: str, url: str = "http://127.0.0.1:1/v1") -> None:
+def _prepare(folder: Folder, preset: str, url: str = "http://127.0.0.1:1/v1", rows: Rows | None = None) -> None:
     """Your file of a set, and the experiment for it with another model."""
-    Path("my set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in SETS[preset]))
+    Path("my set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows or SETS[preset]))
     reported = folder.done("init", "--kind", "benchmark", "--preset", preset, "--data", "my set.jsonl")
     assert "needs:   the file that its dataset names; it asks ollama/llama3.2" in reported
     file = Path("experiment.yaml")
@@ -120,7 +129,7 @@ def _values(facts: dict[str, Any]) -> dict[tuple[str, str], float]:
         ("mmlu", _choose, {("right", "accuracy"): 0.5}),
         ("arc", _choose, {("right", "accuracy"): 1.0}),
         ("truthfulqa", _choose, {("right", "accuracy"): 1.0}),
-        ("ifeval", _obey, {("prompt", "accuracy"): 0.5, ("instruction", "mean"): 0.5}),
+        ("ifeval", _obey, {("followed", "accuracy"): 0.5, ("followed", "recall"): 2 / 3}),
     ],
 )
 def test_a_benchmark_runs_on_a_file_in_its_published_columns(
@@ -136,19 +145,100 @@ def test_a_benchmark_runs_on_a_file_in_its_published_columns(
     assert expected.items() <= _values(facts).items()
 
 
+def test_the_lines_that_allen_ai_publishes_are_read_by_the_paths_in_the_comment(folder: Folder) -> None:
+    choices = [{"text": "ice", "label": "1"}, {"text": "fire", "label": "2"}]
+    rows = [{"id": "a", "question": {"stem": "Hot?", "choices": choices}, "answerKey": "2"}]
+    with ChatServer(lambda body: _choose(body["messages"][-1]["content"])) as server:
+        _prepare(folder, "arc", server.url, rows)
+        file = Path("experiment.yaml")
+        lines = [line for line in file.read_text().splitlines(keepends=True) if not line.startswith("  input: ")]
+        file.write_text("".join(lines).replace("  # input: ", "  input: "))
+        assert _values(folder.json("run", "experiment.yaml"))["right", "accuracy"] == 1
+
+
+QUESTIONS: Rows = [
+    {"question": question, "subject": subject, "choices": choices.split(", "), "answer": answer}
+    for subject, question, choices, answer in [
+        ("sums", "What is two plus three?", "four, five, six, seven", 1),
+        ("sums", "Half of twelve is", "three, four, six, eight", 2),
+        ("sums", "Which number is even?", "three, seven, nine, ten", 3),
+        ("nature", "Which animal can fly?", "eagle, horse, whale, snail", 0),
+        ("nature", "What do bees make?", "milk, honey, wool, silk", 1),
+        ("nature", "In which season does snow fall?", "summer, spring, autumn, winter", 3),
+        ("nature", "What does a fish breathe with?", "lungs, leaves, gills, skin", 2),
+        ("things", "What is a pair of scissors for?", "cutting, drinking, sleeping, counting", 0),
+        ("things", "Where is bread baked?", "in a river, in an oven, in a drawer, in a tree", 1),
+        ("things", "What shows the time?", "a spoon, a chair, a clock, a stone", 2),
+    ]
+]
+
+PROBLEMS: Rows = [
+    {
+        "task_id": f"own/{number}",
+        "prompt": f'def {head}:\n    """{what}"""\n',
+        "canonical_solution": f"    return {body}\n",
+        "test": f"def check(candidate):\n    assert {test}\n",
+        "entry_point": head.split("(")[0],
+    }
+    for number, (head, what, body, test) in enumerate(
+        [
+            ("add(a, b)", "Return the sum of a and b.", "a + b", "candidate(2, 3) == 5"),
+            ("shout(text)", "Return the text in capital letters.", "text.upper()", "candidate('hey') == 'HEY'"),
+            ("is_even(n)", "Return whether n is even.", "n % 2 == 0", "candidate(4) and not candidate(5)"),
+            ("largest(numbers)", "Return the largest number.", "max(numbers)", "candidate([3, 9, 2]) == 9"),
+            ("backwards(text)", "Return the text backwards.", "text[::-1]", "candidate('abc') == 'cba'"),
+        ]
+    )
+]
+
+
+def _overall(facts: dict[str, Any], metric: str) -> dict[str, Any]:
+    [row] = [row for row in facts["metrics"] if row["metric"] == metric and not row["by"]]
+    return dict(row)
+
+
 @pytest.mark.slow
-def test_a_real_model_answers_multiple_choice_questions_by_its_probabilities(folder: Folder, smollm: ChatModel) -> None:
-    _prepare(folder, "mmlu", smollm.url)
+@pytest.mark.parametrize("method", ["reply", "log_likelihood"])
+def test_a_real_model_answers_multiple_choice_questions(folder: Folder, smollm: ChatModel, method: str) -> None:
+    _prepare(folder, "mmlu", smollm.url, QUESTIONS)
     file = Path("experiment.yaml")
-    file.write_text(file.read_text().replace("answer: number\n", "answer: number\n    method: log_likelihood\n"))
-    facts = folder.json("run", "experiment.yaml")
-    [overall] = [row for row in facts["metrics"] if row["metric"] == "accuracy" and not row["by"]]
-    assert (overall["n"], overall["n_scored"]) == (2, 2)
+    text = file.read_text().replace("answer: number\n", f"answer: number\n    method: {method}\n")
+    file.write_text(text.replace('version: "1"}', 'version: "1", max_tokens: 20, cut_off: keep}'))
+    overall = _overall(folder.json("run", "experiment.yaml"), "accuracy")
+    assert 0 <= overall["value"] <= 1
+    assert overall["n"] == 10
+    if method == "reply":
+        assert overall["n_scored"] + overall["n_abstained"] == 10
+    else:
+        assert overall["n_scored"] == 10
+
+
+@pytest.mark.slow
+def test_a_real_model_writes_programs_that_run_in_a_sandbox(
+    folder: Folder, smollm: ChatModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_sandbox("bubblewrap", monkeypatch)
+    _prepare(folder, "humaneval", smollm.url, PROBLEMS)
+    file = Path("experiment.yaml")
+    file.write_text(file.read_text().replace("max_tokens: 1024", "max_tokens: 120, cut_off: keep"))
+    overall = _overall(folder.json("run", "experiment.yaml"), "pass_at_k")
+    assert 0 <= overall["value"] <= 1
+    assert (overall["n"], overall["n_scored"]) == (5, 5)
+
+
+def test_the_own_problems_have_solutions_that_pass(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    use_sandbox("bubblewrap", monkeypatch)
+    solutions = {row["prompt"].strip(): row["prompt"] + row["canonical_solution"] for row in PROBLEMS}
+    with ChatServer(lambda body: solutions[body["messages"][-1]["content"].split("\n\n", 1)[1].strip()]) as server:
+        _prepare(folder, "humaneval", server.url, PROBLEMS)
+        assert _overall(folder.json("run", "experiment.yaml"), "pass_at_k")["value"] == 1
 
 
 @pytest.mark.parametrize("preset", CODE)
-def test_a_benchmark_of_code_runs_the_answers_with_their_tests(folder: Folder, preset: str) -> None:
-    skip_without_sandbox()
+def test_a_benchmark_of_code_runs_the_answers_with_their_tests(
+    folder: Folder, preset: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    use_sandbox("bubblewrap", monkeypatch)
     with ChatServer(lambda body: _code(body["messages"][-1]["content"])) as server:
         _prepare(folder, preset, server.url)
         facts = folder.json("run", "experiment.yaml")
@@ -171,31 +261,3 @@ def test_a_file_that_is_there_is_not_overwritten(folder: Folder, preset: str) ->
     Path("experiment.yaml").write_text("mine")
     assert "already has experiment.yaml" in folder.refused("init", "--kind", "benchmark", "--preset", preset)
     assert Path("experiment.yaml").read_text() == "mine"
-
-
-@pytest.mark.parametrize(
-    ("instruction", "parameters", "followed", "broken"),
-    [
-        ("punctuation:no_comma", {}, "One and two.", "One, two."),
-        ("keywords:existence", {"keywords": ["sea", "sky"]}, "The Sea and the sky", "The sea"),
-        ("keywords:forbidden_words", {"forbidden_words": ["sea"]}, "A season", "The Sea."),
-        ("keywords:frequency", {"keyword": "sea", "relation": "at least", "frequency": 2}, "Sea, sea", "sea"),
-        ("keywords:frequency", {"keyword": "sea", "relation": "less than", "frequency": 2}, "sea", "sea sea"),
-        ("length_constraints:number_words", {"relation": "less than", "num_words": 3}, "one two", "one-two three"),
-        ("startend:end_checker", {"end_phrase": "The end."}, 'So.\n"... the END."', "The end. Really."),
-        ("startend:quotation", {}, ' "All of it." ', '"Some" of it.'),
-        ("detectable_format:json_format", {}, '```json\n{"a": 1}\n```', "a: 1"),
-        ("detectable_format:number_highlighted_sections", {"num_highlights": 2}, "*one* and **two**", "*one* and * *"),
-    ],
-)
-def test_instructions_are_checked(
-    folder: Folder, instruction: str, parameters: dict[str, Any], followed: str, broken: str
-) -> None:
-    folder.done("init", "--kind", "benchmark", "--preset", "ifeval")
-    follows = runpy.run_path("following.py")["follows_all"]
-    row = {"instruction_id_list": [instruction], "kwargs": [{**parameters, "capital_frequency": None}]}
-    assert follows(followed, row) is True
-    assert follows(broken, row) is False
-    assert follows(" ", row) is False
-    unknown = {"instruction_id_list": [instruction, "language:response_language"], "kwargs": [parameters, {}]}
-    assert follows(followed, unknown).reason == "language:response_language is not checked here"

@@ -13,7 +13,7 @@ from evaluand.report.text import safe
 
 BENCHMARK = "benchmark"
 KINDS = ("classifier", "llm", "recorded", BENCHMARK)
-PRESETS = ("arc", "gsm8k", "humaneval", "ifeval", "mbpp", "mmlu", "truthfulqa")
+PRESETS = ("arc", "gsm8k", "humaneval", "ifeval", "mbpp", "mbpp_sanitized", "mmlu", "truthfulqa")
 """The public benchmarks for whose files, in their published columns, there is an experiment file."""
 
 _ENDING = ".txt"  # of templates, so that no tool treats their code as part of evaluand

@@ -262,6 +262,7 @@ _SCORER_WORDS: Final = {
     **dict.fromkeys(("json", "is_json", "json_match"), "json_equality"),
     **dict.fromkeys(("classification", "label", "class", "regression"), "prediction"),
     **dict.fromkeys(("code", "unit_tests", "execution", "humaneval", "human_eval", "mbpp"), "code_tests"),
+    **dict.fromkeys(("ifeval", "if_eval", "instruction_following", "instruction"), "instructions"),
     **dict.fromkeys(("python", "function", "javascript", "custom"), "grading.py:FUNCTION"),
 }
 

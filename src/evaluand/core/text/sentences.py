@@ -76,7 +76,7 @@ def _continues(text: str, start: int, mark: re.Match[str], end: int) -> bool:
     if word.isdigit():
         return not text[start : before.start()].strip()
     numbers = follows is not None and follows[0].isdigit() and word.casefold() in _BEFORE_NUMBERS
-    return numbers or word.casefold() in _ABBREVIATIONS
+    return numbers or word.casefold() in ABBREVIATIONS
 
 
 def _cut(text: str, start: int, end: int) -> Iterator[Sentence]:
@@ -100,7 +100,7 @@ _NEXT: Final = re.compile(r"\w")
 _WORD: Final = re.compile(r"\w+")
 _LAST_WORD: Final = re.compile(r"[^\W_]+(?:\.[^\W_]+)*\Z")
 _LONGEST_WORD: Final = 20
-_ABBREVIATIONS: Final = frozenset(
+ABBREVIATIONS: Final = frozenset(
     """
     al approx apr aug bzw ca capt cf col cp d.h dec dept dr e.g ed eds eq est etc feb fig figs gen gov hr i.e inc jan jr
     ltd mr mrs ms mt nov nr oct pp prof rev sen sept sgt sr st u.a vgl viz vol vs z.b
