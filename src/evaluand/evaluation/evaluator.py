@@ -34,10 +34,12 @@ from evaluand.evaluation.earlier_scores import lane_name, read_scores, scored_ke
 from evaluand.evaluation.grading import N_FIELDS, Grader, failure_in_grade, line_of
 from evaluand.evaluation.known_scores import (
     N_SHARED,
+    KnownRows,
     ScoredRows,
     own_columns,
     row_digest,
     table_rows,
+    write_known_rows,
     write_scored_rows,
 )
 from evaluand.evaluation.preflight import warn_of_unequal
@@ -50,7 +52,7 @@ from evaluand.evaluation.scorer import (
     find_call_reader,
     ranges_of,
 )
-from evaluand.evaluation.units import GATHER, RowStream, Sources, app_of, batched, name_of, targets_of
+from evaluand.evaluation.units import GATHER, RowStream, Sources, Unit, app_of, batched, name_of, targets_of
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
 from evaluand.models.usage_total import RowUsage
@@ -195,7 +197,7 @@ class Evaluator:
         retry_failed: bool = False,
         resume: str | None = None,
         origin: dict[str, Any] | None = None,
-        judged: KnownScores | None = None,
+        judged: KnownScores | KnownRows | None = None,
         identities: Mapping[str, Identity] | None = None,
     ) -> Evaluation:
         """The evaluation of a run by some scorers: an existing one, a continued one or a new one.
@@ -210,7 +212,7 @@ class Evaluator:
             retry_failed: grade again the rows on which a scorer failed, as a new attempt.
             resume: the id of an open evaluation that this must continue.
             origin: where the request came from, for provenance.
-            judged: scorer → scores that these scorers have given already; see `KnownScores`.
+            judged: scorer → scores that these scorers have given already, see `KnownScores`; or rows of all scorers.
             identities: by name, the identities under which scores are stored, if not the present ones of the scorers.
 
         Raises:
@@ -256,6 +258,9 @@ class Evaluator:
         job = _Job(self, store, run, manifest, inputs)
         with closing(job):
             for number, (scorer_name, scorer) in enumerate(request.scorers.items()):
+                if isinstance(judged, KnownRows):
+                    job.take_known(number, scorer_name, scorer, judged)
+                    continue
                 work = None if manifest["fresh"] else request.work(scorer_name)
                 job.grade(number, scorer_name, scorer, work, (judged or {}).get(scorer_name, ()))
             job.seal(list(request.scorers.values()))
@@ -419,6 +424,8 @@ class _Job:
         self.lanes: list[WorkLog] = []
         self.prepared: list[Scorer] = []
         self.columns: dict[str, _KnownColumns] = {}
+        self.known: KnownRows | None = None
+        self.graders: dict[str, Grader] = {}  # of the scorers whose scores are known as rows
         self.called = self.reused = self.kept = self.failed = 0
         self.used: dict[str, RowUsage] = {}  # by scorer
         self.usage: dict[str, Any] | None = None  # of what was graded now, once this process has sealed it
@@ -427,10 +434,7 @@ class _Job:
         self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[KnownScore] | ScoredRows
     ) -> None:
         """Grades every row of the run by one scorer."""
-        self.rows = RowStream(self.run, scorer)
-        lane = self.store.lane("evaluations", self.manifest["id"], lane_name(number), self.rows.total)
-        self.lanes.append(lane)
-        lane.refresh()
+        lane = self._open_lane(number, scorer)
         inputs = self.inputs[name]
         if not judged:
             inputs.void_stale(lane, N_FIELDS)
@@ -439,7 +443,7 @@ class _Job:
         tally = Tally(label, lane.slots, kept=lane.n_done)
         policy = self.evaluator.policy.with_defaults(scorer.retries, scorer.transient)
         account = Account(_work_name(self.manifest, name), lane, policy)
-        grader = Grader(scorer, policy, targets_of(self.run), app_of(self.run), name_of(self.run), account)
+        grader = self._make_grader(scorer, policy, account)
         quick = scorer.cheap and not scorer.is_batch and not scorer.is_async
         if isinstance(judged, ScoredRows):
             if quick and not lane.n_done and inputs.observer is None and self.rows.has_one_row_per_example:
@@ -472,6 +476,21 @@ class _Job:
         with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
             keyed.perform()
         self._count(tally)
+
+    def take_known(self, number: int, name: str, scorer: Scorer, known: KnownRows) -> None:
+        """Takes the scores of a scorer over from rows, which become tables when the evaluation is sealed."""
+        self._open_lane(number, scorer)
+        self.known, self.graders[name] = known, self._make_grader(scorer, self.evaluator.policy)
+
+    def _open_lane(self, number: int, scorer: Scorer) -> WorkLog:
+        self.rows = RowStream(self.run, scorer)
+        lane = self.store.lane("evaluations", self.manifest["id"], lane_name(number), self.rows.total)
+        self.lanes.append(lane)
+        lane.refresh()
+        return lane
+
+    def _make_grader(self, scorer: Scorer, policy: Policy, account: Account | None = None) -> Grader:
+        return Grader(scorer, policy, targets_of(self.run), app_of(self.run), name_of(self.run), account)
 
     def _grade_others(self, name: str, grader: Grader, judged: ScoredRows, tally: Tally) -> None:
         """Grades the rows whose scores are not known; known columns are written when the evaluation is sealed."""
@@ -512,10 +531,13 @@ class _Job:
             if lane.spent
         }
         with drafted(self.store, "evaluations", id) as draft, journalled("evaluations", id):
+            written = self._write_known(draft, self.known) if self.known else {}
             for lane, name, scorer in zip(self.lanes, self.manifest["spec"]["scorers"], scorers, strict=True):
                 schema = tables.scores_schema(scorer.columns)
                 draft.append(f"scores/{name}", pa.RecordBatch.from_pylist([], schema))
-                if (own := self.columns.get(name)) is not None:
+                if name in written:
+                    counts[name], digest = written[name]
+                elif (own := self.columns.get(name)) is not None:
                     counts[name], digest = write_scored_rows(
                         draft, f"scores/{name}", schema, own.stream, own.known, own.graded
                     )
@@ -528,6 +550,21 @@ class _Job:
             facts |= ({"usage": used} if used else {}) | ({"spent": spent} if spent else {})
             draft.seal(self.manifest | facts)
         self.usage = {name: one.made_now.to_dict() for name, one in self.used.items() if one.made_now}
+
+    def _write_known(self, draft: Any, known: KnownRows) -> dict[str, tuple[dict[str, int], bytes]]:
+        """Writes the tables of the scorers whose scores are known as rows."""
+        tally = Tally(self.manifest["name"] or "", self.rows.total * len(self.graders))
+        with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
+            grades = {name: partial(self._grade_row, grader) for name, grader in self.graders.items()}
+            written = write_known_rows(draft, grades, self.rows, known, tally)
+        self._count(tally)
+        return written
+
+    def _grade_row(self, grader: Grader, unit: Unit) -> list[Any]:
+        """The journal's record of a row that is graded now."""
+        lines: list[bytes] = []
+        make_calls_inline(iter([unit]), grader.call, lambda u, o: lines.append(grader.line(u, o)[0]), grader.policy)
+        return orjson.loads(lines[0])  # type: ignore[no-any-return]
 
     def close(self) -> None:
         for scorer in self.prepared:

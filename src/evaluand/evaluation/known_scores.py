@@ -1,13 +1,14 @@
-"""Scores that are known before an evaluation, as columns: they become its table without a journal line for each row.
+"""Scores that are known before an evaluation: they become its tables without a journal line for each row.
 
-The table and its digest are those of the same scores graded and journalled row by row. Rows that the columns do not
-have are graded by the scorer and merged into the table in the order of the keys.
+They are columns (`ScoredRows`), or rows with the scores of all scorers (`KnownRows`). The tables and their digests are
+those of the same scores graded and journalled row by row. Rows that are not known are graded by the scorer and merged
+into the table in the order of the keys.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -19,7 +20,8 @@ from orjson import Fragment
 
 from evaluand.core import identity
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
-from evaluand.evaluation.units import RowStream
+from evaluand.engine.keyed_work import Tally
+from evaluand.evaluation.units import RowStream, Unit
 from evaluand.store import tables
 from evaluand.store.store import Draft
 from evaluand.store.tables import FAILED, SCORED
@@ -69,6 +71,21 @@ class ScoredRows:
     def _cells(self, name: str, column: pa.Array) -> list[Any]:
         values: list[Any] = column.to_pylist()
         return [None if text is None else Fragment(text) for text in values] if name in self.json else values
+
+
+@dataclass(frozen=True, eq=False)
+class KnownRows:
+    """The scores of all scorers of an evaluation, in the order of the rows of the run.
+
+    Attributes:
+        rows: for each row: scorer → status, reason, value, label, data and explanation of the first response. A row
+            that lacks a scorer is graded by it. They are read once.
+    """
+
+    rows: Iterator[Mapping[str, Sequence[Any]]]
+
+    def __contains__(self, scorer: str) -> bool:
+        return True
 
 
 def row_digest(row: Sequence[Any]) -> bytes:
@@ -137,6 +154,76 @@ def write_scored_rows(
             here = [record for record in records if writer.position <= record[0] < stop]
             draft.append(table, writer.batch(keys.slice(start, part.stop - start), seen[part], here))
     return writer.counts, writer.state.digest()
+
+
+Grade = Callable[[Unit], list[Any]]
+"""Grades a row: its record as the journal has it."""
+
+
+def write_known_rows(
+    draft: Draft, scorers: Mapping[str, Grade], stream: RowStream, known: KnownRows, tally: Tally
+) -> dict[str, tuple[dict[str, int], bytes]]:
+    """Writes the tables of several scorers without columns of their own in one pass over the run.
+
+    Args:
+        scorers: name → what grades the rows that are not known.
+        stream: the rows of the run.
+        tally: counts the rows.
+
+    Returns:
+        For each scorer the number of rows by status, and the digest of the table.
+    """
+    written = {name: _KnownTable(name, grade, tally) for name, grade in scorers.items()}
+    digests, slot = stream.digests(), 0
+    for batch in stream.run.batches([INDEX, "replication", "fold"]):
+        for start in range(0, batch.num_rows, tables.BATCH_ROWS):
+            keys = [
+                *zip(*(column.to_pylist() for column in batch.slice(start, tables.BATCH_ROWS).columns), strict=True)
+            ]
+            scores, seen = [*islice(known.rows, len(keys))], [*islice(digests, len(keys))]
+            has_others = any(len(row) < len(written) for row in scores)
+            units = [*stream.take(slot, slot + len(keys))] if has_others else [None] * len(keys)
+            slot += len(keys)
+            for table in written.values():
+                table.add(draft, zip(keys, seen, scores, units, strict=True))
+    return {name: table.finish(draft) for name, table in written.items()}
+
+
+class _KnownTable:
+    """The table of one scorer."""
+
+    def __init__(self, name: str, grade: Grade, tally: Tally) -> None:
+        self._name, self._table, self._grade, self._tally = name, f"scores/{name}", grade, tally
+        self._writer = tables.TableWriter(tables.scores_schema({}))
+        self._counts: dict[str, int] = {}
+        self._state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+
+    def add(
+        self, draft: Draft, rows: Iterable[tuple[tuple[Any, ...], bytes, Mapping[str, Sequence[Any]], Unit | None]]
+    ) -> None:
+        """Adds rows: the key, the digest of what the scorer sees, the known scores, and what is graded without one."""
+        for key, digest, scores, unit in rows:
+            if (cells := scores.get(self._name)) is not None:
+                self._tally.reused += 1
+                status, reason, value, label, data, explanation = cells
+                text = None if data is None else identity.canonical_text(data)
+                self._add_row((*key, 0, None, digest, status, reason, value, label, text, explanation), None)
+            elif unit is not None:
+                self._tally.called += 1
+                for row, usage in table_rows(self._grade(unit), key, ()):
+                    self._add_row(row, usage)
+            if self._writer.is_full:
+                self._writer.flush(draft, self._table)
+
+    def finish(self, draft: Draft) -> tuple[dict[str, int], bytes]:
+        """Writes the last rows; returns the number of rows by status, and the digest of the table."""
+        self._writer.flush(draft, self._table)
+        return self._counts, self._state.digest()
+
+    def _add_row(self, row: tuple[Any, ...], usage: Any) -> None:
+        self._state.update(row_digest(row))
+        self._counts[row[6]] = self._counts.get(row[6], 0) + 1
+        self._writer.add((*row, usage), sum([len(cell) for cell in row[10:] if cell]))
 
 
 class _Writer:

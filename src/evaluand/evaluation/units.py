@@ -212,12 +212,15 @@ class RowStream:
             yield Unit(example.position, example, response, self._digest(example, response, None))
 
     def digests(self) -> Iterator[bytes]:
-        """The digest of everything the scorer can see of each row, in order, if each example has one row."""
+        """The digest of everything the scorer can see of each row, in order, if it does not see its trace."""
         places = (b"i%d/%d" % pair for pair in zip(self.dataset.indices, count(), strict=False))
-        targets, has_place, end = self.targets, self.reads_index, b"r0" if self.reads_replication else b""
-        for example, content in zip(self.dataset.example_digests(), self.run.contents(), strict=False):
-            seen = example + content + targets + (next(places) if has_place else b"") + end
-            yield hashlib.blake2b(seen, digest_size=identity.DIGEST_SIZE).digest()
+        ends = [b"r%d" % n if self.reads_replication else b"" for n in range(self.replications)]
+        contents, targets = self.run.contents(), self.targets
+        for example in self.dataset.example_digests():
+            place = next(places) if self.reads_index else b""
+            for end, content in zip(ends, contents, strict=False):
+                seen = example + content + targets + place + end
+                yield hashlib.blake2b(seen, digest_size=identity.DIGEST_SIZE).digest()
 
     def _digest(self, example: Example, response: Response, spans: tuple[bytes, Traced] | None) -> bytes:
         """The digest (16 bytes) of everything the scorer can see of a row."""

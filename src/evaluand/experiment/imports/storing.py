@@ -21,7 +21,8 @@ from evaluand.core.provenance import provenance
 from evaluand.core.redaction import is_hidden, redact
 from evaluand.data.dataset import Dataset
 from evaluand.engine.keyed_work import Progress
-from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScore
+from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.evaluation.known_scores import KnownRows
 from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.scorers.imported import Imported
 from evaluand.experiment.imports.importer import Importer, find_importer
@@ -341,24 +342,23 @@ def _save_evaluation(
         )
         for scorer, facts in answers.scorers.items()
     }
-    judged = {scorer: _read_scores(answers, scorer, [*run.dataset.indices]) for scorer in scorers}
-    return Evaluator(store, progress=progress).evaluate(run, scorers, name=name, judged=judged)
+    known = KnownRows(_read_grades(answers))
+    return Evaluator(store, progress=progress).evaluate(run, scorers, name=name, judged=known)
 
 
-def _read_scores(answers: Answers, scorer: str, indices: Sequence[int]) -> Iterator[KnownScore]:
-    """The grades of a scorer as an evaluation's journal has them."""
-    for number, index in enumerate(indices):
+def _read_grades(answers: Answers) -> Iterator[dict[str, tuple[Any, ...]]]:
+    """The grades of each row of the run."""
+    for number in range(len(answers.problem)):
         for replication in range(answers.replications):
-            grade = answers.grades(number, replication).get(scorer)
-            if grade is not None:
-                yield (index, replication), [[0, None, *_cells(grade)]]
+            grades = answers.grades(number, replication)
+            yield {scorer: _cells(grade) for scorer, grade in grades.items()}
 
 
 def _cells(grade: Grade) -> tuple[Any, ...]:
-    """Status, reason, value, label, data, explanation and own columns of a score."""
+    """Status, reason, value, label, data and explanation of a score."""
     has_score = grade.value is not None or grade.label is not None or grade.data is not None
     status = SCORED if has_score and grade.reason is None else ABSTAINED
-    return status, grade.reason, grade.value, grade.label, grade.data, grade.explanation, None
+    return status, grade.reason, grade.value, grade.label, grade.data, grade.explanation
 
 
 def _aggregate(
