@@ -72,7 +72,7 @@ class Spans(Importer):
         if self._n_silent:
             self.notes.append(
                 f"{self.path.name}: {self._n_silent:,} of {len(places):,} traces have calls of models without input and"
-                " output; instrumentations leave these out, or write them as logs, unless they are told to record them"
+                " output; instrumentations leave these out, or write them as logs, unless they are set to record them"
             )
 
     def samples(self, record: Any) -> Iterable[Sample]:
