@@ -2,7 +2,8 @@
 
 Three formats are supported: OTLP as JSON (`resourceSpans`), as collectors and exporters write it; spans as
 OpenTelemetry's Python SDK prints them; and spans of OpenInference with nested attributes and `span_kind`, as Phoenix
-exports them. Attributes of GenAI and OpenInference become kinds, inputs, outputs and native attributes (`conventions`).
+exports them, also as rows of a data frame with a column for each attribute. Attributes of GenAI and OpenInference
+become kinds, inputs, outputs and native attributes (`conventions`).
 """
 
 from __future__ import annotations
@@ -160,6 +161,7 @@ class _SpanCycle(Exception):
 
 
 def _documents(text: bytes, where: str) -> list[Any]:
+    text = text.removeprefix(b"\xef\xbb\xbf")
     for parts in ([text], text.splitlines()):
         try:
             return [orjson.loads(part) for part in parts if part.strip()]
@@ -222,6 +224,8 @@ def trace_id_of(span: Any) -> int:
         >>> trace_id_of({"traceId": "0000000000000000000000000000002a", "spanId": "000000000000002b"})
         42
     """
+    if "context.span_id" in span:
+        return _id(span["context.trace_id"])
     return _id(span["traceId"] if "spanId" in span else span["context"]["trace_id"])
 
 
@@ -247,6 +251,8 @@ def _read_otlp(span: Mapping[str, Any]) -> _SpanData:
 
 def _read_printed(span: Mapping[str, Any]) -> _SpanData:
     """Read a span as the SDK prints it, or as OpenInference exports it."""
+    if "context.span_id" in span:
+        span = {**span, "context": _members(span, "context."), "attributes": _members(span, "attributes.")}
     status = span.get("status") or {"status_code": span.get("status_code"), "description": span.get("status_message")}
     attributes = dict(conventions.flatten(span.get("attributes") or {}))
     if span.get("span_kind"):
@@ -268,6 +274,11 @@ def _read_printed(span: Mapping[str, Any]) -> _SpanData:
     )
 
 
+def _members(row: Mapping[str, Any], prefix: str) -> dict[str, Any]:
+    """What the columns with a prefix hold; empty ones are of other rows."""
+    return {name[len(prefix) :]: value for name, value in row.items() if name.startswith(prefix) and value is not None}
+
+
 def _id(text: str) -> int:
     try:
         return int(text, 16)
@@ -278,8 +289,9 @@ def _id(text: str) -> int:
         return int.from_bytes(raw, "big")
 
 
-def _time(text: str) -> int:
-    return nanoseconds(datetime.fromisoformat(text))
+def _time(time: str | int) -> int:
+    """Nanoseconds of a time in ISO 8601, or in milliseconds, as pandas writes it."""
+    return time * 1_000_000 if isinstance(time, int) else nanoseconds(datetime.fromisoformat(time))
 
 
 def _status(code: Any) -> int:

@@ -23,6 +23,7 @@ _BRACKET: Final = re.compile(rb'(?:[^"\[\]{}]++|"(?:[^"\\]++|\\.)*+")*+([\[\]{}]
 _SPACE: Final = re.compile(rb"[ \t\r\n]*+")
 _SCALAR: Final = re.compile(rb"[^,\]}\s]++")
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+"', re.DOTALL)
+_MARK: Final = b"\xef\xbb\xbf"  # with which some programs begin a file
 _WINDOW: Final = 1 << 24  # bytes, a multiple of the size of a page
 _DEPTHS: Final = {b"{": 1, b"[": 1, b"}": -1, b"]": -1}
 
@@ -45,7 +46,8 @@ class JsonCursor:
 
     def __init__(self, content: bytes | mmap.mmap, name: str = "JSON") -> None:
         self._content, self._name = content, name
-        self._place = self._released = 0
+        self._place = len(_MARK) if content[: len(_MARK)] == _MARK else 0
+        self._released = 0
         self._skip_space()
 
     @classmethod

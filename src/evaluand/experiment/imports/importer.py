@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from abc import ABC, abstractmethod
 from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator
@@ -10,11 +12,13 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evaluand.core import registry
-from evaluand.core.errors import DataError, Fault, SpecError, alternatives
+from evaluand.core.errors import DataError, Fault, SpecError, alternatives, plural
+from evaluand.core.files.csv import mapped, records_in
 from evaluand.core.files.json_items import JsonCursor, parse_json
 from evaluand.experiment.imports.sample import Sample, Total
 
 _HEAD = 1 << 16
+_MARK = b"\xef\xbb\xbf"  # with which some programs begin a file
 
 
 class LogFile:
@@ -52,6 +56,17 @@ class LogFile:
         except DataError:
             pass
         return frozenset(found)
+
+    @cached_property
+    def columns(self) -> frozenset[str]:
+        """The names in the first line of a CSV file; empty for JSON."""
+        line = self.head.partition(b"\n")[0].removeprefix(_MARK)
+        if not line or line.lstrip()[:1] in (b"{", b"["):
+            return frozenset()
+        try:
+            return frozenset(_cells(line))
+        except (ValueError, csv.Error):
+            return frozenset()
 
     @cached_property
     def first_line(self) -> dict[str, Any]:
@@ -163,7 +178,9 @@ def json_lines(path: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def json_records(path: Path, key: str | None = None) -> Iterator[tuple[str, Any]]:
-    """The place and the value of each item of a JSON list, or of each line of JSON lines.
+    """The place and the text of each item of a JSON list, of each line of JSON lines, or of a single object.
+
+    A table that pandas has written column by column (`{"name": {"0": …, "1": …}, …}`) is read as its rows.
 
     Args:
         key: the member that has the list if the file is one object.
@@ -182,7 +199,65 @@ def json_records(path: Path, key: str | None = None) -> Iterator[tuple[str, Any]
                 for n, _ in enumerate(cursor.items()):
                     yield f"{path}: {key}[{n}]", cursor.text()
         return
+    if (columns := _columns_of(path)) is not None:
+        for index in next(iter(columns.values())):
+            yield f"{path}: row {index}", {name: values[index] for name, values in columns.items()}
+        return
+    if (text := _only_object(path)) is not None:
+        yield str(path), text
+        return
     yield from json_lines(path)
+
+
+def _only_object(path: Path) -> bytes | None:
+    """The object that is all of a file, perhaps with line breaks in it."""
+    cursor = JsonCursor.open(path)
+    documents = (cursor.text() for _ in cursor.documents())
+    try:
+        found = next(documents, None) if cursor.kind == "{" else None
+        return found if next(documents, None) is None else None
+    except DataError:
+        return None
+
+
+def _columns_of(path: Path) -> dict[str, dict[str, Any]] | None:
+    """Column → row → value, if a file is a table by columns."""
+    cursor = JsonCursor.open(path)
+    try:
+        if cursor.kind != "{" or not all(cursor.kind == "{" for _ in cursor.members()):
+            return None
+        table = parse_json(path.read_bytes(), str(path))
+    except DataError:
+        return None
+    rows = [*map(dict.keys, table.values())]
+    return table if rows and rows[0] and all(each == rows[0] for each in rows) else None
+
+
+def table_records(path: Path) -> Iterator[tuple[str, Any]]:
+    """As `json_records`; or the place and the cells, as texts by column, of each row of a CSV file.
+
+    Empty cells, and columns without a name, such as the index of pandas, are left out.
+    """
+    if not LogFile(path).columns:
+        yield from json_records(path)
+        return
+    text = mapped(path)
+    header: list[str] = []
+    for line, start, end in records_in(text, ","):
+        row = text[start:end].removeprefix(_MARK)
+        cells = _cells(row) if row.strip() else []
+        if not header:
+            header = cells
+        elif len(cells) == len(header):
+            found = {name: cell for name, cell in zip(header, cells, strict=True) if name and cell}
+            yield f"{path}:{line}", found
+        elif cells:
+            yield f"{path}:{line}", f"{plural(len(cells), 'cell')} where the header has {len(header)}"
+
+
+def _cells(record: bytes) -> list[str]:
+    """The cells of one record of a CSV file."""
+    return next(csv.reader(io.StringIO(record.decode(), newline="")), [])
 
 
 def _has_member(path: Path, key: str) -> bool:
@@ -194,11 +269,16 @@ def _has_member(path: Path, key: str) -> bool:
         return False
 
 
-class GroupedLines:
-    """JSON lines that belong together, in the order in which their groups begin; memory holds only their places.
+class GroupedRecords:
+    """JSON lines, or items of a JSON list, that belong together; in memory are only their places.
+
+    Groups are in the order in which they begin.
 
     Args:
-        key: the group of a line; None for a line that is in no group.
+        key: the group of a record; None for a record that is in no group.
+
+    Attributes:
+        faults: the place of each record that has no group because it cannot be read, and why.
     """
 
     def __init__(self, path: Path, key: Callable[[Any], Hashable | None]) -> None:
@@ -207,25 +287,39 @@ class GroupedLines:
 
     def __iter__(self) -> Iterator[tuple[str, list[Any]]]:
         places: dict[Hashable, array[int]] = {}
-        first: dict[Hashable, int] = {}
-        place = 0
+        first: dict[Hashable, str] = {}
+        for where, start, text in self._texts():
+            try:
+                group = self._key(parse_json(text, where))
+                if group is not None:
+                    places.setdefault(group, array("q")).extend((start, len(text)))
+                    first.setdefault(group, where)
+            except (DataError, ValueError, TypeError, AttributeError) as error:
+                self.faults.append((where, first_fault(error)))
+        with self._path.open("rb") as file:
+            for group, found in places.items():
+                records = []
+                for start, length in zip(found[::2], found[1::2], strict=True):
+                    file.seek(start)
+                    records.append(parse_json(file.read(length), first[group]))
+                yield first[group], records
+
+    def _texts(self) -> Iterator[tuple[str, int, bytes]]:
+        """The place of each record, how many bytes precede it, and its text."""
+        cursor = JsonCursor.open(self._path)
+        if cursor.kind == "[":
+            for n, _ in enumerate(cursor.items()):
+                yield f"{self._path}: [{n}]", cursor.place, cursor.text()
+            return
+        if (only := _only_object(self._path)) is not None:
+            yield str(self._path), cursor.place, only
+            return
+        start = 0
         with self._path.open("rb") as file:
             for number, line in enumerate(file, 1):
                 if not line.isspace():
-                    try:
-                        group = self._key(parse_json(line, f"{self._path}:{number}"))
-                        if group is not None:
-                            places.setdefault(group, array("q")).append(place)
-                            first.setdefault(group, number)
-                    except (DataError, ValueError, TypeError, AttributeError) as error:
-                        self.faults.append((f"{self._path}:{number}", first_fault(error)))
-                place += len(line)
-            for group, starts in places.items():
-                lines = []
-                for start in starts:
-                    file.seek(start)
-                    lines.append(parse_json(file.readline(), str(self._path)))
-                yield f"{self._path}:{first[group]}", lines
+                    yield f"{self._path}:{number}", start, line
+                start += len(line)
 
 
 def first_fault(error: Exception) -> str:

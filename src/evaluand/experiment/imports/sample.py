@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -123,13 +125,15 @@ def require(record: Any, *keys: str) -> Any:
     raise ValueError(f"there is no {' or '.join(map(repr, keys))}")
 
 
-def parse_object(text: bytes) -> dict[str, Any]:
-    """The object that a text of JSON holds.
+def parse_object(record: bytes | dict[str, Any] | str) -> dict[str, Any]:
+    """The object that a text of JSON holds, or a row that is one already.
 
     Raises:
-        ValueError: it is not JSON, or no object.
+        ValueError: it is not JSON, or no object; or a row that could not be read, for the reason that it has instead.
     """
-    found = parse_json(text, "")
+    if isinstance(record, str):
+        raise ValueError(record)
+    found = parse_json(record, "") if isinstance(record, bytes) else record
     if not isinstance(found, dict):
         raise ValueError(f"this is {described(found)}, not an object")
     return found
@@ -161,6 +165,22 @@ def sequence(value: Any) -> Sequence[Any]:
     if not isinstance(value, list):
         raise ValueError(f"a list is expected, not {described(value)}")
     return value
+
+
+def cell_value(text: str) -> Any:
+    """What a cell of a CSV file that Python has written means: a number, true or false, a list, or else the text.
+
+    Example:
+        >>> cell_value("0.5"), cell_value("True"), cell_value("['a', 'b']"), cell_value("8 o'clock")
+        (0.5, True, ['a', 'b'], "8 o'clock")
+    """
+    with suppress(ValueError):
+        return float(text)
+    try:
+        found = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return text
+    return found if isinstance(found, bool | list | dict) else text
 
 
 def plain_attributes(values: Any) -> dict[str, Any]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from itertools import groupby
 from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError, Fault
 from evaluand.core.files.json_items import JsonCursor, parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile
-from evaluand.experiment.imports.sample import Grade, Sample, mapping, require, sequence
+from evaluand.experiment.imports.sample import Grade, Sample, Total, mapping, require, sequence
 
 _STATE: Final = "scenario_state.json"
 _STATS: Final = "per_instance_stats.json"
+_TOTALS: Final = "stats.json"
 
 
 class Helm(Importer):
@@ -25,6 +27,8 @@ class Helm(Importer):
             self.path = self.path.parent
         self._spec: dict[str, Any] = {}
         self._stats: dict[tuple[str, int, str], dict[str, float]] = {}
+        self._parts: set[tuple[Any, bool]] = set()  # splits of the samples, and whether these are perturbed
+        self._system = ""
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
@@ -37,11 +41,17 @@ class Helm(Importer):
         if (spec := self.path / "run_spec.json").is_file():
             self._spec = dict(mapping(parse_json(spec.read_bytes(), str(spec))))
         self._read_stats()
+        for _, group in groupby(self._states(), _answer_of):
+            states = [*group]
+            yield f"{self.path / _STATE}: request_states[{states[0][0]}]", [state for _, state in states]
+
+    def _states(self) -> Iterator[tuple[int, Any]]:
+        """The number of each request, and the request."""
         cursor = JsonCursor.open(self.path / _STATE)
         for key in cursor.members():
             if key == "request_states":
                 for n, _ in enumerate(cursor.items()):
-                    yield f"{self.path / _STATE}: request_states[{n}]", cursor.value()
+                    yield n, cursor.value()
 
     def _read_stats(self) -> None:
         cursor = JsonCursor.open(self.path / _STATS)
@@ -57,35 +67,80 @@ class Helm(Importer):
                 self.leave_out(f"{self.path / _STATS}: [{n}]", str(error))
 
     def samples(self, record: Any) -> Iterable[Sample]:
-        instance = mapping(require(record, "instance"))
+        first = record[0]
+        instance = mapping(require(first, "instance"))
         id, perturbation = str(require(instance, "id")), mapping(instance.get("perturbation"))
-        result = mapping(record.get("result"))
-        completions = [mapping(each).get("text") for each in sequence(result.get("completions"))]
-        failed = not result or result.get("success") is False
+        results = [mapping(state.get("result")) for state in record]
+        failed = next((each for each in results if not each or each.get("success") is False), None)
         correct = [
             mapping(each.get("output")).get("text")
             for each in sequence(instance.get("references"))
             if "correct" in sequence(each.get("tags"))
         ]
-        values = self._stats.get(_key(id, {**record, "perturbation": perturbation}), {})
-        seconds = result.get("request_time")
+        values = self._stats.get(_key(id, {**first, "perturbation": perturbation}), {})
+        seconds = [each["request_time"] for each in results if isinstance(each.get("request_time"), int | float)]
+        self._parts.add((instance.get("split"), bool(perturbation)))
+        self._system = str(mapping(first.get("request")).get("model") or "")
         yield Sample(
             f"{id} {perturbation['name']}" if perturbation.get("name") else id,
             mapping(require(instance, "input")).get("text"),
-            None if failed else completions[0] if len(completions) == 1 else completions or None,
-            problem=str(self._spec.get("name") or "").split(",model=")[0].split(":model=")[0],
-            system=str(mapping(record.get("request")).get("model") or ""),
+            None if failed is not None else _answer(record),
+            problem=self._problem,
+            system=self._system,
             expected=correct[0] if len(correct) == 1 else correct or None,
             attributes={name: instance[name] for name in ("split", "sub_split") if isinstance(instance.get(name), str)},
             replication=None,
-            error=("RequestError", str(result.get("error") or "there is no result")) if failed else None,
+            error=None if failed is None else ("RequestError", str(failed.get("error") or "there is no result")),
             grades={name: Grade.of(value) for name, value in values.items()},
             started=None,
-            duration=round(seconds * 1e6) if isinstance(seconds, int | float) else None,
+            duration=round(sum(seconds) * 1e6) if seconds else None,
         )
+
+    @property
+    def _problem(self) -> str:
+        return str(self._spec.get("name") or "").split(",model=")[0].split(":model=")[0]
+
+    def totals(self) -> Iterable[Total]:
+        """The means of `stats.json`, of which each is of one split, if the run has one split without perturbations."""
+        path = self.path / _TOTALS
+        if len(self._parts) != 1 or (True in dict(self._parts).values()) or not path.is_file():
+            return
+        (split,) = dict(self._parts)
+        known = {name for values in self._stats.values() for name in values}
+        for stat in sequence(parse_json(path.read_bytes(), str(path))):
+            name, mean = mapping(stat.get("name")), stat.get("mean")
+            is_whole = name.get("split") == split and not name.get("perturbation") and not name.get("sub_split")
+            if is_whole and name.get("name") in known and isinstance(mean, int | float):
+                yield Total(self._problem, self._system, str(name["name"]), "mean", float(mean))
 
     def facts(self) -> dict[str, Any]:
         return {"run_spec": self._spec}
+
+
+def _answer_of(numbered: tuple[int, Any]) -> Any:
+    """What requests have in common that make up one answer: one for each choice, which are scored together."""
+    n, state = numbered
+    if not isinstance(state, Mapping) or state.get("reference_index") is None:
+        return n
+    instance = state.get("instance")
+    if not isinstance(instance, Mapping):
+        return n
+    return instance.get("id"), state.get("train_trial_index"), instance.get("perturbation")
+
+
+def _answer(states: list[Any]) -> Any:
+    """The text or texts that were generated; or of several requests the log-probability of each choice."""
+    if states[0].get("reference_index") is None:
+        texts = [mapping(each).get("text") for each in sequence(mapping(states[0].get("result")).get("completions"))]
+        return texts[0] if len(texts) == 1 else texts or None
+    return [
+        {
+            "reference_index": state["reference_index"],
+            "request_mode": state.get("request_mode"),
+            "logprob": [mapping(each).get("logprob") for each in sequence(state["result"].get("completions"))],
+        }
+        for state in states
+    ]
 
 
 def _key(id: str, row: Mapping[str, Any]) -> tuple[str, int, str]:

@@ -1,8 +1,12 @@
-"""Langfuse's traces with scores and observations, as its API and its export have them: JSON, or JSON lines."""
+"""Langfuse's traces with scores and observations, as its API and its export have them: JSON, or JSON lines.
+
+Items of an experiment, which its newer API has, are samples too. Names may be in camel or in snake case.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from evaluand.experiment.imports.importer import Importer, LogFile, json_records
@@ -18,6 +22,7 @@ from evaluand.experiment.imports.sample import (
 )
 
 _KEYS: Final = frozenset(("input", "output", "projectId", "timestamp", "htmlPath", "latency", "bookmarked", "scores"))
+_SNAKE: Final = re.compile("(?<=[a-z])_([a-z])")
 _KINDS: Final = {"GENERATION": "llm", "TOOL": "tool", "RETRIEVER": "retriever", "AGENT": "agent", "CHAIN": "chain"}
 
 
@@ -26,31 +31,52 @@ class Langfuse(Importer):
 
     kind: ClassVar[str] = "langfuse"
 
+    def __init__(self, file: LogFile) -> None:
+        super().__init__(file)
+        self._n_ids = 0  # of scores that the file does not have
+
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
         keys = file.keys
         if keys <= {"data", "meta"} and "data" in keys:
-            return (b'"projectId"' in file.head and b'"traceId"' in file.head) or b'"htmlPath"' in file.head
-        return {"id", "input", "output"} <= keys and len(_KEYS & keys) > 4
+            return (b'"projectId"' in file.head and b'"traceId"' in file.head) or any(
+                mark in file.head for mark in (b'"htmlPath"', b'"experimentItemId"')
+            )
+        return {"id", "input", "output"} <= keys and (len(_KEYS & keys) > 4 or "experimentItemId" in keys)
 
     def records(self) -> Iterator[tuple[str, Any]]:
         yield from json_records(self.path, "data")
+        if self._n_ids:
+            self.notes.append(
+                f"{self.path.name}: of {self._n_ids:,} scores there are only the ids; export traces with their details"
+            )
 
     def samples(self, record: Any) -> Iterable[Sample]:
-        trace = parse_object(record)
-        started = microseconds(trace.get("timestamp"))
-        observations = [each for each in sequence(trace.get("observations")) if isinstance(each, Mapping)]
+        trace = _in_camel_case(parse_object(record))
+        started, ended = (
+            microseconds(trace.get("timestamp", trace.get("startTime"))),
+            microseconds(trace.get("endTime")),
+        )
+        observations = [
+            _in_camel_case(each) for each in sequence(trace.get("observations")) if isinstance(each, Mapping)
+        ]
+        scores = [_in_camel_case(each) for each in sequence(trace.get("scores")) if isinstance(each, Mapping)]
+        self._n_ids += len(sequence(trace.get("scores"))) - len(scores)
         latency, cost = trace.get("latency"), trace.get("totalCost")
+        if latency is None and started and ended:
+            latency = (ended - started) / 1e6
         failed = next((each for each in observations if each.get("level") == "ERROR"), None)
         unanswered = failed is not None and trace.get("output") is None
         yield Sample(
-            str(require(trace, "id")),
+            str(trace.get("experimentItemId") or require(trace, "id")),
             require(trace, "input"),
             None if unanswered else trace.get("output"),
-            system=str(trace.get("release") or trace.get("name") or ""),
+            problem=str(trace.get("name") or ""),
+            system=str(trace.get("release") or trace.get("experimentName") or ""),
+            expected=trace.get("expectedOutput"),
             attributes=plain_attributes(trace.get("metadata")),
             error=("ObservationError", str(mapping(failed).get("statusMessage"))) if unanswered else None,
-            grades=dict(_grades(sequence(trace.get("scores")))),
+            grades=dict(_grades(scores)),
             usage=_usage(observations, cost),
             started=started,
             duration=round(latency * 1e6) if isinstance(latency, int | float) else None,
@@ -58,10 +84,12 @@ class Langfuse(Importer):
         )
 
 
-def _grades(scores: Any) -> Iterator[tuple[str, Grade]]:
+def _in_camel_case(record: Mapping[str, Any]) -> dict[str, Any]:
+    return {_SNAKE.sub(lambda found: found[1].upper(), name): value for name, value in record.items()}
+
+
+def _grades(scores: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, Grade]]:
     for score in scores:
-        if not isinstance(score, Mapping):
-            continue  # only ids of scores
         value, label = score.get("value"), score.get("stringValue")
         if score.get("dataType") == "BOOLEAN" and isinstance(value, int | float):
             value = bool(value)
@@ -71,7 +99,7 @@ def _grades(scores: Any) -> Iterator[tuple[str, Grade]]:
         yield str(require(score, "name")), grade
 
 
-def _usage(observations: list[Mapping[str, Any]], cost: Any) -> dict[str, Any] | None:
+def _usage(observations: Sequence[Mapping[str, Any]], cost: Any) -> dict[str, Any] | None:
     used: dict[str, Any] = {}
     for ours, theirs in (("input_tokens", "input"), ("output_tokens", "output")):
         counts = [n for each in observations if type(n := mapping(each.get("usage")).get(theirs)) is int]
@@ -82,7 +110,7 @@ def _usage(observations: list[Mapping[str, Any]], cost: Any) -> dict[str, Any] |
     return used or None
 
 
-def _spans(observations: list[Mapping[str, Any]], started: int) -> Iterator[list[Any]]:
+def _spans(observations: Sequence[Mapping[str, Any]], started: int) -> Iterator[list[Any]]:
     """The observations, parents before children, by their start."""
     times = {id(each): microseconds(each.get("startTime")) or started for each in observations}
     numbers: dict[str, int] = {}

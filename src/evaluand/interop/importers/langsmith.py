@@ -1,14 +1,18 @@
-"""LangSmith's runs as JSON lines or a JSON list: root runs are samples, the runs below them spans."""
+"""LangSmith's runs as JSON lines or a JSON list: root runs are samples, the runs below them spans.
+
+Rows of an experiment's `to_pandas()`, as JSON or CSV, are samples too.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from evaluand.experiment.imports.importer import GroupedLines, Importer, LogFile, json_records
+from evaluand.experiment.imports.importer import GroupedRecords, Importer, LogFile, table_records
 from evaluand.experiment.imports.sample import (
     Grade,
     Sample,
+    cell_value,
     mapping,
     microseconds,
     parse_object,
@@ -26,26 +30,64 @@ class LangSmith(Importer):
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
-        return {"run_type", "inputs"} <= file.keys
+        return {"run_type", "inputs"} <= file.keys or _has_rows(file)
 
     def records(self) -> Iterator[tuple[str, Any]]:
-        if self.file.head.lstrip()[:1] == b"[":
-            for where, text in json_records(self.path):
-                yield where, text
+        if _has_rows(self.file):
+            yield from table_records(self.path)
             return
-        lines = GroupedLines(self.path, lambda run: str(run.get("trace_id") or require(run, "id")))
-        yield from lines
-        for where, reason in lines.faults:
+        groups = GroupedRecords(self.path, lambda run: str(run.get("trace_id") or require(run, "id")))
+        yield from groups
+        for where, reason in groups.faults:
             self.leave_out(where, reason)
 
     def samples(self, record: Any) -> Iterable[Sample]:
-        runs = [parse_object(record)] if isinstance(record, bytes) else record
-        roots = [run for run in runs if not run.get("parent_run_id")]
+        if not isinstance(record, list):
+            yield _sample_of_row(parse_object(record), are_texts=bool(self.file.columns))
+            return
+        roots = [run for run in record if not run.get("parent_run_id")]
         if not roots:
             raise ValueError("none of the runs of this trace is its root")
         for root in roots:
-            others = [run for run in runs if run is not root] if len(roots) == 1 else []
-            yield _sample(root, [*others, *root.get("child_runs", ())])
+            others = [run for run in record if run is not root] if len(roots) == 1 else []
+            yield _sample(root, [*others, *_below(root)])
+
+
+def _has_rows(file: LogFile) -> bool:
+    names = file.keys | file.columns
+    return "execution_time" in names and any(name.startswith("inputs.") for name in names)
+
+
+def _sample_of_row(row: Mapping[str, Any], *, are_texts: bool) -> Sample:
+    """The sample of a row whose columns are `inputs.…`, `outputs.…`, `reference.…` and `feedback.…`."""
+    parts: dict[str, dict[str, Any]] = {}
+    for key, value in row.items():
+        part, _, name = key.partition(".")
+        if name and value is not None:
+            parts.setdefault(part, {})[name] = value
+    seconds, error, scores = row.get("execution_time"), row.get("error"), parts.get("feedback", {})
+    if are_texts:
+        seconds, scores = cell_value(seconds or ""), {name: cell_value(text) for name, text in scores.items()}
+    return Sample(
+        str(row.get("example_id") or require(row, "id")),
+        parts.get("inputs"),
+        None if error else parts.get("outputs"),
+        expected=parts.get("reference"),
+        error=("RunError", str(error)) if error else None,
+        grades={name: Grade.of(value) for name, value in scores.items()},
+        duration=round(seconds * 1e6) if isinstance(seconds, int | float) else None,
+    )
+
+
+def _below(root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """The runs that are nested in a run."""
+    found: list[Mapping[str, Any]] = []
+    waiting = [*(root.get("child_runs") or ())]
+    while waiting:
+        run = waiting.pop()
+        found.append(run)
+        waiting += run.get("child_runs") or ()
+    return found
 
 
 def _sample(root: Mapping[str, Any], below: list[Mapping[str, Any]]) -> Sample:
@@ -77,7 +119,8 @@ def _grades(run: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
             yield str(require(each, "key")), Grade.of(value, explanation=each.get("comment"))
         return
     for name, stats in mapping(run.get("feedback_stats")).items():
-        yield str(name), Grade.of(mapping(stats).get("avg"))
+        average, words = mapping(stats).get("avg"), [*mapping(mapping(stats).get("values"))]
+        yield str(name), Grade.of(words[0] if average is None and len(words) == 1 else average)
 
 
 def _usage(run: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -31,6 +31,7 @@ class LmEval(Importer):
         super().__init__(file)
         self._results: dict[str, Any] = {}
         self._task = ""
+        self._numbers: set[tuple[str, str]] = set()  # tasks and metrics whose samples have numbers
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
@@ -79,6 +80,7 @@ class LmEval(Importer):
         arguments = list(mapping(require(row, "arguments")).values())
         metrics = sequence(row.get("metrics")) or [name for name in row if name not in _OWN]
         answers = sequence(require(row, "filtered_resps", "resps"))
+        self._numbers |= {(self._task, name) for name in metrics if isinstance(row.get(name), int | float)}
         yield Sample(
             row.get("doc_id"),
             _prompt(arguments),
@@ -101,14 +103,17 @@ class LmEval(Importer):
         return str(self._results.get("model_name") or mapping(self._results.get("config")).get("model") or "model")
 
     def totals(self) -> Iterable[Total]:
+        """The means of tasks; those of groups of tasks, and of pairs such as text and length, are left out."""
         for task, values in mapping(self._results.get("results")).items():
             aggregations = {
-                str(each.get("metric")): each.get("aggregation", "mean")
+                str(each.get("metric")): each["aggregation"]
                 for each in sequence(mapping(mapping(self._results.get("configs")).get(task)).get("metric_list"))
+                if each.get("aggregation")
             }
             for key, value in mapping(values).items():
                 name, _, filter_ = key.partition(",")
-                is_mean = filter_ and not name.endswith("_stderr") and aggregations.get(name, "mean") == "mean"
+                aggregation = aggregations.get(name, "perplexity" if name == "perplexity" else "mean")
+                is_mean = filter_ and (task, name) in self._numbers and aggregation == "mean"
                 if is_mean and isinstance(value, int | float):
                     yield Total(task, self._model, name if filter_ == "none" else key, "mean", float(value))
 

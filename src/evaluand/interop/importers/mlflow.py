@@ -1,9 +1,12 @@
-"""MLflow's evaluation results (`result_df` as JSON records) and traces, with their assessments as scores."""
+"""MLflow's evaluation results (`result_df` as JSON records) and traces, with their assessments as scores.
+
+The table `eval_results_table.json`, which `mlflow.models.evaluate` logs, has a column `NAME/score` for each metric.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from evaluand.core.files.json_items import parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile, json_records
@@ -19,6 +22,13 @@ from evaluand.experiment.imports.sample import (
 )
 from evaluand.trace.foreign_spans import traces_of
 
+_SCORE: Final = "/score"
+_COLUMNS: Final = {
+    "output": ("outputs", "predictions", "prediction", "output"),
+    "expected": ("ground_truth", "targets", "target", "label"),
+}
+"""What the columns of a table that the user made are usually called."""
+
 
 class MLflow(Importer):
     """Results of `mlflow.genai.evaluate`, or traces, as JSON records or JSON lines."""
@@ -27,15 +37,25 @@ class MLflow(Importer):
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
-        if "trace_id" in file.keys and "trace" in file.keys:
+        if {"trace_id", "trace"} <= file.keys or any(name.endswith(_SCORE) for name in file.keys):
             return True
+        if file.keys == {"columns", "data"}:
+            return b'/score"' in file.head.replace(b"\\/", b"/")
         return {"info", "data"} <= file.keys and b"mlflow." in file.head
 
     def records(self) -> Iterator[tuple[str, Any]]:
-        yield from json_records(self.path)
+        if self.file.keys != {"columns", "data"}:
+            yield from json_records(self.path)
+            return
+        table = mapping(parse_json(self.path.read_bytes(), str(self.path)))
+        for n, cells in enumerate(sequence(table["data"])):
+            yield f"{self.path}: data[{n}]", dict(zip(table["columns"], cells, strict=True))
 
     def samples(self, record: Any) -> Iterable[Sample]:
         row = parse_object(record)
+        if "trace" not in row and any(name.endswith(_SCORE) for name in row):
+            yield _sample_of_row(row)
+            return
         trace = row.get("trace", row)
         trace = mapping(parse_json(trace, "trace") if isinstance(trace, str) else trace)
         info = mapping(require(trace, "info"))
@@ -63,6 +83,27 @@ class MLflow(Importer):
         return {}
 
 
+def _sample_of_row(row: Mapping[str, Any]) -> Sample:
+    """The sample of a row of `eval_results_table.json`."""
+    found = {role: next((name for name in names if name in row), None) for role, names in _COLUMNS.items()}
+    input = {name: value for name, value in row.items() if "/" not in name and name not in found.values()}
+    latency = input.pop("latency", None)
+    return Sample(
+        None,
+        next(iter(input.values())) if len(input) == 1 else input,
+        row.get(found["output"] or ""),
+        expected=row.get(found["expected"] or ""),
+        grades={
+            name.removesuffix(_SCORE): Grade.of(
+                value, explanation=row.get(f"{name.removesuffix(_SCORE)}/justification")
+            )
+            for name, value in row.items()
+            if name.endswith(_SCORE)
+        },
+        duration=round(latency * 1e6) if isinstance(latency, int | float) else None,
+    )
+
+
 def _values(row: Mapping[str, Any], info: Mapping[str, Any], metadata: Mapping[str, Any]) -> tuple[Any, Any]:
     """What was asked and what was answered: complete values before previews."""
     texts = metadata.get("mlflow.traceInputs"), metadata.get("mlflow.traceOutputs")
@@ -71,7 +112,7 @@ def _values(row: Mapping[str, Any], info: Mapping[str, Any], metadata: Mapping[s
     for text, keys in zip(texts, names, strict=True):
         given = row.get(keys[0], info.get(keys[0]))
         if given is None:
-            given = info.get(keys[1]) if text is None else parse_json(text, keys[0])
+            given = parse_json(text, keys[0]) if text else info.get(keys[1])  # text is empty after an error
         found.append(given)
     return found[0], found[1]
 

@@ -1,21 +1,19 @@
-"""Results of Ragas: rows of `EvaluationResult.to_pandas()` as JSON records or JSON lines; metrics are columns."""
+"""Results of Ragas: rows of `EvaluationResult.to_pandas()` as JSON, JSON lines or CSV; metrics are columns."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from typing import Any, ClassVar, Final
 
-from evaluand.experiment.imports.importer import Importer, LogFile, json_records
-from evaluand.experiment.imports.sample import Grade, Sample, parse_object, require
+from evaluand.experiment.imports.importer import Importer, LogFile, table_records
+from evaluand.experiment.imports.sample import Grade, Sample, cell_value, parse_object, require
 
 _ATTRIBUTES: Final = ("persona_name", "query_style", "query_length", "synthesizer_name")
-_FIELDS: Final = frozenset(
-    (
-        *("user_input", "response", "reference", "retrieved_contexts", "reference_contexts", "multi_responses"),
-        *("rubrics", "retrieved_context_ids", "reference_context_ids", "reference_topics", "reference_tool_calls"),
-        *_ATTRIBUTES,
-    )
-)
+_TEXTS: Final = frozenset(("user_input", "response", "reference", *_ATTRIBUTES))
+_FIELDS: Final = _TEXTS | {
+    *("retrieved_contexts", "reference_contexts", "multi_responses", "rubrics", "retrieved_context_ids"),
+    *("reference_context_ids", "reference_topics", "reference_tool_calls", "index"),
+}
 
 
 class Ragas(Importer):
@@ -25,13 +23,16 @@ class Ragas(Importer):
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
-        return "user_input" in file.keys and bool({"response", "reference", "retrieved_contexts"} & file.keys)
+        names = file.keys | file.columns
+        return "user_input" in names and bool({"response", "reference", "retrieved_contexts"} & names)
 
     def records(self) -> Iterator[tuple[str, Any]]:
-        yield from json_records(self.path)
+        yield from table_records(self.path)
 
     def samples(self, record: Any) -> Iterable[Sample]:
         row = parse_object(record)
+        if self.file.columns:
+            row = {name: text if name in _TEXTS else cell_value(text) for name, text in row.items()}
         asked, contexts = require(row, "user_input"), row.get("retrieved_contexts")
         yield Sample(
             None,

@@ -28,10 +28,14 @@ from evaluand.trace.foreign_spans import (
     spans_of,
     trace_id_of,
 )
+from evaluand.trace.spans import Span
 from evaluand.trace.traces import Trace
 from evaluand.trace.values import fault_message
 
-_SPAN_KEYS: Final = ({"traceId", "spanId"}, {"context", "start_time", "attributes"}, {"resourceSpans"})
+_SPAN_KEYS: Final = (
+    *({"traceId", "spanId"}, {"resourceSpans"}),
+    *({"context", "start_time", "attributes"}, {"context.trace_id", "context.span_id", "start_time"}),
+)
 
 
 class Spans(Importer):
@@ -42,6 +46,8 @@ class Spans(Importer):
     def __init__(self, file: LogFile) -> None:
         super().__init__(file)
         self._orphans: list[str] = []
+        self._names: set[str] = set()  # of roots
+        self._n_silent = 0
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
@@ -56,17 +62,25 @@ class Spans(Importer):
             except UNREADABLE as error:
                 self.leave_out(where, f"not a span: {fault_message(error)}")
             else:
+                if not (span.get("parentSpanId") or span.get("parent_id")):
+                    self._names.add(str(span.get("name")))
                 places.setdefault(trace, array("q")).append(texts.add(orjson.dumps(span)))
         for trace, own in places.items():
             yield f"{self.path}: trace {trace:032x}", [orjson.loads(texts.read(place)) for place in own]
         if self._orphans:
             self.notes.append(f"{self.path.name}: {describe_orphans(self._orphans, sum(map(len, places.values())))}")
+        if self._n_silent:
+            self.notes.append(
+                f"{self.path.name}: {self._n_silent:,} of {len(places):,} traces have calls of models without input and"
+                " output; instrumentations leave these out, or write them as logs, unless they are set to record them"
+            )
 
     def samples(self, record: Any) -> Iterable[Sample]:
         found = read_traces(record, where=str(self.path))
         self.left_out += found.faults
         self._orphans += found.orphans
-        return map(_sample, found.traces)
+        self._n_silent += sum(any(map(_is_silent, trace.spans)) for trace in found.traces)
+        return [_sample(trace, has_own_problem=len(self._names) > 1) for trace in found.traces]
 
     def _spans(self) -> Iterator[tuple[str, Any]]:
         """The spans of documents that follow each other, and where each begins; reads up to one that ends early."""
@@ -100,14 +114,21 @@ def _walk(cursor: JsonCursor, levels: Sequence[Collection[str]]) -> Iterator[int
 _OTLP: Final = re.compile(rb'\{\s*"resourceSpans"')
 
 
-def _sample(trace: Trace) -> Sample:
+def _is_silent(span: Span) -> bool:
+    """Whether a span is of a model whose messages were not recorded."""
+    return span.kind == "llm" and span.status != "error" and span.input is None and span.output is None
+
+
+def _sample(trace: Trace, *, has_own_problem: bool) -> Sample:
+    """The sample of a trace; where a file has traces of several applications, these have no examples in common."""
     root = trace.root
     failed = root.status == "error"
     sample = Sample(
         str(trace.id),
         root.input,
         None if failed else root.output,
-        system=root.name,
+        problem=root.name if has_own_problem else "",
+        system="" if has_own_problem else root.name,
         error=("TraceError", "the root span has the status error") if failed else None,
         grades=dict(_grades(trace)),
         started=root.start_ns // 1000,
