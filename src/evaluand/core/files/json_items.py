@@ -160,11 +160,12 @@ class JsonCursor:
                 raise self._fault("a value is expected here")
             self._place = found.end()
             return
-        depth = 0
-        for found in _BRACKET.finditer(self._content, self._place):
+        depth, place = 0, self._place
+        while (found := _BRACKET.match(self._content, place)) is not None:  # finditer would try every later place
             depth += _DEPTHS[found[1]]
+            place = found.end()
             if not depth:
-                self._place = found.end()
+                self._place = place
                 return
         raise self._fault("the document ends before this value does")
 

@@ -134,6 +134,11 @@ class Importer(ABC):
         """Notes a row that is not imported."""
         self.left_out.append(Fault(where, reason))
 
+    def leave_out_rest(self, cursor: JsonCursor) -> None:
+        """Notes what follows the one document that a file should hold."""
+        if cursor.kind:
+            self.leave_out(f"{self.path}, byte {cursor.place:,}", "follows the end of the result, and is left out")
+
 
 class UnknownFormat(DataError):
     """No importer knows the format of a file."""
@@ -189,15 +194,9 @@ def json_records(path: Path, key: str | None = None) -> Iterator[tuple[str, Any]
         DataError: the file is no JSON.
     """
     cursor = JsonCursor.open(path)
-    if cursor.kind == "[":
-        for n, _ in enumerate(cursor.items()):
-            yield f"{path}: [{n}]", cursor.text()
-        return
-    if key is not None and _has_member(path, key):
-        for name in cursor.members():
-            if name == key and cursor.kind == "[":
-                for n, _ in enumerate(cursor.items()):
-                    yield f"{path}: {key}[{n}]", cursor.text()
+    if cursor.kind == "[" or (key is not None and _has_member(path, key)):
+        for n, _ in enumerate(cursor.documents()):
+            yield from _items(cursor, f"{path}: " if n == 0 else f"{path}, document {n + 1}: ", key)
         return
     if (columns := _columns_of(path)) is not None:
         for index in next(iter(columns.values())):
@@ -207,6 +206,23 @@ def json_records(path: Path, key: str | None = None) -> Iterator[tuple[str, Any]
         yield str(path), text
         return
     yield from json_lines(path)
+
+
+def _items(cursor: JsonCursor, place: str, key: str | None) -> Iterator[tuple[str, bytes]]:
+    """The items of the list here, or of that under a key of the object here; anything else is an item itself."""
+    if cursor.kind == "[":
+        for n, _ in enumerate(cursor.items()):
+            yield f"{place}[{n}]", cursor.text()
+        return
+    start, found = cursor.place, False
+    if cursor.kind == "{":
+        for name in cursor.members():
+            if name == key and cursor.kind == "[":
+                found = True
+                for n, _ in enumerate(cursor.items()):
+                    yield f"{place}{key}[{n}]", cursor.text()
+    if not found:
+        yield f"{place}byte {start:,}", b"null" if cursor.place > start else cursor.text()
 
 
 def _only_object(path: Path) -> bytes | None:

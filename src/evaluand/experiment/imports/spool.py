@@ -7,6 +7,7 @@ by example and repeat.
 from __future__ import annotations
 
 import hashlib
+import math
 import tempfile
 from array import array
 from collections import defaultdict
@@ -156,6 +157,11 @@ class Answers:
         return len(self._slots)
 
     @property
+    def examples(self) -> set[int]:
+        """The numbers of the examples that were answered."""
+        return {number for number, _ in self._slots}
+
+    @property
     def digest(self) -> str:
         """A digest of the answers."""
         return self._digest.hexdigest()
@@ -240,6 +246,11 @@ class ScorerFacts:
             self._counts.extend([0] * missing)
         self._totals[number] += grade.value
         self._counts[number] += 1
+
+    @property
+    def mean(self) -> float:
+        """The mean over rows; not a number if there are none."""
+        return self.total / self.n if self.n else math.nan
 
     def statistics(self) -> Mapping[str, float]:
         """The statistics that files state; see `Total`."""

@@ -26,7 +26,7 @@ from evaluand.evaluation.known_scores import KnownRows
 from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.scorers.imported import Imported
 from evaluand.experiment.imports.importer import Importer, find_importer
-from evaluand.experiment.imports.sample import Grade, Sample
+from evaluand.experiment.imports.sample import NO_GRADE, Grade, Sample
 from evaluand.experiment.imports.spool import Answers, Problem, Texts
 from evaluand.metrics.base.metric import Direction
 from evaluand.metrics.column_statistics import Mean
@@ -161,6 +161,7 @@ class _Results:
             of_problem = {key: each for key, each in self._answers.items() if key[0] == problem.name and len(each)}
             if not of_problem:
                 continue
+            result.notes += self._describe_strangers(problem.name, of_problem)
             title = _title(name, problem.name, len(self._problems))
             dataset = Dataset(problem.source(), name=title).save(store)
             digests = [identity.digest(value) for value in dataset.inputs()]
@@ -182,6 +183,18 @@ class _Results:
             self._check_totals(importer, result)
         return result
 
+    def _describe_strangers(self, problem: str, answers: Mapping[_Key, Answers]) -> Iterator[str]:
+        """A note for files that are stored as one problem because of their names, and have no example in common."""
+        of_file: dict[str, set[int]] = {}
+        for key, each in answers.items():
+            of_file.setdefault(str(self._importers[key].path), set()).update(each.examples)
+        files, numbers = [*of_file], [*of_file.values()]
+        if len(files) > 1 and not set.intersection(*numbers):
+            yield (
+                f"{' and '.join(files[:2])} are stored as one problem, {problem!r}, and have no example in common;"
+                " import them one by one, each with a --name, if they are two"
+            )
+
     def _check_totals(self, importer: Importer, result: ImportedResult) -> None:
         """Compares the totals of a file with those of its scores."""
         try:
@@ -195,6 +208,11 @@ class _Results:
             found = scorer.statistics().get(total.statistic) if scorer else None
             if found is not None and math.isclose(found, total.value, rel_tol=1e-9, abs_tol=1e-9):
                 result.agreements += 1
+                if scorer and total.statistic == "mean" and not math.isclose(found, shown := scorer.mean, rel_tol=1e-9):
+                    result.notes.append(
+                        f"{importer.path.name}: the mean of {total.scorer} is {found:g} over examples, as the file has"
+                        f" it, and {shown:g} over rows, as shown: examples have unequal numbers of repeats"
+                    )
                 continue
             says = f"{importer.path.name}: the {total.statistic} of {total.scorer} is {total.value:g} in the file"
             system = f" for {total.system}" if total.system else ""
@@ -348,32 +366,50 @@ def _save_evaluation(
 
 def _read_grades(answers: Answers) -> Iterator[dict[str, tuple[Any, ...]]]:
     """The grades of each row of the run."""
+    has_numbers = {scorer: facts.n > 0 for scorer, facts in answers.scorers.items()}
     for number in range(len(answers.problem)):
         for replication in range(answers.replications):
             grades = answers.grades(number, replication)
-            yield {scorer: _cells(grade) for scorer, grade in grades.items()}
+            yield {scorer: _cells(grade, has_numbers[scorer]) for scorer, grade in grades.items()}
 
 
-def _cells(grade: Grade) -> tuple[Any, ...]:
-    """Status, reason, value, label, data and explanation of a score."""
-    has_score = grade.value is not None or grade.label is not None or grade.data is not None
-    status = SCORED if has_score and grade.reason is None else ABSTAINED
-    return status, grade.reason, grade.value, grade.label, grade.data, grade.explanation
+def _cells(grade: Grade, has_numbers: bool) -> tuple[Any, ...]:
+    """Status, reason, value, label, data and explanation of a score.
+
+    Args:
+        has_numbers: whether the scorer gave numbers: a word in place of one cannot be averaged then.
+    """
+    reason = grade.reason
+    if reason is None and grade.value is None and (has_numbers or (grade.label is None and grade.data is None)):
+        said = grade.label if grade.data is None else grade.data
+        reason = NO_GRADE if said is None else f"the score in the file is {said!r:.80}, not a number"
+    status = SCORED if reason is None else ABSTAINED
+    return status, reason, grade.value, grade.label, grade.data, grade.explanation
 
 
 def _aggregate(
     store: Store, evaluations: Sequence[Evaluation], problem: str, importer: Importer, name: str
 ) -> list[Aggregation]:
-    """The means of all scorers with numbers."""
-    scorers = dict.fromkeys(scorer for evaluation in evaluations for scorer in evaluation.scorers)
-    shared = [s for s in scorers if all(s in each.scorers for each in evaluations)]
-    measures = [
-        Measure(scorer, Mean(direction=_DIRECTIONS[_is_higher_better(importer, problem, scorer)]))
-        for scorer in shared
-        if any(_has_values(each, scorer) for each in evaluations)
-    ]
-    labels = [each.name or each.id for each in evaluations]
-    return [Aggregator(store).aggregate(evaluations, measures, labels=labels, name=name)] if measures else []
+    """The means of all scorers with numbers: together those of the evaluations that have the same scorers."""
+    of_scorer: dict[str, list[Evaluation]] = {}
+    for evaluation in evaluations:
+        for scorer in evaluation.scorers:
+            if _has_values(evaluation, scorer):
+                of_scorer.setdefault(scorer, []).append(evaluation)
+    groups: dict[tuple[str, ...], list[str]] = {}
+    for scorer, own in of_scorer.items():
+        groups.setdefault(tuple(each.id for each in own), []).append(scorer)
+    found = []
+    for ids, scorers in groups.items():
+        own = [each for each in evaluations if each.id in ids]
+        measures = [
+            Measure(scorer, Mean(direction=_DIRECTIONS[_is_higher_better(importer, problem, scorer)]))
+            for scorer in scorers
+        ]
+        labels = [each.name or each.id for each in own]
+        own_name = name if len(own) == len(evaluations) else own[0].name
+        found.append(Aggregator(store).aggregate(own, measures, labels=labels, name=own_name))
+    return found
 
 
 _DIRECTIONS: Final[Mapping[bool | None, Direction | None]] = {True: "higher", False: "lower", None: None}

@@ -9,7 +9,7 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, BinaryIO, ClassVar, Final
 
 import pyarrow as pa
@@ -32,7 +32,7 @@ from evaluand.experiment.imports.sample import (
 _GRADES: Final = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0}  # as value_to_float of Inspect reads them
 _MEANS: Final = ("accuracy", "mean")
 _ZSTD: Final = 93
-_LARGEST: Final = 1 << 30
+_LARGEST: Final = 1 << 27  # bytes of a sample
 
 
 class Inspect(Importer):
@@ -65,6 +65,7 @@ class Inspect(Importer):
                     n += 1
             elif key in _HEADER:
                 self._header[key] = cursor.value()
+        self.leave_out_rest(cursor)
 
     def _zip_records(self) -> Iterator[tuple[str, Any]]:
         try:
@@ -74,7 +75,7 @@ class Inspect(Importer):
                     if name in members:
                         self._header |= mapping(parse_json(_read(file, members[name]), f"{self.path}: {name}"))
                 samples = [name for name in members if name.startswith("samples/")]
-                for name in sorted(samples, key=self._place_of):
+                for name in sorted(samples, key=self._places()):
                     try:
                         text = _read(file, members[name])
                     except (OSError, ValueError, zlib.error, struct.error, EOFError) as error:
@@ -84,13 +85,18 @@ class Inspect(Importer):
         except (OSError, zipfile.BadZipFile, NotImplementedError, ValueError, zlib.error, struct.error) as error:
             raise DataError(Fault(str(self.path), f"cannot be read as a log of Inspect: {error}")) from None
 
-    def _place_of(self, member: str) -> tuple[int, int, str]:
-        """Epoch and place of a sample, in the order of the dataset where the header has it."""
-        ids = [str(id) for id in sequence(mapping(mapping(self._header.get("eval")).get("dataset")).get("sample_ids"))]
-        found = _MEMBER.fullmatch(member)
-        if found is None:
-            return 0, len(ids), member
-        return int(found["epoch"]), ids.index(found["id"]) if found["id"] in ids else len(ids), member
+    def _places(self) -> Callable[[str], tuple[int, int, str]]:
+        """What sorts members: epoch and place of a sample, in the order of the dataset where the header has it."""
+        ids = sequence(mapping(mapping(self._header.get("eval")).get("dataset")).get("sample_ids"))
+        places = {str(id): place for place, id in reversed([*enumerate(ids)])}
+
+        def place_of(member: str) -> tuple[int, int, str]:
+            found = _MEMBER.fullmatch(member)
+            if found is None:
+                return 0, len(ids), member
+            return int(found["epoch"]), places.get(found["id"], len(ids)), member
+
+        return place_of
 
     def samples(self, record: Any) -> Iterable[Sample]:
         sample = parse_object(record)
@@ -168,7 +174,7 @@ def _read(file: BinaryIO, member: zipfile.ZipInfo) -> bytes:
     file.seek(name_length + extra_length, 1)
     content = file.read(member.compress_size)
     if not 0 <= member.file_size <= _LARGEST:
-        raise ValueError(f"its size is said to be {member.file_size:,} bytes")
+        raise ValueError(f"it has {member.file_size:,} bytes, and at most {_LARGEST:,} are read of one sample")
     if member.compress_type == _ZSTD:
         found = pa.CompressedInputStream(pa.BufferReader(content), "zstd").read(member.file_size)
     elif member.compress_type == zipfile.ZIP_DEFLATED:
