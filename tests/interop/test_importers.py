@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 from pathlib import Path
@@ -325,9 +326,7 @@ def mutate_values(value: Any, chance: random.Random) -> Any:
         if isinstance(holder, dict) and chance.random() < 0.3:
             del holder[key]
         else:
-            holder[key] = chance.choice(
-                [None, True, -1, 1e300, 10**30, "", "x" * 300, "\ud800", [], {}, [[]], {"a": 1}]
-            )
+            holder[key] = copy.deepcopy(chance.choice(OTHER_VALUES))
     return value
 
 
