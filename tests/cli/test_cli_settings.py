@@ -144,6 +144,7 @@ WRITTEN = (
     *("adapt.output", "compare.junit", "export.output", "label.export.output"),
     *("label.pairs.export", "label.pairs.output", "rate.junit", "report.output", "run.junit"),
     *("schema.write.output", "score.junit", "score.out", "score.report", "score.table"),
+    *("suite.html", "suite.junit"),
     *("tradeoff.pick.rates", "tradeoff.plot.out", "tradeoff.solve.out", "view.bundle", "view.label"),
 )
 READ = (
