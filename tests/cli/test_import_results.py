@@ -32,7 +32,10 @@ def test_imported_results_can_be_shown_compared_and_reported(folder: Path) -> No
     assert "addition/m" in imported.output
     assert "0.667" in imported.output
     assert "1 total of the files: equal" in imported.output
-    assert "other.json: the mean of match is 0.666667 in the file for n, and 0 for the imported" in imported.output
+    assert (
+        "other.json: the file states 0.666667 as the mean of match for n, and the imported scores have 0"
+        in imported.output
+    )
     assert "addition/n" in call("show", "addition").output
     compared = call("compare", "addition/m", "addition/n")
     assert compared.exit_code == 0, compared.output

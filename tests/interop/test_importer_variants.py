@@ -106,7 +106,7 @@ def test_means_that_helm_states_of_a_split_are_compared(tmp_path: Path) -> None:
         )
     )
     assert result.notes == [
-        "addition,model=m: the mean of exact_match is 0.5 in the file for org/m, and 0.666667 for the imported scores"
+        "addition,model=m: the file states 0.5 as the mean of exact_match for org/m, and the imported scores have 0.666667"
     ]
 
 

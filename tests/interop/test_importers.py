@@ -110,7 +110,7 @@ def test_a_total_that_differs_is_named(tmp_path: Path) -> None:
     result = edit_inspect(tmp_path, change)
     assert result.agreements == 0
     assert result.notes == [
-        "changed.json: the mean of match is 0.9 in the file for m, and 0.666667 for the imported scores"
+        "changed.json: the file states 0.9 as the mean of match for m, and the imported scores have 0.666667"
     ]
 
 
@@ -260,7 +260,7 @@ def test_credentials_in_a_file_are_not_stored(tmp_path: Path) -> None:
     document["eval"]["model_args"] = {"api_key": "sk-live-0123456789abcdefghij", "temperature": 0}
     path.write_text(json.dumps(document))
     (run,) = read(path).runs
-    said = run.manifest["provenance"]["origin"]["said"]
+    said = run.manifest["provenance"]["origin"]["stated"]
     assert said["model_args"] == {"api_key": "[hidden]", "temperature": 0}
 
 

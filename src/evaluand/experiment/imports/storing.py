@@ -26,7 +26,7 @@ from evaluand.evaluation.known_scores import KnownRows
 from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.scorers.imported import Imported
 from evaluand.experiment.imports.importer import Importer, find_importer
-from evaluand.experiment.imports.sample import NO_GRADE, Grade, Sample
+from evaluand.experiment.imports.sample import NO_GRADE, Grade, Sample, Total
 from evaluand.experiment.imports.spool import Answers, Problem, Texts
 from evaluand.metrics.base.metric import Direction
 from evaluand.metrics.column_statistics import Mean
@@ -206,18 +206,29 @@ class _Results:
             answers = self._answers.get(_key(total.problem, total.system, importer))
             scorer = answers.scorers.get(total.scorer) if answers else None
             found = scorer.statistics().get(total.statistic) if scorer else None
-            if found is not None and math.isclose(found, total.value, rel_tol=1e-9, abs_tol=1e-9):
-                result.agreements += 1
-                if scorer and total.statistic == "mean" and not math.isclose(found, shown := scorer.mean, rel_tol=1e-9):
-                    result.notes.append(
-                        f"{importer.path.name}: the mean of {total.scorer} is {found:g} over examples, as the file has"
-                        f" it, and {shown:g} over rows, as shown: examples have unequal numbers of repeats"
-                    )
+            if scorer is None or found is None or not _is_equal(found, total.value):
+                result.notes.append(f"{importer.path.name}: {_describe_difference(total, found)}")
                 continue
-            says = f"{importer.path.name}: the {total.statistic} of {total.scorer} is {total.value:g} in the file"
-            system = f" for {total.system}" if total.system else ""
-            ours = "none of the imported scores" if found is None else f"{found:g} for the imported scores"
-            result.notes.append(f"{says}{system}, and {ours}")
+            result.agreements += 1
+            if total.statistic == "mean" and not _is_equal(found, scorer.mean):
+                result.notes.append(
+                    f"{importer.path.name}: the mean of {total.scorer} is {found:g} over examples, as the file has it,"
+                    f" and {scorer.mean:g} over rows, as shown: examples have unequal numbers of repeats"
+                )
+
+
+def _is_equal(one: float, other: float) -> bool:
+    return math.isclose(one, other, rel_tol=1e-9, abs_tol=1e-9)
+
+
+def _describe_difference(total: Total, found: float | None) -> str:
+    """A total of a file and that of the imported scores, in words."""
+    system = f" for {total.system}" if total.system else ""
+    ours = "there is no such number of the imported scores" if found is None else f"the imported scores have {found:g}"
+    return f"the file states {total.value:g} as the {_TOTALS[total.statistic]} of {total.scorer}{system}, and {ours}"
+
+
+_TOTALS: Final = {"mean": "mean", "sum": "sum", "passed": "number of passes", "count": "number of scores"}
 
 
 _UNREADABLE = (ValueError, TypeError, LookupError, AttributeError, OverflowError, RecursionError)
@@ -308,7 +319,7 @@ def _save_run(
         "examples": len(dataset),
         "replications": answers.replications,
     }
-    origin = {"file": importer.path.name, "tool": importer.kind, "said": _facts_of(importer)}
+    origin = {"file": importer.path.name, "tool": importer.kind, "stated": _facts_of(importer)}
     about = {"work": [], "pinned": True, "fresh": False}
     made = {"parts": {}, "unpinned": [], "policy": {}, "task": answers.system or importer.kind}
     opened = begin(
