@@ -106,7 +106,8 @@ def test_means_that_helm_states_of_a_split_are_compared(tmp_path: Path) -> None:
         )
     )
     assert result.notes == [
-        "addition,model=m: the file states 0.5 as the mean of exact_match for org/m, and the imported scores have 0.666667"
+        "addition,model=m: the file states 0.5 as the mean of exact_match for org/m,"
+        " and the imported scores have 0.666667"
     ]
 
 
