@@ -228,6 +228,21 @@ def test_a_problem_may_have_its_own_score_and_lower_may_be_better(folder: Path) 
     assert "problem a has no f1; it has accuracy of exact_match, mean of exact_match" in suite(folder).stderr
 
 
+def test_systems_that_answer_only_some_rows_are_shown_with_their_number(folder: Path) -> None:
+    (folder / "app.py").write_text(APP + "\n\ndef some(text):\n    return right(text) if text[-1] < 'g' else 1 / 0\n")
+    write_suite(folder, tasks="{right: app.py:right, some: app.py:some}")
+    table = suite(folder).stdout
+    assert "1.000 (0.610 to 1.000) [6/8] *" in table
+    assert "[scored/all]: the other rows failed or abstained" in table
+
+
+def test_a_run_that_two_problems_share_is_paid_once(folder: Path) -> None:
+    stricter = "{dataset: a.jsonl, scorers: {other: exact_match}, metrics: accuracy}"
+    write_suite(folder, a=PROBLEM % "a", b=stricter)
+    assert [cost["rows"] for cost in facts_of(folder)["cost"]] == [8, 8]
+    assert len(calls(folder)) == 16
+
+
 def test_gates_of_the_problems_count(folder: Path) -> None:
     write_suite(folder, a=(PROBLEM % "a")[:-1] + ", gates: [accuracy >= 0.9]}", b=PROBLEM % "b")
     result = suite(folder, "--junit", str(folder / "gates.xml"))
@@ -258,7 +273,7 @@ def test_names_are_shown_as_they_are(folder: Path) -> None:
     assert r"\<b\>\[bold\]\|" in suite(folder, "--markdown").stdout
 
 
-def test_the_page_needs_no_network_and_shows_who_is_not_told_apart(folder: Path) -> None:
+def test_the_page_needs_no_network_and_shows_who_does_not_differ(folder: Path) -> None:
     tasks = "{right: app.py:right, also: {function: app.py:right, version: x}, half: app.py:half}"
     write_suite(folder, tasks)
     page = folder / "page.html"

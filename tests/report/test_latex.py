@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from support.commands import Folder
 
-from evaluand.report.latex import escape
+from evaluand.report.latex import _line, escape
 
 
 @pytest.fixture
@@ -49,3 +49,9 @@ def test_rows_have_no_latex(folder: Folder) -> None:
 def test_no_character_of_data_is_a_command(character: str) -> None:
     shown = escape(character)
     assert shown == f"\\{character}" if character in "{}$&#%_" else shown.startswith("\\text")
+
+
+@pytest.mark.parametrize("task", ["[3cm] x", "*", "[b]"])
+def test_no_name_is_an_argument_of_the_line_before(task: str) -> None:
+    assert _line([task, "a"]).startswith("{}" + task)
+    assert _line(["a", task]) == f"a & {task} \\\\"

@@ -1,4 +1,4 @@
-"""Ranks of several systems on several problems: mean ranks, tests of whether they differ, and which are distinguished.
+"""Ranks of several systems on several problems: mean ranks, tests of whether they differ, and which ones.
 
 A problem counts once, however many rows it has, and only the order of the systems on it counts, so problems may be
 measured on different scales. The procedure is that of J. Demšar, "Statistical comparisons of classifiers over multiple
@@ -54,8 +54,8 @@ class RankedSystems:
         friedman: all of Friedman's test.
         statistic: of the signed-rank test, the smaller sum of ranks; of the sign test, the problems won by the first.
         method: how `p` was computed.
-        critical_difference: two systems whose mean ranks differ by less are not distinguished (Nemenyi).
-        letters: systems that share a letter are not distinguished; None without a test.
+        critical_difference: two systems whose mean ranks differ by less do not differ significantly (Nemenyi).
+        letters: systems that share a letter do not differ significantly; None without a test.
         reason: why there is no test.
     """
 

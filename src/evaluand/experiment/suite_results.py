@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -201,17 +201,19 @@ class SuiteResults:
     def _cost_facts(self, system: str) -> Facts:
         """What the calls of a system and their grading used, in all rows, whenever they were made."""
         calls, judging, clock = UsageTotal(), UsageTotal(), _Clock()
-        rows = 0
-        for result in self._results_of(system):
-            rows += sum(result.run.counts.values())
-            clock.add(result.run)
-            for total, manifest in ((calls, result.run.manifest), (judging, _manifest_of(result))):
-                for _, each in usage_totals(manifest.get("usage")):
+        results = self._results_of(system)
+        runs = {each.run.id: each.run for each in results}  # which problems with the same examples share
+        evaluations = {each.evaluation.id: each.evaluation for each in results if each.evaluation is not None}
+        for run in runs.values():
+            clock.add(run)
+        for total, made in ((calls, runs), (judging, evaluations)):
+            for artifact in made.values():
+                for _, each in usage_totals(artifact.manifest.get("usage")):
                     total.merge(each)
         failed = [each.problem for each in self.problems if each.results is None]
         return {
             "system": system,
-            "rows": rows,
+            "rows": sum(sum(run.counts.values()) for run in runs.values()),
             "calls": calls.to_dict(),
             "judging": judging.to_dict(),
             "seconds": clock.seconds if clock.known else None,
@@ -235,10 +237,6 @@ class _Clock:
             column = batch.column("duration").cast("int64")
             self.known += len(column) - column.null_count
             self.seconds += (pc.sum(column).as_py() or 0) / 1e6
-
-
-def _manifest_of(result: Result) -> Mapping[str, Any]:
-    return {} if result.evaluation is None else result.evaluation.manifest
 
 
 def _describe_problem(result: ProblemResult, systems: Sequence[str]) -> Facts:

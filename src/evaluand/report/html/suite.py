@@ -14,12 +14,13 @@ from evaluand.report.html.page import clean, name, page_end, page_foot, page_hea
 from evaluand.report.terminal.suite import (
     by_rank,
     cost_cells,
-    count_texts,
+    count_text,
     mean_cells,
     mean_sentences,
     rank_sentences,
     score_cell,
     score_name,
+    score_sentences,
 )
 from evaluand.report.text import LABEL, number_format, numbers, safe
 
@@ -51,17 +52,18 @@ def _scores(facts: Facts) -> Iterator[str]:
     shown = by_rank(facts)
     heads = th("Problem", "text") + th("Score", "text")
     heads += "".join(f'<th scope="col">{name(facts["systems"][place])}</th>' for place in shown)
-    heads += th("rows") + th("failed")
+    heads += th("rows")
     with_interval = len(shown) <= _WITH_INTERVALS
     lines = []
     for problem in facts["problems"]:
         values = [problem["values"][place] for place in shown]
         form = number_format(each[end] for each in values for end in ("value", "low", "high"))
         cells = "".join(_score(each, form, with_interval) for each in values)
-        counts = "".join(f"<td>{text}</td>" for text in count_texts(problem))
+        counts = f"<td>{count_text(problem)}</td>"
         score = f'<td class="text">{clean(score_name(problem))}</td>'
         lines.append(f'<tr><th scope="row">{name(problem["problem"])}</th>{score}{cells}{counts}</tr>')
-    yield table("Scores of the systems; * is the best of a problem", heads, f"<tbody>{''.join(lines)}</tbody>")
+    yield table("Scores of the systems", heads, f"<tbody>{''.join(lines)}</tbody>")
+    yield from _notes(score_sentences(facts))
 
 
 def _score(value: Facts, form: str, with_interval: bool) -> str:
@@ -81,7 +83,7 @@ def _ranks(facts: Facts) -> Iterator[str]:
         for each in order
     ]
     caption = f"Mean rank over {plural(ranks['problems'], 'problem')}; 1 is best"
-    yield _table(caption, ("mean rank", "alike"), rows)
+    yield _table(caption, ("mean rank", "group"), rows)
     yield from _notes(rank_sentences(facts))
 
 
@@ -90,7 +92,7 @@ def _means(facts: Facts) -> Iterator[str]:
     if macro["systems"]:
         rows = [(system, cells) for system, *cells in mean_cells(macro)]
         caption = f"Mean score over {plural(macro['problems'], 'problem')}, each counts once"
-        yield _table(caption, ("mean", "interval", "to the best", "interval of it"), rows)
+        yield _table(caption, ("mean", "interval", "difference from best", "its interval"), rows)
     yield from _notes(mean_sentences(facts))
 
 
@@ -116,7 +118,7 @@ def _notes(sentences: Iterator[str]) -> Iterator[str]:
 
 
 def rank_diagram(facts: Facts) -> str:
-    """The critical-difference diagram: systems on an axis of mean ranks, bars joining those that are not distinguished.
+    """The critical-difference diagram: systems on an axis of mean ranks; bars join those that do not differ much.
 
     Source: J. Demšar, "Statistical comparisons of classifiers over multiple data sets" (Journal of Machine Learning
     Research 7, 2006), figure 1.

@@ -26,7 +26,7 @@ def suite_table(facts: Facts) -> RenderableType:
 
 
 def rank_sentences(facts: Facts) -> Iterator[str]:
-    """What the ranks say: the test, and which systems are distinguished; and which problems were left out."""
+    """What the ranks say: the test, and which systems do not differ significantly; and which problems were left out."""
     ranks, level = facts["ranks"], f"{1 - facts['confidence']:.3g}"
     if ranks["test"] is None:
         yield f"no test of the ranks: {ranks['reason']}"
@@ -38,7 +38,7 @@ def rank_sentences(facts: Facts) -> Iterator[str]:
         if found["p"] < 1 - facts["confidence"]:
             distance = f"{ranks['critical_difference']:.3g}"
             yield (
-                f"systems that share a letter are not distinguished: mean ranks less than {distance} apart"
+                f"systems that share a letter do not differ significantly: mean ranks less than {distance} apart"
                 f" (Nemenyi, level {level})"
             )
         else:
@@ -96,13 +96,23 @@ def _known(n: int, known: int, rows: int, text: str) -> str:
 
 
 def score_cell(value: Facts, form: str, *, with_interval: bool) -> str:
-    """A score with its interval; the best of a problem is marked."""
+    """A score with its interval, and the number of scored rows if it is not that of all; the best one is marked."""
     if value["value"] is None:
         return "–"
     text: str = format(value["value"], form)
     if with_interval and value["low"] is not None and value["high"] is not None:
         text += f" ({between(format(value['low'], form), format(value['high'], form))})"
+    if value["n_scored"] < value["n"]:
+        text += f" [{value['n_scored']:,}/{value['n']:,}]"
     return text + (_BEST if value["best"] else "")
+
+
+def score_sentences(facts: Facts) -> Iterator[str]:
+    """What the marks of scores mean."""
+    yield "* best of the problem"
+    values = [each for problem in facts["problems"] for each in problem["values"]]
+    if any(each["n_scored"] < each["n"] for each in values):
+        yield "[scored/all]: the other rows failed or abstained, and do not count unless the metric says so"
 
 
 def by_rank(facts: Facts) -> list[int]:
@@ -117,10 +127,9 @@ def score_name(problem: Facts) -> str:
     return f"{problem['metric']} of {problem['scorer']}{lower}"
 
 
-def count_texts(problem: Facts) -> tuple[str, str]:
-    """The rows of a problem, and how many of all systems failed."""
-    most = max((each["n"] for each in problem["values"]), default=0)
-    return f"{most:,}", f"{sum(each['n_failed'] for each in problem['values']):,}"
+def count_text(problem: Facts) -> str:
+    """The rows of a problem."""
+    return f"{max((each['n'] for each in problem['values']), default=0):,}"
 
 
 def _scores(facts: Facts) -> Iterator[RenderableType]:
@@ -131,15 +140,15 @@ def _scores(facts: Facts) -> Iterator[RenderableType]:
     title = f"{safe(facts['suite'], CELL)}: {plural(len(scores), 'problem')}"
     yield Text(f"{title}, {scores[0]}" if is_shared else title, "bold")
     texts = ["problem", *(["score"] if not is_shared else [])]
-    grid = plain_table(*texts, folded=texts, numbers=[*names, "rows", "failed"])
+    grid = plain_table(*texts, folded=texts, numbers=[*names, "rows"])
     for problem, score in zip(facts["problems"], scores, strict=True):
         values = [problem["values"][place] for place in shown]
         form = number_format(each[end] for each in values for end in ("value", "low", "high"))
         cells = [score_cell(each, form, with_interval=len(facts["systems"]) <= _WITH_INTERVALS) for each in values]
         own = [score] if not is_shared else []
-        grid.add_row(*map(Text, (safe(problem["problem"], CELL), *own, *cells, *count_texts(problem))))
+        grid.add_row(*map(Text, (safe(problem["problem"], CELL), *own, *cells, count_text(problem))))
     yield grid
-    yield Text("* best of the problem; failed are rows of all systems", "dim")
+    yield from _dim(score_sentences(facts))
     if more := len(facts["systems"]) - len(shown):
         yield Text(f"{plural(more, 'more system')} of worse mean rank; --json and --html have all", "dim")
 
@@ -148,7 +157,7 @@ def _ranks(facts: Facts) -> Iterator[RenderableType]:
     ranks = facts["ranks"]
     yield Text(f"mean rank over {plural(ranks['problems'], 'problem')}; 1 is best", "bold")
     with_letters = any(each["letters"] is not None for each in ranks["systems"])
-    grid = plain_table("system", folded=["system"], numbers=["mean rank", *["alike"] * with_letters])
+    grid = plain_table("system", folded=["system"], numbers=["mean rank", *["group"] * with_letters])
     form = number_format(each["mean_rank"] for each in ranks["systems"])
     for place in by_rank(facts):
         each = ranks["systems"][place]
@@ -163,7 +172,7 @@ def _means(facts: Facts) -> Iterator[RenderableType]:
     macro = facts["macro"]
     if macro["systems"]:
         yield Text(f"mean score over {plural(macro['problems'], 'problem')}, each counts once", "bold")
-        heads = ["mean", "interval", "to the best", "interval of it"]
+        heads = ["mean", "interval", "difference from best", "its interval"]
         grid = plain_table("system", folded=["system"], numbers=heads)
         for cells in mean_cells(macro):
             grid.add_row(*map(Text, cells))
@@ -172,7 +181,7 @@ def _means(facts: Facts) -> Iterator[RenderableType]:
 
 
 def mean_cells(macro: Facts) -> Iterator[Sequence[str]]:
-    """The name, mean, interval, difference to the best and its interval of each system, the best first."""
+    """The name, mean, interval, difference from the best and its interval of each system, the best first."""
     worst_first = macro["direction"] == "lower"
     order = sorted(macro["systems"], key=lambda each: each["value"] if worst_first else -each["value"])
     form = number_format(each[name] for each in order for name in ("value", "low", "high"))
