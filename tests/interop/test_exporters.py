@@ -14,6 +14,7 @@ from evaluand.core import registry
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorer import Score
 from evaluand.interop.exporters.inspect import Inspect
 from evaluand.interop.exporters.lm_eval import LmEval
 from evaluand.report.exporters import Result
@@ -119,7 +120,13 @@ def test_results_of_lm_eval_have_its_names_and_digests(once: Folder, tmp_path: P
     assert row["exact"] == 0.0
     assert row["doc_hash"] == hashlib.sha256(json.dumps(row["doc"], indent=2).encode()).hexdigest()
     assert row["target_hash"] == hashlib.sha256(b"14").hexdigest()
-    assert result["notes"] == ["1 example without an answer left out: lm-eval has no errors"]
+    assert result["notes"] == [
+        "1 example without an answer left out: lm-eval has no errors",
+        "1 explanation left out",
+        "1 span left out",
+    ]
+    assert "n-shot" not in facts
+    assert facts["configs"]["sums"].keys() == {"task", "output_type", "repeats", "metric_list"}
 
 
 def test_imported_results_of_lm_eval_have_the_same_grades(once: Folder, tmp_path: Path) -> None:
@@ -180,3 +187,26 @@ def test_a_run_without_grades_has_no_place_in_lm_eval(tmp_path: Path) -> None:
 def test_every_exporter_has_its_registered_name() -> None:
     for name in registry.names("exporters"):
         assert registry.find("exporters", name).kind == name
+
+
+def test_a_run_is_exported_under_the_name_by_which_it_is_asked_for(tmp_path: Path) -> None:
+    folder = make(tmp_path, 1)
+    (tmp_path / "again.yaml").write_text((tmp_path / "e.yaml").read_text().replace("name: sums", "name: again"))
+    folder.done("run", tmp_path / "again.yaml")
+    for name in ("sums", "again"):
+        folder.done("export", f"{name}/plus", "--to", "inspect", "-o", tmp_path / "log.json")
+        assert json.loads((tmp_path / "log.json").read_text())["eval"]["task"] == name
+
+
+def test_words_without_numbers_are_scores_in_inspect_and_named_by_lm_eval(tmp_path: Path) -> None:
+    data = Dataset.from_rows([{"input": text, "expected": "x"} for text in "ab"])
+    run = Runner().run(FunctionTask(lambda input: input), data)
+    scorers = {"tone": lambda output: Score(None, "calm" if output == "a" else "angry"), "exact": "exact_match"}
+    result = Result(run, Evaluator().evaluate(run, scorers))
+    exporter = Inspect()
+    exporter.write(result, tmp_path / "log.json")
+    samples = json.loads((tmp_path / "log.json").read_text())["samples"]
+    assert [sample["scores"]["tone"]["value"] for sample in samples] == ["calm", "angry"]
+    other = LmEval()
+    other.write(result, tmp_path / "lm_eval")
+    assert "2 labels left out" in other.notes

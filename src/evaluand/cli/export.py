@@ -206,9 +206,10 @@ def _find_result(store: FolderStore, artifact: str) -> Result:
     for kind in ("evaluations", "runs"):
         with suppress(NotFound):
             found = _open_artifact(store, *resolve(store, artifact, kind))
+            assert isinstance(found, Evaluation | Run)
+            found.called = None if found.id.startswith(artifact) else artifact
             if isinstance(found, Evaluation):
                 return Result(Run(store, found.manifest["provenance"]["run"]), found)
-            assert isinstance(found, Run)
             return Result(found, newest_evaluation_of(store, found.id))
     resolve(store, artifact)  # raises the error about an unknown name
     raise SpecError(f"{artifact!r} is neither a run nor an evaluation; name one, see `evaluand list evaluations`")

@@ -6,6 +6,7 @@ A format is a kind found by the registry (entry points `evaluand.exporters`), so
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -48,6 +49,7 @@ class Exporter(ABC):
 
     def __init__(self) -> None:
         self.notes: list[str] = []
+        self._left_out = Counter[str]()
 
     @abstractmethod
     def write(self, result: Result, path: Path) -> list[Path]:
@@ -59,6 +61,15 @@ class Exporter(ABC):
         Raises:
             SpecError: the format has no place for such a result.
         """
+
+    def leave_out(self, n: int, what: str) -> None:
+        """Counts parts of samples that the format has no place for; `note_left_out` names their number."""
+        self._left_out[what] += n
+
+    def note_left_out(self, result: Result) -> None:
+        """Notes what was left out of the samples, and of the values."""
+        self.notes += [f"{plural(n, what)} left out" for what, n in self._left_out.items() if n]
+        self.notes += result.describe_left_out()
 
 
 @dataclass(frozen=True)
@@ -193,8 +204,9 @@ class Result:
 
     @property
     def _name(self) -> str:
-        named = self.run.name if self.evaluation is None else self.evaluation.name or self.run.name
-        return named or self.run.id[:SHORT_ID]
+        made = [each for each in (self.evaluation, self.run) if each is not None]
+        names = [*(each.called for each in made), *(each.name for each in made), self.run.id[:SHORT_ID]]
+        return next(name for name in names if name)
 
     @property
     def scorers(self) -> list[str]:

@@ -37,8 +37,17 @@ class Inspect(Exporter):
             file.write(json_line(head)[:-1] + b',"samples":[')
             for number, sample in enumerate(result.samples()):
                 file.write(b"," * (number > 0) + b"\n" + json_line(_sample(sample, result.system)))
+                self._count_left_out(sample)
             file.write(b"\n]}\n")
+        self.leave_out(sum(batch.num_rows for batch in result.run.spans()), "span")
+        self.note_left_out(result)
         return [path]
+
+    def _count_left_out(self, sample: Sample) -> None:
+        call = sample.call
+        self.leave_out(max(len(call.get("responses") or ()) - 1, 0), "further answer")
+        self.leave_out(len([*sample.all_grades()]) - len([*sample.first_grades()]), "further grade")
+        self.leave_out((call["input_tokens"] is None) != (call["output_tokens"] is None), "partly known usage")
 
 
 def _eval(result: Result) -> Facts:
@@ -141,14 +150,15 @@ def _answered(asked: Any, output: Facts, answer: str) -> Facts:
 def _scores(sample: Sample) -> Iterator[tuple[str, Facts]]:
     """The grades; a row without one has no score in Inspect."""
     for name, row in sample.first_grades():
-        if row["value"] is not None:
+        said = row["value"] if row["value"] is not None else row["label"]
+        if said is not None:
             answer = row["label"] if row["label"] is not None else text_of(sample.call["response"])
-            yield name, {"value": row["value"], "answer": answer, "explanation": row["explanation"]}
+            yield name, {"value": said, "answer": answer, "explanation": row["explanation"]}
 
 
 def _usage(call: Facts) -> Facts:
     given, got = call["input_tokens"], call["output_tokens"]
-    if given is None and got is None:
+    if given is None or got is None:  # Inspect takes a missing number for 0
         return {}
-    tokens = {"input_tokens": given or 0, "output_tokens": got or 0, "total_tokens": (given or 0) + (got or 0)}
+    tokens = {"input_tokens": given, "output_tokens": got, "total_tokens": given + got}
     return tokens | ({"total_cost": call["cost"]} if call["currency"] == "USD" else {})

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from evaluand._version import __version__
 from evaluand.core.errors import SpecError, plural
@@ -39,12 +39,20 @@ class LmEval(Exporter):
                 if sample.call["status"] == "completed":
                     file.write(json_line(_sample(sample)) + b"\n")
                     written += 1
+                    self._count_left_out(sample)
         with replaced(results) as file:
             file.write(json.dumps(_results(result, task, written), indent=2, ensure_ascii=False).encode())
         total = result.run.manifest["spec"]["examples"]
         if written < total:
             self.notes.append(f"{plural(total - written, 'example')} without an answer left out: lm-eval has no errors")
+        self.leave_out(sum(batch.num_rows for batch in result.run.spans()), "span")
+        self.note_left_out(result)
         return [results, samples]
+
+    def _count_left_out(self, sample: Sample) -> None:
+        self.leave_out(len([*sample.all_grades()]) - len([*sample.first_grades()]), "further grade")
+        self.leave_out(sum(row["label"] is not None for _, row in sample.first_grades()), "label")
+        self.leave_out(sum(row["explanation"] is not None for _, row in sample.first_grades()), "explanation")
 
 
 def _time(result: Result) -> str:
@@ -80,10 +88,8 @@ def _hash(text: str) -> str:
 
 def _results(result: Result, task: str, written: int) -> Facts:
     values, better = _values(result), _directions(result)
-    config = {"task": task, "output_type": "generate_until", "num_fewshot": 0, "repeats": 1, "metric_list": []}
-    config["metric_list"] = [
-        {"metric": name, "aggregation": "mean", "higher_is_better": better.get(name, True)} for name in values
-    ]
+    config = {"task": task, "output_type": "generate_until", "repeats": 1}
+    config["metric_list"] = [{"metric": name} | _better(better.get(name)) for name in values]
     stated = {f"{name},none": value for name, value in values.items()}
     unknown = {f"{name}_stderr,none": "N/A" for name in values}
     return {
@@ -91,7 +97,6 @@ def _results(result: Result, task: str, written: int) -> Facts:
         "group_subtasks": {},
         "configs": {task: config},
         "versions": {task: "evaluand"},
-        "n-shot": {task: 0},
         "higher_is_better": {task: better},
         "n-samples": {task: {"original": result.run.manifest["spec"]["examples"], "effective": written}},
         "config": {"model": result.system, "model_args": {}, "limit": None},
@@ -102,6 +107,11 @@ def _results(result: Result, task: str, written: int) -> Facts:
         "model_name": result.system,
         "model_name_sanitized": re.sub(r"[^\w.-]+", "_", result.system),
     }
+
+
+def _better(higher: bool | None) -> Facts:
+    """Whether higher values are better, where it is known."""
+    return {} if higher is None else {"higher_is_better": higher}
 
 
 def _values(result: Result) -> dict[str, float]:
@@ -115,10 +125,10 @@ def _values(result: Result) -> dict[str, float]:
     return found
 
 
-def _directions(result: Result) -> dict[str, Any]:
+def _directions(result: Result) -> dict[str, bool]:
     """Whether higher scores are better, where a metric says it."""
     return {
-        row["scorer"]: row["direction"] == "higher"
+        named(row): row["direction"] == "higher"
         for row in result.values
         if row["metric"] in _MEANS and row["direction"]
     }
