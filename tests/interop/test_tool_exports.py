@@ -155,10 +155,31 @@ def test_the_hub_has_no_place_for_grades_without_values(tmp_path: Path) -> None:
 
 
 def test_a_name_never_leaves_the_folder(result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Result, "problem", "../../up\0\n.")
+    monkeypatch.setattr(result.evaluation, "called", "../../up./plus")  # the name by which it was asked for
     entries, _ = HuggingFace().write(result, tmp_path / "in")
     assert entries.parent == tmp_path / "in" / ".eval_results"
     assert [path.name for path in tmp_path.iterdir()] == ["in"]
+
+
+def test_an_index_holds_all_problems_of_a_model(
+    result: Result, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def problems() -> list[str]:
+        [model] = yaml.safe_load((tmp_path / "model-index.yaml").read_text())["model-index"]
+        return [each["dataset"]["name"] for each in model["results"]]
+
+    HuggingFace().write(result, tmp_path)
+    for name in ("other/plus", "sums/plus"):
+        monkeypatch.setattr(result.evaluation, "called", name)
+        HuggingFace().write(result, tmp_path)
+    assert problems() == ["other", "sums"]
+    monkeypatch.setattr(result.evaluation, "called", "sums/minus")
+    with pytest.raises(SpecError, match="is that of plus; export the results of minus to another folder"):
+        HuggingFace().write(result, tmp_path)
+    for text in ("a: b", "[", "model-index: 3"):
+        (tmp_path / "model-index.yaml").write_text(text)
+        with pytest.raises(SpecError, match=r"is no model index; export to another folder"):
+            HuggingFace().write(result, tmp_path)
 
 
 # MLflow

@@ -31,9 +31,10 @@ class HuggingFace(Exporter):
             raise SpecError("the Hub stores values of metrics, and this run has none; run it with metrics first")
         name = re.sub(r"[^\w-]+", "_", result.problem)[:100]
         entries, index = path / ".eval_results" / f"{name}.yaml", path / "model-index.yaml"
+        others = _other_results(index, result)
         entries.parent.mkdir(parents=True, exist_ok=True)
         _write(entries, [*_entries(result)])
-        _write(index, {"model-index": [{"name": result.system, "results": [_result(result)]}]})
+        _write(index, {"model-index": [{"name": result.system, "results": [*others, _result(result)]}]})
         if not _REPOSITORY.fullmatch(_dataset(result)):
             self.notes.append(f"{_dataset(result)!r} is no dataset on the Hub; write the id of one in {entries.name}")
         self.notes.append("task_id is the name of a metric; write that of the dataset's eval.yaml where it is another")
@@ -47,6 +48,24 @@ _REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
 
 def _dataset(result: Result) -> str:
     return result.run.dataset.name or result.problem
+
+
+def _other_results(index: Path, result: Result) -> list[Any]:
+    """The results of other problems that an index has already.
+
+    Raises:
+        SpecError: the file is no index, or one of another model.
+    """
+    if not index.exists():
+        return []
+    try:
+        [model] = yaml.safe_load(index.read_text(encoding="utf-8"))["model-index"]
+        name, results = model["name"], [(each["dataset"]["name"], each) for each in model["results"]]
+    except (OSError, UnicodeDecodeError, yaml.YAMLError, LookupError, TypeError, ValueError):
+        raise SpecError(f"{index} is no model index; export to another folder") from None
+    if name != result.system:
+        raise SpecError(f"{index} is that of {name}; export the results of {result.system} to another folder")
+    return [each for problem, each in results if problem != result.problem]
 
 
 def _write(path: Path, document: Any) -> None:
