@@ -21,7 +21,10 @@ from support.places import ROOT_FOLDER
 NASTY = "$(touch owned) `touch owned`'\".yaml"
 GH = """#!/bin/sh
 printf '%s\\n' "$@" --end-- >> "$RUNNER_TEMP/gh.log"
-case "$*" in *--jq*) cat "$RUNNER_TEMP/comment-id" 2>/dev/null || true ;; esac
+case "$*" in
+    "api user "*) cat "$RUNNER_TEMP/login" 2>/dev/null || { echo '{"message": "Resource not accessible"}'; exit 1; } ;;
+    *--jq*) cat "$RUNNER_TEMP/comment-id" 2>/dev/null || true ;;
+esac
 """
 PIP = """#!/bin/sh
 printf '%s\\n' "$@" > "$RUNNER_TEMP/python.log"
@@ -147,6 +150,22 @@ def test_a_comment_is_written_once_and_then_replaced(tmp_path: Path) -> None:
     job.step("Comment on the pull request")
     calls = "\n".join(job.log("gh.log"))
     assert "PATCH\nrepos/me/repo/issues/comments/41\n" in calls
+
+
+@pytest.mark.parametrize(("login", "author"), [("", "github-actions[bot]"), ("robot", "robot")])
+def test_only_the_own_comment_of_a_job_is_replaced(tmp_path: Path, login: str, author: str) -> None:
+    job = Job(tmp_path, file="e.yaml")
+    (tmp_path / "values.md").write_text("values")
+    job.context["steps.summary.outputs.markdown"] = str(tmp_path / "values.md")
+    if login:
+        (tmp_path / "temp" / "login").write_text(login)
+    marks = set()
+    for id in ("", "large"):
+        job.context["inputs.id"] = id
+        assert job.step("Comment on the pull request").returncode == 0
+        marks.add((tmp_path / "temp" / "evaluand-comment.md").read_text().splitlines()[0])
+    assert len(marks) == 2
+    assert f'.user.login == "{author}"' in "\n".join(job.log("gh.log"))
 
 
 def test_a_long_comment_is_cut_where_github_accepts_it(tmp_path: Path) -> None:
