@@ -71,7 +71,10 @@ def test_a_table_of_predictions_still_needs_its_examples(folder: Path) -> None:
     path.write_text("id,response\n1,x\n")
     refused = call("import", path)
     assert refused.exit_code == 2
-    assert "--dataset is missing" in refused.output
+    assert "mine.csv is of no format of another tool that is recognised (deepeval, helm, inspect, " in refused.output
+    assert "name it with --from" in refused.output
+    assert "give the examples with --dataset" in refused.output
+    assert "--from" not in call("import", path, "--response", "response").output
 
 
 def test_several_files_of_which_one_is_unknown_store_nothing(folder: Path) -> None:

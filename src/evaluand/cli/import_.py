@@ -15,6 +15,7 @@ from evaluand.cli.import_results import has_battles, store_results
 from evaluand.cli.options import complete_artifact, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import display, show_notes
+from evaluand.core import registry
 from evaluand.core.errors import DataError, EvaluandError, NotFound, nearest, plural
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import format_names, names_files
@@ -179,7 +180,12 @@ def command(
         reading |= {"format": form, "delimiter": delimiter}
         return _import_battles(file, folder, as_json, columns=parse_columns(columns), name=name or file.stem, **reading)
     if data is None:
-        raise UsageError(f"--dataset is missing: a file of examples, or a stored dataset. {_suggest_score(file)}")
+        known = ", ".join(registry.names("importers"))
+        unknown = (
+            f"{safe(str(file))} is of no format of another tool that is recognised ({known}); name it with --from. "
+        )
+        what = "To import it as predictions, give the examples with --dataset: a file, or a stored dataset. "
+        raise UsageError(f"{unknown if _is_plain(context) else ''}{what}{_suggest_score(file)}")
     if replications is not None and replication is None:
         raise UsageError("--replications needs --replication PLACE, the place of the number of the repeat")
     task = RecordedTask(
