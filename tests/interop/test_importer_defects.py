@@ -1,0 +1,97 @@
+"""What is alike in a file of results and yet not the same is kept apart, and no grade is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.foreign_results import write_promptfoo
+
+from evaluand.experiment.imports.importer import find_importer
+from evaluand.experiment.imports.storing import ImportedResult, save_results
+from evaluand.run.runner import Run
+from evaluand.store.store import MemoryStore
+
+
+def read(path: Path) -> ImportedResult:
+    return save_results([find_importer(path)], MemoryStore())
+
+
+def edit(path: Path, change: Any) -> ImportedResult:
+    """Reads a file of JSON after a change of its content."""
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(change(content) or content))
+    return read(path)
+
+
+def scores(result: ImportedResult) -> list[dict[str, list[float | None]]]:
+    """Scorer → values, for each evaluation."""
+    return [
+        {scorer: each.table(scorer)["value"].to_pylist() for scorer in each.scorers} if each else {}
+        for each in result.evaluations
+    ]
+
+
+def answers(run: Run) -> list[Any]:
+    return [None if each.responses is None else each.responses[0] for each in run]
+
+
+def again(rows: list[dict[str, Any]], **said: Any) -> list[dict[str, Any]]:
+    return [{**row, "response": {"output": "again"}, **said} for row in rows]
+
+
+@pytest.mark.parametrize("are_behind", [False, True])
+def test_a_provider_that_promptfoo_asks_in_two_ways_is_two_systems(tmp_path: Path, are_behind: bool) -> None:
+    def change(document: dict[str, Any]) -> None:
+        results = document["results"]
+        (prompt,), rows = results["prompts"], results["results"]
+        results["prompts"] = [prompt, prompt]
+        rows[:0] = again(rows, promptIdx=1)
+        if are_behind:
+            results["prompts"] = results.pop("prompts")
+
+    result = edit(write_promptfoo(tmp_path), change)
+    assert (result.samples, result.agreements, result.notes) == (6, 6, [])
+    assert {run.name: answers(run) for run in result.runs} == {
+        "out/openai:m": ["8", "10", "10"],
+        "out/openai:m (2)": ["again"] * 3,
+    }
+
+
+def test_prompts_behind_the_results_of_promptfoo_name_their_systems(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        results = document["results"]
+        (prompt,), rows = results.pop("prompts"), results["results"]
+        results["prompts"] = [prompt, {**prompt, "label": "other"}]
+        rows += again(rows, promptIdx=1)
+
+    result = edit(write_promptfoo(tmp_path), change)
+    assert [run.name for run in result.runs] == ["out/openai:m with {{question}}", "out/openai:m with other"]
+
+
+def test_repeats_of_promptfoo_are_replications_and_other_assertions_other_examples(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        rows = document["results"]["results"]
+        del document["results"]["prompts"][0]["metrics"]
+        rows += again(rows, testIdx=3)
+        rows += again(rows[:1], testIdx=6, testCase={"assert": [{"type": "equals", "value": "7"}]})
+
+    (run,) = edit(write_promptfoo(tmp_path), change).runs
+    assert (len(run.dataset), run.manifest["spec"]["replications"]) == (4, 2)
+    assert answers(run) == ["8", "again", "10", "again", "10", "again", "again", None]
+
+
+def test_a_metric_of_promptfoo_does_not_replace_the_score_of_its_test(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        for row in document["results"]["results"]:
+            (part,) = row["gradingResult"]["componentResults"]
+            part["assertion"]["metric"], part["score"] = "score", 0.25
+            row["gradingResult"]["componentResults"] = [part, {**part, "score": 0.75}]
+
+    result = edit(write_promptfoo(tmp_path), change)
+    assert (result.agreements, result.notes) == (3, [])
+    (found,) = scores(result)
+    assert found["score"] == [1.0, 0.0, 1.0]
+    assert (found["score (2)"], found["score (3)"]) == ([0.25] * 3, [0.75] * 3)
