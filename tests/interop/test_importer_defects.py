@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.foreign_results import write_promptfoo
+from support.foreign_results import WRITERS, write_langsmith, write_promptfoo
 
 from evaluand.experiment.imports.importer import find_importer
 from evaluand.experiment.imports.storing import ImportedResult, save_results
@@ -95,3 +95,39 @@ def test_a_metric_of_promptfoo_does_not_replace_the_score_of_its_test(tmp_path: 
     (found,) = scores(result)
     assert found["score"] == [1.0, 0.0, 1.0]
     assert (found["score (2)"], found["score (3)"]) == ([0.25] * 3, [0.75] * 3)
+
+
+def grade_twice(format: str, content: Any) -> None:
+    """Adds to each answer a second grade of the name that it has, which is 0.5."""
+    if format == "langfuse":
+        for trace in content["data"]:
+            trace["scores"].append({**trace["scores"][0], "value": 0.5})
+    elif format == "deepeval":
+        for case in content["testCases"]:
+            case["metricsData"].append({**case["metricsData"][0], "score": 0.5})
+    elif format == "mlflow":
+        for row in content:
+            row["trace"]["info"]["assessments"].append({"assessment_name": "exact", "feedback": {"value": 0.5}})
+    else:
+        for span in content["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+            again = json.loads(json.dumps(span["events"][0]))
+            again["attributes"][1]["value"]["doubleValue"] = 0.5
+            span["events"].append(again)
+
+
+@pytest.mark.parametrize("format", ["deepeval", "langfuse", "mlflow", "spans"])
+def test_two_grades_of_one_name_are_two_scorers(format: str, tmp_path: Path) -> None:
+    result = edit(WRITERS[format](tmp_path), lambda content: grade_twice(format, content))
+    (found,) = scores(result)
+    (first,) = {"Exact Match", "exact"} & {*found}
+    assert (found[first], found[f"{first} (2)"]) == ([1.0, 0.0, 1.0], [0.5] * 3)
+    assert result.notes == []
+
+
+def test_feedback_of_two_people_on_a_run_of_langsmith_is_kept(tmp_path: Path) -> None:
+    path = write_langsmith(tmp_path)
+    runs = [json.loads(line) for line in path.read_text().splitlines()]
+    for run in runs:
+        run["feedback"] = [{"key": "ok", "score": 1, "comment": "yes"}, {"key": "ok", "score": 0, "comment": "no"}]
+    path.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    assert scores(read(path)) == [{"ok": [1.0] * 3, "ok (2)": [0.0] * 3}]

@@ -7,7 +7,16 @@ from typing import Any, ClassVar, Final
 
 from evaluand.core.files.json_items import JsonCursor
 from evaluand.experiment.imports.importer import Importer, LogFile
-from evaluand.experiment.imports.sample import Grade, Sample, Total, mapping, plain_attributes, require, sequence
+from evaluand.experiment.imports.sample import (
+    Grade,
+    Sample,
+    Total,
+    by_name,
+    mapping,
+    plain_attributes,
+    require,
+    sequence,
+)
 
 _CASES: Final = ("testCases", "conversationalTestCases", "test_results", "test_cases")
 
@@ -21,6 +30,7 @@ class DeepEval(Importer):
         super().__init__(file)
         self._facts: dict[str, Any] = {}
         self._scores: list[Any] = []
+        self._scorers: set[str] = set()
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
@@ -45,29 +55,34 @@ class DeepEval(Importer):
         input = [dict(each) for each in turns] if turns else require(record, "input")
         context = {name: c for name in ("context", "retrieval_context") if (c := _either(record, name))}
         run_time = _either(record, "run_duration")
+        grades = by_name(_grades(record))
+        self._scorers.update(grades)
         yield Sample(
             _either(record, "name"),
             {"input": input, **context} if context else input,
             turns[-1].get("content") if turns else _either(record, "actual_output"),
             expected=_either(record, "expected_output"),
             attributes=plain_attributes(_either(record, "metadata")),
-            grades=dict(_grades(sequence(_either(record, "metrics_data")))),
+            grades=grades,
             duration=round(run_time * 1e6) if isinstance(run_time, int | float) else None,
         )
 
     def totals(self) -> Iterable[Total]:
-        for each in self._scores:
-            numbers = [s for s in sequence(mapping(each).get("scores")) if isinstance(s, int | float)]
-            yield Total("", "", str(each.get("metric")), "sum", float(sum(numbers)))
-            yield Total("", "", str(each.get("metric")), "count", float(len(numbers)))
+        for each in map(mapping, self._scores):
+            name = str(each.get("metric"))
+            if f"{name} (2)" in self._scorers:
+                continue  # the scores of several metrics of one name are in one list
+            numbers = [s for s in sequence(each.get("scores")) if isinstance(s, int | float)]
+            yield Total("", "", name, "sum", float(sum(numbers)))
+            yield Total("", "", name, "count", float(len(numbers)))
 
     def facts(self) -> dict[str, Any]:
         return self._facts
 
 
-def _grades(metrics: Any) -> Iterator[tuple[str, Grade]]:
+def _grades(record: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
     """The score of each metric; one that failed has none."""
-    for metric in metrics:
+    for metric in map(mapping, sequence(_either(record, "metrics_data"))):
         name, score = str(require(metric, "name")), metric.get("score")
         label = {True: "pass", False: "fail"}.get(metric.get("success"))
         if error := metric.get("error"):
