@@ -131,3 +131,28 @@ def test_feedback_of_two_people_on_a_run_of_langsmith_is_kept(tmp_path: Path) ->
         run["feedback"] = [{"key": "ok", "score": 1, "comment": "yes"}, {"key": "ok", "score": 0, "comment": "no"}]
     path.write_text("".join(json.dumps(run) + "\n" for run in runs))
     assert scores(read(path)) == [{"ok": [1.0] * 3, "ok (2)": [0.0] * 3}]
+
+
+def test_whether_a_test_case_of_deepeval_passed_is_a_score_with_its_totals(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        document |= {"testPassed": 2, "testFailed": 1, "evaluationCost": 0.75}
+        for case in document["testCases"]:
+            case |= {"success": case["metricsData"][0]["success"], "evaluationCost": 0.25, "completionTime": 1.5}
+
+    result = edit(WRITERS["deepeval"](tmp_path), change)
+    assert (result.agreements, result.notes) == (4, [])
+    assert scores(result)[0]["success"] == [1.0, 0.0, 1.0]
+    table = result.runs[0].table()
+    assert {(each["cost"], each["currency"]) for each in table["usage"].to_pylist()} == {(0.25, "USD")}
+    assert {each.total_seconds() for each in table["duration"].to_pylist()} == {1.5}
+
+
+def test_a_number_of_passed_tests_that_deepeval_states_wrongly_is_named(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        document |= {"testPassed": 3, "testFailed": 0}
+        for case in document["testCases"]:
+            case["success"] = case["metricsData"][0]["success"]
+
+    assert edit(WRITERS["deepeval"](tmp_path), change).notes == [
+        "test_run.json: the passed of success is 3 in the file, and 2 for the imported scores"
+    ]
