@@ -392,7 +392,7 @@ needs_rivals = pytest.mark.skipif(not RIVALS.is_dir(), reason="the result files 
         ("lm_eval/results_2026-11-22T09-36-27.188943.json", 12, 3),
         ("lm_eval", 12, 3),
         ("promptfoo/out.json", 12, 12),
-        ("deepeval/test_run_20261122_093426.json", 6, 2),
+        ("deepeval/test_run_20261122_093426.json", 6, 4),
         ("deepeval/evaluate_result.json", 6, 0),
         ("mlflow/eval_results.json", 6, 0),
     ],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -109,6 +109,28 @@ class Total(NamedTuple):
     scorer: str
     statistic: str
     value: float
+
+
+def by_name(grades: Iterable[tuple[str, Grade]]) -> dict[str, Grade]:
+    """The grades of one answer by their names; further ones of a name are numbered, so that none is lost.
+
+    Example:
+        >>> list(by_name([("ok", Grade(1.0)), ("ok", Grade(0.0)), ("tone", Grade(0.5))]))
+        ['ok', 'ok (2)', 'tone']
+    """
+    found: dict[str, Grade] = {}
+    for name, grade in grades:
+        found[free_name(name, found)] = grade
+    return found
+
+
+def free_name(name: str, taken: Container[str]) -> str:
+    """A name, with a number behind it if it is taken."""
+    free, n = name, 1
+    while free in taken:
+        n += 1
+        free = f"{name} ({n})"
+    return free
 
 
 def require(record: Any, *keys: str) -> Any:

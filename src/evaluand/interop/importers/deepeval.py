@@ -7,8 +7,18 @@ from typing import Any, ClassVar, Final
 
 from evaluand.core.files.json_items import JsonCursor
 from evaluand.experiment.imports.importer import Importer, LogFile
-from evaluand.experiment.imports.sample import Grade, Sample, Total, mapping, plain_attributes, require, sequence
+from evaluand.experiment.imports.sample import (
+    Grade,
+    Sample,
+    Total,
+    by_name,
+    mapping,
+    plain_attributes,
+    require,
+    sequence,
+)
 
+_SUCCESS: Final = "success"
 _CASES: Final = ("testCases", "conversationalTestCases", "test_results", "test_cases")
 
 
@@ -21,6 +31,7 @@ class DeepEval(Importer):
         super().__init__(file)
         self._facts: dict[str, Any] = {}
         self._scores: list[Any] = []
+        self._scorers: set[str] = set()
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
@@ -36,7 +47,7 @@ class DeepEval(Importer):
                     yield f"{self.path}: {key}[{n}]", cursor.value()
             elif key == "metricsScores":
                 self._scores = list(sequence(cursor.value()))
-            elif cursor.kind not in ("{", "["):
+            elif cursor.kind not in ("{", "["):  # such as the totals testPassed and testFailed
                 self._facts[key] = cursor.value()
 
     def samples(self, record: Any) -> Iterable[Sample]:
@@ -44,30 +55,46 @@ class DeepEval(Importer):
         require(record, "metricsData", "metrics_data")
         input = [dict(each) for each in turns] if turns else require(record, "input")
         context = {name: c for name in ("context", "retrieval_context") if (c := _either(record, name))}
-        run_time = _either(record, "run_duration")
+        seconds = _number(record, "completion_time", "run_duration")
+        grades = by_name(_grades(record))
+        self._scorers.update(grades)
         yield Sample(
             _either(record, "name"),
             {"input": input, **context} if context else input,
             turns[-1].get("content") if turns else _either(record, "actual_output"),
             expected=_either(record, "expected_output"),
             attributes=plain_attributes(_either(record, "metadata")),
-            grades=dict(_grades(sequence(_either(record, "metrics_data")))),
-            duration=round(run_time * 1e6) if isinstance(run_time, int | float) else None,
+            grades=grades,
+            usage=_usage(record),
+            duration=None if seconds is None else round(seconds * 1e6),
         )
 
     def totals(self) -> Iterable[Total]:
-        for each in self._scores:
-            numbers = [s for s in sequence(mapping(each).get("scores")) if isinstance(s, int | float)]
-            yield Total("", "", str(each.get("metric")), "sum", float(sum(numbers)))
-            yield Total("", "", str(each.get("metric")), "count", float(len(numbers)))
+        for each in map(mapping, self._scores):
+            name = str(each.get("metric"))
+            if f"{name} (2)" in self._scorers:
+                continue  # the scores of several metrics of one name are in one list
+            numbers = [s for s in sequence(each.get("scores")) if isinstance(s, int | float)]
+            yield Total("", "", name, "sum", float(sum(numbers)))
+            yield Total("", "", name, "count", float(len(numbers)))
+
+        passed, failed = self._facts.get("testPassed"), self._facts.get("testFailed")
+        if type(passed) is int and type(failed) is int and _SUCCESS in self._scorers:
+            yield Total("", "", _SUCCESS, "passed", float(passed))
+            yield Total("", "", _SUCCESS, "count", float(passed + failed))
+
+    def is_higher_better(self, problem: str, scorer: str) -> bool | None:
+        return True if scorer == _SUCCESS else None
 
     def facts(self) -> dict[str, Any]:
         return self._facts
 
 
-def _grades(metrics: Any) -> Iterator[tuple[str, Grade]]:
-    """The score of each metric; one that failed has none."""
-    for metric in metrics:
+def _grades(record: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
+    """Whether the test case passed, and the score of each metric; one that failed has none."""
+    if isinstance(success := _either(record, _SUCCESS), bool):
+        yield _SUCCESS, Grade.of(success)
+    for metric in map(mapping, sequence(_either(record, "metrics_data"))):
         name, score = str(require(metric, "name")), metric.get("score")
         label = {True: "pass", False: "fail"}.get(metric.get("success"))
         if error := metric.get("error"):
@@ -75,6 +102,24 @@ def _grades(metrics: Any) -> Iterator[tuple[str, Grade]]:
         else:
             grade = Grade.of(score, explanation=metric.get("reason"), label=label)
             yield name, grade._replace(is_share=score is not None and 0 <= score <= 1)
+
+
+def _usage(record: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What a test case has cost: to answer if the file has it, otherwise to evaluate, together or by metric."""
+    cost = _number(record, "token_cost", "evaluation_cost")
+    if cost is None:
+        metrics = map(mapping, sequence(_either(record, "metrics_data")))
+        cost = sum(_number(metric, "evaluation_cost") or 0.0 for metric in metrics)
+    return {"cost": cost, "currency": "USD"} if cost > 0 else None
+
+
+def _number(record: Mapping[str, Any], *names: str) -> float | None:
+    """The first of these members that is a number and not negative."""
+    for name in names:
+        value = _either(record, name)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value >= 0:
+            return float(value)
+    return None
 
 
 def _either(record: Mapping[str, Any], name: str) -> Any:

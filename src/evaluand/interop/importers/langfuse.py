@@ -13,6 +13,7 @@ from evaluand.experiment.imports.importer import Importer, LogFile, json_records
 from evaluand.experiment.imports.sample import (
     Grade,
     Sample,
+    by_name,
     mapping,
     microseconds,
     parse_object,
@@ -76,7 +77,7 @@ class Langfuse(Importer):
             expected=trace.get("expectedOutput"),
             attributes=plain_attributes(trace.get("metadata")),
             error=("ObservationError", str(mapping(failed).get("statusMessage"))) if unanswered else None,
-            grades=dict(_grades(scores)),
+            grades=by_name(_grades(scores)),
             usage=_usage(observations, cost),
             started=started,
             duration=round(latency * 1e6) if isinstance(latency, int | float) else None,

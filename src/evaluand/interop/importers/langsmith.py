@@ -12,6 +12,7 @@ from evaluand.experiment.imports.importer import GroupedRecords, Importer, LogFi
 from evaluand.experiment.imports.sample import (
     Grade,
     Sample,
+    by_name,
     cell_value,
     mapping,
     microseconds,
@@ -101,7 +102,7 @@ def _sample(root: Mapping[str, Any], below: list[Mapping[str, Any]]) -> Sample:
         expected=root.get("reference_outputs"),
         attributes=plain_attributes(mapping(root.get("extra")).get("metadata")),
         error=("RunError", str(error)) if error else None,
-        grades=dict(_grades(root)),
+        grades=by_name(_grades(root)),
         usage=_usage(root),
         started=started,
         duration=ended - started if started is not None and ended is not None and ended >= started else None,

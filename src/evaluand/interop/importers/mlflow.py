@@ -13,6 +13,7 @@ from evaluand.experiment.imports.importer import Importer, LogFile, json_records
 from evaluand.experiment.imports.sample import (
     Grade,
     Sample,
+    by_name,
     mapping,
     microseconds,
     parse_object,
@@ -118,9 +119,9 @@ def _values(row: Mapping[str, Any], info: Mapping[str, Any], metadata: Mapping[s
 
 
 def _assess(info: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Grade]]:
-    """The expectations and the feedback of a trace; of several of one name the last that is valid."""
+    """The expectations and the valid feedback of a trace; of several expectations of one name the last."""
     expected: dict[str, Any] = {}
-    grades: dict[str, Grade] = {}
+    grades: list[tuple[str, Grade]] = []
     for each in sequence(info.get("assessments")):
         if each.get("valid") is False:
             continue
@@ -134,8 +135,9 @@ def _assess(info: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Grade]]:
             error = mapping(feedback).get("error")
             value = mapping(feedback).get("value")
             value = {"yes": True, "no": False}.get(value, value) if isinstance(value, str) else value
-            grades[name] = Grade(reason=f"mlflow: {error}") if error else Grade.of(value, explanation=reason)
-    return expected, grades
+            grade = Grade(reason=f"mlflow: {error}") if error else Grade.of(value, explanation=reason)
+            grades.append((name, grade))
+    return expected, by_name(grades)
 
 
 def _usage(metadata: Mapping[str, Any]) -> dict[str, Any] | None:

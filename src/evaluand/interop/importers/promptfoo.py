@@ -5,9 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
+from evaluand.core import identity
 from evaluand.core.files.json_items import JsonCursor
 from evaluand.experiment.imports.importer import Importer, LogFile
-from evaluand.experiment.imports.sample import Grade, Sample, Total, mapping, plain_attributes, require, sequence
+from evaluand.experiment.imports.sample import (
+    Grade,
+    Sample,
+    Total,
+    by_name,
+    free_name,
+    mapping,
+    plain_attributes,
+    require,
+    sequence,
+)
 
 _ERROR: Final = 2  # failureReason: 0 none, 1 an assertion, 2 the provider
 
@@ -20,14 +31,16 @@ class Promptfoo(Importer):
     def __init__(self, file: LogFile) -> None:
         super().__init__(file)
         self._facts: dict[str, Any] = {}
-        self._prompts: list[Any] = []
-        self._systems: dict[tuple[int, str], str] = {}
+        self._prompts: list[Mapping[str, Any]] = []
+        self._systems: dict[tuple[int, str], str] = {}  # of the number of a prompt and its provider
+        self._tests: dict[bytes, str] = {}  # what a test is → the number of the first that is the same
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
         return "results" in file.keys and ("evalId" in file.keys or b'"promptIdx"' in file.head)
 
     def records(self) -> Iterator[tuple[str, Any]]:
+        self._read_prompts()
         cursor = JsonCursor.open(self.path)
         n = 0
         for key in cursor.members():
@@ -40,10 +53,22 @@ class Promptfoo(Importer):
                     for _ in cursor.items():
                         yield f"{self.path}: results.results[{n}]", cursor.value()
                         n += 1
-                elif name == "prompts":
-                    self._prompts = list(sequence(cursor.value()))
                 elif name in ("version", "timestamp"):
                     self._facts[name] = cursor.value()
+
+    def _read_prompts(self) -> None:
+        """The prompts, which may be behind the results, and the names of their systems in this order."""
+        cursor = JsonCursor.open(self.path)
+        for key in cursor.members():
+            for name in cursor.members() if key == "results" else ():
+                if name == "prompts":
+                    self._prompts = [mapping(each) for each in sequence(cursor.value())]
+                    break
+            if self._prompts:
+                break
+        for number, prompt in enumerate(self._prompts):
+            if provider := prompt.get("provider"):
+                self._name_system(number, str(provider), prompt.get("label"))
 
     def samples(self, record: Any) -> Iterable[Sample]:
         variables, response = mapping(require(record, "vars")), mapping(record.get("response"))
@@ -52,31 +77,43 @@ class Promptfoo(Importer):
         message = str(record.get("error") or response.get("error") or "no message")
         latency = record.get("latencyMs")
         yield Sample(
-            str(require(record, "testIdx")),
+            self._test(record, variables),
             dict(variables),
             None if is_error else response.get("output"),
             system=self._system(record),
             attributes=plain_attributes(mapping(mapping(record.get("testCase")).get("metadata"))),
             error=("ProviderError", message) if is_error else None,
-            grades={} if is_error else dict(_grades(record, grading)),
+            grades={} if is_error else by_name(_grades(record, grading)),
             usage=_usage(record),
             duration=round(latency * 1000) if isinstance(latency, int | float) else None,
         )
 
+    def _test(self, record: Mapping[str, Any], variables: Mapping[str, Any]) -> str:
+        """The id of a test: the number of the first one with its variables, assertions and description.
+
+        `--repeat` gives each repeat of a test a number of its own. Repeats cannot be told from tests that a suite has
+        twice, which are repeats too.
+        """
+        number, case = str(require(record, "testIdx")), mapping(record.get("testCase"))
+        content = identity.digest([dict(variables), case.get("assert"), case.get("description")])
+        return self._tests.setdefault(content, number)
+
     def _system(self, record: Mapping[str, Any]) -> str:
-        """The provider, and the label of the prompt where there are several."""
         provider = mapping(record.get("provider"))
         name = str(provider.get("label") or provider.get("id") or "provider")
-        prompts = [mapping(each).get("label") for each in self._prompts]
-        several = len({*prompts}) > 1
-        label = mapping(record.get("prompt")).get("label")
-        system = f"{name} with {label}" if several and label else name
-        self._systems[int(record.get("promptIdx", 0)), name] = system
-        return system
+        return self._name_system(_number(record), name, mapping(record.get("prompt")).get("label"))
+
+    def _name_system(self, number: int, provider: str, label: Any) -> str:
+        """The provider, and the label of the prompt where there are several; numbered where these are the same."""
+        if (number, provider) not in self._systems:
+            several = len({each.get("label") for each in self._prompts}) > 1
+            name = f"{provider} with {label}" if several and label else provider
+            self._systems[number, provider] = free_name(name, self._systems.values())
+        return self._systems[number, provider]
 
     def totals(self) -> Iterable[Total]:
         for (number, _), system in self._systems.items():
-            metrics = mapping(mapping(self._prompts[number]).get("metrics")) if number < len(self._prompts) else {}
+            metrics = mapping(self._prompts[number].get("metrics")) if number < len(self._prompts) else {}
             if isinstance(passed := metrics.get("testPassCount"), int) and metrics.get("testErrorCount") == 0:
                 yield Total("", system, "success", "passed", float(passed))
                 yield Total("", system, "success", "count", float(passed + metrics.get("testFailCount", 0)))
@@ -94,18 +131,24 @@ def _grades(record: Mapping[str, Any], grading: Mapping[str, Any]) -> Iterator[t
     """Whether the test passed, its score, and that of each assertion."""
     yield "success", Grade.of(bool(require(record, "success")), explanation=grading.get("reason"))
     yield "score", Grade.of(record.get("score"))
-    seen: dict[str, int] = {}
-    for part in sequence(grading.get("componentResults")):
+    names = set()
+    for part in map(mapping, sequence(grading.get("componentResults"))):
         assertion = mapping(part.get("assertion"))
         name = str(assertion.get("metric") or assertion.get("type") or "assertion")
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] > 1:
-            name = f"{name} {seen[name]}"
+        names.add(name)
         label = "pass" if part.get("pass") else "fail"
         yield name, Grade.of(part.get("score"), explanation=part.get("reason"), label=label)
     for name, value in mapping(record.get("namedScores")).items():
-        if name not in seen:
+        if name not in names:
             yield name, Grade.of(value)
+
+
+def _number(record: Mapping[str, Any]) -> int:
+    """The number of a row's prompt, which counts the pairs of prompt and provider."""
+    number = record.get("promptIdx", 0)
+    if type(number) is not int or number < 0:
+        raise ValueError(f"the promptIdx is {number!r:.80}, not a number of a prompt")
+    return number
 
 
 def _usage(record: Mapping[str, Any]) -> dict[str, Any] | None:

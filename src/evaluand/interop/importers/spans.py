@@ -16,7 +16,7 @@ import orjson
 from evaluand.core.errors import DataError
 from evaluand.core.files.json_items import JsonCursor, parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile, first_fault
-from evaluand.experiment.imports.sample import Grade, Sample, plain_attributes
+from evaluand.experiment.imports.sample import Grade, Sample, by_name, plain_attributes
 from evaluand.experiment.imports.spool import Texts
 from evaluand.store.tables import COMPLETED
 from evaluand.trace.conventions import GRADE, GRADE_EVENT, OWN
@@ -130,7 +130,7 @@ def _sample(trace: Trace, *, has_own_problem: bool) -> Sample:
         problem=root.name if has_own_problem else "",
         system="" if has_own_problem else root.name,
         error=("TraceError", "the root span has the status error") if failed else None,
-        grades=dict(_grades(trace)),
+        grades=by_name(_grades(trace)),
         started=root.start_ns // 1000,
         duration=None if root.end_ns is None else (root.end_ns - root.start_ns) // 1000,
         spans=trace.rows(),

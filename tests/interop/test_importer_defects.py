@@ -1,0 +1,158 @@
+"""What is alike in a file of results and yet not the same is kept apart, and no grade is lost."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support.foreign_results import WRITERS, write_langsmith, write_promptfoo
+
+from evaluand.experiment.imports.importer import find_importer
+from evaluand.experiment.imports.storing import ImportedResult, save_results
+from evaluand.run.runner import Run
+from evaluand.store.store import MemoryStore
+
+
+def read(path: Path) -> ImportedResult:
+    return save_results([find_importer(path)], MemoryStore())
+
+
+def edit(path: Path, change: Any) -> ImportedResult:
+    """Reads a file of JSON after a change of its content."""
+    content = json.loads(path.read_text())
+    path.write_text(json.dumps(change(content) or content))
+    return read(path)
+
+
+def scores(result: ImportedResult) -> list[dict[str, list[float | None]]]:
+    """Scorer → values, for each evaluation."""
+    return [
+        {scorer: each.table(scorer)["value"].to_pylist() for scorer in each.scorers} if each else {}
+        for each in result.evaluations
+    ]
+
+
+def answers(run: Run) -> list[Any]:
+    return [None if each.responses is None else each.responses[0] for each in run]
+
+
+def again(rows: list[dict[str, Any]], **said: Any) -> list[dict[str, Any]]:
+    return [{**row, "response": {"output": "again"}, **said} for row in rows]
+
+
+@pytest.mark.parametrize("are_behind", [False, True])
+def test_a_provider_that_promptfoo_asks_in_two_ways_is_two_systems(tmp_path: Path, are_behind: bool) -> None:
+    def change(document: dict[str, Any]) -> None:
+        results = document["results"]
+        (prompt,), rows = results["prompts"], results["results"]
+        results["prompts"] = [prompt, prompt]
+        rows[:0] = again(rows, promptIdx=1)
+        if are_behind:
+            results["prompts"] = results.pop("prompts")
+
+    result = edit(write_promptfoo(tmp_path), change)
+    assert (result.samples, result.agreements, result.notes) == (6, 6, [])
+    assert {run.name: answers(run) for run in result.runs} == {
+        "out/openai:m": ["8", "10", "10"],
+        "out/openai:m (2)": ["again"] * 3,
+    }
+
+
+def test_prompts_behind_the_results_of_promptfoo_name_their_systems(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        results = document["results"]
+        (prompt,), rows = results.pop("prompts"), results["results"]
+        results["prompts"] = [prompt, {**prompt, "label": "other"}]
+        rows += again(rows, promptIdx=1)
+
+    result = edit(write_promptfoo(tmp_path), change)
+    assert [run.name for run in result.runs] == ["out/openai:m with {{question}}", "out/openai:m with other"]
+
+
+def test_repeats_of_promptfoo_are_replications_and_other_assertions_other_examples(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        rows = document["results"]["results"]
+        del document["results"]["prompts"][0]["metrics"]
+        rows += again(rows, testIdx=3)
+        rows += again(rows[:1], testIdx=6, testCase={"assert": [{"type": "equals", "value": "7"}]})
+
+    (run,) = edit(write_promptfoo(tmp_path), change).runs
+    assert (len(run.dataset), run.manifest["spec"]["replications"]) == (4, 2)
+    assert answers(run) == ["8", "again", "10", "again", "10", "again", "again", None]
+
+
+def test_a_metric_of_promptfoo_does_not_replace_the_score_of_its_test(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        for row in document["results"]["results"]:
+            (part,) = row["gradingResult"]["componentResults"]
+            part["assertion"]["metric"], part["score"] = "score", 0.25
+            row["gradingResult"]["componentResults"] = [part, {**part, "score": 0.75}]
+
+    result = edit(write_promptfoo(tmp_path), change)
+    assert (result.agreements, result.notes) == (3, [])
+    (found,) = scores(result)
+    assert found["score"] == [1.0, 0.0, 1.0]
+    assert (found["score (2)"], found["score (3)"]) == ([0.25] * 3, [0.75] * 3)
+
+
+def grade_twice(format: str, content: Any) -> None:
+    """Adds to each answer a second grade of the name that it has, which is 0.5."""
+    if format == "langfuse":
+        for trace in content["data"]:
+            trace["scores"].append({**trace["scores"][0], "value": 0.5})
+    elif format == "deepeval":
+        for case in content["testCases"]:
+            case["metricsData"].append({**case["metricsData"][0], "score": 0.5})
+    elif format == "mlflow":
+        for row in content:
+            row["trace"]["info"]["assessments"].append({"assessment_name": "exact", "feedback": {"value": 0.5}})
+    else:
+        for span in content["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+            again = json.loads(json.dumps(span["events"][0]))
+            again["attributes"][1]["value"]["doubleValue"] = 0.5
+            span["events"].append(again)
+
+
+@pytest.mark.parametrize("format", ["deepeval", "langfuse", "mlflow", "spans"])
+def test_two_grades_of_one_name_are_two_scorers(format: str, tmp_path: Path) -> None:
+    result = edit(WRITERS[format](tmp_path), lambda content: grade_twice(format, content))
+    (found,) = scores(result)
+    (first,) = {"Exact Match", "exact"} & {*found}
+    assert (found[first], found[f"{first} (2)"]) == ([1.0, 0.0, 1.0], [0.5] * 3)
+    assert result.notes == []
+
+
+def test_feedback_of_two_people_on_a_run_of_langsmith_is_kept(tmp_path: Path) -> None:
+    path = write_langsmith(tmp_path)
+    runs = [json.loads(line) for line in path.read_text().splitlines()]
+    for run in runs:
+        run["feedback"] = [{"key": "ok", "score": 1, "comment": "yes"}, {"key": "ok", "score": 0, "comment": "no"}]
+    path.write_text("".join(json.dumps(run) + "\n" for run in runs))
+    assert scores(read(path)) == [{"ok": [1.0] * 3, "ok (2)": [0.0] * 3}]
+
+
+def test_whether_a_test_case_of_deepeval_passed_is_a_score_with_its_totals(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        document |= {"testPassed": 2, "testFailed": 1, "evaluationCost": 0.75}
+        for case in document["testCases"]:
+            case |= {"success": case["metricsData"][0]["success"], "evaluationCost": 0.25, "completionTime": 1.5}
+
+    result = edit(WRITERS["deepeval"](tmp_path), change)
+    assert (result.agreements, result.notes) == (4, [])
+    assert scores(result)[0]["success"] == [1.0, 0.0, 1.0]
+    table = result.runs[0].table()
+    assert {(each["cost"], each["currency"]) for each in table["usage"].to_pylist()} == {(0.25, "USD")}
+    assert {each.total_seconds() for each in table["duration"].to_pylist()} == {1.5}
+
+
+def test_a_number_of_passed_tests_that_deepeval_states_wrongly_is_named(tmp_path: Path) -> None:
+    def change(document: dict[str, Any]) -> None:
+        document |= {"testPassed": 3, "testFailed": 0}
+        for case in document["testCases"]:
+            case["success"] = case["metricsData"][0]["success"]
+
+    assert edit(WRITERS["deepeval"](tmp_path), change).notes == [
+        "test_run.json: the passed of success is 3 in the file, and 2 for the imported scores"
+    ]
