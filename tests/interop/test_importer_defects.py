@@ -154,5 +154,5 @@ def test_a_number_of_passed_tests_that_deepeval_states_wrongly_is_named(tmp_path
             case["success"] = case["metricsData"][0]["success"]
 
     assert edit(WRITERS["deepeval"](tmp_path), change).notes == [
-        "test_run.json: the passed of success is 3 in the file, and 2 for the imported scores"
+        "test_run.json: the file states 3 as the number of passes of success, and the imported scores have 2"
     ]

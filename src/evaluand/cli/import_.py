@@ -180,12 +180,9 @@ def command(
         reading |= {"format": form, "delimiter": delimiter}
         return _import_battles(file, folder, as_json, columns=parse_columns(columns), name=name or file.stem, **reading)
     if data is None:
-        known = ", ".join(registry.names("importers"))
-        unknown = (
-            f"{safe(str(file))} is of no format of another tool that is recognised ({known}); name it with --from. "
-        )
+        unknown = _describe_unknown(file) if _is_plain(context) else ""
         what = "To import it as predictions, give the examples with --dataset: a file, or a stored dataset. "
-        raise UsageError(f"{unknown if _is_plain(context) else ''}{what}{_suggest_score(file)}")
+        raise UsageError(f"{unknown}{what}{_suggest_score(file)}")
     if replications is not None and replication is None:
         raise UsageError("--replications needs --replication PLACE, the place of the number of the repeat")
     task = RecordedTask(
@@ -233,6 +230,11 @@ def _find_importers(files: Sequence[Path], tool: str | None) -> list[Importer]:
         if len(files) > 1:
             raise
         return []
+
+
+def _describe_unknown(file: Path) -> str:
+    known = ", ".join(registry.names("importers"))
+    return f"{safe(str(file))} is of no format of another tool that is recognised ({known}); name it with --from. "
 
 
 def _check_options(ctx: click.Context, *, battles: bool) -> None:

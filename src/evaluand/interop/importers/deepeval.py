@@ -96,7 +96,7 @@ def _grades(record: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
         yield _SUCCESS, Grade.of(success)
     for metric in map(mapping, sequence(_either(record, "metrics_data"))):
         name, score = str(require(metric, "name")), metric.get("score")
-        label = {True: "pass", False: "fail"}.get(metric.get("success"))
+        label = {True: "pass", False: "fail", None: None}.get(metric.get("success"))
         if error := metric.get("error"):
             yield name, Grade(label=None, reason=f"{DeepEval.kind}: {error}")
         else:
