@@ -156,3 +156,59 @@ def test_a_number_of_passed_tests_that_deepeval_states_wrongly_is_named(tmp_path
     assert edit(WRITERS["deepeval"](tmp_path), change).notes == [
         "test_run.json: the file states 3 as the number of passes of success, and the imported scores have 2"
     ]
+
+
+def copy_lm_eval(source: Path, folder: Path, model: str, time: str, answer: str) -> None:
+    """The results of a model at a time, with one answer to all questions."""
+    folder.mkdir(exist_ok=True)
+    document = json.loads(source.read_text())
+    (samples,) = source.parent.glob("samples_*.jsonl")
+    rows = [json.loads(line) | {"resps": [[answer]], "exact_match": 1.0} for line in samples.read_text().splitlines()]
+    document |= {"model_name": model}
+    document["results"]["addition"]["exact_match,none"] = 1.0
+    (folder / f"results_{time}.json").write_text(json.dumps(document))
+    (folder / f"samples_addition_{time}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+
+def test_a_folder_of_lm_eval_has_each_model_with_its_newest_samples(tmp_path: Path) -> None:
+    source = WRITERS["lm_eval"](tmp_path)
+    folder = tmp_path / "all"
+    folder.mkdir()
+    copy_lm_eval(source, folder / "b", "org/b", "2026-11-23T09-00-00.1", "new")
+    copy_lm_eval(source, folder / "b", "org/b", "2026-11-22T10-00-00.1", "old")
+    copy_lm_eval(source, folder / "c", "org/c", "2026-11-21T09-00-00.1", "other")
+    result = read(folder)
+    assert {run.name: answers(run) for run in result.runs} == {
+        "addition/org/b": ["new"] * 3,
+        "addition/org/c": ["other"] * 3,
+    }
+    assert (result.agreements, result.left_out) == (2, [])
+    assert result.notes == [
+        "all: addition of org/b in results_2026-11-22T10-00-00.1.json is not imported, because"
+        " results_2026-11-23T09-00-00.1.json is newer"
+    ]
+
+
+def test_results_of_lm_eval_without_samples_do_not_keep_others_out(tmp_path: Path) -> None:
+    WRITERS["lm_eval"](tmp_path)
+    (tmp_path / "results_2026-11-29T00-00-00.1.json").write_text("{}")
+    result = read(tmp_path)
+    assert (result.samples, result.agreements) == (3, 1)
+    assert [fault.message.partition(";")[0] for fault in result.left_out] == [
+        "there is no samples_*_2026-11-29T00-00-00.1.jsonl beside it"
+    ]
+
+
+def test_the_answer_of_lm_eval_is_the_reply_and_what_a_filter_found_the_label_of_its_grade(tmp_path: Path) -> None:
+    path = WRITERS["lm_eval"](tmp_path)
+    (samples,) = tmp_path.glob("samples_*.jsonl")
+    rows = [json.loads(line) for line in samples.read_text().splitlines()]
+    for row in rows:
+        row["resps"] = [["I think it is " + row["filtered_resps"][0]]]
+    rows = [{**row, "filter": name} for row in rows for name in ("strict", "flexible")]
+    samples.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    result = read(path)
+    assert answers(result.runs[0]) == [f"I think it is {answer}" for answer in ("8", "10", "10")]
+    assert result.evaluations[0] is not None
+    for name in ("strict", "flexible"):
+        assert result.evaluations[0].table(f"exact_match,{name}")["label"].to_pylist() == ["8", "10", "10"]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
@@ -22,6 +23,43 @@ from evaluand.experiment.imports.sample import (
 )
 
 
+@dataclass
+class _Log:
+    """A file of results with the samples of its tasks.
+
+    Attributes:
+        path: of the results, or of the samples if there are no results.
+        document: the content of the results; empty if there are none.
+        samples: tasks and the files of their samples.
+        numbers: tasks and metrics whose samples have numbers.
+    """
+
+    path: Path
+    document: Mapping[str, Any]
+    samples: list[tuple[str, Path]]
+    numbers: set[tuple[str, str]] = field(default_factory=set)
+
+    @property
+    def model(self) -> str:
+        return str(self.document.get("model_name") or mapping(self.document.get("config")).get("model") or "model")
+
+    @property
+    def time(self) -> str:
+        """When it was written, by its name."""
+        found = _RESULTS.fullmatch(self.path.name)
+        return found["time"] if found else ""
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks that it states results of, without groups of tasks."""
+        configs = mapping(self.document.get("configs"))
+        return [task for task in mapping(self.document.get("results")) if task in configs]
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        return {name: self.document.get(name) for name in _FACTS}
+
+
 class LmEval(Importer):
     """Results of the lm-evaluation-harness, with samples logged by `--log_samples`."""
 
@@ -29,9 +67,9 @@ class LmEval(Importer):
 
     def __init__(self, file: LogFile) -> None:
         super().__init__(file)
-        self._results: dict[str, Any] = {}
+        self._logs: list[_Log] = []
+        self._log = _Log(self.path, {}, [])
         self._task = ""
-        self._numbers: set[tuple[str, str]] = set()  # tasks and metrics whose samples have numbers
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
@@ -40,90 +78,134 @@ class LmEval(Importer):
         return {"results", "configs"} <= file.keys or {"doc_id", "resps", "arguments"} <= file.keys
 
     def records(self) -> Iterator[tuple[str, Any]]:
-        results, samples = self._find_files()
-        if results is not None:
-            self._results = dict(mapping(parse_json(results.read_bytes(), str(results))))
-        tasks = mapping(self._results.get("results"))
-        found = set()
-        for path in samples:
-            name = _SAMPLES.fullmatch(path.name)
-            self._task = name["task"] if name else path.stem
-            found.add(self._task)
-            yield from json_lines(path)
-        missing = [task for task in tasks if task not in found and task in mapping(self._results.get("configs"))]
-        if missing and found:
-            self.notes.append(f"{self.path.name}: there are no samples of {', '.join(missing)}")
+        self._logs = self._find_logs()
+        for log in self._logs:
+            self._log = log
+            for task, path in log.samples:
+                self._task = task
+                yield from json_lines(path)
 
-    def _find_files(self) -> tuple[Path | None, list[Path]]:
+    def _find_logs(self) -> list[_Log]:
         if self.file.is_folder:
-            every = sorted(self.path.glob("**/results_*.json"))
-            results = every[-1]
-            if len(every) > 1:
-                self.notes.append(f"{self.path}: of {len(every)} results the newest is imported, {results.name}")
+            logs = self._newest([*self._read_folder()])
         elif "doc_id" in self.file.keys:
             stamp = _SAMPLES.fullmatch(self.path.name)
             beside = self.path.with_name(f"results_{stamp['time']}.json") if stamp else None
-            return (beside if beside and beside.is_file() else None), [self.path]
+            document = _read(beside) if beside and beside.is_file() else {}
+            return [_Log(self.path, document, [(_task_of(self.path), self.path)])]
         else:
-            results = self.path
-        time = _RESULTS.fullmatch(results.name)
-        pattern = f"samples_*_{time['time']}.jsonl" if time else "samples_*.jsonl"
-        samples = sorted(results.parent.glob(pattern))
-        if not samples:
-            message = f"there is no {pattern} beside it; run lm_eval with --log_samples"
-            raise DataError(Fault(str(results), message))
-        return results, samples
+            logs = [_read_with_samples(self.path)]
+        known = {(log.model, task) for log in logs for task, _ in log.samples}
+        for log in logs:
+            if missing := [task for task in log.tasks if (log.model, task) not in known]:
+                self.notes.append(f"{log.path.name}: there are no samples of {', '.join(missing)}")
+        return logs
+
+    def _read_folder(self) -> Iterator[_Log]:
+        for path in sorted(self.path.glob("**/results_*.json")):
+            try:
+                yield _read_with_samples(path)
+            except DataError as error:
+                self.left_out += error.faults
+            except ValueError as error:
+                self.leave_out(str(path), str(error))
+
+    def _newest(self, logs: list[_Log]) -> list[_Log]:
+        """The logs with the newest samples of each task of a model."""
+        newest: dict[tuple[str, str], _Log] = {}
+        for log in sorted(logs, key=lambda log: log.time):
+            newest |= {(log.model, task): log for task, _ in log.samples}
+        for log in logs:
+            older = [task for task, _ in log.samples if newest[log.model, task] is not log]
+            if older:
+                later = {str(newest[log.model, task].path.name): None for task in older}
+                self.notes.append(
+                    f"{self.path.name}: {', '.join(older)} of {log.model} in {log.path.name} is not imported, because"
+                    f" {', '.join(later)} is newer"
+                )
+            log.samples = [(task, path) for task, path in log.samples if task not in older]
+        return [log for log in logs if log.samples]
 
     def samples(self, record: Any) -> Iterable[Sample]:
         row = parse_object(record)
         doc, filter_ = mapping(require(row, "doc")), str(row.get("filter") or "none")
         arguments = list(mapping(require(row, "arguments")).values())
         metrics = sequence(row.get("metrics")) or [name for name in row if name not in _OWN]
-        answers = sequence(require(row, "filtered_resps", "resps"))
-        self._numbers |= {(self._task, name) for name in metrics if isinstance(row.get(name), int | float)}
+        answer, filtered = _answer(_replies(row)), _answer(sequence(row.get("filtered_resps")))
+        label = filtered if isinstance(filtered, str) and filter_ != "none" else None
+        self._log.numbers |= {(self._task, name) for name in metrics if isinstance(row.get(name), int | float)}
         yield Sample(
             row.get("doc_id"),
             _prompt(arguments),
-            _answer(answers),
+            answer,
             problem=self._task,
-            system=self._model,
+            system=self._log.model,
             expected=row.get("target"),
             attributes=plain_attributes({k: v for k, v in doc.items() if k not in _TEXTS}),
             replication=0,
             part=filter_,
             grades={
-                (name if filter_ == "none" else f"{name},{filter_}"): Grade.of(row[name])
+                (name if filter_ == "none" else f"{name},{filter_}"): Grade.of(row[name], label=label)
                 for name in metrics
                 if name in row
             },
         )
 
-    @property
-    def _model(self) -> str:
-        return str(self._results.get("model_name") or mapping(self._results.get("config")).get("model") or "model")
-
     def totals(self) -> Iterable[Total]:
-        """The means of tasks; those of groups of tasks, and of pairs such as text and length, are left out."""
-        for task, values in mapping(self._results.get("results")).items():
-            aggregations = {
-                str(each.get("metric")): each["aggregation"]
-                for each in sequence(mapping(mapping(self._results.get("configs")).get(task)).get("metric_list"))
-                if each.get("aggregation")
-            }
-            for key, value in mapping(values).items():
-                name, _, filter_ = key.partition(",")
-                aggregation = aggregations.get(name, "perplexity" if name == "perplexity" else "mean")
-                is_mean = filter_ and (task, name) in self._numbers and aggregation == "mean"
-                if is_mean and isinstance(value, int | float):
-                    yield Total(task, self._model, name if filter_ == "none" else key, "mean", float(value))
+        for log in self._logs:
+            yield from _totals(log)
 
     def is_higher_better(self, problem: str, scorer: str) -> bool | None:
-        stated = mapping(mapping(self._results.get("higher_is_better")).get(problem))
-        found = stated.get(scorer.partition(",")[0])
-        return found if isinstance(found, bool) else None
+        for log in self._logs:
+            stated = mapping(mapping(log.document.get("higher_is_better")).get(problem))
+            if isinstance(found := stated.get(scorer.partition(",")[0]), bool):
+                return found
+        return None
 
     def facts(self) -> dict[str, Any]:
-        return {name: self._results.get(name) for name in _FACTS}
+        return self._logs[0].facts if len(self._logs) == 1 else {log.path.name: log.facts for log in self._logs}
+
+
+def _read(results: Path) -> Mapping[str, Any]:
+    return mapping(parse_json(results.read_bytes(), str(results)))
+
+
+def _read_with_samples(results: Path) -> _Log:
+    """A file of results with the samples beside it.
+
+    Raises:
+        DataError: it is not JSON, or there are no samples.
+        ValueError: it is no object.
+    """
+    time = _RESULTS.fullmatch(results.name)
+    pattern = f"samples_*_{time['time']}.jsonl" if time else "samples_*.jsonl"
+    samples = sorted(results.parent.glob(pattern))
+    if not samples:
+        raise DataError(Fault(str(results), f"there is no {pattern} beside it; run lm_eval with --log_samples"))
+    return _Log(results, _read(results), [(_task_of(path), path) for path in samples])
+
+
+def _task_of(samples: Path) -> str:
+    name = _SAMPLES.fullmatch(samples.name)
+    return name["task"] if name else samples.stem
+
+
+def _totals(log: _Log) -> Iterator[Total]:
+    """The means of tasks; those of groups of tasks, and of pairs such as text and length, are left out."""
+    for task, values in mapping(log.document.get("results")).items():
+        aggregations = {
+            str(each.get("metric")): each["aggregation"]
+            for each in map(
+                mapping, sequence(mapping(mapping(log.document.get("configs")).get(task)).get("metric_list"))
+            )
+            if each.get("aggregation")
+        }
+        for key, value in mapping(values).items():
+            name, _, filter_ = key.partition(",")
+            aggregation = aggregations.get(name, "perplexity" if name == "perplexity" else "mean")
+            is_mean = filter_ and (task, name) in log.numbers and aggregation == "mean"
+            if is_mean and isinstance(value, int | float):
+                yield Total(task, log.model, name if filter_ == "none" else key, "mean", float(value))
 
 
 _RESULTS: Final = re.compile(r"results_(?P<time>.+)\.json")
@@ -161,6 +243,14 @@ def _prompt(arguments: list[Any]) -> Any:
     return texts
 
 
-def _answer(answers: Any) -> Any:
+def _replies(row: Mapping[str, Any]) -> Sequence[Any]:
+    """What the model replied to each request; several replies to the same request are a list."""
+    if "resps" not in row:
+        return sequence(require(row, "resps", "filtered_resps"))
+    replies = [sequence(each) for each in sequence(row["resps"])]
+    return [each[0] if len(each) == 1 else list(each) for each in replies]
+
+
+def _answer(answers: Sequence[Any]) -> Any:
     """The text that was generated; or of each continuation its log-likelihood and whether it is the greedy one."""
     return answers[0] if len(answers) == 1 and isinstance(answers[0], str) else list(answers) or None
