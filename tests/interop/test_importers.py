@@ -89,18 +89,21 @@ def test_epochs_are_replications_and_what_is_missing_has_failed(tmp_path: Path) 
     assert run.failures == {"NotRecorded": 2}
 
 
-def test_errors_and_limits_are_failed_rows_that_keep_their_scores(tmp_path: Path) -> None:
+def test_errors_are_failed_rows_and_answers_that_a_limit_ended_keep_their_scores(tmp_path: Path) -> None:
     def change(samples: list[dict[str, Any]], header: dict[str, Any]) -> None:
         samples[0]["error"] = {"message": "ValueError('no')", "traceback": "…"}
         del samples[0]["scores"]
         samples[1]["limit"] = {"type": "token", "limit": 10}
-        header["results"]["scores"] = []
+        header["results"]["scores"][0]["metrics"]["accuracy"]["value"] = 0.5  # as Inspect counts it: without errors
 
     result = edit_inspect(tmp_path, change)
     (run,), (evaluation,) = result.runs, result.evaluations
-    assert run.failures == {"ValueError": 1, "LimitExceeded": 1}
+    assert (run.failures, result.agreements, result.notes) == ({"ValueError": 1}, 1, [])
+    assert [each.responses for each in run] == [None, ["10"], ["10"]]
     assert evaluation is not None
     assert evaluation.table("match")["status"].to_pylist() == ["failed", "scored", "scored"]
+    spans = [row for batch in run.spans() for row in batch.to_pylist() if row["name"] == "limit"]
+    assert [(row["_index_"], json.loads(row["attributes"])) for row in spans] == [(1, {"limit": "token", "value": 10})]
 
 
 def test_a_total_that_differs_is_named(tmp_path: Path) -> None:

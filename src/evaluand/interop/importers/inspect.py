@@ -108,6 +108,8 @@ class Inspect(Importer):
         grades = dict(_grades(mapping(sample.get("scores"))))
         self._verdicts |= {name for name, grade in grades.items() if grade.label in _GRADES}
         total = sample.get("total_time")
+        duration = round(total * 1e6) if isinstance(total, int | float) else None
+        spans = _spans(sample, started)
         yield Sample(
             require(sample, "id"),
             _input(require(sample, "input")),
@@ -121,8 +123,8 @@ class Inspect(Importer):
             grades=grades,
             usage=_usage(mapping(sample.get("model_usage"))),
             started=started,
-            duration=round(total * 1e6) if isinstance(total, int | float) else None,
-            spans=_spans(sample, started),
+            duration=duration,
+            spans=[*spans, *_limits(sample, len(spans) + 1, duration or 0)],
         )
 
     def totals(self) -> Iterable[Total]:
@@ -225,10 +227,21 @@ def _error(sample: Mapping[str, Any]) -> tuple[str, str] | None:
         message = str(mapping(error).get("message"))
         kind = re.match(r"([A-Za-z_][A-Za-z0-9_.]*)\(", message)
         return (kind[1] if kind else "Error"), message
-    if limit := sample.get("limit"):
-        kind = mapping(limit).get("type") if isinstance(limit, dict) else limit
-        return "LimitExceeded", f"the {kind} limit {mapping(limit).get('limit', '') if isinstance(limit, dict) else ''}"
     return None
+
+
+def _limits(sample: Mapping[str, Any], number: int, at: int) -> list[list[Any]]:
+    """A span for the limit that has ended a sample.
+
+    Inspect scores what there is of the answer then, and counts it in its means, so the sample has not failed. The limit
+    is a fact of this answer: among the attributes of the example it would be one of all systems and repeats.
+    """
+    limit = sample.get("limit")
+    if not limit:
+        return []
+    said = {"limit": limit} if isinstance(limit, str) else dict(mapping(limit))
+    attributes = {"limit": said.get("type", said.get("limit")), "value": said.get("limit") if "type" in said else None}
+    return [[number, 0, "limit", "span", at, None, 2, None, None, attributes, None]]
 
 
 def _grades(scores: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
