@@ -212,3 +212,21 @@ def test_the_answer_of_lm_eval_is_the_reply_and_what_a_filter_found_the_label_of
     assert result.evaluations[0] is not None
     for name in ("strict", "flexible"):
         assert result.evaluations[0].table(f"exact_match,{name}")["label"].to_pylist() == ["8", "10", "10"]
+
+
+def test_runs_of_langsmith_are_below_the_root_that_they_belong_to(tmp_path: Path) -> None:
+    path = write_langsmith(tmp_path)
+    runs = [json.loads(line) | {"trace_id": "t"} for line in path.read_text().splitlines()]
+    for below, name in zip(runs[::2], ("a", "b", "c"), strict=True):
+        below["name"] = name
+    runs.append({**runs[0], "id": "deep", "parent_run_id": "c1", "name": "under b"})
+    runs.append({**runs[0], "id": "lost", "parent_run_id": "unknown"})
+    runs[1]["child_runs"] = [runs[0]]
+    listed = tmp_path / "runs.json"
+    listed.write_text(json.dumps(runs))
+    result = read(listed)
+    spans = [(row["_index_"], row["name"]) for batch in result.runs[0].spans() for row in batch.to_pylist()]
+    assert sorted(spans) == [(0, "a"), (1, "b"), (1, "under b"), (2, "c")]
+    assert [(fault.where.rpartition(": ")[2], fault.message) for fault in result.left_out] == [
+        ("run lost", "its parent is none of the runs of its trace")
+    ]

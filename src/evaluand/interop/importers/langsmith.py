@@ -5,7 +5,7 @@ Rows of an experiment's `to_pandas()`, as JSON or CSV, are samples too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from evaluand.experiment.imports.importer import GroupedRecords, Importer, LogFile, table_records
@@ -19,6 +19,7 @@ from evaluand.experiment.imports.sample import (
     parse_object,
     plain_attributes,
     require,
+    sequence,
 )
 
 _KINDS: Final = frozenset(("llm", "tool", "chain", "retriever", "embedding", "prompt", "parser"))
@@ -37,7 +38,7 @@ class LangSmith(Importer):
         if _has_rows(self.file):
             yield from table_records(self.path)
             return
-        groups = GroupedRecords(self.path, lambda run: str(run.get("trace_id") or require(run, "id")))
+        groups = GroupedRecords(self.path, lambda run: str(mapping(run).get("trace_id") or require(run, "id")))
         yield from groups
         for where, reason in groups.faults:
             self.leave_out(where, reason)
@@ -46,12 +47,36 @@ class LangSmith(Importer):
         if not isinstance(record, list):
             yield _sample_of_row(parse_object(record), are_texts=bool(self.file.columns))
             return
-        roots = [run for run in record if not run.get("parent_run_id")]
+        runs = [mapping(run) for run in record]
+        roots = [run for run in runs if not run.get("parent_run_id")]
         if not roots:
             raise ValueError("none of the runs of this trace is its root")
+        below: dict[str, list[Mapping[str, Any]]] = {str(root.get("id")): [] for root in roots}
+        top_of = _tops(runs)
+        for run in runs:
+            if run.get("parent_run_id"):
+                top = top_of(run)
+                if top in below or len(roots) == 1:
+                    below.get(top, below[str(roots[0].get("id"))]).append(run)
+                else:
+                    self.leave_out(f"{self.path}: run {run.get('id')}", "its parent is none of the runs of its trace")
         for root in roots:
-            others = [run for run in record if run is not root] if len(roots) == 1 else []
-            yield _sample(root, [*others, *_below(root)])
+            yield _sample(root, _below(root, below[str(root.get("id"))]))
+
+
+def _tops(runs: list[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], str]:
+    """What finds the id of the run at the top of a run, as far as its parents are known."""
+    parents = {str(run.get("id")): str(run["parent_run_id"]) for run in runs if run.get("parent_run_id")}
+
+    def top_of(run: Mapping[str, Any]) -> str:
+        at = str(run.get("id"))
+        for _ in parents:  # at most so many steps, also where runs are each other's parents
+            if at not in parents:
+                break
+            at = parents[at]
+        return at
+
+    return top_of
 
 
 def _has_rows(file: LogFile) -> bool:
@@ -80,15 +105,15 @@ def _sample_of_row(row: Mapping[str, Any], *, are_texts: bool) -> Sample:
     )
 
 
-def _below(root: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """The runs that are nested in a run."""
-    found: list[Mapping[str, Any]] = []
-    waiting = [*(root.get("child_runs") or ())]
+def _below(root: Mapping[str, Any], listed: list[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The runs below a root: those of its trace, and those that are nested in a run, each once."""
+    found: dict[str, Mapping[str, Any]] = {}
+    waiting = [*listed, *map(mapping, sequence(root.get("child_runs")))]
     while waiting:
         run = waiting.pop()
-        found.append(run)
-        waiting += run.get("child_runs") or ()
-    return found
+        if found.setdefault(str(require(run, "id")), run) is run:
+            waiting += map(mapping, sequence(run.get("child_runs")))
+    return [*found.values()]
 
 
 def _sample(root: Mapping[str, Any], below: list[Mapping[str, Any]]) -> Sample:
@@ -114,7 +139,7 @@ def _grades(run: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
     """Single feedback where it is in the file, otherwise the averages that LangSmith states for a run."""
     feedback = run.get("feedback")
     if isinstance(feedback, list):
-        for each in feedback:
+        for each in map(mapping, feedback):
             score = each.get("score")
             value = each.get("value") if score is None else score
             yield str(require(each, "key")), Grade.of(value, explanation=each.get("comment"))
