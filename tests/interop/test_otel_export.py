@@ -170,9 +170,12 @@ def test_all_answers_and_their_grades_are_written(tmp_path: Path) -> None:
         ("1", 0.0),
     ]
     assert [each["stringValue"] for each in said(root)["evaluand.answers"]["values"]] == ["3", "4"]
-    [again] = import_results(tmp_path / "t.jsonl", MemoryStore()).evaluations
+    result = import_results(tmp_path / "t.jsonl", MemoryStore())
+    [again] = result.evaluations
     assert again is not None
     assert again.table("exact")["value"].to_pylist() == [1.0]
+    [note] = result.notes
+    assert "1 grade of further answers left out" in note
 
 
 def test_calls_without_times_have_that_of_the_run_and_say_so(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Final
 
 import orjson
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, plural
 from evaluand.core.files.json_items import JsonCursor, parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile, first_fault
 from evaluand.experiment.imports.sample import Grade, Sample, by_name, plain_attributes
@@ -28,7 +28,7 @@ from evaluand.trace.foreign_spans import (
     spans_of,
     trace_id_of,
 )
-from evaluand.trace.spans import Span
+from evaluand.trace.spans import Event, Span
 from evaluand.trace.traces import Trace
 from evaluand.trace.values import fault_message
 
@@ -47,7 +47,7 @@ class Spans(Importer):
         super().__init__(file)
         self._orphans: list[str] = []
         self._names: set[str] = set()  # of roots
-        self._n_silent = 0
+        self._n_silent = self._n_further = 0
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
@@ -80,11 +80,19 @@ class Spans(Importer):
                 " output; instrumentations leave these out, or write them as logs, unless they are set to record them"
             )
 
+        if self._n_further:
+            self.notes.append(
+                f"{self.path.name}: {plural(self._n_further, 'grade')} of further answers left out, and these answers:"
+                " the first one of each call is imported"
+            )
+
     def samples(self, record: Any) -> Iterable[Sample]:
         found = read_traces(record, where=str(self.path))
         self.left_out += found.faults
         self._orphans += found.orphans
         self._n_silent += sum(any(map(_is_silent, trace.spans)) for trace in found.traces)
+        events = (event for trace in found.traces for span in trace.spans for event in span.events)
+        self._n_further += sum(_is_grade(event) and _is_further(event) for event in events)
         return [_sample(trace, has_own_problem=len(self._names) > 1) for trace in found.traces]
 
     def _spans(self) -> Iterator[tuple[str, Any]]:
@@ -148,12 +156,21 @@ def _sample(trace: Trace, *, has_own_problem: bool) -> Sample:
 def _grades(trace: Trace) -> Iterator[tuple[str, Grade]]:
     for span in trace.spans:
         for event in span.events:
-            if event.name == GRADE_EVENT and isinstance(event.body, dict) and not event.body.get(f"{OWN}score.answer"):
+            if _is_grade(event) and not _is_further(event):
                 said = {key.removeprefix(GRADE): value for key, value in event.body.items()}
                 label, reason = said.get("score.label"), said.get(f"{OWN}score.reason")
                 grade = Grade.of(said.get("score.value", label), explanation=said.get("explanation"))
                 grade = grade._replace(label=label)
                 yield str(said.get("name")), grade if reason is None else grade._replace(reason=str(reason))
+
+
+def _is_grade(event: Event) -> bool:
+    return event.name == GRADE_EVENT and isinstance(event.body, dict)
+
+
+def _is_further(event: Event) -> bool:
+    """Whether a grade is that of a second or later answer."""
+    return bool(event.body.get(f"{OWN}score.answer"))
 
 
 def _restore(sample: Sample, trace: Trace) -> None:
