@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 from support.foreign_results import WRITERS, write_langsmith, write_promptfoo
 
+from evaluand.core.errors import DataError
 from evaluand.experiment.imports.importer import find_importer
 from evaluand.experiment.imports.storing import ImportedResult, save_results
 from evaluand.run.runner import Run
@@ -229,4 +231,56 @@ def test_runs_of_langsmith_are_below_the_root_that_they_belong_to(tmp_path: Path
     assert sorted(spans) == [(0, "a"), (1, "b"), (1, "under b"), (2, "c")]
     assert [(fault.where.rpartition(": ")[2], fault.message) for fault in result.left_out] == [
         ("run lost", "its parent is none of the runs of its trace")
+    ]
+
+
+PYTHON = re.compile(
+    "object has no attribute|not supported|object is not|argument must|invalid literal|padding|unhashable"
+)
+
+UNREADABLE = (DataError, ValueError, TypeError, AttributeError, LookupError)
+
+
+@pytest.mark.parametrize("format", sorted({*WRITERS} - {"eval", "inspect"}))
+@pytest.mark.parametrize("other", [7, "word", [7], {"a": 1}])
+def test_reasons_are_not_in_the_words_of_python(format: str, other: Any, tmp_path: Path) -> None:
+    path = WRITERS[format](tmp_path)
+    lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
+    *others, last = map(json.loads, lines)
+    said = []
+    for holder, key in places(last):
+        kept, holder[key] = holder[key], other
+        path.write_text("".join(json.dumps(each) + "\n" for each in [*others, last]))
+        holder[key] = kept
+        try:
+            importer = find_importer(path)
+            for where, record in importer.records():
+                try:
+                    list(importer.samples(record))
+                except UNREADABLE as error:
+                    importer.leave_out(where, str(error))
+            said += [fault.message for fault in importer.left_out]
+            list(importer.totals())
+        except UNREADABLE as error:
+            said.append(str(error))
+    assert [message for message in said if PYTHON.search(message)] == []
+
+
+def places(value: Any) -> list[tuple[Any, Any]]:
+    """Each object or list in a JSON value with each of its keys; of lists, only the first item."""
+    keys = [*value] if isinstance(value, dict) else [0] if isinstance(value, list) and value else []
+    return [place for key in keys for place in ((value, key), *places(value[key]))]
+
+
+def test_a_span_that_cannot_be_stored_does_not_keep_others_out(tmp_path: Path) -> None:
+    def change(content: Any) -> None:
+        spans = content["resourceSpans"][0]["scopeSpans"][0]["spans"]
+        spans[0]["name"] = "\ud800"
+        spans[1]["traceId"] = "A" * 11 + "=" * 3
+
+    result = edit(WRITERS["spans"](tmp_path), change)
+    assert result.samples == 1
+    assert [fault.message for fault in result.left_out] == [
+        "has a text that is not valid Unicode, or a number of more than 64 bits",
+        "not a span: 'AAAAAAAAAAA===' is not an id",
     ]

@@ -14,6 +14,7 @@ import json
 import os
 import reprlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -231,19 +232,19 @@ def trace_id_of(span: Any) -> int:
 
 def _read_otlp(span: Mapping[str, Any]) -> _SpanData:
     status = span.get("status") or {}
-    end = int(span.get("endTimeUnixNano") or 0)
+    end = _whole(span.get("endTimeUnixNano") or 0)
     return _SpanData(
         _id(span["traceId"]),
         _id(span["spanId"]),
         _id(span.get("parentSpanId") or "0"),
         str(span["name"]),
-        int(span["startTimeUnixNano"]),
+        _whole(span["startTimeUnixNano"]),
         end or None,
         _status(status.get("code", 0)),
         status.get("message", ""),
         _attribute_dict(span.get("attributes")),
         [
-            (str(event["name"]), int(event["timeUnixNano"]), _attribute_dict(event.get("attributes")))
+            (str(event["name"]), _whole(event["timeUnixNano"]), _attribute_dict(event.get("attributes")))
             for event in span.get("events") or ()
         ],
     )
@@ -283,10 +284,19 @@ def _id(text: str) -> int:
     try:
         return int(text, 16)
     except ValueError:  # protobuf's own JSON writes bytes in base64
-        raw = base64.b64decode(text, validate=True)
+        raw = b""
+        with suppress(ValueError):
+            raw = base64.b64decode(text, validate=True)
         if len(raw) not in (8, 16):
-            raise ValueError(f"{text!r} is not an id") from None
+            raise ValueError(f"{text!r:.80} is not an id") from None
         return int.from_bytes(raw, "big")
+
+
+def _whole(nanoseconds: Any) -> int:
+    try:
+        return int(nanoseconds)
+    except (TypeError, ValueError, OverflowError):
+        raise ValueError(f"{nanoseconds!r:.80} is not a time in nanoseconds") from None
 
 
 def _time(time: str | int) -> int:

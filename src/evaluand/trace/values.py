@@ -42,7 +42,11 @@ def one_line(text: str) -> str:
 
 def fault_message(error: Exception) -> str:
     """What is wrong with data that could not be read."""
-    return f"{error.args[0]!r} is missing" if isinstance(error, KeyError) else str(error)
+    if isinstance(error, KeyError):
+        return f"{error.args[0]!r} is missing"
+    if isinstance(error, TypeError | AttributeError):
+        return "a part of it is of another type than is expected there"
+    return str(error)
 
 
 def stack_trace(error: BaseException) -> str:

@@ -189,6 +189,18 @@ def sequence(value: Any) -> Sequence[Any]:
     return value
 
 
+def whole_number(record: Any, key: str, default: int = 0) -> int:
+    """A member of an object that is a whole number.
+
+    Raises:
+        ValueError: it is something else, or below 0.
+    """
+    value = mapping(record).get(key, default)
+    if type(value) is not int or value < 0:
+        raise ValueError(f"{key} is {described(value)}, not a whole number from 0")
+    return value
+
+
 def cell_value(text: str) -> Any:
     """What a cell of a CSV file that Python has written means: a number, true or false, a list, or else the text.
 

@@ -51,8 +51,8 @@ class DeepEval(Importer):
                 self._facts[key] = cursor.value()
 
     def samples(self, record: Any) -> Iterable[Sample]:
-        turns = sequence(_either(record, "turns"))
         require(record, "metricsData", "metrics_data")
+        turns = [mapping(turn) for turn in sequence(_either(record, "turns"))]
         input = [dict(each) for each in turns] if turns else require(record, "input")
         context = {name: c for name in ("context", "retrieval_context") if (c := _either(record, name))}
         seconds = _number(record, "completion_time", "run_duration")
@@ -96,12 +96,13 @@ def _grades(record: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
         yield _SUCCESS, Grade.of(success)
     for metric in map(mapping, sequence(_either(record, "metrics_data"))):
         name, score = str(require(metric, "name")), metric.get("score")
-        label = {True: "pass", False: "fail", None: None}.get(metric.get("success"))
+        passed = metric.get("success")
+        label = ("pass" if passed else "fail") if isinstance(passed, bool) else None
         if error := metric.get("error"):
             yield name, Grade(label=None, reason=f"{DeepEval.kind}: {error}")
         else:
             grade = Grade.of(score, explanation=metric.get("reason"), label=label)
-            yield name, grade._replace(is_share=score is not None and 0 <= score <= 1)
+            yield name, grade._replace(is_share=grade.value is not None and 0 <= grade.value <= 1)
 
 
 def _usage(record: Mapping[str, Any]) -> dict[str, Any] | None:

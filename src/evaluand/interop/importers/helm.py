@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from evaluand.core.errors import DataError, Fault
 from evaluand.core.files.json_items import JsonCursor, parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile
-from evaluand.experiment.imports.sample import Grade, Sample, Total, mapping, require, sequence
+from evaluand.experiment.imports.sample import Grade, Sample, Total, mapping, require, sequence, whole_number
 
 _STATE: Final = "scenario_state.json"
 _STATS: Final = "per_instance_stats.json"
@@ -63,10 +63,13 @@ class Helm(Importer):
                 for stat in sequence(row.get("stats")):
                     if isinstance(mean := mapping(stat).get("mean"), int | float):
                         values[str(mapping(stat.get("name")).get("name"))] = mean
-            except (ValueError, TypeError, AttributeError) as error:
+            except DataError as error:
+                self.leave_out(f"{self.path / _STATS}: [{n}]", error.faults[0].message)
+            except ValueError as error:
                 self.leave_out(f"{self.path / _STATS}: [{n}]", str(error))
 
     def samples(self, record: Any) -> Iterable[Sample]:
+        record = [mapping(state) for state in record]
         first = record[0]
         instance = mapping(require(first, "instance"))
         id, perturbation = str(require(instance, "id")), mapping(instance.get("perturbation"))
@@ -74,12 +77,12 @@ class Helm(Importer):
         failed = next((each for each in results if not each or each.get("success") is False), None)
         correct = [
             mapping(each.get("output")).get("text")
-            for each in sequence(instance.get("references"))
+            for each in map(mapping, sequence(instance.get("references")))
             if "correct" in sequence(each.get("tags"))
         ]
         values = self._stats.get(_key(id, {**first, "perturbation": perturbation}), {})
         seconds = [each["request_time"] for each in results if isinstance(each.get("request_time"), int | float)]
-        self._parts.add((instance.get("split"), bool(perturbation)))
+        self._parts.add((str(instance.get("split")), bool(perturbation)))
         self._system = str(mapping(first.get("request")).get("model") or "")
         yield Sample(
             f"{id} {perturbation['name']}" if perturbation.get("name") else id,
@@ -107,10 +110,10 @@ class Helm(Importer):
             return
         (split,) = dict(self._parts)
         known = {name for values in self._stats.values() for name in values}
-        for stat in sequence(parse_json(path.read_bytes(), str(path))):
+        for stat in map(mapping, sequence(parse_json(path.read_bytes(), str(path)))):
             name, mean = mapping(stat.get("name")), stat.get("mean")
-            is_whole = name.get("split") == split and not name.get("perturbation") and not name.get("sub_split")
-            if is_whole and name.get("name") in known and isinstance(mean, int | float):
+            is_whole = str(name.get("split")) == split and not name.get("perturbation") and not name.get("sub_split")
+            if is_whole and str(name.get("name")) in known and isinstance(mean, int | float):
                 yield Total(self._problem, self._system, str(name["name"]), "mean", float(mean))
 
     def facts(self) -> dict[str, Any]:
@@ -145,4 +148,4 @@ def _answer(states: list[Any]) -> Any:
 
 def _key(id: str, row: Mapping[str, Any]) -> tuple[str, int, str]:
     """Instance, trial and perturbation, which statistics belong to."""
-    return id, int(row.get("train_trial_index", 0)), str(mapping(row.get("perturbation")).get("name", ""))
+    return id, whole_number(row, "train_trial_index"), str(mapping(row.get("perturbation")).get("name", ""))

@@ -122,7 +122,7 @@ def _assess(info: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Grade]]:
     """The expectations and the valid feedback of a trace; of several expectations of one name the last."""
     expected: dict[str, Any] = {}
     grades: list[tuple[str, Grade]] = []
-    for each in sequence(info.get("assessments")):
+    for each in map(mapping, sequence(info.get("assessments"))):
         if each.get("valid") is False:
             continue
         name, reason = str(require(each, "assessment_name")), each.get("rationale")

@@ -34,6 +34,7 @@ class OpenAIEvals(Importer):
             self.notes.append(f"{self.path.name}: there is no final report; samples may be missing")
 
     def _group_of(self, line: Any) -> str | None:
+        line = mapping(line)
         if "spec" in line:
             self._spec = dict(mapping(line["spec"]))
         elif "final_report" in line:

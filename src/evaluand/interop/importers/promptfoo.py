@@ -18,6 +18,7 @@ from evaluand.experiment.imports.sample import (
     plain_attributes,
     require,
     sequence,
+    whole_number,
 )
 
 _ERROR: Final = 2  # failureReason: 0 none, 1 an assertion, 2 the provider
@@ -101,12 +102,12 @@ class Promptfoo(Importer):
     def _system(self, record: Mapping[str, Any]) -> str:
         provider = mapping(record.get("provider"))
         name = str(provider.get("label") or provider.get("id") or "provider")
-        return self._name_system(_number(record), name, mapping(record.get("prompt")).get("label"))
+        return self._name_system(whole_number(record, "promptIdx"), name, mapping(record.get("prompt")).get("label"))
 
     def _name_system(self, number: int, provider: str, label: Any) -> str:
         """The provider, and the label of the prompt where there are several; numbered where these are the same."""
         if (number, provider) not in self._systems:
-            several = len({each.get("label") for each in self._prompts}) > 1
+            several = len({str(each.get("label")) for each in self._prompts}) > 1
             name = f"{provider} with {label}" if several and label else provider
             self._systems[number, provider] = free_name(name, self._systems.values())
         return self._systems[number, provider]
@@ -114,10 +115,13 @@ class Promptfoo(Importer):
     def totals(self) -> Iterable[Total]:
         for (number, _), system in self._systems.items():
             metrics = mapping(self._prompts[number].get("metrics")) if number < len(self._prompts) else {}
-            if isinstance(passed := metrics.get("testPassCount"), int) and metrics.get("testErrorCount") == 0:
+            if metrics.get("testErrorCount") != 0:
+                continue
+            passed, failed = metrics.get("testPassCount"), metrics.get("testFailCount", 0)
+            if isinstance(passed, int) and isinstance(failed, int):
                 yield Total("", system, "success", "passed", float(passed))
-                yield Total("", system, "success", "count", float(passed + metrics.get("testFailCount", 0)))
-            if isinstance(score := metrics.get("score"), int | float) and metrics.get("testErrorCount") == 0:
+                yield Total("", system, "success", "count", float(passed + failed))
+            if isinstance(score := metrics.get("score"), int | float):
                 yield Total("", system, "score", "sum", float(score))
 
     def is_higher_better(self, problem: str, scorer: str) -> bool | None:
@@ -141,14 +145,6 @@ def _grades(record: Mapping[str, Any], grading: Mapping[str, Any]) -> Iterator[t
     for name, value in mapping(record.get("namedScores")).items():
         if name not in names:
             yield name, Grade.of(value)
-
-
-def _number(record: Mapping[str, Any]) -> int:
-    """The number of a row's prompt, which counts the pairs of prompt and provider."""
-    number = record.get("promptIdx", 0)
-    if type(number) is not int or number < 0:
-        raise ValueError(f"the promptIdx is {number!r:.80}, not a number of a prompt")
-    return number
 
 
 def _usage(record: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -61,10 +61,15 @@ class Spans(Importer):
                 trace = trace_id_of(span)
             except UNREADABLE as error:
                 self.leave_out(where, f"not a span: {fault_message(error)}")
-            else:
-                if not (span.get("parentSpanId") or span.get("parent_id")):
-                    self._names.add(str(span.get("name")))
-                places.setdefault(trace, array("q")).append(texts.add(orjson.dumps(span)))
+                continue
+            try:
+                text = orjson.dumps(span)
+            except TypeError:
+                self.leave_out(where, "has a text that is not valid Unicode, or a number of more than 64 bits")
+                continue
+            if not (span.get("parentSpanId") or span.get("parent_id")):
+                self._names.add(str(span.get("name")))
+            places.setdefault(trace, array("q")).append(texts.add(text))
         for trace, own in places.items():
             yield f"{self.path}: trace {trace:032x}", [orjson.loads(texts.read(place)) for place in own]
         if self._orphans:
