@@ -140,12 +140,15 @@ def test_whether_a_test_case_of_deepeval_passed_is_a_score_with_its_totals(tmp_p
         document |= {"testPassed": 2, "testFailed": 1, "evaluationCost": 0.75}
         for case in document["testCases"]:
             case |= {"success": case["metricsData"][0]["success"], "evaluationCost": 0.25, "completionTime": 1.5}
+            case["tokenCost"] = 0.5
 
     result = edit(WRITERS["deepeval"](tmp_path), change)
-    assert (result.agreements, result.notes) == (4, [])
+    assert result.agreements == 4
+    [note] = result.notes
+    assert "the evaluation has cost 0.75 USD, which is no part of the cost of the answers" in note
     assert scores(result)[0]["success"] == [1.0, 0.0, 1.0]
     table = result.runs[0].table()
-    assert {(each["cost"], each["currency"]) for each in table["usage"].to_pylist()} == {(0.25, "USD")}
+    assert {(each["cost"], each["currency"]) for each in table["usage"].to_pylist()} == {(0.5, "USD")}
     assert {each.total_seconds() for each in table["duration"].to_pylist()} == {1.5}
 
 

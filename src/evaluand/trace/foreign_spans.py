@@ -295,11 +295,7 @@ def _id(text: str) -> int:
 def _whole(nanoseconds: Any) -> int:
     try:
         return int(nanoseconds)
-<<<<<<< HEAD
     except (TypeError, ValueError, OverflowError):
-=======
-    except (TypeError, ValueError):
->>>>>>> helper-mend1
         raise ValueError(f"{nanoseconds!r:.80} is not a time in nanoseconds") from None
 
 

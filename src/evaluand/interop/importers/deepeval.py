@@ -32,6 +32,7 @@ class DeepEval(Importer):
         self._facts: dict[str, Any] = {}
         self._scores: list[Any] = []
         self._scorers: set[str] = set()
+        self._judging = 0.0  # dollars
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
@@ -49,14 +50,21 @@ class DeepEval(Importer):
                 self._scores = list(sequence(cursor.value()))
             elif cursor.kind not in ("{", "["):  # such as the totals testPassed and testFailed
                 self._facts[key] = cursor.value()
+        self.leave_out_rest(cursor)
+        if self._judging:
+            self.notes.append(
+                f"{self.path.name}: the evaluation has cost {self._judging:.4g} USD, which is no part of the cost of the"
+                " answers and not imported"
+            )
 
     def samples(self, record: Any) -> Iterable[Sample]:
         require(record, "metricsData", "metrics_data")
         turns = [mapping(turn) for turn in sequence(_either(record, "turns"))]
         input = [dict(each) for each in turns] if turns else require(record, "input")
         context = {name: c for name in ("context", "retrieval_context") if (c := _either(record, name))}
-        seconds = _number(record, "completion_time", "run_duration")
+        seconds, cost = _number(record, "completion_time", "run_duration"), _number(record, "token_cost")
         grades = by_name(_grades(record))
+        self._judging += _cost_of_grading(record)
         self._scorers.update(grades)
         yield Sample(
             _either(record, "name"),
@@ -65,7 +73,7 @@ class DeepEval(Importer):
             expected=_either(record, "expected_output"),
             attributes=plain_attributes(_either(record, "metadata")),
             grades=grades,
-            usage=_usage(record),
+            usage=None if cost is None else {"cost": cost, "currency": "USD"},
             duration=None if seconds is None else round(seconds * 1e6),
         )
 
@@ -105,13 +113,11 @@ def _grades(record: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
             yield name, grade._replace(is_share=grade.value is not None and 0 <= grade.value <= 1)
 
 
-def _usage(record: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What a test case has cost: to answer if the file has it, otherwise to evaluate, together or by metric."""
-    cost = _number(record, "token_cost", "evaluation_cost")
-    if cost is None:
-        metrics = map(mapping, sequence(_either(record, "metrics_data")))
-        cost = sum(_number(metric, "evaluation_cost") or 0.0 for metric in metrics)
-    return {"cost": cost, "currency": "USD"} if cost > 0 else None
+def _cost_of_grading(record: Mapping[str, Any]) -> float:
+    """What the judges of a test case have cost, together or by metric."""
+    metrics = map(mapping, sequence(_either(record, "metrics_data")))
+    together = _number(record, "evaluation_cost")
+    return sum(_number(metric, "evaluation_cost") or 0.0 for metric in metrics) if together is None else together
 
 
 def _number(record: Mapping[str, Any], *names: str) -> float | None:

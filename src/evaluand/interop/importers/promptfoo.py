@@ -56,6 +56,7 @@ class Promptfoo(Importer):
                         n += 1
                 elif name in ("version", "timestamp"):
                     self._facts[name] = cursor.value()
+        self.leave_out_rest(cursor)
 
     def _read_prompts(self) -> None:
         """The prompts, which may be behind the results, and the names of their systems in this order."""
