@@ -295,7 +295,7 @@ def _id(text: str) -> int:
 def _whole(nanoseconds: Any) -> int:
     try:
         return int(nanoseconds)
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError):
         raise ValueError(f"{nanoseconds!r:.80} is not a time in nanoseconds") from None
 
 

@@ -53,8 +53,8 @@ class DeepEval(Importer):
         self.leave_out_rest(cursor)
         if self._judging:
             self.notes.append(
-                f"{self.path.name}: the evaluation has cost {self._judging:.4g} USD, which is no part of the cost of the"
-                " answers and not imported"
+                f"{self.path.name}: the evaluation has cost {self._judging:.4g} USD, which is no part of the cost of"
+                " the answers and is not imported"
             )
 
     def samples(self, record: Any) -> Iterable[Sample]:
