@@ -118,3 +118,15 @@ def test_a_sample_that_expands_beyond_measure_is_left_out(tmp_path: Path) -> Non
             member.write(bytes(1 << 20))
     (fault,) = read(path).left_out
     assert "at most 134,217,728 are read of one sample" in str(fault)
+
+
+def test_attributes_that_differ_between_samples_of_an_example_are_noted(tmp_path: Path) -> None:
+    samples = [{**sample, "metadata": {"level": "easy"}} for sample in inspect_samples()]
+    others = [
+        {**sample, "metadata": {"level": level}}
+        for sample, level in zip(samples, ("easy", "hard", "hard"), strict=True)
+    ]
+    first = write_log(tmp_path / "a.json", samples)
+    second = write_log(tmp_path / "b.json", others, eval={**inspect_header()["eval"], "model": "n"})
+    (note,) = read(first, second).notes
+    assert "2 samples with other attributes than an earlier one of the same example" in note

@@ -58,7 +58,11 @@ class Texts:
 
 
 class Problem:
-    """The examples of one problem, in the order in which they appear."""
+    """The examples of one problem, in the order in which they appear.
+
+    Attributes:
+        n_unlike: how many samples have other attributes than an earlier one of their example, which count.
+    """
 
     def __init__(self, name: str, texts: Texts) -> None:
         self.name = name
@@ -67,6 +71,8 @@ class Problem:
         self._numbers: dict[bytes, int] = {}
         self._ids: dict[str, int] = {}
         self._types: dict[str, set[type]] = defaultdict(set)
+        self._attributes = array("q")  # hashes
+        self.n_unlike = 0
 
     def __len__(self) -> int:
         return len(self._places)
@@ -76,7 +82,9 @@ class Problem:
         content = orjson.dumps([sample.id, sample.input, sample.expected])
         key = hashlib.blake2b(content, digest_size=16).digest()
         found = self._numbers.get(key)
+        own = hash(orjson.dumps(sample.attributes, option=orjson.OPT_SORT_KEYS))
         if found is not None:
+            self.n_unlike += own != self._attributes[found]
             return found
         number = len(self._places)
         id = str(number if sample.id is None else sample.id)
@@ -88,6 +96,7 @@ class Problem:
         for name, value in row.items():
             self._types[name].add(type(value))
         self._places.append(self._texts.add(text))
+        self._attributes.append(own)
         self._numbers[key] = number
         return number
 

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Fault
+from evaluand.core.errors import DataError, Fault, plural
 from evaluand.core.provenance import provenance
 from evaluand.core.redaction import is_hidden, redact
 from evaluand.data.dataset import Dataset
@@ -162,6 +162,11 @@ class _Results:
             if not of_problem:
                 continue
             result.notes += self._describe_strangers(problem.name, of_problem)
+            if problem.n_unlike:
+                result.notes.append(
+                    f"{problem.name}: {plural(problem.n_unlike, 'sample')} with other attributes than an earlier one of"
+                    " the same example, whose attributes count"
+                )
             title = _title(name, problem.name, len(self._problems))
             dataset = Dataset(problem.source(), name=title).save(store)
             digests = [identity.digest(value) for value in dataset.inputs()]
