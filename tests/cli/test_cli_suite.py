@@ -243,6 +243,14 @@ def test_a_run_that_two_problems_share_is_paid_once(folder: Path) -> None:
     assert len(calls(folder)) == 16
 
 
+def test_systems_of_a_problem_are_compared_by_their_names(folder: Path) -> None:
+    write_suite(folder, a=PROBLEM % "a")
+    suite(folder)
+    compared = call(folder, "compare", "letters/a/half", "letters/a/right")
+    assert compared.exit_code == 0, compared.output
+    assert call(folder, "compare", "letters/a/half", "letters/a/none").exit_code == 1
+
+
 def test_gates_of_the_problems_count(folder: Path) -> None:
     write_suite(folder, a=(PROBLEM % "a")[:-1] + ", gates: [accuracy >= 0.9]}", b=PROBLEM % "b")
     result = suite(folder, "--junit", str(folder / "gates.xml"))

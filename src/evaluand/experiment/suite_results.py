@@ -160,7 +160,7 @@ class SuiteResults:
         best, found = macro_means(samples, self.confidence, higher_is_better=higher)
         facts |= {"best": self.systems[best], "direction": measure.metric.direction, "no_interval": why}
         facts["systems"] = [
-            {"system": system} | {name: none_if_nan(value) for name, value in vars(each).items()}
+            {"system": system} | {name: _finite(value) for name, value in vars(each).items()}
             for system, each in zip(self.systems, found, strict=True)
         ]
         return facts
