@@ -175,7 +175,15 @@ def test_all_answers_and_their_grades_are_written(tmp_path: Path) -> None:
     assert again is not None
     assert again.table("exact")["value"].to_pylist() == [1.0]
     [note] = result.notes
-    assert "1 grade of further answers left out" in note
+    assert "1 further answer left out, with 1 grade: the first answer of each call is imported" in note
+
+
+def test_answers_that_an_import_cannot_hold_are_counted_without_grades_too(tmp_path: Path) -> None:
+    data = Dataset.from_rows([{"input": "q"}])
+    run = Runner().run(FunctionTask(lambda row: Candidates([{"a": 1}, {"a": 2}, {"a": 3}])), data, name="three")
+    written(run, None, tmp_path / "t.jsonl")
+    [note] = import_results(tmp_path / "t.jsonl", MemoryStore()).notes
+    assert "2 further answers left out, with 0 grades" in note
 
 
 def test_calls_without_times_have_that_of_the_run_and_say_so(tmp_path: Path) -> None:

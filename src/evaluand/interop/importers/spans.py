@@ -16,7 +16,7 @@ import orjson
 from evaluand.core.errors import DataError, plural
 from evaluand.core.files.json_items import JsonCursor, parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile, first_fault
-from evaluand.experiment.imports.sample import Grade, Sample, by_name, plain_attributes
+from evaluand.experiment.imports.sample import Grade, Sample, by_name, plain_attributes, sequence
 from evaluand.experiment.imports.spool import Texts
 from evaluand.store.tables import COMPLETED
 from evaluand.trace.conventions import GRADE, GRADE_EVENT, OWN
@@ -47,7 +47,7 @@ class Spans(Importer):
         super().__init__(file)
         self._orphans: list[str] = []
         self._names: set[str] = set()  # of roots
-        self._n_silent = self._n_further = 0
+        self._n_silent = self._n_answers = self._n_grades = 0
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
@@ -79,11 +79,10 @@ class Spans(Importer):
                 f"{self.path.name}: {self._n_silent:,} of {len(places):,} traces have calls of models without input and"
                 " output; instrumentations leave these out, or write them as logs, unless they are set to record them"
             )
-
-        if self._n_further:
+        if self._n_answers:
             self.notes.append(
-                f"{self.path.name}: {plural(self._n_further, 'grade')} of further answers left out, and these answers:"
-                " the first one of each call is imported"
+                f"{self.path.name}: {plural(self._n_answers, 'further answer')} left out, with"
+                f" {plural(self._n_grades, 'grade')}: the first answer of each call is imported"
             )
 
     def samples(self, record: Any) -> Iterable[Sample]:
@@ -92,7 +91,8 @@ class Spans(Importer):
         self._orphans += found.orphans
         self._n_silent += sum(any(map(_is_silent, trace.spans)) for trace in found.traces)
         events = (event for trace in found.traces for span in trace.spans for event in span.events)
-        self._n_further += sum(_is_grade(event) and _is_further(event) for event in events)
+        self._n_grades += sum(_is_grade(event) and _is_further(event) for event in events)
+        self._n_answers += sum(max(len(_answers(trace)) - 1, 0) for trace in found.traces)
         return [_sample(trace, has_own_problem=len(self._names) > 1) for trace in found.traces]
 
     def _spans(self) -> Iterator[tuple[str, Any]]:
@@ -171,6 +171,12 @@ def _is_grade(event: Event) -> bool:
 def _is_further(event: Event) -> bool:
     """Whether a grade is that of a second or later answer."""
     return bool(event.body.get(f"{OWN}score.answer"))
+
+
+def _answers(trace: Trace) -> Sequence[Any]:
+    """All answers of a call, as evaluand has written them; none where it had one."""
+    said = trace.root.attributes.get(f"{OWN}answers")
+    return sequence(parse_json(said, "answers") if isinstance(said, str) else said)
 
 
 def _restore(sample: Sample, trace: Trace) -> None:
