@@ -51,7 +51,7 @@ def test_no_character_of_data_is_a_command(character: str) -> None:
     assert shown == f"\\{character}" if character in "{}$&#%_" else shown.startswith("\\text")
 
 
-@pytest.mark.parametrize("task", ["[3cm] x", "*", "[b]"])
+@pytest.mark.parametrize("task", ["[3cm] x", "*", "[b]", " [3cm]"])
 def test_no_name_is_an_argument_of_the_line_before(task: str) -> None:
     assert _line([task, "a"]).startswith("{}" + task)
     assert _line(["a", task]) == f"a & {task} \\\\"
