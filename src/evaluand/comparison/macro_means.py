@@ -53,7 +53,7 @@ class MacroMean:
         value: NaN without problems.
         low: lower end of its interval, NaN where there is none.
         high: upper end of its interval.
-        difference: to the best system, its value minus that of the best.
+        difference: from the best system: its value minus that of the best.
         difference_low: lower end of the interval of the difference; NaN for the best itself.
         difference_high: upper end of the interval of the difference.
     """

@@ -79,7 +79,7 @@ class SuiteResults:
         Returns:
             `problems` with the value of each system and why a problem is left out of ranks and means; `ranks` with the
             mean rank of each system, the test, and the critical difference; `macro` with the mean of each system, its
-            interval, and the difference to the best; `cost` of each system.
+            interval, and the difference from the best; `cost` of each system.
         """
         return {
             "suite": self.suite,
