@@ -52,5 +52,6 @@ def escape(text: str) -> str:
 
 
 def _line(cells: Sequence[str]) -> str:
-    guard = "{}" if cells[0].lstrip().startswith(("[", "*")) else ""  # which the line break before would take as its argument
+    # the line break before would take the cell as its argument
+    guard = "{}" if cells[0].lstrip().startswith(("[", "*")) else ""
     return guard + " & ".join(map(escape, cells)) + r" \\"
