@@ -17,6 +17,7 @@ from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorer import Score
 from evaluand.interop.exporters.inspect import Inspect
 from evaluand.interop.exporters.lm_eval import LmEval
+from evaluand.models.usage import report_usage
 from evaluand.report.exporters import Result
 from evaluand.run.runner import Runner
 from evaluand.run.task import Candidates, FunctionTask
@@ -210,3 +211,32 @@ def test_words_without_numbers_are_scores_in_inspect_and_named_by_lm_eval(tmp_pa
     other = LmEval()
     other.write(result, tmp_path / "lm_eval")
     assert "2 labels left out" in other.notes
+
+
+def test_usage_and_details_of_grades_are_written_or_named(tmp_path: Path) -> None:
+    def answer(text: str) -> str:
+        cost, currency = {"a": (0.5, "USD"), "b": (0.5, "EUR"), "c": (0.25, "USD")}[text]
+        report_usage(input_tokens=None if text == "c" else 3, output_tokens=0, cost=cost, currency=currency)
+        return text
+
+    run = Runner().run(FunctionTask(answer), Dataset.from_rows([{"input": text} for text in "abc"]))
+    result = Result(run, Evaluator().evaluate(run, {"near": lambda output: Score(0.5, data={"margin": 2})}))
+    log, table = Inspect(), LmEval()
+    log.write(result, tmp_path / "log.json")
+    samples = json.loads((tmp_path / "log.json").read_text())["samples"]
+    known = {"input_tokens": 3, "output_tokens": 0, "total_tokens": 3}
+    assert [each["output"].get("usage") for each in samples] == [known | {"total_cost": 0.5}, known, None]
+    assert [each["scores"]["near"]["metadata"] for each in samples] == [{"data": {"margin": 2}}] * 3
+    assert {"1 partly known usage left out", "2 costs left out"} <= {*log.notes}
+    table.write(result, tmp_path / "table")
+    assert {"3 grade details left out", "3 usage records left out"} <= {*table.notes}
+
+
+def test_values_that_have_one_name_in_lm_eval_are_named(tmp_path: Path) -> None:
+    folder = make(tmp_path, 1)
+    metrics = "metrics: [{kind: accuracy, scorer: exact}, {kind: mean, scorer: exact}]"
+    text = (tmp_path / "e.yaml").read_text().partition("metrics:")[0] + metrics
+    (tmp_path / "e.yaml").write_text(text)
+    folder.done("run", tmp_path / "e.yaml")
+    found = folder.json("export", "sums/plus", "--to", "lm-eval", "-o", tmp_path / "results")
+    assert "1 further value left out" in found["notes"]

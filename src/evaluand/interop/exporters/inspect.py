@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Final
 from evaluand._version import __version__
 from evaluand.core.files.paths import replaced
 from evaluand.report.export import json_line
-from evaluand.report.exporters import Exporter, Result, Sample, named, text_of
+from evaluand.report.exporters import Exporter, Result, Sample, named, own_columns, text_of
 from evaluand.report.facts.base import Facts
 
 _VERSION: Final = 2
@@ -47,7 +47,9 @@ class Inspect(Exporter):
         call = sample.call
         self.leave_out(max(len(call.get("responses") or ()) - 1, 0), "further answer")
         self.leave_out(len([*sample.all_grades()]) - len([*sample.first_grades()]), "further grade")
+        usage = _usage(call)
         self.leave_out((call["input_tokens"] is None) != (call["output_tokens"] is None), "partly known usage")
+        self.leave_out(call["cost"] is not None and "total_cost" not in usage, "cost")
 
 
 def _eval(result: Result) -> Facts:
@@ -153,7 +155,8 @@ def _scores(sample: Sample) -> Iterator[tuple[str, Facts]]:
         said = row["value"] if row["value"] is not None else row["label"]
         if said is not None:
             answer = row["label"] if row["label"] is not None else text_of(sample.call["response"])
-            yield name, {"value": said, "answer": answer, "explanation": row["explanation"]}
+            score = {"value": said, "answer": answer, "explanation": row["explanation"]}
+            yield name, score | ({"metadata": own} if (own := own_columns(row)) else {})
 
 
 def _usage(call: Facts) -> Facts:

@@ -13,10 +13,11 @@ from evaluand._version import __version__
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.files.paths import replaced
 from evaluand.report.export import json_line
-from evaluand.report.exporters import Exporter, Result, Sample, named, text_of
+from evaluand.report.exporters import Exporter, Result, Sample, named, own_columns, text_of
 from evaluand.report.facts.base import Facts
 
 _MEANS: Final = ("accuracy", "mean")
+_USAGE: Final = ("input_tokens", "output_tokens", "cost")
 
 
 class LmEval(Exporter):
@@ -46,6 +47,7 @@ class LmEval(Exporter):
         if written < total:
             self.notes.append(f"{plural(total - written, 'example')} without an answer left out: lm-eval has no errors")
         self.leave_out(sum(batch.num_rows for batch in result.run.spans()), "span")
+        self.leave_out(len(result.numbers()) - len(_values(result)), "further value")
         self.note_left_out(result)
         return [results, samples]
 
@@ -53,6 +55,8 @@ class LmEval(Exporter):
         self.leave_out(len([*sample.all_grades()]) - len([*sample.first_grades()]), "further grade")
         self.leave_out(sum(row["label"] is not None for _, row in sample.first_grades()), "label")
         self.leave_out(sum(row["explanation"] is not None for _, row in sample.first_grades()), "explanation")
+        self.leave_out(sum(len(own_columns(row)) for _, row in sample.first_grades()), "grade detail")
+        self.leave_out(any(sample.call[name] is not None for name in _USAGE), "usage record")
 
 
 def _time(result: Result) -> str:
