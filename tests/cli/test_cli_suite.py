@@ -85,7 +85,8 @@ def suite(folder: Path, *arguments: str) -> Result:
 def facts_of(folder: Path, code: int = 0) -> dict[str, object]:
     result = suite(folder, "--json")
     assert result.exit_code == code, result.output
-    return json.loads(result.stdout)  # type: ignore[no-any-return]
+    facts: dict[str, object] = json.loads(result.stdout)
+    return facts
 
 
 def calls(folder: Path) -> list[str]:

@@ -97,11 +97,20 @@ def test_endless_output_ends_the_program_and_its_beginning_is_kept() -> None:
 
 
 @pytest.mark.usefixtures("sandbox")
-def test_processor_time_is_limited_for_each_process() -> None:
-    """The clock would end it later."""
+def test_the_clock_ends_what_never_waits_and_so_always_with_the_same_reason() -> None:
+    """A limit of processor time as low as that of the clock would sometimes come first."""
+    shown = run("import resource\nprint(resource.getrlimit(resource.RLIMIT_CPU))", timeout=PATIENCE)
+    soft, hard = map(int, shown.output.strip("()\n ").split(","))
+    assert PATIENCE < soft < hard
+    for _ in range(3):
+        assert run("while True: pass", timeout=1).error == "took longer than 1 s"
+
+
+@pytest.mark.usefixtures("sandbox")
+def test_the_clock_ends_a_program_that_waits_for_a_busy_child() -> None:
     running_long = "import os, time\nif os.fork() == 0:\n while True: pass\nraise SystemExit(os.wait()[1])"
     ended = run_program([("program", running_long)], Limits(timeout=1.9))
-    assert ended.how in ("timeout", "raised")
+    assert (ended.how, ended.error) == ("timeout", "took longer than 1.9 s")
 
 
 @pytest.mark.usefixtures("sandbox")

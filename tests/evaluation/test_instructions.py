@@ -119,6 +119,7 @@ def test_what_cannot_be_graded_abstains() -> None:
         ({"names": ["punctuation:no_comma"]}, "has 'names'; instructions reads names and parameters"),
         ({"names": [], "parameters": []}, "names of the expected value is a list"),
         ({"names": ["punctuation:no_comma"], "parameters": [{}, {}]}, "has 1 names and 2 parameters"),
+        ({"names": [["a"]], "parameters": [{}]}, "a list is no known instruction"),
         (_asked(("punctuation:no_coma", {})), "'punctuation:no_coma' is no known instruction .did you mean"),
         (_asked(("punctuation:no_comma", "none")), "the parameters of punctuation:no_comma are the text 'none'"),
         (_asked(("keywords:existence", {})), "keywords:existence has the parameters keywords, and is given none"),

@@ -287,3 +287,16 @@ def test_a_span_that_cannot_be_stored_does_not_keep_others_out(tmp_path: Path) -
         "has a text that is not valid Unicode, or a number of more than 64 bits",
         "not a span: 'AAAAAAAAAAA===' is not an id",
     ]
+
+
+def test_a_long_chain_of_runs_of_langsmith_has_one_root(tmp_path: Path) -> None:
+    n = 20_000
+    first = {"trace_id": "t", "id": "0", "run_type": "chain", "inputs": {"q": "1"}, "outputs": {"a": "2"}}
+    chain = [{**first, "id": str(number), "parent_run_id": str(number - 1)} for number in range(n - 1, 0, -1)]
+    other = {**first, "id": "other"}
+    path = tmp_path / "runs.jsonl"
+    path.write_text("".join(json.dumps(run) + "\n" for run in [first, other, *chain]))
+    result = read(path)
+    assert (result.samples, result.left_out) == (2, [])
+    rows = [row for batch in result.runs[0].spans() for row in batch.to_pylist()]
+    assert sum(row["parent"] is not None for row in rows) == n - 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ def lines_of_requests(spans: list[Span]) -> str:
     return "\n".join(one_document([each]).replace("\n", "") for each in spans) + "\n"
 
 
-def lines(spans: list[Span]) -> str:
+def lines(spans: Sequence[Any]) -> str:
     return "".join(json.dumps(each) + "\r\n" for each in spans)
 
 
@@ -72,7 +72,7 @@ def test_a_file_that_ends_early_is_read_up_to_there(tmp_path: Path, write: Calla
 
 
 def test_what_is_no_span_is_named_with_its_place(tmp_path: Path) -> None:
-    text = lines([MIXED[0], {"traceId": "zz", "spanId": "1"}, span(2, 1, name=None)])  # type: ignore[list-item]
+    text = lines([MIXED[0], {"traceId": "zz", "spanId": "1"}, span(2, 1, name=None)])
     result = read(tmp_path / "spans.jsonl", text + "[1, 2]\n" + '{"resourceSpans": 3}\n{"a": ]}\n')
     named = [str(fault) for fault in result.left_out]
     assert result.samples == 2

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from evaluand.cli.validate import list_faults, list_notes, plan_facts
-from evaluand.core.errors import EvaluandError, EvaluandWarning
+from evaluand.cli.validate import gathered_warnings, list_faults, list_notes, no_facts, plan_facts
+from evaluand.core.errors import EvaluandError
 from evaluand.experiment.access import Access, read_access
 from evaluand.experiment.suite import Suite
 from evaluand.experiment.suite_spec import ParsedSuite, parse_suite
@@ -18,8 +17,7 @@ from evaluand.store.folder_store import FolderStore
 
 def access_of_suite(file: Path, model: str | None) -> Facts:
     """The faults of the suite's files alone, and what their tasks, scorers and data reach."""
-    facts: Facts = {"file": str(file), "faults": [], "notes": [], "plan": [], "matches": [], "problems": []}
-    facts["access"] = {"hosts": [], "programs": [], "code": [], "files": []}
+    facts = no_facts(file) | {"problems": []}
     try:
         parsed = parse_suite(file, model)
     except EvaluandError as error:
@@ -39,16 +37,14 @@ def access_of_suite(file: Path, model: str | None) -> Facts:
 def facts_of_suite(file: Path, model: str | None, store: FolderStore) -> Facts:
     """All faults of a suite, notes, and the calls that it would make now."""
     facts = access_of_suite(file, model) | {"faults": []}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", EvaluandWarning)
+    with gathered_warnings() as messages:
         try:
             suite = Suite.from_file(file, model=model)
         except EvaluandError as error:
             return facts | {"faults": list_faults(error)}
         facts["problems"] = plans(suite, store)
-    messages = (str(warning.message) for warning in caught if issubclass(warning.category, EvaluandWarning))
     notes = ((name, note) for name, one in suite.problems.items() for note in list_notes(one, store))
-    facts["notes"] = [*dict.fromkeys(messages), *(f"{name}: {note}" for name, note in notes)]
+    facts["notes"] = [*messages, *(f"{name}: {note}" for name, note in notes)]
     return facts
 
 

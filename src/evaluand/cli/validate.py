@@ -3,7 +3,7 @@
 import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from math import prod
 from pathlib import Path
 from shlex import join
@@ -97,8 +97,7 @@ def _is_suite_file(file: Path) -> bool:
 
 def _access(file: Path, model: str | None) -> Facts:
     """The faults of the file alone, and what it reaches."""
-    facts: Facts = {"file": str(file), "faults": [], "notes": [], "plan": [], "matches": []}
-    facts["access"] = {"hosts": [], "programs": [], "code": [], "files": []}
+    facts = no_facts(file)
     try:
         spec, document = parse_file(file, model=model)
         access = read_access(spec, file.parent)
@@ -109,20 +108,34 @@ def _access(file: Path, model: str | None) -> Facts:
     return facts
 
 
+def no_facts(file: Path) -> Facts:
+    """The facts of a file without faults that reaches and calls nothing."""
+    access: Facts = {"hosts": [], "programs": [], "code": [], "files": []}
+    return {"file": str(file), "faults": [], "notes": [], "plan": [], "matches": [], "access": access}
+
+
 def _facts(file: Path, model: str | None, store: FolderStore) -> Facts:
     facts = _access(file, model) | {"faults": []}
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", EvaluandWarning)
+    with gathered_warnings() as messages:
         try:
             experiment = Experiment.from_file(file, model=model)
         except EvaluandError as error:
             return facts | {"faults": list_faults(error)}
         facts["faults"] = _baseline_faults(file, model, experiment, store)
         facts |= plan_facts(experiment, store)
-    messages = (str(warning.message) for warning in caught if issubclass(warning.category, EvaluandWarning))
-    facts["notes"] = [*dict.fromkeys(messages), *list_notes(experiment, store)]
+    facts["notes"] = [*messages, *list_notes(experiment, store)]
     facts["dataset"] = {"id": experiment.dataset.id, "examples": len(experiment.dataset)}
     return facts
+
+
+@contextmanager
+def gathered_warnings() -> Iterator[list[str]]:
+    """The texts of the warnings within the block, each once; they are there when it ends."""
+    found: list[str] = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", EvaluandWarning)
+        yield found
+    found += dict.fromkeys(str(each.message) for each in caught if issubclass(each.category, EvaluandWarning))
 
 
 def list_notes(experiment: Experiment, store: FolderStore) -> Iterator[str]:

@@ -564,7 +564,8 @@ class _Job:
         """The journal's record of a row that is graded now."""
         lines: list[bytes] = []
         make_calls_inline(iter([unit]), grader.call, lambda u, o: lines.append(grader.line(u, o)[0]), grader.policy)
-        return orjson.loads(lines[0])  # type: ignore[no-any-return]
+        record: list[Any] = orjson.loads(lines[0])
+        return record
 
     def close(self) -> None:
         for scorer in self.prepared:

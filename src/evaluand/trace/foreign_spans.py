@@ -232,19 +232,19 @@ def trace_id_of(span: Any) -> int:
 
 def _read_otlp(span: Mapping[str, Any]) -> _SpanData:
     status = span.get("status") or {}
-    end = _whole(span.get("endTimeUnixNano") or 0)
+    end = _read_nanoseconds(span.get("endTimeUnixNano") or 0)
     return _SpanData(
         _id(span["traceId"]),
         _id(span["spanId"]),
         _id(span.get("parentSpanId") or "0"),
         str(span["name"]),
-        _whole(span["startTimeUnixNano"]),
+        _read_nanoseconds(span["startTimeUnixNano"]),
         end or None,
         _status(status.get("code", 0)),
         status.get("message", ""),
         _attribute_dict(span.get("attributes")),
         [
-            (str(event["name"]), _whole(event["timeUnixNano"]), _attribute_dict(event.get("attributes")))
+            (str(event["name"]), _read_nanoseconds(event["timeUnixNano"]), _attribute_dict(event.get("attributes")))
             for event in span.get("events") or ()
         ],
     )
@@ -292,7 +292,7 @@ def _id(text: str) -> int:
         return int.from_bytes(raw, "big")
 
 
-def _whole(nanoseconds: Any) -> int:
+def _read_nanoseconds(nanoseconds: Any) -> int:
     try:
         return int(nanoseconds)
     except (TypeError, ValueError):

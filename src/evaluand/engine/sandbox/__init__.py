@@ -14,9 +14,9 @@ What it is not kept from: using its share, in bubblewrap with each of its proces
 common with everything else; and claiming that it has come to its end. The proof of that is a token which a program is
 never given; but it is in the memory of its process, so a program written to look for it there finds it.
 
-Without a sandbox a program is refused, unless the caller allows it to run without isolation. It then has a folder,
-limits and a group of processes of its own, and another user if root runs it; but it sees what that user may see, the
-network too, may stop other processes of that user, and a process that hides from its group outlives it.
+Without a sandbox a program is refused, unless the caller allows it to run without isolation. It then runs in an empty
+folder with limits, in a separate process group, and as another user if root starts it. But it sees what that user may
+see, also on the network; it may stop other processes of that user; and a process that leaves the group outlives it.
 
     sandbox/places.py      where a program runs: in bubblewrap, or in a folder without isolation
     sandbox/containers.py  or in a container

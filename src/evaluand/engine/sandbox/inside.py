@@ -115,8 +115,9 @@ def _limit(limits: Mapping[str, int]) -> None:
     for name, most in limits.items():
         kind = getattr(resource, name, None)
         if kind is not None:
+            hard = most + (name == "RLIMIT_CPU")  # reaching it is SIGKILL, and SIGXCPU before
             with suppress(ValueError, OSError):  # the limit is lower already, or this system cannot set it
-                resource.setrlimit(kind, (most, most))
+                resource.setrlimit(kind, (most, hard))
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # the first to go if memory is short
         score.write("1000")
 

@@ -16,7 +16,7 @@ class Limits:
     """What a program may use.
 
     Attributes:
-        timeout: seconds on the clock, and of processor time for each of its processes.
+        timeout: seconds on the clock.
         memory: MiB of address space for each of its processes, and in a container of memory for all of them together.
         processes: how many it may have at once, threads included.
         files: MiB of each file it writes, and of all of them together in a sandbox.
@@ -30,11 +30,16 @@ class Limits:
     output: int = 1
 
     @property
+    def processor(self) -> int:
+        """Seconds of processor time for each of its processes: more than one that never waits has on the clock."""
+        return math.ceil(self.timeout) + 1
+
+    @property
     def of_processes(self) -> dict[str, int]:
         """The limits of each process, under their names in `resource`."""
         return {
             "RLIMIT_CORE": 0,
-            "RLIMIT_CPU": math.ceil(self.timeout),
+            "RLIMIT_CPU": self.processor,
             "RLIMIT_FSIZE": self.files * MIB,
             "RLIMIT_NOFILE": OPEN_FILES,
             "RLIMIT_NPROC": self.processes,

@@ -1,4 +1,4 @@
-"""Where a program runs: in bubblewrap, or in a folder of its own without isolation; `containers.py` has containers."""
+"""Where a program runs: in bubblewrap, or in an empty folder without isolation; for containers see `containers.py`."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _readable(content: bytes | None) -> Iterator[tuple[int, ...]]:
 
 @contextmanager
 def in_folder(limits: Limits) -> Iterator[Place]:
-    """A folder of its own, without isolation; nothing limits how much it can hold."""
+    """An empty folder, without isolation; nothing limits how much it can hold."""
     folder, mark, user = tempfile.mkdtemp(prefix="evaluand-"), secrets.token_hex(16), _user_of_root()
     try:
         if user is not None:

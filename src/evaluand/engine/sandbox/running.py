@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 import re
 import secrets
@@ -345,7 +344,7 @@ def _read_status(status: int, limits: Limits) -> tuple[str, str]:
     """What an exit status says, or minus the signal: `how` and `error`."""
     number = -status if status < 0 else status - _BY_SIGNAL if status > _BY_SIGNAL else 0
     if number == signal.SIGXCPU:
-        return "timeout", f"used more than {math.ceil(limits.timeout)} s of the processor"
+        return "timeout", f"used more than {limits.processor} s of the processor"
     if number:
         return "killed", f"was ended by {_signal_name(number)}"
     return "exited", f"exited with status {status} before its end"

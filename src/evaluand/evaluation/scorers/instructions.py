@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
@@ -18,7 +19,7 @@ from evaluand.core.text.language import language_of, require_language
 from evaluand.core.text.sentences import ABBREVIATIONS, BEGINNINGS
 from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, Scorer, described, require_flags
 
-Given = tuple[str, Mapping[str, Any]]
+Instruction = tuple[str, Mapping[str, Any]]
 """An instruction: its name, and its parameters."""
 
 
@@ -99,7 +100,7 @@ class Instructions(Scorer):
     def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
         return None if expected is None else {"n_expected": len(_read(expected))}
 
-    def _abstained(self, reason: str, instructions: Sequence[Given]) -> Score:
+    def _abstained(self, reason: str, instructions: Sequence[Instruction]) -> Score:
         return Score(status="abstained", reason=reason, columns={"n_expected": len(instructions)})
 
     def _follows(self, reply: str, name: str, parameters: Mapping[str, Any]) -> bool:
@@ -112,7 +113,7 @@ _LANGUAGE: Final = "language:response_language"
 _IN_ENGLISH: Final = ("change_case:english_capital", "change_case:english_lowercase")
 
 
-def _read(expected: Any) -> list[Given]:
+def _read(expected: Any) -> list[Instruction]:
     """The instructions of an expected value; a DataError tells what is wrong with it."""
     if not isinstance(expected, Mapping) or set(expected) != {"names", "parameters"}:
         has = ", ".join(map(repr, expected)) if isinstance(expected, Mapping) else described(expected)
@@ -123,17 +124,17 @@ def _read(expected: Any) -> list[Given]:
             raise DataError(f"{part} of the expected value is {described(value)}; give a list with what is asked for")
     if len(names) != len(parameters):
         raise DataError(f"the expected value has {len(names)} names and {len(parameters)} parameters")
-    return [_given(name, values) for name, values in zip(names, parameters, strict=True)]
+    return [_read_instruction(name, values) for name, values in zip(names, parameters, strict=True)]
 
 
-def _given(name: Any, parameters: Any) -> Given:
-    if name not in _CHECKS:
+def _read_instruction(name: Any, parameters: Any) -> Instruction:
+    if not isinstance(name, str) or name not in _CHECKS:
         hint = nearest(name, _CHECKS) if isinstance(name, str) else ""
         raise DataError(f"{described(name)} is no known instruction{hint}")
     if not isinstance(parameters, Mapping | None):
         raise DataError(f"the parameters of {name} are {described(parameters)}, not an object")
     given = {key: value for key, value in (parameters or {}).items() if value is not None}
-    needed = dict([*inspect.signature(_CHECKS[name]).parameters.items()][1:])
+    needed = _parameters_of(name)
     if set(given) != set(needed):
         asked, has = (", ".join(map(str, keys)) or "none" for keys in (needed, given))
         raise DataError(f"{name} has the parameters {asked}, and is given {has}")
@@ -145,6 +146,12 @@ def _given(name: Any, parameters: Any) -> Given:
     return name, given
 
 
+@cache
+def _parameters_of(name: str) -> Mapping[str, inspect.Parameter]:
+    """What a kind of instruction needs besides the reply."""
+    return dict([*inspect.signature(_CHECKS[name]).parameters.items()][1:])
+
+
 def _fits(value: Any, kind: Any) -> bool:
     if kind == list[str]:
         return isinstance(value, list | tuple) and all(_fits(one, str) for one in value)
@@ -154,7 +161,7 @@ def _fits(value: Any, kind: Any) -> bool:
 _MEANT: Final[Mapping[Any, str]] = {int: "a whole number", str: "a text", list[str]: "a list of texts"}
 
 
-def _counted(instructions: Sequence[Given], followed: Sequence[bool]) -> dict[str, Any]:
+def _counted(instructions: Sequence[Instruction], followed: Sequence[bool]) -> dict[str, Any]:
     by_tag: dict[str, dict[str, int]] = {}
     for (name, _), is_followed in zip(instructions, followed, strict=True):
         counts = by_tag.setdefault(name, dict.fromkeys(("expected", "found", "predicted", "right"), 0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import io
 from abc import ABC, abstractmethod
@@ -18,7 +19,6 @@ from evaluand.core.files.json_items import JsonCursor, parse_json
 from evaluand.experiment.imports.sample import Sample, Total
 
 _HEAD = 1 << 16
-_MARK = b"\xef\xbb\xbf"  # with which some programs begin a file
 
 
 class LogFile:
@@ -60,7 +60,7 @@ class LogFile:
     @cached_property
     def columns(self) -> frozenset[str]:
         """The names in the first line of a CSV file; empty for JSON."""
-        line = self.head.partition(b"\n")[0].removeprefix(_MARK)
+        line = self.head.partition(b"\n")[0].removeprefix(codecs.BOM_UTF8)
         if not line or line.lstrip()[:1] in (b"{", b"["):
             return frozenset()
         try:
@@ -240,8 +240,8 @@ def _columns_of(path: Path) -> dict[str, dict[str, Any]] | None:
     """Column → row → value, if a file is a table by columns."""
     cursor = JsonCursor.open(path)
     try:
-        if cursor.kind != "{" or not all(cursor.kind == "{" for _ in cursor.members()):
-            return None
+        if cursor.kind != "{" or not all(cursor.kind == "{" for _ in cursor.members()) or cursor.kind:
+            return None  # also where lines follow, which may be many
         table = parse_json(path.read_bytes(), str(path))
     except DataError:
         return None
@@ -260,7 +260,7 @@ def table_records(path: Path) -> Iterator[tuple[str, Any]]:
     text = mapped(path)
     header: list[str] = []
     for line, start, end in records_in(text, ","):
-        row = text[start:end].removeprefix(_MARK)
+        row = text[start:end].removeprefix(codecs.BOM_UTF8)
         cells = _cells(row) if row.strip() else []
         if not header:
             header = cells

@@ -26,7 +26,7 @@ from evaluand.evaluation.known_scores import KnownRows
 from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.scorers.imported import Imported
 from evaluand.experiment.imports.importer import Importer, find_importer
-from evaluand.experiment.imports.sample import NO_GRADE, Grade, Sample, Total
+from evaluand.experiment.imports.sample import NO_GRADE, Grade, Sample, Total, free_name
 from evaluand.experiment.imports.spool import Answers, Problem, Texts
 from evaluand.metrics.base.metric import Direction
 from evaluand.metrics.column_statistics import Mean
@@ -171,7 +171,9 @@ class _Results:
             dataset = Dataset(problem.source(), name=title).save(store)
             digests = [identity.digest(value) for value in dataset.inputs()]
             for key, answers in of_problem.items():
-                label = _free_name(_label(name, title, answers.system, len(self._answers)), result.runs)
+                label = free_name(
+                    _label(name, title, answers.system, len(self._answers)), {str(run.name) for run in result.runs}
+                )
                 run = _save_run(store, answers, dataset, digests, self._importers[key], label)
                 result.runs.append(run)
                 result.evaluations.append(
@@ -298,15 +300,6 @@ def _label(name: str | None, title: str, system: str, n_systems: int) -> str:
     return title if not system or (name is not None and n_systems == 1) else _name_of(f"{title}/{system}")
 
 
-def _free_name(name: str, runs: Sequence[Run]) -> str:
-    """A name that none of the runs has: those of one system in several files are numbered."""
-    taken, free, n = {run.name for run in runs}, name, 1
-    while free in taken:
-        n += 1
-        free = f"{name} ({n})"
-    return free
-
-
 @lru_cache(4096)
 def _name_of(text: str) -> str:
     """A text of a file as a valid name."""
@@ -415,7 +408,7 @@ def _aggregate(
     groups: dict[tuple[str, ...], list[str]] = {}
     for scorer, own in of_scorer.items():
         groups.setdefault(tuple(each.id for each in own), []).append(scorer)
-    found = []
+    made: dict[str, Aggregation] = {}
     for ids, scorers in groups.items():
         own = [each for each in evaluations if each.id in ids]
         measures = [
@@ -423,9 +416,9 @@ def _aggregate(
             for scorer in scorers
         ]
         labels = [each.name or each.id for each in own]
-        own_name = name if len(own) == len(evaluations) else own[0].name
-        found.append(Aggregator(store).aggregate(own, measures, labels=labels, name=own_name))
-    return found
+        own_name = free_name(name if len(own) == len(evaluations) else labels[0], made)
+        made[own_name] = Aggregator(store).aggregate(own, measures, labels=labels, name=own_name)
+    return [*made.values()]
 
 
 _DIRECTIONS: Final[Mapping[bool | None, Direction | None]] = {True: "higher", False: "lower", None: None}

@@ -5,7 +5,7 @@ Rows of an experiment's `to_pandas()`, as JSON or CSV, are samples too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
 from evaluand.experiment.imports.importer import GroupedRecords, Importer, LogFile, table_records
@@ -52,10 +52,10 @@ class LangSmith(Importer):
         if not roots:
             raise ValueError("none of the runs of this trace is its root")
         below: dict[str, list[Mapping[str, Any]]] = {str(root.get("id")): [] for root in roots}
-        top_of = _tops(runs)
+        tops = _tops(runs)
         for run in runs:
             if run.get("parent_run_id"):
-                top = top_of(run)
+                top = tops[str(run.get("id"))]
                 if top in below or len(roots) == 1:
                     below.get(top, below[str(roots[0].get("id"))]).append(run)
                 else:
@@ -64,19 +64,17 @@ class LangSmith(Importer):
             yield _sample(root, _below(root, below[str(root.get("id"))]))
 
 
-def _tops(runs: list[Mapping[str, Any]]) -> Callable[[Mapping[str, Any]], str]:
-    """What finds the id of the run at the top of a run, as far as its parents are known."""
+def _tops(runs: list[Mapping[str, Any]]) -> dict[str, str]:
+    """For each run below another, the id of the one at the top, as far as parents are known."""
     parents = {str(run.get("id")): str(run["parent_run_id"]) for run in runs if run.get("parent_run_id")}
-
-    def top_of(run: Mapping[str, Any]) -> str:
-        at = str(run.get("id"))
-        for _ in parents:  # at most so many steps, also where runs are each other's parents
-            if at not in parents:
-                break
+    tops: dict[str, str] = {}
+    for at in parents:
+        path: dict[str, None] = {}
+        while at in parents and at not in tops and at not in path:  # runs may be each other's parents
+            path[at] = None
             at = parents[at]
-        return at
-
-    return top_of
+        tops |= dict.fromkeys(path, tops.get(at, at))
+    return tops
 
 
 def _has_rows(file: LogFile) -> bool:

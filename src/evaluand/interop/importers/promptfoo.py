@@ -93,8 +93,8 @@ class Promptfoo(Importer):
     def _test(self, record: Mapping[str, Any], variables: Mapping[str, Any]) -> str:
         """The id of a test: the number of the first one with its variables, assertions and description.
 
-        `--repeat` gives each repeat of a test a number of its own. Repeats cannot be told from tests that a suite has
-        twice, which are repeats too.
+        With `--repeat`, promptfoo numbers each repeat of a test as another test. A test that a suite has twice looks
+        the same in the file, and counts as a repeat too.
         """
         number, case = str(require(record, "testIdx")), mapping(record.get("testCase"))
         content = identity.digest([dict(variables), case.get("assert"), case.get("description")])
