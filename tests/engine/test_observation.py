@@ -410,6 +410,10 @@ NO_INPUT = {
         "import importlib\nfrom importlib.metadata import entry_points\n"
         "def answer(x):\n    importlib.invalidate_caches()\n    return len(entry_points(group='a.group')) * 0\n"
     ),
+    "entry points that a backport looks up too": (
+        "import importlib, importlib_metadata\nfrom importlib.metadata import entry_points\n"
+        "def answer(x):\n    importlib.invalidate_caches()\n    return len(entry_points(group='a.group')) * 0\n"
+    ),
     "installed packages": "import sklearn\ndef answer(x):\n    return len(read(open(sklearn.__file__))) * 0\n",
     "/proc": "def answer(x):\n    return len(read(open('/proc/self/status'))) * 0\n",
     "/dev/null": "def answer(x):\n    return read(open('/dev/null'))\n",

@@ -78,6 +78,7 @@ _STANDARD_LIBRARY = os.path.dirname(os.__file__)
 _READERS_OF_SOURCE = frozenset(  # full paths: a user's file may be called tokenize.py too
     os.path.join(_STANDARD_LIBRARY, name) for name in ("linecache.py", "tokenize.py", "importlib/metadata/__init__.py")
 )
+_BACKPORT = os.path.join("importlib_metadata", "__init__.py")
 _IGNORED_FUNCTIONS = frozenset(("_rmtree_safe_fd", "_rmtree_safe_fd_step", "_rmtree_unsafe"))  # the second since 3.13
 
 
@@ -470,9 +471,14 @@ def _settle(path: str, stamp: Stamp | str | None) -> str:
 def _is_read_by_python(path: str) -> bool:
     """Whether Python itself opens a file for an import, a traceback or the removal of a folder."""
     code = sys._getframe(4).f_code  # below this function, `_note_open` or `_note_listing`, `_note` and the hook
-    if code.co_filename in _READERS_OF_SOURCE:
+    if code.co_filename in _READERS_OF_SOURCE or _is_backport(code.co_filename):
         return path.endswith((".py", "METADATA", "entry_points.txt", os.sep))  # a folder: to find packages in it
     return code.co_filename.startswith(_IMPORTING) or code.co_name in _IGNORED_FUNCTIONS
+
+
+def _is_backport(path: str) -> bool:
+    """Whether a file is that of the installed `importlib_metadata`, which looks up packages once it is imported."""
+    return path.endswith(_BACKPORT) and not is_first_party(path)
 
 
 def _is_ignored(path: str) -> bool:
