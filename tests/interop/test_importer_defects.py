@@ -11,14 +11,14 @@ import pytest
 from support.foreign_results import WRITERS, write_langsmith, write_promptfoo
 
 from evaluand.core.errors import DataError
-from evaluand.experiment.imports.importer import find_importer
+from evaluand.experiment.imports.importer import find_importers
 from evaluand.experiment.imports.storing import ImportedResult, save_results
 from evaluand.run.runner import Run
 from evaluand.store.store import MemoryStore
 
 
 def read(path: Path) -> ImportedResult:
-    return save_results([find_importer(path)], MemoryStore())
+    return save_results(find_importers(path), MemoryStore())
 
 
 def edit(path: Path, change: Any) -> ImportedResult:
@@ -189,7 +189,7 @@ def test_a_folder_of_lm_eval_has_each_model_with_its_newest_samples(tmp_path: Pa
     }
     assert (result.agreements, result.left_out) == (2, [])
     assert result.notes == [
-        "all: addition of org/b in results_2026-11-22T10-00-00.1.json is not imported, because"
+        "b: addition of org/b in results_2026-11-22T10-00-00.1.json is not imported, because"
         " results_2026-11-23T09-00-00.1.json is newer"
     ]
 
@@ -256,7 +256,7 @@ def test_reasons_are_not_in_the_words_of_python(format: str, other: Any, tmp_pat
         path.write_text("".join(json.dumps(each) + "\n" for each in [*others, last]))
         holder[key] = kept
         try:
-            importer = find_importer(path)
+            (importer,) = find_importers(path)
             for where, record in importer.records():
                 try:
                     list(importer.samples(record))

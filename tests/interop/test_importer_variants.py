@@ -18,7 +18,7 @@ from support.foreign_results import (
     write_openai_evals,
 )
 
-from evaluand.experiment.imports.importer import find_importer
+from evaluand.experiment.imports.importer import find_importers
 from evaluand.experiment.imports.storing import ImportedResult, save_results
 from evaluand.store.store import MemoryStore
 
@@ -26,7 +26,7 @@ RIGHT = [float(right == answered) for _, right, answered in QUESTIONS]
 
 
 def read(path: Path) -> ImportedResult:
-    return save_results([find_importer(path)], MemoryStore())
+    return save_results(find_importers(path), MemoryStore())
 
 
 def write(path: Path, value: Any) -> Path:

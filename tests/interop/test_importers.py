@@ -13,7 +13,7 @@ from support.foreign_results import QUESTIONS, WRITERS, inspect_header, inspect_
 from support.places import VECTORS_FOLDER
 
 from evaluand.core.errors import DataError, EvaluandError
-from evaluand.experiment.imports.importer import UnknownFormat, find_importer
+from evaluand.experiment.imports.importer import UnknownFormat, find_importers
 from evaluand.experiment.imports.storing import ImportedResult, import_results, save_results
 from evaluand.store.opening import open_store
 from evaluand.store.store import MemoryStore
@@ -32,13 +32,13 @@ TOTALS = {"deepeval": 2, "eval": 1, "inspect": 1, "lm_eval": 1, "openai_evals": 
 
 
 def read(path: Path, store: MemoryStore | None = None) -> ImportedResult:
-    return save_results([find_importer(path)], store or MemoryStore())
+    return save_results(find_importers(path), store or MemoryStore())
 
 
 @pytest.mark.parametrize("format", WRITERS)
 def test_each_format_is_recognised_and_read_whole(format: str, tmp_path: Path) -> None:
     path = WRITERS[format](tmp_path)
-    found = find_importer(path)
+    (found,) = find_importers(path)
     assert found.kind == {"eval": "inspect"}.get(format, format)
     result = save_results([found], MemoryStore())
     assert (result.samples, result.left_out, result.notes) == (3, [], [])
@@ -254,7 +254,7 @@ def test_a_file_of_no_known_format_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "predictions.json"
     path.write_text('[{"question": "?", "answer": "!"}]')
     with pytest.raises(UnknownFormat, match="of no format that is recognised"):
-        find_importer(path)
+        find_importers(path)
 
 
 def test_credentials_in_a_file_are_not_stored(tmp_path: Path) -> None:
@@ -275,7 +275,7 @@ def test_two_systems_are_two_runs_over_one_dataset(tmp_path: Path) -> None:
         document["samples"][0]["output"]["completion"] = model
         paths.append(tmp_path / f"{model}.json")
         paths[-1].write_text(json.dumps(document))
-    result = save_results([find_importer(path) for path in paths], MemoryStore())
+    result = save_results([importer for path in paths for importer in find_importers(path)], MemoryStore())
     assert [run.name for run in result.runs] == ["addition/a", "addition/b"]
     assert len({run.manifest["spec"]["dataset"] for run in result.runs}) == 1
     assert [aggregation.labels for aggregation in result.aggregations] == [["addition/a", "addition/b"]]
@@ -369,7 +369,7 @@ def check_mutated(path: Path, seed: int) -> None:
         changed = mutate_bytes(content, chance)
     target.write_bytes(changed)
     try:
-        importer = find_importer(target)
+        (importer,) = find_importers(target)
         read = []
         records = importer.records
         importer.records = lambda: (read.append(1) or record for record in records())  # type: ignore

@@ -23,7 +23,7 @@ from evaluand.evaluation.matching.battles import read_battles
 from evaluand.evaluation.matching.column_options import spelled_for
 from evaluand.experiment.columns.names import guess_columns
 from evaluand.experiment.columns.tables import read_table
-from evaluand.experiment.imports.importer import Importer, UnknownFormat, find_importer
+from evaluand.experiment.imports.importer import Importer, UnknownFormat, find_importers
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.text import SHORT_ID, safe
@@ -38,6 +38,7 @@ from evaluand.store.tables import COMPLETED, FAILED
 _EXAMPLES = """\b
 Examples:
   evaluand import logs/addition.eval
+  evaluand import logs/
   evaluand import results_2026-11-22T09-36-27.json --name baseline
   evaluand import promptfoo.json --from promptfoo --json
   evaluand import mine.csv --dataset questions.jsonl --input question --expected answer --response answer
@@ -154,8 +155,9 @@ def command(
     """Import results of other tools, predictions as a run, or battles as matches.
 
     Results of Inspect, lm-eval, promptfoo, DeepEval, MLflow, OpenAI Evals, HELM, Ragas, Langfuse and LangSmith, and
-    spans of OpenTelemetry and OpenInference, are recognised by their content. Examples, answers and scores become a
-    dataset, runs and evaluations, and the totals in the file are compared with those of the imported scores.
+    spans of OpenTelemetry and OpenInference, are recognised by their content; of a folder, all logs in it are
+    read. Examples, answers and scores become a dataset, runs and evaluations, and the totals in the file are compared
+    with those of the imported scores. Exits 1 if a file cannot be read; the others are stored.
 
     With --dataset, FILE is a table of predictions. FILE and DATA are any files that a dataset is read from. Rows are
     joined to the examples by number or by id. An example without a row fails; rows that match no example are
@@ -219,13 +221,13 @@ def _is_plain(ctx: click.Context) -> bool:
 
 
 def _find_importers(files: Sequence[Path], tool: str | None) -> list[Importer]:
-    """The importer of each file; empty for a single file whose format is not recognised.
+    """The importers of all files and folders; empty for a single one without a format that is recognised.
 
     Raises:
         DataError: a file cannot be read, or one of several is of an unknown format.
     """
     try:
-        return [find_importer(file, tool) for file in files]
+        return [importer for file in files for importer in find_importers(file, tool)]
     except UnknownFormat:
         if len(files) > 1:
             raise

@@ -12,7 +12,7 @@ from rich.table import Table
 from evaluand.cli.options import suggest_command
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import display, show_notes
-from evaluand.core.errors import EvaluandError, plural
+from evaluand.core.errors import DataError, EvaluandError, plural
 from evaluand.experiment.imports.importer import Importer, LogFile
 from evaluand.experiment.imports.storing import ImportedResult, save_results
 from evaluand.report.text import SHORT_ID, numbers, safe
@@ -35,18 +35,24 @@ def has_battles(file: Path) -> bool:
 
 
 def store_results(importers: Sequence[Importer], folder: Place, name: str | None, *, as_json: bool) -> None:
-    """Imports results and prints what was stored."""
+    """Imports results and prints what was stored.
+
+    Raises:
+        DataError: some files could not be read; the results of the others are stored.
+    """
     store = open_store(folder)
     with show_notes():
         result = save_results(importers, store, name=name, progress=display(as_json, quiet=False))
     if as_json:
-        return print_json(_facts(result))
-    tools = ", ".join(dict.fromkeys(importer.kind for importer in importers))
-    click.echo(f"{plural(result.samples, 'sample')} of {tools} imported")
-    show(_table(result))
-    _print_notes(result)
-    _print_next(result, folder)
-    return None
+        print_json(_facts(result))
+    else:
+        tools = ", ".join(dict.fromkeys(importer.kind for importer in importers))
+        click.echo(f"{plural(result.samples, 'sample')} of {tools} imported")
+        show(_table(result))
+        _print_notes(result)
+        _print_next(result, folder)
+    if result.unread:
+        raise DataError(result.unread)
 
 
 def _table(result: ImportedResult) -> Table:
@@ -93,8 +99,8 @@ def _print_next(result: ImportedResult, folder: Place) -> None:
         return
     shown = result.aggregations[0].name if result.aggregations else None
     click.echo(f"\nshow it:     {safe(suggest_command('show', shown or named[0], folder))}")
-    if len(named) > 1:
-        click.echo(f"compare:     {safe(suggest_command('compare', named[:2], folder))}")
+    if systems := next((labels for each in result.aggregations if len(labels := each.labels) > 1), None):
+        click.echo(f"compare:     {safe(suggest_command('compare', systems[:2], folder))}")
     click.echo(f"report it:   {safe(suggest_command('report', shown or named[0], folder))}")
 
 
@@ -124,4 +130,5 @@ def _facts(result: ImportedResult) -> dict[str, Any]:
         "totals_equal": result.agreements,
         "notes": result.notes,
         "left_out": [{"where": fault.where, "reason": fault.message} for fault in result.left_out],
+        "unread": [{"where": fault.where, "reason": fault.message} for fault in result.unread],
     }

@@ -7,7 +7,7 @@ import csv
 import io
 from abc import ABC, abstractmethod
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar
@@ -144,34 +144,73 @@ class UnknownFormat(DataError):
     """No importer knows the format of a file."""
 
 
-def find_importer(path: Path, tool: str | None = None) -> Importer:
-    """The importer of a file.
+def find_importers(path: Path, tool: str | None = None) -> list[Importer]:
+    """The importer of a file; or those of all files and folders in a folder whose formats are recognised.
+
+    In a folder, hidden files and links to folders are not read. Files of unknown formats are named in the notes.
 
     Args:
-        tool: its registered name; by default the format is recognised.
+        tool: the registered name of the only importer; by default formats are recognised.
 
     Raises:
-        DataError: the file cannot be read.
-        UnknownFormat: no importer knows its format.
+        DataError: a file cannot be read.
+        UnknownFormat: no importer knows the format of the file, or of any file in the folder.
         SpecError: no importer has this name.
     """
     known = registry.names("importers")
+    if tool is not None and tool not in known:
+        raise SpecError(f"no importer is called {tool!r}{alternatives(tool, known)}")
+    kinds: list[type[Importer]] = [registry.find("importers", name) for name in ([tool] if tool else known)]
     file = LogFile(path)
-    if tool is not None:
-        if tool not in known:
-            raise SpecError(f"no importer is called {tool!r}{alternatives(tool, known)}")
-        found: Importer = registry.find("importers", tool)(file)
-        return found
-    for name in known:
-        kind = registry.find("importers", name)
+    unknown: list[Path] = []
+    found = [*_importers_in(file, kinds, unknown)] if file.is_folder else [*_importer_of(file, kinds)]
+    if not found and tool is not None and not file.is_folder:
+        return [kinds[0](file)]  # which says what it expects
+    if not found and tool is not None:
+        raise DataError(Fault(str(path), f"has no file or folder of the format {tool}"))
+    if not found:
+        what = "has no file of a format" if file.is_folder else "is of no format"
+        message = (
+            f"{what} that is recognised ({', '.join(known)}); name its format with --from, or, for a table of"
+            " predictions, the examples with --dataset"
+        )
+        raise UnknownFormat(Fault(str(path), message))
+    if unknown:
+        named = ", ".join(str(each.relative_to(path)) for each in unknown[:_NAMED])
+        more = f" and {len(unknown) - _NAMED:,} more" if len(unknown) > _NAMED else ""
+        found[0].notes.append(f"{path}: {plural(len(unknown), 'file')} of no format that is recognised: {named}{more}")
+    return found
+
+
+_NAMED = 3
+
+
+def _importer_of(file: LogFile, kinds: Iterable[type[Importer]]) -> Iterator[Importer]:
+    """The importer of a file or folder, if its format is known."""
+    for kind in kinds:
         if kind.recognizes(file):
-            return kind(file)  # type: ignore[no-any-return]
-    formats = ", ".join(known)
-    message = (
-        f"is of no format that is recognised ({formats}); name its format with --from, or, for a table of predictions,"
-        " the examples with --dataset"
-    )
-    raise UnknownFormat(Fault(str(path), message))
+            yield kind(file)
+            return
+
+
+def _importers_in(folder: LogFile, kinds: Sequence[type[Importer]], unknown: list[Path]) -> Iterator[Importer]:
+    """The importer of a folder if it is a log itself, and those of everything in it that is of another format.
+
+    Args:
+        unknown: gets the files of unknown formats, except those in a folder that is a log itself.
+    """
+    own = [*_importer_of(folder, kinds)]
+    yield from own
+    for path in sorted(folder.path.iterdir()):
+        if path.name.startswith(".") or (path.is_symlink() and path.is_dir()):
+            continue
+        if path.is_dir():
+            yield from _importers_in(LogFile(path), kinds, unknown)
+        elif path.is_file():
+            found = [*_importer_of(LogFile(path), kinds)]
+            yield from (each for each in found if not own or each.kind != own[0].kind)
+            if not found and not own:
+                unknown.append(path)
 
 
 def json_lines(path: Path) -> Iterator[tuple[str, bytes]]:

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Fault, plural
+from evaluand.core.errors import DataError, Fault, plural, singular
 from evaluand.core.provenance import provenance
 from evaluand.core.redaction import is_hidden, redact
 from evaluand.data.dataset import Dataset
@@ -25,7 +25,7 @@ from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.evaluation.known_scores import KnownRows
 from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.scorers.imported import Imported
-from evaluand.experiment.imports.importer import Importer, find_importer
+from evaluand.experiment.imports.importer import Importer, find_importers
 from evaluand.experiment.imports.sample import NO_GRADE, Grade, Sample, Total, free_name
 from evaluand.experiment.imports.spool import Answers, Problem, Texts
 from evaluand.metrics.base.metric import Direction
@@ -45,6 +45,7 @@ class ImportedResult:
         aggregations: one for each problem.
         samples: how many samples were read.
         left_out: the rows that were not imported, and why.
+        unread: the same of files that could not be read at all, beside others that could.
         agreements: how many totals of the files were equal to those of the imported scores.
         notes: sentences about totals that differ, and about what was assumed.
     """
@@ -54,6 +55,7 @@ class ImportedResult:
     aggregations: list[Aggregation] = field(default_factory=list)
     samples: int = 0
     left_out: list[Fault] = field(default_factory=list)
+    unread: list[Fault] = field(default_factory=list)
     agreements: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -69,7 +71,7 @@ def import_results(
     """Stores the results in files of other tools.
 
     Args:
-        files: one file or folder, or several; their formats are recognised by their content.
+        files: one file or folder, or several; formats are recognised by content.
         store: where the results are stored.
         tool: the registered name of the importer, if the format is not to be recognised.
         name: the name under which they are stored; by default that of the problem in the file, and of the system.
@@ -91,7 +93,8 @@ def import_results(
         (1, ['faithfulness'])
     """
     paths = [files] if isinstance(files, str | PathLike) else files
-    return save_results([find_importer(Path(path), tool) for path in paths], store, name=name, progress=progress)
+    importers = [importer for path in paths for importer in find_importers(Path(path), tool)]
+    return save_results(importers, store, name=name, progress=progress)
 
 
 def save_results(
@@ -102,7 +105,7 @@ def save_results(
     for importer in importers:
         results.read(importer)
     if not results.n_samples:
-        faults = [fault for importer in importers for fault in importer.left_out]
+        faults = [*results.unread, *(fault for importer in importers for fault in importer.left_out)]
         raise DataError(faults or [Fault(str(importers[0].path), "has no samples")])
     results.check_sizes()
     return results.save(store, name, progress)
@@ -118,10 +121,25 @@ class _Results:
         self._answers: dict[_Key, Answers] = {}
         self._importers: dict[_Key, Importer] = {}
         self._read: list[Importer] = []
+        self.unread: list[Fault] = []
 
     def read(self, importer: Importer) -> None:
-        """Reads all samples of a file."""
-        self._read.append(importer)
+        """Reads all samples of a file.
+
+        Raises:
+            DataError: it cannot be read to its end.
+        """
+        n_before = self.n_samples
+        try:
+            self._read_samples(importer)
+        except DataError as error:
+            if self.n_samples > n_before:
+                raise
+            self.unread += error.faults
+        else:
+            self._read.append(importer)
+
+    def _read_samples(self, importer: Importer) -> None:
         for where, record in _records_of(importer):
             try:
                 samples = [*importer.samples(record)]
@@ -156,7 +174,8 @@ class _Results:
 
     def save(self, store: Store, name: str | None, progress: Progress | None) -> ImportedResult:
         """Stores everything."""
-        result = ImportedResult(samples=self.n_samples)
+        result = ImportedResult(samples=self.n_samples, unread=self.unread)
+        named_before = {(ref.kind, ref.name): ref.id for ref in store.refs()}
         for problem in self._problems.values():
             of_problem = {key: each for key, each in self._answers.items() if key[0] == problem.name and len(each)}
             if not of_problem:
@@ -188,6 +207,7 @@ class _Results:
             result.left_out += importer.left_out
             result.notes += importer.notes
             self._check_totals(importer, result)
+        result.notes += _describe_renamed(result, named_before)
         return result
 
     def _describe_strangers(self, problem: str, answers: Mapping[_Key, Answers]) -> Iterator[str]:
@@ -222,6 +242,18 @@ class _Results:
                     f"{importer.path.name}: the mean of {total.scorer} is {found:g} over examples, as the file has it,"
                     f" and {scorer.mean:g} over rows, as shown: examples have unequal numbers of repeats"
                 )
+
+
+def _describe_renamed(result: ImportedResult, named_before: Mapping[tuple[str, str], str]) -> Iterator[str]:
+    """A note for each name that another run or aggregation had before."""
+    made = [*(("runs", each) for each in result.runs), *(("aggregations", each) for each in result.aggregations)]
+    for kind, each in made:
+        before = named_before.get((kind, str(each.name)))
+        if before is not None and before != each.id:
+            yield (
+                f"{each.name!r} was the name of {singular(kind)} {before[:12]} and is now that of {each.id[:12]}; both"
+                " are stored, and another --name names them both"
+            )
 
 
 def _is_equal(one: float, other: float) -> bool:

@@ -74,7 +74,7 @@ class LmEval(Importer):
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
         if file.is_folder:
-            return any(file.path.glob("**/results_*.json")) and any(file.path.glob("**/samples_*.jsonl"))
+            return any(file.path.glob("results_*.json")) and any(file.path.glob("samples_*.jsonl"))
         return {"results", "configs"} <= file.keys or {"doc_id", "resps", "arguments"} <= file.keys
 
     def records(self) -> Iterator[tuple[str, Any]]:
@@ -102,7 +102,7 @@ class LmEval(Importer):
         return logs
 
     def _read_folder(self) -> Iterator[_Log]:
-        for path in sorted(self.path.glob("**/results_*.json")):
+        for path in sorted(self.path.glob("results_*.json")):
             try:
                 yield _read_with_samples(path)
             except DataError as error:
