@@ -97,15 +97,22 @@ def test_no_script_of_the_action_contains_an_input() -> None:
     assert all(step["shell"] == "bash" and "${{" not in step["run"] for step in steps)
 
 
-def test_the_action_shows_the_values_and_fails_with_the_gate(tmp_path: Path) -> None:
-    job = make(tmp_path, junit="gates.xml")
-    assert job.step("Run the experiment").returncode == 0
-    assert job.step("Show the values").returncode == 0
-    summary = (tmp_path / "summary.md").read_text()
+@pytest.fixture(scope="module")
+def done(tmp_path_factory: pytest.TempPathFactory) -> Job:
+    """A job whose gate has failed, with inputs that a shell would execute."""
+    job = make(tmp_path_factory.mktemp("job"), NASTY, store="$(touch owned)", junit="gates.xml")
+    for name in ("Run the experiment", "Show the values"):
+        step = job.step(name)
+        assert step.returncode == 0, step.stderr
+    return job
+
+
+def test_the_action_shows_the_values_and_fails_with_the_gate(done: Job) -> None:
+    summary = (done.path / "summary.md").read_text()
     assert "| FAILED | accuracy" in summary
     assert "same@\u200byou" in summary
-    assert ElementTree.parse(tmp_path / "gates.xml").getroot().get("failures") == "1"
-    assert job.step("Pass on the result").returncode == 3
+    assert ElementTree.parse(done.path / "gates.xml").getroot().get("failures") == "1"
+    assert done.step("Pass on the result").returncode == 3
 
 
 def test_the_action_passes_if_the_gates_hold(tmp_path: Path) -> None:
@@ -121,13 +128,13 @@ def test_an_error_is_passed_on(tmp_path: Path) -> None:
     assert job.step("Pass on the result").returncode != 0
 
 
-def test_inputs_are_never_executed(tmp_path: Path) -> None:
-    job = make(tmp_path, NASTY, store="$(touch owned)", extras="http]; touch owned #")
-    for name in ("Install evaluand", "Run the experiment", "Show the values", "Comment on the pull request"):
-        done = job.step(name)
-        assert done.returncode == 0, done.stderr
-    assert not (tmp_path / "owned").exists()
-    assert job.log("python.log")[-1] == "/action[http]; touch owned #]"
+def test_inputs_are_never_executed(done: Job) -> None:
+    done.context["inputs.extras"] = "http]; touch owned #"
+    for name in ("Install evaluand", "Comment on the pull request"):
+        step = done.step(name)
+        assert step.returncode == 0, step.stderr
+    assert not (done.path / "owned").exists()
+    assert done.log("python.log")[-1] == "/action[http]; touch owned #]"
 
 
 @pytest.mark.parametrize("extras", ["", "llm"])
@@ -137,18 +144,16 @@ def test_the_version_of_the_action_is_installed(tmp_path: Path, extras: str) -> 
     assert job.log("python.log")[-1] == ("/action[llm]" if extras else "/action")
 
 
-def test_a_comment_is_written_once_and_then_replaced(tmp_path: Path) -> None:
-    job = make(tmp_path, least=0.1)
-    for name in ("Run the experiment", "Show the values", "Comment on the pull request"):
-        done = job.step(name)
-        assert done.returncode == 0, done.stderr
-    assert "repos/me/repo/issues/7/comments" in job.log("gh.log")
-    body = (tmp_path / "temp" / "evaluand-comment.md").read_text()
+def test_a_comment_is_written_once_and_then_replaced(done: Job) -> None:
+    step = done.step("Comment on the pull request")
+    assert step.returncode == 0, step.stderr
+    assert "repos/me/repo/issues/7/comments" in done.log("gh.log")
+    body = (done.path / "temp" / "evaluand-comment.md").read_text()
     assert body.startswith("<!-- evaluand ")
     assert "accuracy" in body
-    (tmp_path / "temp" / "comment-id").write_text("41\n")
-    job.step("Comment on the pull request")
-    calls = "\n".join(job.log("gh.log"))
+    (done.path / "temp" / "comment-id").write_text("41\n")
+    done.step("Comment on the pull request")
+    calls = "\n".join(done.log("gh.log"))
     assert "PATCH\nrepos/me/repo/issues/comments/41\n" in calls
 
 
@@ -192,10 +197,11 @@ def test_the_hook_validates_every_file(tmp_path: Path) -> None:
         env = {"PATH": path, "HOME": str(tmp_path)}
         return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
 
-    assert check("experiment.yaml").returncode == 0
     both = check("wrong.yaml", "experiment.yaml")
     assert both.returncode == 1
     assert "wrong.yaml" in both.stdout + both.stderr
+    assert "experiment.yaml" not in both.stderr
+    assert check("experiment.yaml").returncode == 0
 
 
 def recipes() -> list[Any]:
@@ -218,30 +224,30 @@ class Notes(BaseHTTPRequestHandler):
         pass
 
 
-@pytest.mark.parametrize("token", ["", "secret"])
-def test_the_job_for_gitlab_comments_if_it_has_a_token(tmp_path: Path, token: str) -> None:
+def test_the_job_for_gitlab_comments_if_it_has_a_token(tmp_path: Path) -> None:
     make(tmp_path)
     job = recipes()[1]["evaluate"]
+    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+
+    def call(lines: list[str], token: str) -> int:
+        env = {"PATH": path, "HOME": str(tmp_path), "EVALUAND_TOKEN": token, "CI_API_V4_URL": address}
+        env |= {"CI_PROJECT_ID": "12", "CI_MERGE_REQUEST_IID": "7"}
+        command = ["bash", "-e", "-c", "\n".join(lines)]
+        return subprocess.run(command, cwd=tmp_path, env=env, check=False).returncode
+
     Notes.posted.clear()
     with HTTPServer(("127.0.0.1", 0), Notes) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        env = {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]), "HOME": str(tmp_path)}
-        env |= {"EVALUAND_TOKEN": token, "CI_API_V4_URL": f"http://127.0.0.1:{server.server_port}/api/v4"}
-        env |= {"CI_PROJECT_ID": "12", "CI_MERGE_REQUEST_IID": "7"}
-        run = [line for line in job["script"] if "pip install" not in line]
-        codes = [
-            subprocess.run(["bash", "-e", "-c", "\n".join(lines)], cwd=tmp_path, env=env, check=False).returncode
-            for lines in (run, job["after_script"])
-        ]
-        server.shutdown()
-    assert codes == [3, 0]
-    assert set(job["artifacts"]["paths"]) <= {each.name for each in tmp_path.iterdir()}
-    if token:
-        [(path, sent, body)] = Notes.posted
-        assert (path, sent) == ("/api/v4/projects/12/merge_requests/7/notes", "secret")
-        assert "**sums**" in body
-    else:
+        address = f"http://127.0.0.1:{server.server_port}/api/v4"
+        assert call([line for line in job["script"] if "pip install" not in line], "") == 3
+        assert call(job["after_script"], "") == 0
         assert not Notes.posted
+        assert set(job["artifacts"]["paths"]) <= {each.name for each in tmp_path.iterdir()}
+        assert call(job["after_script"], "secret") == 0
+        server.shutdown()
+    [(asked, sent, body)] = Notes.posted
+    assert (asked, sent) == ("/api/v4/projects/12/merge_requests/7/notes", "secret")
+    assert "**sums**" in body
 
 
 def test_the_recipes_of_the_page_are_yaml_and_name_what_exists() -> None:
