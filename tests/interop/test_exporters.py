@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.commands import Folder
+from support.foreign_results import write_inspect
 
 from evaluand.core import registry
 from evaluand.core.errors import SpecError
@@ -92,6 +93,25 @@ def test_a_log_of_inspect_has_every_call_with_its_grades(twice: Folder, tmp_path
     assert exact["metrics"]["accuracy"]["value"] == pytest.approx(16 / 18)
     assert (exact["scored_samples"], exact["unscored_samples"]) == (18, 2)
     assert inside["name"] == "inside"
+
+
+def test_systems_with_slashes_in_their_names_keep_them(tmp_path: Path) -> None:
+    folder = Folder(tmp_path)
+    folder.write("rows.jsonl", [{"q": "1+1", "a": "2"}])
+    (tmp_path / "app.py").write_text(CODE)
+    (tmp_path / "e.yaml").write_text(
+        "name: sums\ndataset: {path: rows.jsonl, input: q, expected: a}\n"
+        "tasks: {org/plus: 'app.py:plus'}\nscorers: {exact: exact_match}\nmetrics: [accuracy]\n"
+    )
+    folder.done("run", tmp_path / "e.yaml")
+    log = write_inspect(tmp_path)
+    log.write_text(log.read_text().replace('"model": "m"', '"model": "org/m"'))
+    folder.done("import", log)
+    for problem, system in (("sums", "org/plus"), ("addition", "org/m")):
+        folder.done("export", f"{problem}/{system}", "--to", "inspect", "-o", tmp_path / "again.json")
+        exported = json.loads((tmp_path / "again.json").read_text())["eval"]
+        assert (exported["task"], exported["model"]) == (problem, system)
+        (tmp_path / "again.json").unlink()
 
 
 def test_an_imported_log_of_inspect_has_the_same_grades(twice: Folder, tmp_path: Path) -> None:

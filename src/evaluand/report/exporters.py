@@ -194,13 +194,24 @@ class Result:
 
     @property
     def problem(self) -> str:
-        """What was asked: the part of the name before the last `/`, else the name of the dataset."""
-        return self._name.rpartition("/")[0] or self.run.dataset.name or "evaluand"
+        """What was asked: the name without the system, else the name of the dataset."""
+        return self._parts[0]
 
     @property
     def system(self) -> str:
-        """Who answered: the last part of the name."""
-        return self._name.rpartition("/")[2]
+        """Who answered: the name of the task, or what follows the name of the dataset, or the last part of the name."""
+        return self._parts[1]
+
+    @property
+    def _parts(self) -> tuple[str, str]:
+        name, dataset = self._name, self.run.dataset.name
+        task = self.run.manifest["provenance"].get("origin", {}).get("task")
+        if task and name.endswith(f"/{task}"):
+            return name.removesuffix(f"/{task}"), task
+        if dataset and name.startswith(f"{dataset}/"):
+            return dataset, name.removeprefix(f"{dataset}/")
+        problem, _, system = name.rpartition("/")
+        return problem or dataset or "evaluand", system
 
     @property
     def _name(self) -> str:
