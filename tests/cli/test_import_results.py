@@ -90,3 +90,40 @@ def test_an_unknown_tool_is_named(folder: Path) -> None:
     refused = call("import", write_deepeval(folder), "--from", "deepevil")
     assert refused.exit_code == 1
     assert "no importer is called 'deepevil'" in refused.output
+
+
+def test_a_direction_that_the_tool_does_not_say_is_given(folder: Path) -> None:
+    base = write_ragas(folder)
+    other = folder / "other.json"
+    other.write_text(base.read_text().replace("1.0", "0.5"))
+    assert call("import", base, "--name", "base").exit_code == 0
+    assert call("import", other, "--name", "other").exit_code == 0
+    rule = "mean not worse than base by 0.1"
+    gate = ("compare", "base", "other", "--scorer", "faithfulness", "--gate")
+    refused = call(*gate, rule)
+    assert refused.exit_code == 1
+    assert "or import its results again with --direction faithfulness=lower" in refused.output
+    for path, name in ((base, "base"), (other, "other")):
+        assert call("import", path, "--name", name, "--direction", "faithfulness=lower").exit_code == 0
+    assert (
+        call(
+            "compare", "base", "other", "--scorer", "faithfulness", "--gate", "mean not worse than base by 1"
+        ).exit_code
+        == 0
+    )
+    wrong = call("import", base, "--direction", "faithfullness=lower")
+    assert wrong.exit_code == 1
+    assert "the files have no scorer 'faithfullness' (did you mean 'faithfulness'?)" in wrong.output
+
+
+@pytest.mark.parametrize("text", ["a", "a=up", "=lower"])
+def test_a_direction_is_higher_or_lower(folder: Path, text: str) -> None:
+    result = call("import", write_ragas(folder), "--direction", text)
+    assert result.exit_code == 2
+    assert "must be a scorer and what is better, such as latency=lower" in result.output
+
+
+def test_predictions_have_no_direction(folder: Path) -> None:
+    result = call("import", write_ragas(folder), "--dataset", "rows.jsonl", "--direction", "a=lower")
+    assert result.exit_code == 2
+    assert "--direction is for results of other tools" in result.output

@@ -24,6 +24,7 @@ from evaluand.evaluation.matching.column_options import spelled_for
 from evaluand.experiment.columns.names import guess_columns
 from evaluand.experiment.columns.tables import read_table
 from evaluand.experiment.imports.importer import Importer, UnknownFormat, find_importers
+from evaluand.metrics.base.metric import Direction
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.text import SHORT_ID, safe
@@ -40,7 +41,7 @@ Examples:
   evaluand import logs/addition.eval
   evaluand import logs/
   evaluand import results_2026-11-22T09-36-27.json --name baseline
-  evaluand import promptfoo.json --from promptfoo --json
+  evaluand import promptfoo.json --direction latency=lower --json
   evaluand import mine.csv --dataset questions.jsonl --input question --expected answer --response answer
   evaluand import mine.jsonl --dataset arithmetic --response prediction=label --response confidence=score
   evaluand import mine.csv --dataset arithmetic --response text --by id --key question_id --name mine
@@ -62,6 +63,17 @@ def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str,
     if twice := [name for name in {n for n, _, _ in named} if sum(n == name for n, _, _ in named) > 1]:
         raise click.BadParameter(f"{twice[0]!r} is given twice")
     return {name: place for name, _, place in named}
+
+
+def _parse_directions(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> dict[str, Direction]:
+    """Scorer → which of its values are better."""
+    found: dict[str, Direction] = {}
+    for text in values:
+        scorer, _, direction = text.rpartition("=")
+        if not scorer or direction not in ("higher", "lower"):
+            raise click.BadParameter(f"{text!r} must be a scorer and what is better, such as latency=lower")
+        found[scorer] = direction  # type: ignore[assignment]
+    return found
 
 
 @click.command("import", epilog=_EXAMPLES)
@@ -116,6 +128,13 @@ def _parse_places(ctx: click.Context, param: click.Parameter, values: tuple[str,
 @click.option("--weight", metavar="COLUMN", help="… the column of the examples' weights.")
 @click.option("--cluster", metavar="COLUMN", help="… the column that groups dependent examples.")
 @repeatable("--metadata", metavar="COLUMN", help="… a column to store as metadata.")
+@repeatable(
+    "--direction",
+    "directions",
+    metavar="SCORER=higher|lower",
+    callback=_parse_directions,
+    help="Results: which scores are better, where the tool does not say it; repeatable.",
+)
 @click.option("--battles", is_flag=True, help="FILE has battles of systems, which become matches.")
 @repeatable(
     "--column", "columns", metavar="FIELD=COLUMN", help="Battles: where a field is, such as a=left; repeatable."
@@ -139,6 +158,7 @@ def command(
     fold: str | None,
     error: str | None,
     items: bool,
+    directions: dict[str, Direction],
     form: str | None,
     delimiter: str | None,
     battles: bool,
@@ -173,8 +193,10 @@ def command(
         if tool is not None or _is_plain(context):
             importers = _find_importers(files, tool)
             if importers:
-                return store_results(importers, folder, name, as_json=as_json)
+                return store_results(importers, folder, name, directions, as_json=as_json)
         battles = len(files) == 1 and has_battles(file)
+    if directions:
+        raise UsageError("--direction is for results of other tools; predictions and battles have no scores yet")
     if len(files) > 1:
         raise UsageError("several files are for results of other tools; import predictions and battles one by one")
     if battles:
@@ -209,7 +231,7 @@ def command(
 
 _FOR_BATTLES: Final = ("columns", "first", "second", "in_order", "by_people")
 _FOR_BOTH: Final = ("files", "battles", "form", "delimiter", "name", "folder", "as_json")
-_FOR_RESULTS: Final = ("files", "tool", "name", "folder", "as_json")
+_FOR_RESULTS: Final = ("files", "tool", "directions", "name", "folder", "as_json")
 
 
 def _is_plain(ctx: click.Context) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from evaluand.cli.progress import display, show_notes
 from evaluand.core.errors import DataError, EvaluandError, plural
 from evaluand.experiment.imports.importer import Importer, LogFile
 from evaluand.experiment.imports.storing import ImportedResult, save_results
+from evaluand.metrics.base.metric import Direction
 from evaluand.report.text import SHORT_ID, numbers, safe
 from evaluand.run.runner import Run
 from evaluand.store.addresses import Place
@@ -34,7 +35,14 @@ def has_battles(file: Path) -> bool:
     return any(names <= keys for names in _BATTLES)
 
 
-def store_results(importers: Sequence[Importer], folder: Place, name: str | None, *, as_json: bool) -> None:
+def store_results(
+    importers: Sequence[Importer],
+    folder: Place,
+    name: str | None,
+    directions: Mapping[str, Direction],
+    *,
+    as_json: bool,
+) -> None:
     """Imports results and prints what was stored.
 
     Raises:
@@ -42,7 +50,9 @@ def store_results(importers: Sequence[Importer], folder: Place, name: str | None
     """
     store = open_store(folder)
     with show_notes():
-        result = save_results(importers, store, name=name, progress=display(as_json, quiet=False))
+        result = save_results(
+            importers, store, name=name, directions=directions, progress=display(as_json, quiet=False)
+        )
     if as_json:
         print_json(_facts(result))
     else:

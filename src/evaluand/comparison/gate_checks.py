@@ -44,7 +44,7 @@ def check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
         raise SpecError(
             f"gate {gate.text!r}: {metric.kind} of {scorer!r} has no direction; declare under metrics of the experiment"
             f" whether higher or lower is better, and run it: {{kind: {metric.kind}, scorer: {scorer},"
-            " direction: lower}"
+            f" direction: lower}}; or import its results again with --direction {scorer}=lower"
         )
 
 

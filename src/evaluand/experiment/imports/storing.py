@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Fault, plural, singular
+from evaluand.core.errors import DataError, Fault, SpecError, alternatives, plural, singular
 from evaluand.core.provenance import provenance
 from evaluand.core.redaction import is_hidden, redact
 from evaluand.data.dataset import Dataset
@@ -66,6 +66,7 @@ def import_results(
     *,
     tool: str | None = None,
     name: str | None = None,
+    directions: Mapping[str, Direction] | None = None,
     progress: Progress | None = None,
 ) -> ImportedResult:
     """Stores the results in files of other tools.
@@ -75,10 +76,11 @@ def import_results(
         store: where the results are stored.
         tool: the registered name of the importer, if the format is not to be recognised.
         name: the name under which they are stored; by default that of the problem in the file, and of the system.
+        directions: scorer → `higher` or `lower`, whichever is better; needed where the tool does not say it.
 
     Raises:
         DataError: a file cannot be read, is of an unknown format, or has no samples.
-        SpecError: no importer has this name.
+        SpecError: no importer or no scorer has this name.
 
     Example:
         >>> import json, tempfile
@@ -94,28 +96,35 @@ def import_results(
     """
     paths = [files] if isinstance(files, str | PathLike) else files
     importers = [importer for path in paths for importer in find_importers(Path(path), tool)]
-    return save_results(importers, store, name=name, progress=progress)
+    return save_results(importers, store, name=name, directions=directions, progress=progress)
 
 
 def save_results(
-    importers: Sequence[Importer], store: Store, *, name: str | None = None, progress: Progress | None = None
+    importers: Sequence[Importer],
+    store: Store,
+    *,
+    name: str | None = None,
+    directions: Mapping[str, Direction] | None = None,
+    progress: Progress | None = None,
 ) -> ImportedResult:
     """As `import_results`, with an importer for each file."""
-    results = _Results()
+    results = _Results(directions or {})
     for importer in importers:
         results.read(importer)
     if not results.n_samples:
         faults = [*results.unread, *(fault for importer in importers for fault in importer.left_out)]
         raise DataError(faults or [Fault(str(importers[0].path), "has no samples")])
     results.check_sizes()
+    results.check_directions()
     return results.save(store, name, progress)
 
 
 class _Results:
     """The samples of several files by problem and system."""
 
-    def __init__(self) -> None:
+    def __init__(self, directions: Mapping[str, Direction]) -> None:
         self.n_samples = 0
+        self._directions = directions
         self._texts = Texts()
         self._problems: dict[str, Problem] = {}
         self._answers: dict[_Key, Answers] = {}
@@ -172,6 +181,13 @@ class _Results:
                     f" {len(answers.problem):,} examples, of which nearly all are missing; import the files one by one"
                 )
 
+    def check_directions(self) -> None:
+        """Raises a SpecError for the direction of a scorer that no file has."""
+        known = {scorer: None for answers in self._answers.values() for scorer in answers.scorers}
+        for scorer in self._directions:
+            if scorer not in known:
+                raise SpecError(f"the files have no scorer {scorer!r}{alternatives(scorer, [*known])}")
+
     def save(self, store: Store, name: str | None, progress: Progress | None) -> ImportedResult:
         """Stores everything."""
         result = ImportedResult(samples=self.n_samples, unread=self.unread)
@@ -180,6 +196,7 @@ class _Results:
             of_problem = {key: each for key, each in self._answers.items() if key[0] == problem.name and len(each)}
             if not of_problem:
                 continue
+            directions: dict[str, Direction | None] = {}
             result.notes += self._describe_strangers(problem.name, of_problem)
             if problem.n_unlike:
                 result.notes.append(
@@ -195,20 +212,27 @@ class _Results:
                 )
                 run = _save_run(store, answers, dataset, digests, self._importers[key], label)
                 result.runs.append(run)
+                own = self._directions_of(key)
+                directions |= {scorer: each for scorer, each in own.items() if directions.get(scorer) is None}
                 result.evaluations.append(
-                    _save_evaluation(store, answers, run, self._importers[key], label, progress)
+                    _save_evaluation(store, answers, run, self._importers[key], own, label, progress)
                     if answers.scorers
                     else None
                 )
             evaluations = [each for each in result.evaluations[-len(of_problem) :] if each is not None]
-            importer = next(self._importers[key] for key in of_problem)
-            result.aggregations += _aggregate(store, evaluations, problem.name, importer, title)
+            result.aggregations += _aggregate(store, evaluations, directions, title)
         for importer in self._read:
             result.left_out += importer.left_out
             result.notes += importer.notes
             self._check_totals(importer, result)
         result.notes += _describe_renamed(result, named_before)
         return result
+
+    def _directions_of(self, key: _Key) -> dict[str, Direction | None]:
+        """Which values of each scorer are better: as the caller says, else as the file does."""
+        importer, scorers = self._importers[key], self._answers[key].scorers
+        stated = {scorer: _DIRECTIONS[_is_higher_better(importer, key[0], scorer)] for scorer in scorers}
+        return stated | {scorer: each for scorer, each in self._directions.items() if scorer in scorers}
 
     def _describe_strangers(self, problem: str, answers: Mapping[_Key, Answers]) -> Iterator[str]:
         """A note for files that are stored as one problem because of their names, and have no example in common."""
@@ -388,16 +412,21 @@ def _records(answers: Answers, digests: Sequence[bytes], importer: Importer) -> 
 
 
 def _save_evaluation(
-    store: Store, answers: Answers, run: Run, importer: Importer, name: str, progress: Progress | None
+    store: Store,
+    answers: Answers,
+    run: Run,
+    importer: Importer,
+    directions: Mapping[str, Direction | None],
+    name: str,
+    progress: Progress | None,
 ) -> Evaluation:
-    problem = answers.problem.name
     scorers: dict[str, Scorer] = {
         scorer: Imported(
             importer.kind,
             scorer,
             facts.digest,
             is_share=facts.is_share and facts.n > 0,
-            higher_is_better=_is_higher_better(importer, problem, scorer),
+            higher_is_better=None if directions[scorer] is None else directions[scorer] == "higher",
         )
         for scorer, facts in answers.scorers.items()
     }
@@ -429,7 +458,7 @@ def _cells(grade: Grade, has_numbers: bool) -> tuple[Any, ...]:
 
 
 def _aggregate(
-    store: Store, evaluations: Sequence[Evaluation], problem: str, importer: Importer, name: str
+    store: Store, evaluations: Sequence[Evaluation], directions: Mapping[str, Direction | None], name: str
 ) -> list[Aggregation]:
     """The means of all scorers with numbers: together those of the evaluations that have the same scorers."""
     of_scorer: dict[str, list[Evaluation]] = {}
@@ -443,10 +472,7 @@ def _aggregate(
     made: dict[str, Aggregation] = {}
     for ids, scorers in groups.items():
         own = [each for each in evaluations if each.id in ids]
-        measures = [
-            Measure(scorer, Mean(direction=_DIRECTIONS[_is_higher_better(importer, problem, scorer)]))
-            for scorer in scorers
-        ]
+        measures = [Measure(scorer, Mean(direction=directions[scorer])) for scorer in scorers]
         labels = [each.name or each.id for each in own]
         own_name = free_name(name if len(own) == len(evaluations) else labels[0], made)
         made[own_name] = Aggregator(store).aggregate(own, measures, labels=labels, name=own_name)
