@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
 from typing import Any, ClassVar, Final
@@ -26,7 +27,7 @@ class Helm(Importer):
         if not file.is_folder:
             self.path = self.path.parent
         self._spec: dict[str, Any] = {}
-        self._stats: dict[tuple[str, int, str], dict[str, float]] = {}
+        self._stats = _Statistics()
         self._parts: set[tuple[Any, bool]] = set()  # splits of the samples, and whether these are perturbed
         self._system = ""
 
@@ -59,10 +60,7 @@ class Helm(Importer):
             try:
                 row = cursor.value()
                 key = _key(str(require(row, "instance_id")), row)
-                values = self._stats.setdefault(key, {})
-                for stat in sequence(row.get("stats")):
-                    if isinstance(mean := mapping(stat).get("mean"), int | float):
-                        values[str(mapping(stat.get("name")).get("name"))] = mean
+                self._stats.add(key, [*map(mapping, sequence(row.get("stats")))])
             except DataError as error:
                 self.leave_out(f"{self.path / _STATS}: [{n}]", error.faults[0].message)
             except ValueError as error:
@@ -80,7 +78,7 @@ class Helm(Importer):
             for each in map(mapping, sequence(instance.get("references")))
             if "correct" in sequence(each.get("tags"))
         ]
-        values = self._stats.get(_key(id, {**first, "perturbation": perturbation}), {})
+        values = self._stats.of(_key(id, {**first, "perturbation": perturbation}))
         seconds = [each["request_time"] for each in results if isinstance(each.get("request_time"), int | float)]
         self._parts.add((str(instance.get("split")), bool(perturbation)))
         self._system = str(mapping(first.get("request")).get("model") or "")
@@ -109,15 +107,45 @@ class Helm(Importer):
         if len(self._parts) != 1 or (True in dict(self._parts).values()) or not path.is_file():
             return
         (split,) = dict(self._parts)
-        known = {name for values in self._stats.values() for name in values}
         for stat in map(mapping, sequence(parse_json(path.read_bytes(), str(path)))):
             name, mean = mapping(stat.get("name")), stat.get("mean")
             is_whole = str(name.get("split")) == split and not name.get("perturbation") and not name.get("sub_split")
-            if is_whole and str(name.get("name")) in known and isinstance(mean, int | float):
+            if is_whole and str(name.get("name")) in self._stats.names and isinstance(mean, int | float):
                 yield Total(self._problem, self._system, str(name["name"]), "mean", float(mean))
 
     def facts(self) -> dict[str, Any]:
         return {"run_spec": self._spec}
+
+
+_Key = tuple[str, int, str]
+
+
+class _Statistics:
+    """The means of each answer, packed: a file has millions.
+
+    Attributes:
+        names: of all statistics.
+    """
+
+    def __init__(self) -> None:
+        self.names: set[str] = set()
+        self._means: dict[_Key, tuple[tuple[str, ...], array[float]]] = {}
+        self._shared: dict[tuple[str, ...], tuple[str, ...]] = {}
+
+    def add(self, key: _Key, stats: Iterable[Mapping[str, Any]]) -> None:
+        """Adds the statistics of an answer that have a mean."""
+        values = self.of(key)
+        for stat in stats:
+            if isinstance(mean := stat.get("mean"), int | float):
+                values[str(mapping(stat.get("name")).get("name"))] = float(mean)
+        names = (*values,)
+        self.names.update(names)
+        self._means[key] = self._shared.setdefault(names, names), array("d", values.values())
+
+    def of(self, key: _Key) -> dict[str, float]:
+        """Name → mean; empty for an answer without statistics."""
+        names, means = self._means.get(key, ((), ()))
+        return dict(zip(names, means, strict=True))
 
 
 def _answer_of(numbered: tuple[int, Any]) -> Any:
@@ -146,6 +174,6 @@ def _answer(states: list[Any]) -> Any:
     ]
 
 
-def _key(id: str, row: Mapping[str, Any]) -> tuple[str, int, str]:
+def _key(id: str, row: Mapping[str, Any]) -> _Key:
     """Instance, trial and perturbation, which statistics belong to."""
     return id, whole_number(row, "train_trial_index"), str(mapping(row.get("perturbation")).get("name", ""))
