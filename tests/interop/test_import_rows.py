@@ -130,3 +130,14 @@ def test_attributes_that_differ_between_samples_of_an_example_are_noted(tmp_path
     second = write_log(tmp_path / "b.json", others, eval={**inspect_header()["eval"], "model": "n"})
     (note,) = read(first, second).notes
     assert "2 samples with other attributes than an earlier one of the same example" in note
+
+
+def test_metadata_by_which_nobody_can_group_are_stored_too(tmp_path: Path) -> None:
+    samples = [
+        {**sample, "metadata": {"level": 1, "long": text, "steps": [{"n": 1}], "input": "mine", "none": None}}
+        for sample, text in zip(inspect_samples(), ("short", "x" * 201, "short"), strict=True)
+    ]
+    (run,) = read(write_log(tmp_path / "log.json", samples)).runs
+    example = next(iter(run.dataset))
+    assert example.attributes == {"level": 1, "input (2)": "mine"}
+    assert example.metadata == {"long": "short", "steps": [{"n": 1}]}

@@ -69,7 +69,8 @@ class Sample:
         problem: the name of the set of examples.
         system: who answered.
         expected: the right answer, if the tool has one.
-        attributes: what examples can be grouped by: name → text, number or flag.
+        attributes: what else the file says of the example, by name. Examples can be grouped by numbers, flags and short
+            texts; the rest becomes metadata.
         replication: the number of the repeat, from 0; None if the file does not count: a further row of the same
             example is a further repeat then.
         part: which of several rows on one answer this is, such as those of lm-eval's filters; their grades are united.
@@ -217,14 +218,9 @@ def cell_value(text: str) -> Any:
     return found if isinstance(found, bool | list | dict) else text
 
 
-def plain_attributes(values: Any) -> dict[str, Any]:
-    """The members of an object that examples can be grouped by: texts, numbers and flags."""
-    if not isinstance(values, Mapping):
-        return {}
-    return {str(k): v for k, v in values.items() if isinstance(v, str | bool | int | float) and len(str(v)) <= _LONG}
-
-
-_LONG = 200
+def named_values(values: Any) -> dict[str, Any]:
+    """The members of an object; none of anything else."""
+    return {str(name): value for name, value in values.items()} if isinstance(values, Mapping) else {}
 
 
 def microseconds(time: Any) -> int | None:

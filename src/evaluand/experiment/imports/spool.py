@@ -27,6 +27,7 @@ from evaluand.store.tables import BATCH_ROWS, json_field
 _TYPES: Final = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
 MOST_REPEATS: Final = 10_000
 _OWN: Final = ("id", "input", "expected")
+_LONG: Final = 200  # characters of a text by which nobody groups
 
 
 class Texts:
@@ -71,6 +72,7 @@ class Problem:
         self._numbers: dict[bytes, int] = {}
         self._ids: dict[str, int] = {}
         self._types: dict[str, set[type]] = defaultdict(set)
+        self._metadata: set[str] = set()  # names of values by which examples cannot be grouped
         self._attributes = array("q")  # hashes
         self.n_unlike = 0
 
@@ -88,7 +90,7 @@ class Problem:
             return found
         number = len(self._places)
         id = str(number if sample.id is None else sample.id)
-        attributes = {name: value for name, value in sample.attributes.items() if name not in (*_OWN, INDEX)}
+        attributes = {_column_name(name): value for name, value in sample.attributes.items() if value is not None}
         row = {"id": self._free_id(id), "input": sample.input, "expected": sample.expected, **attributes}
         text = orjson.dumps(row)  # which fails for what is not JSON-like, before anything has changed
         self._ids[id] = self._ids.get(id, 0) + 1
@@ -96,6 +98,7 @@ class Problem:
         for name, value in row.items():
             self._types[name].add(type(value))
         self._places.append(self._texts.add(text))
+        self._metadata.update(name for name, value in attributes.items() if not _is_short(value))
         self._attributes.append(own)
         self._numbers[key] = number
         return number
@@ -112,8 +115,10 @@ class Problem:
         has_truth = self._types["expected"] != {type(None)}
         names = [name for name in self._types if name != "expected" or has_truth]
         schema = pa.schema([self._field(name) for name in names])
-        roles: dict[str, Any] = {"input": "input", "id": "id", "attributes": [n for n in names if n not in _OWN]}
-        roles |= {"expected": "expected"} if has_truth else {}
+        others = [name for name in names if name not in _OWN]
+        roles: dict[str, Any] = {name: name for name in _OWN if name in names}
+        roles["attributes"] = [name for name in others if name not in self._metadata]
+        roles["metadata"] = [name for name in others if name in self._metadata]
         return DataSource(
             self.name,
             schema,
@@ -136,6 +141,16 @@ class Problem:
             stop = min(start + BATCH_ROWS, len(self))
             rows = [orjson.loads(self._texts.read(place)) for place in self._places[start:stop]]
             yield pa.RecordBatch.from_arrays([_column(rows, field) for field in schema], schema=schema)
+
+
+def _column_name(name: str) -> str:
+    """The name of a column for an attribute: its own, unless it is that of another column."""
+    return f"{name} (2)" if name in (*_OWN, INDEX) else name
+
+
+def _is_short(value: Any) -> bool:
+    """Whether examples can be grouped by a value."""
+    return isinstance(value, bool | int | float) or (isinstance(value, str) and len(value) <= _LONG)
 
 
 def _column(rows: list[dict[str, Any]], field: pa.Field) -> pa.Array:

@@ -13,7 +13,7 @@ from evaluand.experiment.imports.sample import (
     Total,
     by_name,
     mapping,
-    plain_attributes,
+    named_values,
     require,
     sequence,
 )
@@ -71,7 +71,7 @@ class DeepEval(Importer):
             {"input": input, **context} if context else input,
             turns[-1].get("content") if turns else _either(record, "actual_output"),
             expected=_either(record, "expected_output"),
-            attributes=plain_attributes(_either(record, "metadata")),
+            attributes=named_values(_either(record, "metadata")),
             grades=grades,
             usage=None if cost is None else {"cost": cost, "currency": "USD"},
             duration=None if seconds is None else round(seconds * 1e6),

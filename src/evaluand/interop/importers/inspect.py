@@ -23,8 +23,8 @@ from evaluand.experiment.imports.sample import (
     Total,
     mapping,
     microseconds,
+    named_values,
     parse_object,
-    plain_attributes,
     require,
     sequence,
 )
@@ -117,7 +117,7 @@ class Inspect(Importer):
             problem=str(eval_.get("task") or ""),
             system=str(eval_.get("model") or ""),
             expected=sample.get("target"),
-            attributes=plain_attributes(sample.get("metadata")),
+            attributes=named_values(sample.get("metadata")),
             replication=int(require(sample, "epoch")) - 1,
             error=error,
             grades=grades,

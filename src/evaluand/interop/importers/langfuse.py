@@ -16,8 +16,8 @@ from evaluand.experiment.imports.sample import (
     by_name,
     mapping,
     microseconds,
+    named_values,
     parse_object,
-    plain_attributes,
     require,
     sequence,
 )
@@ -75,7 +75,7 @@ class Langfuse(Importer):
             problem=str(trace.get("name") or ""),
             system=str(trace.get("release") or trace.get("experimentName") or ""),
             expected=trace.get("expectedOutput"),
-            attributes=plain_attributes(trace.get("metadata")),
+            attributes=named_values(trace.get("metadata")),
             error=("ObservationError", str(mapping(failed).get("statusMessage"))) if unanswered else None,
             grades=by_name(_grades(scores)),
             usage=_usage(observations, cost),

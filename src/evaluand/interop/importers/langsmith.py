@@ -16,8 +16,8 @@ from evaluand.experiment.imports.sample import (
     cell_value,
     mapping,
     microseconds,
+    named_values,
     parse_object,
-    plain_attributes,
     require,
     sequence,
 )
@@ -123,7 +123,7 @@ def _sample(root: Mapping[str, Any], below: list[Mapping[str, Any]]) -> Sample:
         None if error else root.get("outputs"),
         system=str(root.get("name") or ""),
         expected=root.get("reference_outputs"),
-        attributes=plain_attributes(mapping(root.get("extra")).get("metadata")),
+        attributes=named_values(mapping(root.get("extra")).get("metadata")),
         error=("RunError", str(error)) if error else None,
         grades=by_name(_grades(root)),
         usage=_usage(root),

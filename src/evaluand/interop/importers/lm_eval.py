@@ -16,8 +16,8 @@ from evaluand.experiment.imports.sample import (
     Sample,
     Total,
     mapping,
+    named_values,
     parse_object,
-    plain_attributes,
     require,
     sequence,
 )
@@ -141,7 +141,7 @@ class LmEval(Importer):
             problem=self._task,
             system=self._log.model,
             expected=row.get("target"),
-            attributes=plain_attributes({k: v for k, v in doc.items() if k not in _TEXTS}),
+            attributes=named_values({k: v for k, v in doc.items() if k not in _TEXTS}),
             replication=0,
             part=filter_,
             grades={

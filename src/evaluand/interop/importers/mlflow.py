@@ -16,8 +16,8 @@ from evaluand.experiment.imports.sample import (
     by_name,
     mapping,
     microseconds,
+    named_values,
     parse_object,
-    plain_attributes,
     require,
     sequence,
 )
@@ -71,7 +71,7 @@ class MLflow(Importer):
             None if failed else answer,
             system=str(metadata.get("mlflow.modelId") or mapping(info.get("tags")).get("mlflow.traceName") or ""),
             expected=next(iter(expected.values())) if len(expected) == 1 else expected or None,
-            attributes={k: v for k, v in plain_attributes(info.get("tags")).items() if not k.startswith("mlflow.")},
+            attributes={k: v for k, v in named_values(info.get("tags")).items() if not k.startswith("mlflow.")},
             error=("TraceError", str(answer or info.get("state"))) if failed else None,
             grades=grades,
             usage=_usage(metadata),

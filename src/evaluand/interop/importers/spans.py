@@ -16,7 +16,7 @@ import orjson
 from evaluand.core.errors import DataError, plural
 from evaluand.core.files.json_items import JsonCursor, parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile, first_fault
-from evaluand.experiment.imports.sample import Grade, Sample, by_name, plain_attributes, sequence
+from evaluand.experiment.imports.sample import Grade, Sample, by_name, named_values, sequence
 from evaluand.experiment.imports.spool import Texts
 from evaluand.store.tables import COMPLETED
 from evaluand.trace.conventions import GRADE, GRADE_EVENT, OWN
@@ -186,7 +186,7 @@ def _restore(sample: Sample, trace: Trace) -> None:
     sample.id, sample.replication = str(own["example.id"]), own.get("replication")
     sample.problem, sample.system = str(own.get("problem", "")), str(own.get("system", ""))
     sample.expected = parse_json(own.get("example.expected", "null"), "expected")
-    sample.attributes = plain_attributes(parse_json(own.get("example.attributes", "{}"), "attributes"))
+    sample.attributes = named_values(parse_json(own.get("example.attributes", "{}"), "attributes"))
     if own.get("status") != COMPLETED:
         errors = [event.body["message"] for event in trace.root.events if event.name == "exception"]
         sample.output, sample.error = None, (str(said.get("error.type")), str(errors[-1]) if errors else "")
