@@ -1,10 +1,15 @@
 """What tasks that ask a language model have in common."""
 
+from abc import abstractmethod
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
+from evaluand.core.errors import ParameterError
 from evaluand.core.fingerprint import Identity, code_identity
+from evaluand.data.dataset import Dataset
 from evaluand.models.chat_model import RETRIES, ChatModel
 from evaluand.run.task import Input, Output, Task
+from evaluand.run.tasks.conversation import Conversation, MessageTemplate, Place, known_names, unseen_columns
 
 
 class AskingTask(Task[Input, Output]):
@@ -32,3 +37,50 @@ class AskingTask(Task[Input, Output]):
     def _answer_spec(self) -> dict[str, Any]:
         """What the answers depend on besides the model."""
         return {}
+
+
+class PromptedTask(AskingTask[Any, Any]):
+    """A task whose messages are made from templates, and which reports all faults of its parameters at once."""
+
+    def __post_init__(self) -> None:
+        faults = [*self._faults()]
+        if not faults:
+            try:
+                _ = self._templates
+            except ParameterError as error:
+                faults += error.faults
+        if faults:
+            raise ParameterError(faults)
+
+    def prepare(self, dataset: Dataset) -> None:
+        """Raise a SpecError if the model cannot be used, or the task does not fit the dataset; lists every fault."""
+        faults: list[tuple[Place, str]] = []
+        try:
+            super().prepare(dataset)
+        except ParameterError as error:
+            faults += ((("model", *place), message) for place, message in error.faults)
+        faults += self._misfits(dataset)
+        if faults:
+            raise ParameterError(faults)
+
+    def _misfits(self, dataset: Dataset) -> Iterator[tuple[Place, str]]:
+        """What the task needs and the dataset does not have."""
+        yield from self._conversation.faults(known_names(dataset), unseen_columns(dataset))
+
+    @abstractmethod
+    def _faults(self) -> Iterator[tuple[Place, str]]:
+        """What is wrong with the parameters, apart from the templates."""
+
+    @property
+    @abstractmethod
+    def _templates(self) -> Sequence[MessageTemplate]:
+        """The templates of all messages.
+
+        Raises:
+            ParameterError: lists everything that is wrong with them.
+        """
+
+    @property
+    @abstractmethod
+    def _conversation(self) -> Conversation:
+        """The templates with the examples that are shown first."""

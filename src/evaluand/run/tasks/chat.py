@@ -9,12 +9,11 @@ from typing import Any, Final
 
 from evaluand.core.errors import EvaluandError, ParameterError, SpecError, TaskError, kind_of
 from evaluand.core.fingerprint import CodeFacts, Identity, fingerprint
-from evaluand.data.dataset import Dataset
 from evaluand.data.schema.data import Schema
 from evaluand.data.schema.values import ValueSchema
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.tools import Tool, read_tools
-from evaluand.run.tasks.asking import AskingTask
+from evaluand.run.tasks.asking import PromptedTask
 from evaluand.run.tasks.conversation import (
     EXAMPLES,
     IMAGES,
@@ -24,9 +23,7 @@ from evaluand.run.tasks.conversation import (
     FewShot,
     MessageTemplate,
     Place,
-    known_names,
     read_template,
-    unseen_columns,
 )
 from evaluand.run.tasks.tool_calls import converse
 from evaluand.trace.spans import TaskSpan
@@ -35,7 +32,7 @@ _WHOLE_INPUT: Final = f"{{{{ {INPUT} }}}}"
 
 
 @dataclass(frozen=True)
-class ChatTask(AskingTask[Any, Any]):
+class ChatTask(PromptedTask):
     """A model's reply to a prompt: text, or data where there is a schema.
 
     Prompts are templates of Jinja: `{{ question }}` is the row's value of the input column `question`, `{{ input }}`
@@ -86,27 +83,6 @@ class ChatTask(AskingTask[Any, Any]):
     output_schema: Any = None
 
     kind = "chat"
-
-    def __post_init__(self) -> None:
-        faults = [*self._faults()]
-        if not faults:
-            try:
-                _ = self._templates
-            except ParameterError as error:
-                faults += error.faults
-        if faults:
-            raise ParameterError(faults)
-
-    def prepare(self, dataset: Dataset) -> None:
-        """Raise a SpecError if the model cannot be used, or templates do not fit the dataset; lists every fault."""
-        faults: list[tuple[Place, str]] = []
-        try:
-            super().prepare(dataset)
-        except ParameterError as error:
-            faults += ((("model", *place), message) for place, message in error.faults)
-        faults += self._conversation.faults(known_names(dataset), unseen_columns(dataset))
-        if faults:
-            raise ParameterError(faults)
 
     async def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         completion = await converse(

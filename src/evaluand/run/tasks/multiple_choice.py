@@ -13,7 +13,7 @@ from evaluand.core.identity import seed_of
 from evaluand.data.dataset import Dataset
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.completion import Completion, UnusableReply
-from evaluand.run.tasks.asking import AskingTask
+from evaluand.run.tasks.asking import PromptedTask
 from evaluand.run.tasks.choices import ANSWERS, Answer, Options, read_options
 from evaluand.run.tasks.conversation import (
     EXAMPLES,
@@ -43,7 +43,7 @@ _NO_PROBABILITIES: Final = (
 
 
 @dataclass(frozen=True)
-class MultipleChoice(AskingTask[Any, Any]):
+class MultipleChoice(PromptedTask):
     """The option of a multiple-choice question that a model chooses.
 
     The output is an object: `prediction`, the option as the dataset states the right one (null if the reply names no
@@ -94,32 +94,6 @@ class MultipleChoice(AskingTask[Any, Any]):
     output_schema: Any = None
 
     kind = "multiple_choice"
-
-    def __post_init__(self) -> None:
-        faults = [*self._faults()]
-        if not faults:
-            try:
-                _ = self._templates
-            except ParameterError as error:
-                faults += error.faults
-        if faults:
-            raise ParameterError(faults)
-
-    def prepare(self, dataset: Dataset) -> None:
-        """Raise a SpecError if the model cannot be used, or the task does not fit the dataset; lists every fault."""
-        faults: list[tuple[Place, str]] = []
-        try:
-            super().prepare(dataset)
-        except ParameterError as error:
-            faults += ((("model", *place), message) for place, message in error.faults)
-        known, unseen = known_names(dataset), unseen_columns(dataset)
-        for place, name in self._columns:
-            if name not in known:
-                remedy = f"; {unseen[name]}" if name in unseen else alternatives(name, known)
-                faults.append((place, f"there is no value {name!r}{remedy}"))
-        faults += self._conversation.faults([*known, OPTIONS], unseen)
-        if faults:
-            raise ParameterError(faults)
 
     async def do_run(self, input: Any, task_span: TaskSpan, seed: int = 0) -> dict[str, Any]:
         options = self._options(input, seed)
@@ -243,6 +217,14 @@ class MultipleChoice(AskingTask[Any, Any]):
         if OPTIONS not in templates[-1].content.variables:
             raise ParameterError([(("prompt",), "does not show the options; write {{ options }} where they belong")])
         return templates
+
+    def _misfits(self, dataset: Dataset) -> Iterator[tuple[Place, str]]:
+        known, unseen = known_names(dataset), unseen_columns(dataset)
+        for place, name in self._columns:
+            if name not in known:
+                remedy = f"; {unseen[name]}" if name in unseen else alternatives(name, known)
+                yield place, f"there is no value {name!r}{remedy}"
+        yield from self._conversation.faults([*known, OPTIONS], unseen)
 
     def _faults(self) -> Iterator[tuple[Place, str]]:
         names = [self.choices] if isinstance(self.choices, str) else self.choices
