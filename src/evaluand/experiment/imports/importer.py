@@ -134,6 +134,15 @@ class Importer(ABC):
         """Notes a row that is not imported."""
         self.left_out.append(Fault(where, reason))
 
+    def grouped_records(
+        self, key: Callable[[Any], Hashable | None], member: str | None = None
+    ) -> Iterator[tuple[str, list[Any]]]:
+        """The records of the file as `GroupedRecords`; those that are in no group are left out."""
+        groups = GroupedRecords(self.path, key, member)
+        yield from groups
+        for where, reason in groups.faults:
+            self.leave_out(where, reason)
+
     def leave_out_rest(self, cursor: JsonCursor) -> None:
         """Notes what follows the one document that a file should hold."""
         if cursor.kind:
@@ -232,26 +241,37 @@ def json_records(path: Path, key: str | None = None) -> Iterator[tuple[str, Any]
     Raises:
         DataError: the file is no JSON.
     """
+    if (columns := _columns_of(path)) is not None:
+        for index in next(iter(columns.values())):
+            yield f"{path}: row {index}", {name: values[index] for name, values in columns.items()}
+        return
+    for where, _, text in _texts(path, key):
+        yield where, text
+
+
+def _texts(path: Path, key: str | None) -> Iterator[tuple[str, int, bytes]]:
+    """The place of each record of JSON, how many bytes precede it, and its text."""
     cursor = JsonCursor.open(path)
     if cursor.kind == "[" or (key is not None and _has_member(path, key)):
         for n, _ in enumerate(cursor.documents()):
             yield from _items(cursor, f"{path}: " if n == 0 else f"{path}, document {n + 1}: ", key)
         return
-    if (columns := _columns_of(path)) is not None:
-        for index in next(iter(columns.values())):
-            yield f"{path}: row {index}", {name: values[index] for name, values in columns.items()}
+    if (only := _only_object(path)) is not None:
+        yield str(path), cursor.place, only
         return
-    if (text := _only_object(path)) is not None:
-        yield str(path), text
-        return
-    yield from json_lines(path)
+    start = 0
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if not line.isspace():
+                yield f"{path}:{number}", start, line
+            start += len(line)
 
 
-def _items(cursor: JsonCursor, place: str, key: str | None) -> Iterator[tuple[str, bytes]]:
+def _items(cursor: JsonCursor, place: str, key: str | None) -> Iterator[tuple[str, int, bytes]]:
     """The items of the list here, or of that under a key of the object here; anything else is an item itself."""
     if cursor.kind == "[":
         for n, _ in enumerate(cursor.items()):
-            yield f"{place}[{n}]", cursor.text()
+            yield f"{place}[{n}]", cursor.place, cursor.text()
         return
     start, found = cursor.place, False
     if cursor.kind == "{":
@@ -259,9 +279,9 @@ def _items(cursor: JsonCursor, place: str, key: str | None) -> Iterator[tuple[st
             if name == key and cursor.kind == "[":
                 found = True
                 for n, _ in enumerate(cursor.items()):
-                    yield f"{place}{key}[{n}]", cursor.text()
+                    yield f"{place}{key}[{n}]", cursor.place, cursor.text()
     if not found:
-        yield f"{place}byte {start:,}", b"null" if cursor.place > start else cursor.text()
+        yield f"{place}byte {start:,}", start, b"null" if cursor.place > start else cursor.text()
 
 
 def _only_object(path: Path) -> bytes | None:
@@ -331,19 +351,20 @@ class GroupedRecords:
 
     Args:
         key: the group of a record; None for a record that is in no group.
+        member: that has the list if the file is one object.
 
     Attributes:
         faults: the place of each record that has no group because it cannot be read, and why.
     """
 
-    def __init__(self, path: Path, key: Callable[[Any], Hashable | None]) -> None:
-        self._path, self._key = path, key
+    def __init__(self, path: Path, key: Callable[[Any], Hashable | None], member: str | None = None) -> None:
+        self._path, self._key, self._member = path, key, member
         self.faults: list[tuple[str, str]] = []
 
     def __iter__(self) -> Iterator[tuple[str, list[Any]]]:
         places: dict[Hashable, array[int]] = {}
         first: dict[Hashable, str] = {}
-        for where, start, text in self._texts():
+        for where, start, text in _texts(self._path, self._member):
             try:
                 group = self._key(parse_json(text, where))
                 if group is not None:
@@ -358,23 +379,6 @@ class GroupedRecords:
                     file.seek(start)
                     records.append(parse_json(file.read(length), first[group]))
                 yield first[group], records
-
-    def _texts(self) -> Iterator[tuple[str, int, bytes]]:
-        """The place of each record, how many bytes precede it, and its text."""
-        cursor = JsonCursor.open(self._path)
-        if cursor.kind == "[":
-            for n, _ in enumerate(cursor.items()):
-                yield f"{self._path}: [{n}]", cursor.place, cursor.text()
-            return
-        if (only := _only_object(self._path)) is not None:
-            yield str(self._path), cursor.place, only
-            return
-        start = 0
-        with self._path.open("rb") as file:
-            for number, line in enumerate(file, 1):
-                if not line.isspace():
-                    yield f"{self._path}:{number}", start, line
-                start += len(line)
 
 
 def first_fault(error: Exception) -> str:

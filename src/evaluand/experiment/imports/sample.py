@@ -54,6 +54,15 @@ class Grade(NamedTuple):
             return cls(None, label, text, reason=NO_GRADE)
         return cls(None, label, text, value)
 
+    def as_share(self) -> Grade:
+        """The grade of a scorer whose values lie between 0 and 1 by definition, if this one does.
+
+        Example:
+            >>> Grade(0.5).as_share().is_share, Grade(70.0).as_share().is_share
+            (True, False)
+        """
+        return self._replace(is_share=self.value is not None and 0 <= self.value <= 1)
+
 
 NO_GRADE = "the file has no score here"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from evaluand.experiment.imports.importer import GroupedRecords, Importer, LogFile, table_records
+from evaluand.experiment.imports.importer import Importer, LogFile, table_records
 from evaluand.experiment.imports.sample import (
     Grade,
     Sample,
@@ -38,10 +38,7 @@ class LangSmith(Importer):
         if _has_rows(self.file):
             yield from table_records(self.path)
             return
-        groups = GroupedRecords(self.path, lambda run: str(mapping(run).get("trace_id") or require(run, "id")))
-        yield from groups
-        for where, reason in groups.faults:
-            self.leave_out(where, reason)
+        yield from self.grouped_records(lambda run: str(mapping(run).get("trace_id") or require(run, "id")))
 
     def samples(self, record: Any) -> Iterable[Sample]:
         if not isinstance(record, list):

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
-from evaluand.experiment.imports.importer import GroupedRecords, Importer, LogFile
+from evaluand.experiment.imports.importer import Importer, LogFile
 from evaluand.experiment.imports.sample import Grade, Sample, Total, mapping, microseconds, require, sequence
 
 
@@ -26,10 +26,7 @@ class OpenAIEvals(Importer):
         return "spec" in file.first_line and "eval_name" in mapping_or_empty(file.first_line["spec"])
 
     def records(self) -> Iterator[tuple[str, Any]]:
-        lines = GroupedRecords(self.path, self._group_of)
-        yield from lines
-        for where, reason in lines.faults:
-            self.leave_out(where, reason)
+        yield from self.grouped_records(self._group_of)
         if not self._report:
             self.notes.append(f"{self.path.name}: there is no final report; samples may be missing")
 
