@@ -1,11 +1,12 @@
-"""DeepEval's test runs: the files of its results folder, and what `evaluate` returns, as JSON."""
+"""DeepEval's test runs: the files of its results folder and of `.deepeval`, and what `evaluate` returns, as JSON."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar, Final
 
-from evaluand.core.files.json_items import JsonCursor
+from evaluand.core.errors import DataError
+from evaluand.core.files.json_items import JsonCursor, parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile
 from evaluand.experiment.imports.sample import (
     Grade,
@@ -20,6 +21,8 @@ from evaluand.experiment.imports.sample import (
 
 _SUCCESS: Final = "success"
 _CASES: Final = ("testCases", "conversationalTestCases", "test_results", "test_cases")
+_RUN: Final = "testRunData"
+_CACHE: Final = "test_cases_lookup_map"
 
 
 class DeepEval(Importer):
@@ -36,26 +39,37 @@ class DeepEval(Importer):
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
+        if _CACHE in file.keys or _RUN in file.keys:
+            return True
         return any(f'"{name}"'.encode() in file.head for name in ("metricsData", "metrics_data")) and any(
             name in file.keys for name in _CASES
         )
 
     def records(self) -> Iterator[tuple[str, Any]]:
         cursor = JsonCursor.open(self.path)
-        for key in cursor.members():
-            if key in _CASES and cursor.kind == "[":
-                for n, _ in enumerate(cursor.items()):
-                    yield f"{self.path}: {key}[{n}]", cursor.value()
-            elif key == "metricsScores":
-                self._scores = list(sequence(cursor.value()))
-            elif cursor.kind not in ("{", "["):  # such as the totals testPassed and testFailed
-                self._facts[key] = cursor.value()
+        yield from self._cases(cursor)
         self.leave_out_rest(cursor)
         if self._judging:
             self.notes.append(
                 f"{self.path.name}: the evaluation has cost {self._judging:.4g} USD, which is no part of the cost of"
                 " the answers and is not imported"
             )
+
+    def _cases(self, cursor: JsonCursor) -> Iterator[tuple[str, Any]]:
+        """The test cases of the test run here, which may be a member of the file."""
+        for key in cursor.members():
+            if key in _CASES and cursor.kind == "[":
+                for n, _ in enumerate(cursor.items()):
+                    yield f"{self.path}: {key}[{n}]", cursor.value()
+            elif key == _RUN and cursor.kind == "{":
+                yield from self._cases(cursor)
+            elif key == _CACHE and cursor.kind == "{":
+                for n, case in enumerate(cursor.members()):
+                    yield f"{self.path}: {key}, member {n + 1}", _case_of_cache(case, cursor.value())
+            elif key == "metricsScores":
+                self._scores = list(sequence(cursor.value()))
+            elif cursor.kind not in ("{", "["):  # such as the totals testPassed and testFailed
+                self._facts[key] = cursor.value()
 
     def samples(self, record: Any) -> Iterable[Sample]:
         require(record, "metricsData", "metrics_data")
@@ -98,6 +112,15 @@ class DeepEval(Importer):
         return self._facts
 
 
+def _case_of_cache(case: str, found: Any) -> Any:
+    """A test case of the cache, where it is text and its key, with the metrics that were computed."""
+    try:
+        metrics = [each["metric_data"] for each in found["cached_metrics_data"]]
+        return {**mapping(parse_json(case, "")), "metrics_data": metrics}
+    except (DataError, LookupError, TypeError, ValueError):
+        return found
+
+
 def _grades(record: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
     """Whether the test case passed, and the score of each metric; one that failed has none."""
     if isinstance(success := _either(record, _SUCCESS), bool):
@@ -109,8 +132,7 @@ def _grades(record: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
         if error := metric.get("error"):
             yield name, Grade(label=None, reason=f"{DeepEval.kind}: {error}")
         else:
-            grade = Grade.of(score, explanation=metric.get("reason"), label=label)
-            yield name, grade._replace(is_share=grade.value is not None and 0 <= grade.value <= 1)
+            yield name, Grade.of(score, explanation=metric.get("reason"), label=label).as_share()
 
 
 def _cost_of_grading(record: Mapping[str, Any]) -> float:
