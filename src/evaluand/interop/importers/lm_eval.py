@@ -1,8 +1,12 @@
-"""Results of lm-evaluation-harness: `results_*.json` with the `samples_*.jsonl` beside it, or their folder."""
+"""Results of lm-evaluation-harness: `results_*.json` with the `samples_*.jsonl` beside it, or their folder.
+
+Until version 0.4.2 they are `results.json` and `MODEL_TASK.jsonl`, which is a list of samples without names of filters.
+"""
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +14,7 @@ from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError, Fault
 from evaluand.core.files.json_items import parse_json
-from evaluand.experiment.imports.importer import Importer, LogFile, json_lines
+from evaluand.experiment.imports.importer import Importer, LogFile, json_records
 from evaluand.experiment.imports.sample import (
     Grade,
     Sample,
@@ -55,6 +59,14 @@ class _Log:
         configs = mapping(self.document.get("configs"))
         return [task for task in mapping(self.document.get("results")) if task in configs]
 
+    def filter(self, task: str, number: int) -> str:
+        """The name of the filter of a sample without one: rows of the same example are in the order of the filters."""
+        config = mapping(mapping(self.document.get("configs")).get(task))
+        names = [str(mapping(each).get("name")) for each in sequence(config.get("filter_list"))]
+        if number < len(names):
+            return names[number]
+        return "none" if number == 0 else f"filter {number + 1}"
+
     @property
     def facts(self) -> dict[str, Any]:
         return {name: self.document.get(name) for name in _FACTS}
@@ -70,29 +82,31 @@ class LmEval(Importer):
         self._logs: list[_Log] = []
         self._log = _Log(self.path, {}, [])
         self._task = ""
+        self._seen: Counter[tuple[str, Any]] = Counter()  # samples without a filter by task and example
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
         if file.is_folder:
             return any(file.path.glob("results_*.json")) and any(file.path.glob("samples_*.jsonl"))
-        return {"results", "configs"} <= file.keys or {"doc_id", "resps", "arguments"} <= file.keys
+        return any(keys <= file.keys for keys in _KEYS)
 
     def records(self) -> Iterator[tuple[str, Any]]:
         self._logs = self._find_logs()
         for log in self._logs:
             self._log = log
+            self._seen.clear()
             for task, path in log.samples:
                 self._task = task
-                yield from json_lines(path)
+                yield from json_records(path)
 
     def _find_logs(self) -> list[_Log]:
         if self.file.is_folder:
             logs = self._newest([*self._read_folder()])
         elif "doc_id" in self.file.keys:
             stamp = _SAMPLES.fullmatch(self.path.name)
-            beside = self.path.with_name(f"results_{stamp['time']}.json") if stamp else None
-            document = _read(beside) if beside and beside.is_file() else {}
-            return [_Log(self.path, document, [(_task_of(self.path), self.path)])]
+            beside = self.path.with_name(f"results_{stamp['time']}.json" if stamp else "results.json")
+            document = _read(beside) if beside.is_file() else {}
+            return [_Log(self.path, document, [(_task_of(self.path, document), self.path)])]
         else:
             logs = [_read_with_samples(self.path)]
         known = {(log.model, task) for log in logs for task, _ in log.samples}
@@ -128,8 +142,8 @@ class LmEval(Importer):
 
     def samples(self, record: Any) -> Iterable[Sample]:
         row = parse_object(record)
-        doc, filter_ = mapping(require(row, "doc")), str(row.get("filter") or "none")
-        arguments = list(mapping(require(row, "arguments")).values())
+        doc, arguments = mapping(require(row, "doc")), _arguments(row)
+        filter_ = str(row.get("filter") or self._log.filter(self._task, self._count(row.get("doc_id"))))
         metrics = sequence(row.get("metrics")) or [name for name in row if name not in _OWN]
         answer, filtered = _answer(_replies(row)), _answer(sequence(row.get("filtered_resps")))
         label = filtered if isinstance(filtered, str) and filter_ != "none" else None
@@ -145,11 +159,16 @@ class LmEval(Importer):
             replication=0,
             part=filter_,
             grades={
-                (name if filter_ == "none" else f"{name},{filter_}"): Grade.of(row[name], label=label)
+                (name if filter_ == "none" else f"{name},{filter_}"): _grade(name, row[name], label)
                 for name in metrics
                 if name in row
             },
         )
+
+    def _count(self, example: Any) -> int:
+        """How many samples of an example of the task there were before."""
+        self._seen[self._task, str(example)] += 1
+        return self._seen[self._task, str(example)] - 1
 
     def totals(self) -> Iterable[Total]:
         for log in self._logs:
@@ -177,17 +196,25 @@ def _read_with_samples(results: Path) -> _Log:
         DataError: it is not JSON, or there are no samples.
         ValueError: it is no object.
     """
-    time = _RESULTS.fullmatch(results.name)
-    pattern = f"samples_*_{time['time']}.jsonl" if time else "samples_*.jsonl"
-    samples = sorted(results.parent.glob(pattern))
+    document, time = _read(results), _RESULTS.fullmatch(results.name)
+    pattern = f"samples_*_{time['time']}.jsonl" if time else "*.jsonl"
+    samples = [(_task_of(path, document), path) for path in sorted(results.parent.glob(pattern))]
+    if not time:  # other files may be there
+        known = mapping(document.get("results"))
+        samples = [(task, path) for task, path in samples if task in known or path.name.startswith("samples_")]
     if not samples:
-        raise DataError(Fault(str(results), f"there is no {pattern} beside it; run lm_eval with --log_samples"))
-    return _Log(results, _read(results), [(_task_of(path), path) for path in samples])
+        pattern = pattern if time else "samples_*.jsonl"
+        message = f"there is no {pattern} beside it; run lm_eval, version 0.4 or later, with --log_samples"
+        raise DataError(Fault(str(results), message))
+    return _Log(results, document, samples)
 
 
-def _task_of(samples: Path) -> str:
-    name = _SAMPLES.fullmatch(samples.name)
-    return name["task"] if name else samples.stem
+def _task_of(samples: Path, document: Mapping[str, Any]) -> str:
+    """The task of a file of samples: by its name, or the task of these results with which its name ends."""
+    if name := _SAMPLES.fullmatch(samples.name):
+        return name["task"]
+    tasks = [task for task in mapping(document.get("results")) if samples.stem.endswith(f"_{task}")]
+    return max(tasks, key=len, default=samples.stem)
 
 
 def _totals(log: _Log) -> Iterator[Total]:
@@ -208,6 +235,7 @@ def _totals(log: _Log) -> Iterator[Total]:
                 yield Total(task, log.model, name if filter_ == "none" else key, "mean", float(value))
 
 
+_KEYS: Final = ({"results", "configs"}, {"results", "versions", "config"}, {"doc_id", "resps", "arguments"})
 _RESULTS: Final = re.compile(r"results_(?P<time>.+)\.json")
 _SAMPLES: Final = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT.+)\.jsonl")
 _OWN: Final = frozenset(
@@ -216,6 +244,8 @@ _OWN: Final = frozenset(
         *("doc_hash", "prompt_hash", "target_hash"),
     )
 )
+_SHARES: Final = frozenset(("acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"))
+"""Metrics that are 0 or 1 on each sample, or a mean of that."""
 _TEXTS: Final = ("question", "answer", "text", "input", "target")
 _FACTS: Final = (
     "model_name",
@@ -230,6 +260,19 @@ _FACTS: Final = (
     "chat_template_sha",
     "task_hashes",
 )
+
+
+def _arguments(row: Mapping[str, Any]) -> list[Any]:
+    """The arguments of each request, by name."""
+    found = require(row, "arguments")
+    if isinstance(found, Mapping):
+        return list(found.values())
+    return [{f"arg_{n}": value for n, value in enumerate(sequence(each))} for each in sequence(found)]
+
+
+def _grade(metric: str, value: Any, label: str | None) -> Grade:
+    grade = Grade.of(value, label=label)
+    return grade.as_share() if metric in _SHARES else grade
 
 
 def _prompt(arguments: list[Any]) -> Any:

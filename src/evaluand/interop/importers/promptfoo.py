@@ -21,6 +21,8 @@ from evaluand.experiment.imports.sample import (
     whole_number,
 )
 
+_FREE: Final = frozenset(("javascript", "python", "ruby", "webhook"))
+"""Types of assertions whose score is any number that the user's code returns; others are between 0 and 1."""
 _ERROR: Final = 2  # failureReason: 0 none, 1 an assertion, 2 the provider
 
 
@@ -135,14 +137,15 @@ class Promptfoo(Importer):
 def _grades(record: Mapping[str, Any], grading: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
     """Whether the test passed, its score, and that of each assertion."""
     yield "success", Grade.of(bool(require(record, "success")), explanation=grading.get("reason"))
-    yield "score", Grade.of(record.get("score"))
+    yield "score", Grade.of(record.get("score")).as_share()
     names = set()
     for part in map(mapping, sequence(grading.get("componentResults"))):
         assertion = mapping(part.get("assertion"))
         name = str(assertion.get("metric") or assertion.get("type") or "assertion")
         names.add(name)
         label = "pass" if part.get("pass") else "fail"
-        yield name, Grade.of(part.get("score"), explanation=part.get("reason"), label=label)
+        grade = Grade.of(part.get("score"), explanation=part.get("reason"), label=label)
+        yield name, grade if str(assertion.get("type")) in _FREE else grade.as_share()
     for name, value in mapping(record.get("namedScores")).items():
         if name not in names:
             yield name, Grade.of(value)
