@@ -88,13 +88,14 @@ def _sample_of_row(row: Mapping[str, Any]) -> Sample:
     """The sample of a row of `eval_results_table.json`."""
     found = {role: next((name for name in names if name in row), None) for role, names in _COLUMNS.items()}
     input = {name: value for name, value in row.items() if "/" not in name and name not in found.values()}
-    latency = input.pop("latency", None)
+    latency, tokens = input.pop("latency", None), input.pop("token_count", None)
     return Sample(
         None,
         next(iter(input.values())) if len(input) == 1 else input,
         row.get(found["output"] or ""),
         expected=row.get(found["expected"] or ""),
-        grades={
+        grades=({} if tokens is None else {"token_count": Grade.of(tokens)})
+        | {
             name.removesuffix(_SCORE): Grade.of(
                 value, explanation=row.get(f"{name.removesuffix(_SCORE)}/justification")
             )
