@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -10,14 +11,18 @@ import pytest
 from support.foreign_results import (
     QUESTIONS,
     WRITERS,
+    write_deepeval,
     write_helm,
     write_langfuse,
     write_langsmith,
     write_lm_eval,
     write_mlflow,
     write_openai_evals,
+    write_phoenix,
+    write_promptfoo,
 )
 
+from evaluand.core.errors import DataError
 from evaluand.experiment.imports.importer import find_importers
 from evaluand.experiment.imports.storing import ImportedResult, save_results
 from evaluand.store.store import MemoryStore
@@ -285,6 +290,235 @@ def test_items_of_an_experiment_of_langfuse(tmp_path: Path) -> None:
     assert [(each.id, each.expected) for each in run.dataset] == [(f"i{n}", q[1]) for n, q in enumerate(QUESTIONS)]
 
 
+def test_a_trace_that_langfuse_has_downloaded(tmp_path: Path) -> None:
+    (trace, *_) = langfuse_traces(tmp_path)
+    observations = trace.pop("observations")
+    del trace["htmlPath"], trace["totalCost"]
+    observations[0] |= {"usage": None, "usageDetails": {"input": 7, "output": 1, "total": 8}, "totalCost": 0.25}
+    trace |= {"input": json.dumps({"sum": "1 + 7"}), "output": '"8"', "metadata": '{"hard": false}'}
+    result = read(write(tmp_path / "trace-t0.json", {"trace": trace, "observations": observations}))
+    assert (answers(result), values(result, "exact")) == (["8"], [1.0])
+    (run,) = result.runs
+    assert [(each.input, each.attributes) for each in run.dataset] == [({"sum": "1 + 7"}, {"hard": False})]
+    [usage] = run.table().column("usage").to_pylist()
+    assert (usage["input_tokens"], usage["output_tokens"], usage["cost"]) == (7, 1, 0.25)
+
+
+def observation(trace: int, id: str, parent: str | None, **said: Any) -> dict[str, Any]:
+    start = f"2026-11-22T09:32:5{trace}.{len(id)}00Z"
+    ids = {"id": id, "traceId": f"t{trace}", "projectId": "p", "parentObservationId": parent}
+    return {**ids, "type": "SPAN", "name": "addition", "startTime": start, "level": "DEFAULT"} | said
+
+
+@pytest.mark.parametrize("form", ["page", "pages", "list", "lines", "snake case"])
+def test_observations_of_langfuse_in_a_list_are_put_together_by_trace(form: str, tmp_path: Path) -> None:
+    asked = [
+        observation(number, "o1", None, input=json.dumps({"sum": text}), output=answered, endTime=None)
+        for number, (text, _, answered) in enumerate(QUESTIONS)
+    ]
+    calls = [
+        observation(number, "o12", "o1", type="GENERATION", usageDetails={"input": 20 + number})
+        for number in range(len(QUESTIONS))
+    ]
+    rows = [*calls, *asked]
+    if form == "snake case":
+        names = {"traceId": "trace_id", "projectId": "project_id", "parentObservationId": "parent_observation_id"}
+        rows = [{names.get(name, name): value for name, value in row.items()} for row in rows]
+    pages = [{"data": part, "meta": {"cursor": "c"}} for part in (rows[:2], rows[2:])]
+    written = {"page": {"data": rows, "meta": {}}, "pages": "\n".join(map(json.dumps, pages)), "list": rows}
+    path = write(tmp_path / "observations.json", written.get(form, "\n".join(map(json.dumps, rows))))
+    result = read(path)
+    assert (result.samples, result.left_out, result.notes) == (3, [], [])
+    assert answers(result) == [answered for *_, answered in QUESTIONS]
+    (run,) = result.runs
+    assert [(each.id, each.input["sum"]) for each in run.dataset] == [(f"t{n}", q[0]) for n, q in enumerate(QUESTIONS)]
+    assert [usage["input_tokens"] for usage in run.table().column("usage").to_pylist()] == [20, 21, 22]
+    spans = [(row["_index_"], row["kind"]) for batch in run.spans() for row in batch.to_pylist() if row["parent"]]
+    assert spans == [(0, "llm"), (1, "llm"), (2, "llm")]
+
+
+def test_a_trace_of_langfuse_with_several_observations_at_its_top_is_named(tmp_path: Path) -> None:
+    rows = [observation(0, "second", None, input="b", output="y"), observation(0, "one", None, input="a", output="x")]
+    result = read(write(tmp_path / "observations.json", rows))
+    assert answers(result) == ["x"]
+    assert result.notes == [
+        "observations.json: 1 of 1 trace have several observations at the top; input and output are those of the first"
+    ]
+
+
+def test_observations_of_langfuse_without_contents_say_how_to_get_them(tmp_path: Path) -> None:
+    path = write(tmp_path / "observations.json", {"data": [observation(0, "o1", None)], "meta": {}})
+    with pytest.raises(
+        DataError, match="there is no input; export traces, or observations with the fields core, basic"
+    ):
+        read(path)
+
+
+@pytest.mark.parametrize("form", ["json", "csv"])
+def test_an_exported_table_of_traces_of_langfuse(form: str, tmp_path: Path) -> None:
+    kept = ("id", "name", "timestamp", "input", "output")
+    rows = [
+        {name: trace[name] for name in kept}
+        | {"tags": [], "bookmarked": False, "public": False, "exact_match": [trace["scores"][0]["value"]], "tone": None}
+        for trace in langfuse_traces(tmp_path)
+    ]
+    path = write(tmp_path / f"traces.{form}", rows)
+    if form == "csv":
+        with path.open("w", newline="") as file:
+            table = csv.writer(file, quoting=csv.QUOTE_ALL)
+            table.writerow(rows[0])
+            cells = ([each if isinstance(each, str) else json.dumps(each) for each in row.values()] for row in rows)
+            table.writerows(["" if cell == "null" else cell for cell in row] for row in cells)
+    result = read(path)
+    assert (answers(result), values(result, "exact_match")) == ([answered for *_, answered in QUESTIONS], RIGHT)
+    assert result.evaluations[0] is not None
+    assert result.evaluations[0].scorers == ["exact_match"]
+
+
+def test_an_experiment_of_phoenix_as_csv_is_that_as_json(tmp_path: Path) -> None:
+    path = write_phoenix(tmp_path)
+    runs = json.loads(path.read_text())
+    runs[2] |= {"output": None, "error": "no connection", "annotations": []}
+    expected = read(write(path, runs))
+    rows = []
+    for run in runs:
+        row = {name: value for name, value in run.items() if name != "annotations"}
+        row |= {name: json.dumps(run[name]) for name in ("input", "reference_output")}
+        for each in run["annotations"]:
+            row |= {f"annotation_exact_{part}": value for part, value in each.items() if part != "name"}
+        rows.append({name: "" if value is None else value for name, value in row.items()})
+    table = tmp_path / "experiment.csv"
+    with table.open("w", newline="") as file:
+        lines = csv.DictWriter(file, list(rows[0]))
+        lines.writeheader()
+        lines.writerows(rows)
+    result = read(table)
+    assert values(result, "exact") == values(expected, "exact") == [1.0, 0.0, None]
+    assert result.runs[0].counts == expected.runs[0].counts == {"completed": 2, "failed": 1}
+    assert [(each.id, each.input, each.expected) for each in result.runs[0].dataset] == [
+        (each.id, each.input, each.expected) for each in expected.runs[0].dataset
+    ]
+    assert answers_or_none(result) == answers_or_none(expected) == ['"8"', '"10"', None]
+
+
+def answers_or_none(result: ImportedResult) -> list[Any]:
+    return [row[0]["value"] if row else None for row in result.runs[0].table().column("responses").to_pylist()]
+
+
+def test_repeats_and_failed_annotations_of_phoenix(tmp_path: Path) -> None:
+    path = write_phoenix(tmp_path)
+    (run, *_) = json.loads(path.read_text())
+    failed = {"name": "exact", "score": None, "label": None, "error": "the judge timed out"}
+    again = run | {"repetition_number": 2, "annotations": [failed]}
+    result = read(write(path, [run, again]))
+    assert values(result, "exact") == [1.0, None]
+    assert result.evaluations[0] is not None
+    assert result.evaluations[0].table("exact")["reason"].to_pylist() == [None, "phoenix: the judge timed out"]
+    assert [run.counts for run in result.runs] == [{"completed": 2}]
+
+
+def test_the_latest_test_run_of_deepeval_and_its_cache(tmp_path: Path) -> None:
+    run = json.loads(write_deepeval(tmp_path).read_text())
+    latest = read(write(tmp_path / ".latest_test_run.json", {"testRunData": run}))
+    assert (values(latest, "Exact Match"), latest.agreements) == (RIGHT, 2)
+    cache = {
+        json.dumps({"input": case["input"], "actual_output": case["actualOutput"], "hyperparameters": None}): {
+            "cached_metrics_data": [{"metric_data": each, "metric_configuration": {}} for each in case["metricsData"]]
+        }
+        for case in run["testCases"]
+    }
+    cached = read(write(tmp_path / ".deepeval-cache.json", {"test_cases_lookup_map": cache}))
+    assert (values(cached, "Exact Match"), cached.left_out) == (RIGHT, [])
+    assert answers(cached) == answers(latest)
+
+
+def test_a_cache_of_deepeval_with_a_broken_key_names_the_case(tmp_path: Path) -> None:
+    good = {"cached_metrics_data": [{"metric_data": {"name": "m", "score": 0.5}}]}
+    cache = {"test_cases_lookup_map": {"no case": good, json.dumps({"input": "a", "actual_output": "b"}): good}}
+    result = read(write(tmp_path / "cache.json", cache))
+    assert values(result, "m") == [0.5]
+    assert [fault.where.rpartition(": ")[2] for fault in result.left_out] == ["test_cases_lookup_map, member 1"]
+
+
+@pytest.mark.parametrize("beside", [True, False])
+def test_samples_of_lm_eval_before_they_had_lines_and_names_of_filters(beside: bool, tmp_path: Path) -> None:
+    rows = [
+        {
+            "doc_id": number,
+            "doc": {"question": asked},
+            "target": right,
+            "arguments": [[asked, {"until": ["\n"]}]],
+            "resps": [[answered]],
+            "filtered_resps": [answered],
+            "exact_match": float(filter == "loose" or answered == right),
+        }
+        for filter in ("strict", "loose")
+        for number, (asked, right, answered) in enumerate(QUESTIONS)
+    ]
+    path = write(tmp_path / "pretrained=org__m_addition_easy.jsonl", json.dumps(rows, indent=2))
+    names = ("exact_match", "exact_match,filter 2")
+    if beside:
+        filters = [{"name": "strict"}, {"name": "loose"}]
+        config = {"metric_list": [{"metric": "exact_match", "aggregation": "mean"}], "filter_list": filters}
+        stated = {"exact_match,strict": 2 / 3, "exact_match,loose": 1.0}
+        document = {"results": {"addition_easy": stated}, "configs": {"addition_easy": config}, "versions": {}}
+        path = write(tmp_path / "results.json", document)
+        names = ("exact_match,strict", "exact_match,loose")
+    result = read(path)
+    assert (result.samples, result.left_out, result.notes) == (6, [], [])
+    assert [values(result, name) for name in names] == [RIGHT, [1.0] * 3]
+    assert result.agreements == 2 * beside
+    assert [each.input for each in result.runs[0].dataset] == [asked for asked, *_ in QUESTIONS]
+    assert str(result.runs[0].name).startswith("addition_easy") == beside
+
+
+def test_results_of_lm_eval_before_it_wrote_samples_say_what_is_missing(tmp_path: Path) -> None:
+    stated = {"results": {"sums": {"acc": 0.5, "acc_stderr": 0.1}}, "versions": {"sums": 0}, "config": {"model": "m"}}
+    with pytest.raises(DataError, match=r"no samples_\*\.jsonl beside it; run lm_eval, version 0\.4 or later, with"):
+        read(write(tmp_path / "m.json", stated))
+
+
+def ranges(result: ImportedResult) -> dict[str, Any]:
+    (evaluation,) = result.evaluations
+    assert evaluation is not None
+    return {name: evaluation.ranges.get(name) == {"value": (0, 1)} for name in evaluation.scorers}
+
+
+def test_metrics_of_lm_eval_that_are_shares_have_a_range(tmp_path: Path) -> None:
+    path = write_lm_eval(tmp_path)
+    (samples,) = tmp_path.glob("samples_*")
+    rows = [json.loads(line) | {"likelihood": -1.5, "acc": 70.0} for line in samples.read_text().splitlines()]
+    for row in rows:
+        row["metrics"] += ["likelihood", "acc"]
+    write(samples, "\n".join(map(json.dumps, rows)))
+    assert ranges(read(path)) == {"acc": False, "exact_match": True, "likelihood": False}
+
+
+def test_scores_of_promptfoo_have_a_range_unless_code_of_the_user_gives_them(tmp_path: Path) -> None:
+    path = write_promptfoo(tmp_path)
+    document = json.loads(path.read_text())
+    for row in document["results"]["results"]:
+        own = {"pass": True, "score": 0.5, "assertion": {"type": "javascript"}}
+        row["gradingResult"]["componentResults"].append(own)
+    assert ranges(read(write(path, document))) == {"equals": True, "javascript": False, "score": True, "success": True}
+
+
+@pytest.mark.parametrize("truth", ["ground_truth", "ground_truths"])
+def test_tables_of_ragas_with_its_earlier_columns(truth: str, tmp_path: Path) -> None:
+    table = tmp_path / "ragas.csv"
+    with table.open("w", newline="") as file:
+        lines = csv.writer(file)
+        lines.writerow(["", "question", "contexts", "answer", truth, "faithfulness", "context_recall"])
+        for number, (asked, right, answered) in enumerate(QUESTIONS):
+            lines.writerow([number, asked, "['c']", answered, right, float(answered == right), ""])
+    result = read(table)
+    assert (values(result, "faithfulness"), answers(result)) == (RIGHT, [answered for *_, answered in QUESTIONS])
+    assert [(each.input, each.expected) for each in result.runs[0].dataset] == [
+        ({"user_input": asked, "retrieved_contexts": ["c"]}, right) for asked, right, _ in QUESTIONS
+    ]
+    assert result.notes == ["ragas.csv: no row has a value of context_recall"]
+
+
 def test_totals_of_lm_eval_that_are_no_means_of_scores_are_not_compared(tmp_path: Path) -> None:
     path = write_lm_eval(tmp_path)
     document = json.loads(path.read_text())
@@ -321,11 +555,12 @@ def test_a_trace_of_mlflow_that_failed_is_a_failed_row(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("by_row", [True, False])
 def test_the_table_that_mlflow_logs(tmp_path: Path, by_row: bool) -> None:
-    columns = ["inputs", "ground_truth", "predictions", "length/score", "length/justification"]
-    data = [[asked, right, answered, len(answered), "counted"] for asked, right, answered in QUESTIONS]
+    columns = ["inputs", "ground_truth", "predictions", "token_count", "length/score", "length/justification"]
+    data = [[asked, right, answered, 9, len(answered), "counted"] for asked, right, answered in QUESTIONS]
     rows = [dict(zip(columns, cells, strict=True)) for cells in data]
     result = read(write(tmp_path / "table.json", rows if by_row else {"columns": columns, "data": data}))
     assert values(result, "length") == [1.0, 2.0, 2.0]
+    assert values(result, "token_count") == [9.0, 9.0, 9.0]
     assert answers(result) == [answered for *_, answered in QUESTIONS]
     assert [(each.input, each.expected) for each in result.runs[0].dataset] == [each[:2] for each in QUESTIONS]
 

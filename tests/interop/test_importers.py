@@ -19,9 +19,10 @@ from evaluand.store.opening import open_store
 from evaluand.store.store import MemoryStore
 
 RIVALS = VECTORS_FOLDER / "rivals"
-SCORERS = {"helm": "exact_match", "langfuse": "exact", "langsmith": "exact", "mlflow": "exact", "spans": "exact"} | {
+SCORERS = dict.fromkeys(("langfuse", "langsmith", "mlflow", "phoenix", "spans"), "exact") | {
     "deepeval": "Exact Match",
     "eval": "match",
+    "helm": "exact_match",
     "inspect": "match",
     "lm_eval": "exact_match",
     "openai_evals": "match",

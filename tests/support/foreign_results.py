@@ -239,6 +239,33 @@ def write_langsmith(folder: Path) -> Path:
     return path
 
 
+def write_phoenix(folder: Path) -> Path:
+    runs = []
+    for number, (asked, right, answered) in enumerate(QUESTIONS):
+        annotation = {"name": "exact", "annotator_kind": "CODE", "label": str(answered == right), "error": None}
+        annotation |= {"score": float(answered == right), "explanation": "compared", "metadata": {}}
+        runs.append(
+            {
+                "example_id": f"RGF0YXNldEV4YW1wbGU6{number}",
+                "repetition_number": 1,
+                "input": {"question": asked},
+                "reference_output": {"answer": right},
+                "output": answered,
+                "error": None,
+                "latency_ms": 500.0,
+                "start_time": "2026-11-22T09:32:58.840000+00:00",
+                "end_time": "2026-11-22T09:32:59.340000+00:00",
+                "trace_id": None,
+                "prompt_token_count": 20,
+                "completion_token_count": 2,
+                "annotations": [annotation],
+            }
+        )
+    path = folder / "experiment.json"
+    path.write_text(json.dumps(runs, indent=2))
+    return path
+
+
 def write_spans(folder: Path) -> Path:
     spans = []
     for number, (asked, right, answered) in enumerate(QUESTIONS):
@@ -270,6 +297,7 @@ WRITERS = {
     "lm_eval": write_lm_eval,
     "mlflow": write_mlflow,
     "openai_evals": write_openai_evals,
+    "phoenix": write_phoenix,
     "promptfoo": write_promptfoo,
     "ragas": write_ragas,
     "spans": write_spans,
