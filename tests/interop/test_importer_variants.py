@@ -470,6 +470,7 @@ def test_samples_of_lm_eval_before_they_had_lines_and_names_of_filters(beside: b
     assert result.agreements == 2 * beside
     assert [each.input for each in result.runs[0].dataset] == [asked for asked, *_ in QUESTIONS]
     assert str(result.runs[0].name).startswith("addition_easy") == beside
+    assert [run.digest for run in read(tmp_path).runs] == [run.digest for run in result.runs]  # of the folder: once
 
 
 def test_results_of_lm_eval_before_it_wrote_samples_say_what_is_missing(tmp_path: Path) -> None:

@@ -86,9 +86,12 @@ class LmEval(Importer):
 
     @classmethod
     def recognizes(cls, file: LogFile) -> bool:
-        if file.is_folder:
-            return any(file.path.glob("results_*.json")) and any(file.path.glob("samples_*.jsonl"))
-        return any(keys <= file.keys for keys in _KEYS)
+        if not file.is_folder:
+            return any(keys <= file.keys for keys in _KEYS)
+        if any(file.path.glob("results_*.json")):
+            return any(file.path.glob("samples_*.jsonl"))
+        old = file.path / _OLD_RESULTS
+        return old.is_file() and cls.recognizes(LogFile(old))
 
     def records(self) -> Iterator[tuple[str, Any]]:
         self._logs = self._find_logs()
@@ -104,7 +107,7 @@ class LmEval(Importer):
             logs = self._newest([*self._read_folder()])
         elif "doc_id" in self.file.keys:
             stamp = _SAMPLES.fullmatch(self.path.name)
-            beside = self.path.with_name(f"results_{stamp['time']}.json" if stamp else "results.json")
+            beside = self.path.with_name(f"results_{stamp['time']}.json" if stamp else _OLD_RESULTS)
             document = _read(beside) if beside.is_file() else {}
             return [_Log(self.path, document, [(_task_of(self.path, document), self.path)])]
         else:
@@ -116,7 +119,7 @@ class LmEval(Importer):
         return logs
 
     def _read_folder(self) -> Iterator[_Log]:
-        for path in sorted(self.path.glob("results_*.json")):
+        for path in sorted({*self.path.glob("results_*.json"), *self.path.glob(_OLD_RESULTS)}):
             try:
                 yield _read_with_samples(path)
             except DataError as error:
@@ -236,6 +239,7 @@ def _totals(log: _Log) -> Iterator[Total]:
 
 
 _KEYS: Final = ({"results", "configs"}, {"results", "versions", "config"}, {"doc_id", "resps", "arguments"})
+_OLD_RESULTS: Final = "results.json"
 _RESULTS: Final = re.compile(r"results_(?P<time>.+)\.json")
 _SAMPLES: Final = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT.+)\.jsonl")
 _OWN: Final = frozenset(
