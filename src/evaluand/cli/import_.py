@@ -174,10 +174,10 @@ def command(
 ) -> None:
     """Import results of other tools, predictions as a run, or battles as matches.
 
-    Results of Inspect, lm-eval, promptfoo, DeepEval, MLflow, OpenAI Evals, HELM, Ragas, Langfuse and LangSmith, and
-    spans of OpenTelemetry and OpenInference, are recognised by their content; of a folder, all logs in it are
-    read. Examples, answers and scores become a dataset, runs and evaluations, and the totals in the file are compared
-    with those of the imported scores. Exits 1 if a file cannot be read; the others are stored.
+    Results of Inspect, lm-eval, promptfoo, DeepEval, MLflow, OpenAI Evals, HELM, Ragas, Langfuse, LangSmith and
+    Phoenix, and spans of OpenTelemetry and OpenInference, are recognised by their content; of a folder, all logs in it
+    are read. Examples, answers and scores become a dataset, runs and evaluations, and the totals in the file are
+    compared with those of the imported scores. Exits 1 if a file cannot be read; the others are stored.
 
     With --dataset, FILE is a table of predictions. FILE and DATA are any files that a dataset is read from. Rows are
     joined to the examples by number or by id. An example without a row fails; rows that match no example are

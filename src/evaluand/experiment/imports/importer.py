@@ -222,14 +222,6 @@ def _importers_in(folder: LogFile, kinds: Sequence[type[Importer]], unknown: lis
                 unknown.append(path)
 
 
-def json_lines(path: Path) -> Iterator[tuple[str, bytes]]:
-    """The place and the text of each line that is not blank."""
-    with path.open("rb") as file:
-        for number, line in enumerate(file, 1):
-            if not line.isspace():
-                yield f"{path}:{number}", line
-
-
 def json_records(path: Path, key: str | None = None) -> Iterator[tuple[str, Any]]:
     """The place and the text of each item of a JSON list, of each line of JSON lines, or of a single object.
 
