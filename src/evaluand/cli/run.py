@@ -48,6 +48,7 @@ from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.measures import find_evaluations
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EngineError, EvaluandError, SpecError, nearest, plural
+from evaluand.core.labels import shown_name
 from evaluand.core.provenance import look_for_git_changes
 from evaluand.engine.budget import CODE as BUDGET, Budget
 from evaluand.engine.outcome import Aborted
@@ -535,14 +536,14 @@ def print_results(
         graded = facts["aggregation"]
         made_now = [("matches", each) for each in facts["matches"]] if graded is None else [("aggregation", graded)]
         for kind, made in made_now:
-            more = suggest_command("show", made["name"] or made["id"][:SHORT_ID], store.root)
+            name = shown_name(made["name"] or made["id"][:SHORT_ID])
+            more = suggest_command("show", name, store.root)
             click.echo(f"\n{kind} {made['id'][:SHORT_ID]}; more: {safe(more)}")
             if kind == "aggregation":
-                report = suggest_command("report", made["name"] or made["id"][:SHORT_ID], store.root)
-                click.echo(f"report: {safe(report)}")
+                click.echo(f"report: {safe(suggest_command('report', name, store.root))}")
         systems = [*dict.fromkeys(task["run"]["name"] for task in facts["tasks"] if task["evaluation"] is not None)]
         if len(systems) > 1 and None not in systems:
-            click.echo(f"compare: {safe(suggest_command('compare', systems[:2], store.root))}")
+            click.echo(f"compare: {safe(suggest_command('compare', [*map(shown_name, systems[:2])], store.root))}")
     failures = list_failures(results, facts)
     for failure in failures:
         click.echo(f"error: {safe(failure)}", err=True)

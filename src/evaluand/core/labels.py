@@ -26,6 +26,18 @@ def experiment_of(name: str) -> str | None:
     return unquote(experiment) if slash else None
 
 
+def shown_name(name: str) -> str:
+    """A name as people wrote its parts: without what `join_name` escaped, in suites twice.
+
+    Example:
+        >>> shown_name("a%2Fb/mine"), shown_name(join_name(join_name("a/b", "c/d"), "mine"))
+        ('a/b/mine', 'a/b/c/d/mine')
+    """
+    experiment, slash, part = name.partition("/")
+    plain = experiment.replace("%2F", "/").replace("%25", "%")
+    return shown_name(f"{plain}/{part}") if slash and plain != experiment else name
+
+
 def short_labels(names: Sequence[str | None], ids: Sequence[str]) -> list[str]:
     """Distinct short labels of artifacts: `exp/a` and `exp/b` become `a` and `b`.
 

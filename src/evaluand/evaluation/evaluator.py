@@ -22,6 +22,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import SpecError, warn, with_article
 from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
+from evaluand.core.labels import shown_name
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine
 from evaluand.engine.engines.local import InlineEngine, LocalEngine, make_calls_inline
@@ -439,7 +440,7 @@ class _Job:
         if not judged:
             inputs.void_stale(lane, N_FIELDS)
         self.manifest = note_foreign(self.store, self.manifest, lane.n_done, "grade")
-        label = name if self.manifest["name"] is None else f"{name} of {self.manifest['name']}"
+        label = name if self.manifest["name"] is None else f"{name} of {shown_name(self.manifest['name'])}"
         tally = Tally(label, lane.slots, kept=lane.n_done)
         policy = self.evaluator.policy.with_defaults(scorer.retries, scorer.transient)
         account = Account(_work_name(self.manifest, name), lane, policy)
@@ -553,7 +554,7 @@ class _Job:
 
     def _write_known(self, draft: Any, known: KnownRows) -> dict[str, tuple[dict[str, int], bytes]]:
         """Writes the tables of the scorers whose scores are known as rows."""
-        tally = Tally(self.manifest["name"] or "", self.rows.total * len(self.graders))
+        tally = Tally(shown_name(self.manifest["name"] or ""), self.rows.total * len(self.graders))
         with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
             grades = {name: partial(self._grade_row, grader) for name, grader in self.graders.items()}
             written = write_known_rows(draft, grades, self.rows, known, tally)

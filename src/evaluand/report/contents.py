@@ -23,6 +23,7 @@ from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.stored import find_comparison
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, singular
+from evaluand.core.labels import shown_name
 from evaluand.core.provenance import experiment_origin
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
 from evaluand.evaluation.matching.matches import Matches
@@ -108,7 +109,9 @@ def read_contents(
     listed = commands or (
         _commands(root, kind, id, title, parts) if len(names) == 1 else _several_commands(root, names)
     )
-    facts = report_facts(title, parts, commands=listed, folder=folder, distributions=distributions, **tables)
+    facts = report_facts(
+        shown_name(title), parts, commands=listed, folder=folder, distributions=distributions, **tables
+    )
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
     summaries = [Aggregation(store, id)] if kind == "aggregations" else find_summaries(graded.values())
     facts |= _comparisons(root, id, graded, summaries, facts, is_written=is_written)

@@ -26,6 +26,7 @@ import pyarrow.compute as pc
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError
 from evaluand.core.fingerprint import Identity, explain, summarize_reasons
+from evaluand.core.labels import shown_name
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example, ExampleStream
 from evaluand.engine.engine import Engine
@@ -361,7 +362,7 @@ class _Job:
         self.store, self.id = runner.store, manifest["id"]
         self.stream = ExampleStream(calls.dataset)
         self.lane = self.store.lane("runs", self.id, LANE, calls.total)
-        self.tally = Tally(manifest["name"] or calls.task.name, calls.total)
+        self.tally = Tally(shown_name(manifest["name"] or calls.task.name), calls.total)
         self.account = Account(f"runs/{self.id}", self.lane, runner.policy)
         self.calling = Calling(calls.task, calls.seed, manifest["attempt"], runner.policy, self.account)
 

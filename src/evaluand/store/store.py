@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, nearest, singular, warn, with_article
 from evaluand.core.identity import artifact_id, decode, digest, encode
-from evaluand.core.labels import join_name
+from evaluand.core.labels import shown_name
 from evaluand.core.provenance import found_by, origins
 from evaluand.store.journal import MemoryLog, WorkLog
 from evaluand.store.memory_leases import MemoryLeases, MemoryShards
@@ -321,10 +321,12 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
         raise NotFound(
             f"no {singular(kind)} is called {text!r}, but {' and '.join(map(singular, others))}; see `evaluand list`"
         )
-    experiment, _, part = text.rpartition("/")
-    if "/" in experiment and store.named(escaped := join_name(experiment, part)):
-        return resolve(store, escaped, kind)
     names = sorted({ref.name for ref in store.refs()})
+    shown = [name for name in names if shown_name(name) == text]
+    if len(shown) == 1:
+        return resolve(store, shown[0], kind)
+    if shown:
+        raise NotFound(f"{text!r} refers to several names: {', '.join(shown)}; give one of them")
     if near := [name for name in names if name.endswith(f"/{text}")]:
         raise NotFound(f"nothing is called {text!r} here; did you mean {' or '.join(map(repr, near))}?")
     raise NotFound(

@@ -14,6 +14,7 @@ from rich.text import Text
 
 from evaluand.core.errors import plural, singular
 from evaluand.core.identity import stored_form
+from evaluand.core.labels import shown_name
 from evaluand.core.provenance import experiment_origin
 from evaluand.models.usage_total import usage_text
 from evaluand.report.counts import format_counts
@@ -72,7 +73,7 @@ def rubrics_table(facts: Facts) -> RenderableType:
 
 def _head(facts: Facts) -> Text:
     """Kind, id and names of an artifact."""
-    kind, names = singular(facts["kind"]), safe(", ".join(facts["names"]), 2 * CELL)
+    kind, names = singular(facts["kind"]), safe(", ".join(map(shown_name, facts["names"])), 2 * CELL)
     return Text.assemble((f"{kind} ", "bold"), (facts["id"], "bold"), "  ", names)
 
 
@@ -108,9 +109,9 @@ class Listing:
 
 
 def _listing_row(entry: Facts) -> tuple[str, str, str, str, str]:
-    names = safe(", ".join(entry["names"]), 2 * CELL)
+    names = safe(", ".join(map(shown_name, entry["names"])), 2 * CELL)
     if not entry["names"] and entry["name"]:
-        names = f"({safe(entry['name'], 2 * CELL)})"  # a later artifact has the name now
+        names = f"({safe(shown_name(entry['name']), 2 * CELL)})"  # a later artifact has the name now
     counts = format_counts(entry["counts"]) if entry["status"] == "sealed" else entry["status"]
     if usage := brief_usage(entry):
         counts += f"; {safe(usage, CELL)}"
@@ -135,7 +136,10 @@ def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
     made = "made into" if facts["kind"] == "recordings" else "made from"
     for name, key in ((made, "made_from"), ("used by", "used_by")):
         for other in facts.get(key) or ():
-            yield name, f"{singular(other['kind'])} {other['id'][:SHORT_ID]}  {safe(other['name'] or '', CELL)}"
+            yield (
+                name,
+                f"{singular(other['kind'])} {other['id'][:SHORT_ID]}  {safe(shown_name(other['name'] or ''), CELL)}",
+            )
     yield "created", format_creation(manifest)
     if origin.get("unpinned"):
         yield "unpinned", "; ".join(safe(why, 2 * CELL) for why in origin["unpinned"])
@@ -241,7 +245,7 @@ def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
         yield from _scores(scorer, rows, facts["replications"] != 1) if rows else ()
     if "against" in facts:
         alike = [safe(scorer, CELL) for scorer, rows in facts["rows"].items() if not rows]
-        other = safe(facts["against"]["name"] or facts["against"]["id"][:SHORT_ID], CELL)
+        other = safe(shown_name(facts["against"]["name"] or "") or facts["against"]["id"][:SHORT_ID], CELL)
         yield from [Text(f"{', '.join(alike)}: same grades by {other}", "dim")] if alike else []
 
 
