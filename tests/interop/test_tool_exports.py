@@ -19,6 +19,7 @@ from support.commands import Folder
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.experiment import Experiment
 from evaluand.interop.exporters.huggingface import HuggingFace
 from evaluand.interop.exporters.mlflow import MLflow
 from evaluand.interop.exporters.optional import environment, need
@@ -121,6 +122,18 @@ def test_a_library_that_is_there_is_given() -> None:
 
 
 # Hugging Face Hub
+
+
+def test_problems_whose_names_differ_in_special_characters_have_a_file_each(tmp_path: Path) -> None:
+    data = Dataset.from_rows([{"input": "a", "expected": "A"}])
+    for name in ("sums: 1", "sums/ 1", "sums: 1"):
+        [made] = Experiment(name, data, {"plus": str.upper}, "exact_match", ["accuracy"]).run().tasks
+        HuggingFace().write(Result(made.run, made.evaluation), tmp_path)
+    files = [*(tmp_path / ".eval_results").iterdir()]
+    assert len(files) == 2
+    assert all(file.name.startswith("sums_1-") for file in files)
+    [model] = yaml.safe_load((tmp_path / "model-index.yaml").read_text())["model-index"]
+    assert [each["dataset"]["name"] for each in model["results"]] == ["sums/ 1", "sums: 1"]
 
 
 def test_the_hub_reads_every_value(folder: Folder, tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from evaluand._version import __version__
 from evaluand.aggregation.aggregator import Aggregation, find_summary
 from evaluand.core.errors import plural
 from evaluand.core.key_columns import INDEX
+from evaluand.core.labels import shown_name
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.export import flat, json_line
 from evaluand.report.facts.aggregation import metrics_facts
@@ -204,7 +205,7 @@ class Result:
 
     @property
     def _parts(self) -> tuple[str, str]:
-        name, dataset = self._name, self.run.dataset.name
+        name, dataset = shown_name(self._name), self.run.dataset.name
         task = self.run.manifest["provenance"].get("origin", {}).get("task")
         if task and name.endswith(f"/{task}"):
             return name.removesuffix(f"/{task}"), task

@@ -16,6 +16,7 @@ import yaml
 from evaluand._version import __version__
 from evaluand.core.errors import SpecError
 from evaluand.core.files.paths import replaced
+from evaluand.core.identity import digest
 from evaluand.report.exporters import Exporter, Result
 from evaluand.report.facts.base import Facts
 
@@ -29,8 +30,7 @@ class HuggingFace(Exporter):
     def write(self, result: Result, path: Path) -> list[Path]:
         if not result.numbers():
             raise SpecError("the Hub stores values of metrics, and this run has none; run it with metrics first")
-        name = re.sub(r"[^\w-]+", "_", result.problem)[:100]
-        entries, index = path / ".eval_results" / f"{name}.yaml", path / "model-index.yaml"
+        entries, index = path / ".eval_results" / f"{_file_name(result.problem)}.yaml", path / "model-index.yaml"
         others = _other_results(index, result)
         entries.parent.mkdir(parents=True, exist_ok=True)
         _write(entries, [*_entries(result)])
@@ -44,6 +44,12 @@ class HuggingFace(Exporter):
 
 
 _REPOSITORY: Final = re.compile(r"[\w.-]+/[\w.-]+", re.ASCII)
+
+
+def _file_name(problem: str) -> str:
+    """A problem's name if it can be that of a file; else one like it that no other problem has."""
+    name = re.sub(r"[^\w-]+", "_", problem)[:100]
+    return name if name == problem else f"{name}-{digest(problem).hex()[:8]}"
 
 
 def _dataset(result: Result) -> str:
