@@ -15,7 +15,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 
-from evaluand import DirectoryStore, SpecError
+from evaluand import Accuracy, Dataset, DirectoryStore, Measure, Policy, ServiceTask, SpecError
 from evaluand.cli import main
 from evaluand.experiment import Experiment, Suite, suite_json_schema
 
@@ -142,16 +142,69 @@ def test_what_was_stored_before_a_kill_is_not_computed_again(folder: Path) -> No
     assert len(calls(folder)) <= 8 * len(NAMES) + 1  # only the call in flight is repeated
 
 
-def test_if_a_problem_fails_the_others_are_run(folder: Path) -> None:
+def test_a_system_that_fails_leaves_the_scores_of_the_others(folder: Path) -> None:
     write_suite(folder, further="run: {same_failures: 3}", tasks="{right: app.py:right, broken: app.py:broken}")
     (folder / "c.jsonl").write_text(json.dumps({"input": "ca", "expected": "CA"}))
     result = suite(folder)
     assert result.exit_code == 1
-    assert "problem a failed" in result.stderr
-    assert "problem c: the one call of task 'broken' failed" in result.stderr
-    assert "a is left out of ranks and means: it failed" in result.stdout
-    assert "c is left out of ranks and means: no value of broken" in result.stdout
+    assert "broken failed on a, b, d and 2 more: the first 3 calls failed" in result.stdout
+    assert "broken failed on c: all 1 call failed: ValueError: no answer <b>[red]" in result.stdout
+    assert result.output.count("the first 3 calls failed") == 1
+    assert "error: broken failed on a, b, d and 2 more\n" in result.stderr
+    assert "a, b, c and 3 more are left out of ranks and means: no value of broken" in result.stdout
     assert "no mean over problems: no problem has a value of every system" in result.stdout
+    assert "the cost of broken is without a, b, d and 2 more" in result.stdout
+    facts = facts_of(folder, code=1)
+    states = [[(each["value"], each["state"]) for each in problem["values"]] for problem in facts["problems"]]
+    assert states == [[(1.0, "scored"), (None, "failed")]] * len(NAMES)
+    assert facts["absent"][0]["problems"] == ["a", "b", "d", "e", "f"]
+
+
+def test_problems_that_every_system_has_answered_are_ranked_and_averaged(folder: Path) -> None:
+    (folder / "app.py").write_text(APP + "\n\ndef fussy(text):\n    return half(text) if text[0] != 'a' else 1 / 0\n")
+    write_suite(folder, further="run: {same_failures: 3}", tasks="{right: app.py:right, fussy: app.py:fussy}")
+    facts = facts_of(folder, code=1)
+    assert [problem["left_out"] for problem in facts["problems"]] == ["no value of fussy", *[None] * 5]
+    assert facts["problems"][0]["values"][0]["value"] == 1.0
+    assert (facts["ranks"]["problems"], facts["macro"]["problems"]) == (5, 5)
+    assert [each["value"] for each in facts["macro"]["systems"]] == [1.0, 0.5]
+    assert "letters/b" in call(folder, "show", "letters/b").stdout
+    (folder / "app.py").write_text(APP + "\n\ndef fussy(text):\n    return half(text)\n")
+    assert facts_of(folder)["ranks"]["problems"] == 6
+
+
+def test_a_problem_that_fails_as_a_whole_leaves_the_others(folder: Path) -> None:
+    (folder / "app.py").write_text(APP + "\n\ndef prefer(first, second):\n    raise ValueError('no verdict')\n")
+    matches = "matches: {judge: {function: app.py:prefer, version: x}}"
+    write_suite(folder, a=(PROBLEM % "a")[:-1] + f", {matches}}}", b=PROBLEM % "b", further="run: {same_failures: 2}")
+    result = suite(folder)
+    assert result.exit_code == 1
+    assert "a failed: the first 2 calls failed" in result.stdout
+    assert "error: a failed\n" in result.stderr
+
+
+def test_a_server_that_cannot_be_reached_is_asked_on_one_problem_alone(folder: Path) -> None:
+    down = '{kind: service, url: "http://127.0.0.1:9/answer"}'
+    write_suite(folder, f"{{right: app.py:right, down: {down}}}", "run: {same_failures: 3, retries: 0}")
+    result = suite(folder)
+    assert result.exit_code == 1
+    assert "down failed on a: the first 3 calls failed" in result.stdout
+    assert "down was not run on b, c, d and 2 more: its server could not be reached on a" in result.stdout
+    facts = facts_of(folder, code=1)
+    assert [problem["values"][1]["state"] for problem in facts["problems"]] == ["failed", *["not run"] * 5]
+    assert {problem["values"][0]["value"] for problem in facts["problems"]} == {1.0}
+
+
+def test_another_server_of_a_system_is_asked_although_the_first_one_cannot_be_reached() -> None:
+    def problem(port: int) -> Experiment:
+        rows = [{"input": str(n), "expected": str(n)} for n in range(4)]
+        tasks = {"asked": ServiceTask(url=f"http://127.0.0.1:{port}/answer")}
+        policy = Policy(same_failures=2, retries=0)
+        same = {"same": lambda output, expected: output == expected}
+        return Experiment("any", Dataset.from_rows(rows), tasks, same, [Measure("same", Accuracy())], policy)
+
+    found = Suite("mine", {"a": problem(9), "b": problem(9), "c": problem(11)}).run().to_dict()
+    assert [each["values"][0]["state"] for each in found["problems"]] == ["failed", "not run", "failed"]
 
 
 def test_all_faults_of_all_files_are_listed_before_the_first_call(folder: Path) -> None:
@@ -234,7 +287,26 @@ def test_systems_that_answer_only_some_rows_are_shown_with_their_number(folder: 
     write_suite(folder, tasks="{right: app.py:right, some: app.py:some}")
     table = suite(folder).stdout
     assert "1.000 (0.610 to 1.000) [6/8] *" in table
+    advice = "`missing: wrong` at the metric counts the others as wrong"
     assert "[scored/all]: the other rows failed or abstained" in table
+    assert advice in table
+    page = folder / "page.html"
+    markdown = suite(folder, "--markdown", "--html", str(page)).stdout
+    for text in (markdown.replace("\\", ""), page.read_text()):
+        assert "[6/8]" in text
+        assert advice in text
+    counts = [(each["n_scored"], each["n"]) for each in facts_of(folder)["problems"][0]["values"]]
+    assert counts == [(8, 8), (6, 8)]
+
+
+def test_rows_that_count_as_wrong_need_no_advice(folder: Path) -> None:
+    (folder / "app.py").write_text(APP + "\n\ndef some(text):\n    return right(text) if text[-1] < 'g' else 1 / 0\n")
+    strict = "{dataset: a.jsonl, scorers: exact_match, metrics: [{kind: accuracy, missing: wrong}]}"
+    write_suite(folder, tasks="{right: app.py:right, some: app.py:some}", a=strict)
+    table = suite(folder).stdout
+    assert "0.750" in table
+    assert "[6/8]" in table
+    assert "counts the others as wrong" not in table
 
 
 def test_a_run_that_two_problems_share_is_paid_once(folder: Path) -> None:
@@ -262,6 +334,16 @@ def test_gates_of_the_problems_count(folder: Path) -> None:
     assert "problems.a" in suite(folder).stderr
 
 
+def test_gates_that_need_a_system_without_results_fail(folder: Path) -> None:
+    gates = 'gates: ["accuracy >= 0.9", "accuracy better than broken"]'
+    tasks = "{right: app.py:right, broken: app.py:broken}"
+    write_suite(folder, tasks, "run: {same_failures: 3}", a=(PROBLEM % "a")[:-1] + f", {gates}}}")
+    result = suite(folder, "--junit", str(folder / "gates.xml"))
+    assert result.exit_code == 1
+    assert 'tests="3" failures="2"' in (folder / "gates.xml").read_text()
+    assert "undefined: no result of broken" in result.stdout
+
+
 def test_one_problem_and_one_system_have_no_test_but_a_sentence(folder: Path) -> None:
     write_suite(folder, "{right: app.py:right}", a=PROBLEM % "a")
     result = suite(folder)
@@ -280,6 +362,23 @@ def test_names_are_shown_as_they_are(folder: Path) -> None:
     assert "<b>[" not in html
     assert "&lt;i&gt;x" in html
     assert r"\<b\>\[bold\]\|" in suite(folder, "--markdown").stdout
+
+
+def test_names_with_special_characters_are_shown_and_understood_as_written(folder: Path) -> None:
+    path = write_suite(folder, '{"so/me": app.py:right, half: app.py:half}', **{"50 %/x": PROBLEM % "a"})
+    path.write_text(path.read_text().replace("name: letters", "name: my/letters"))
+    result = suite(folder)
+    assert "evaluand show 'my/letters/50 %/x'" in result.stdout
+    listed = call(folder, "list", "aggregations").stdout
+    assert "my/letters/50 %/x" in listed
+    for text in (result.output, listed):
+        assert "%2" not in text
+    for name in ("my/letters/50 %/x", "my/letters/50 %/x/half"):
+        shown = call(folder, "show", name)
+        assert shown.exit_code == 0, shown.output
+        assert name in shown.stdout
+    compared = call(folder, "compare", "my/letters/50 %/x/half", "my/letters/50 %/x/so/me")
+    assert compared.exit_code == 0, compared.output
 
 
 def test_the_page_needs_no_network_and_shows_who_does_not_differ(folder: Path) -> None:

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import click
 from rich.console import Group
 
-from evaluand.cli.gates import conclude, judge_option, require_gates
+from evaluand.cli.gates import conclude, gate_facts, judge_option, require_gates
 from evaluand.cli.options import TARGET, json_option, model_option, near_options, store_option, suggest_command
 from evaluand.cli.output import open_output, print_json, print_markdown, show, stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
 from evaluand.cli.run import check_all_gates, gates_of_file, list_failures, reported_stop, split_gates
 from evaluand.cli.suite_validation import plans
 from evaluand.cli.validate import print_plan
+from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.rule import Gate
-from evaluand.core.errors import EvaluandError, SpecError, first_fault
+from evaluand.core.errors import EvaluandError, SpecError
+from evaluand.core.labels import shown_name
 from evaluand.experiment.suite import Suite
 from evaluand.experiment.suite_results import SuiteResults
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.report.terminal.comparison import gates_table
-from evaluand.report.terminal.suite import suite_table
+from evaluand.report.terminal.suite import absent_sentences, suite_table
 from evaluand.report.text import safe
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
@@ -83,8 +86,8 @@ def command(
     """Run the tasks of a suite on all of its problems, and compare them: scores, mean ranks, means, and cost.
 
     Each problem is an experiment, SUITE/PROBLEM, which `evaluand show`, `compare` and `report` find by that name. Only
-    what is not stored yet is computed. If a problem fails, the others are run, and the exit code is 1; it is 3 if a
-    gate of a problem fails.
+    what is not stored yet is computed. A system that fails on a problem leaves the scores of the others, and the exit
+    code is 1; it is 3 if a gate of a problem fails.
     """
     if fresh + retry_failed + no_calls > 1:
         raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
@@ -102,17 +105,20 @@ def command(
     options: dict[str, Any] = {"limit": limit, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
     with stdout_to_stderr(), show_notes(), reported_stop(store, progress, can_resume=False):
         results = suite.run(store, progress=progress, **options)
-        checked, failures = _check_gates(suite, results, gates, allow_unmeasured), _list_failures(results)
-        facts = results.to_dict() | {"gates": checked, "failures": failures}
+        facts = results.to_dict()
+        checked, others = _check_gates(suite, results, gates, allow_unmeasured), _list_other_failures(results, facts)
+        facts |= {"gates": checked, "failures": [*absent_sentences(facts), *others]}
     if html is not None:
         _write_page(html, facts)
     _print(facts, as_json=as_json, markdown=markdown)
     if not (as_json or markdown or quiet):
-        more = suggest_command("show", next(iter(suite.problems.values())).name, store.root)
-        click.echo(f"\neach problem is an experiment; more: {safe(more)}")
-    for failure in failures:
+        named = next((each.experiment for each in results.problems if each.is_complete), None)
+        if named is not None:
+            more = suggest_command("show", shown_name(named), store.root)
+            click.echo(f"\neach problem is an experiment; more: {safe(more)}")
+    for failure in (*absent_sentences(facts, with_reason=False), *others):
         click.echo(f"error: {safe(failure)}", err=True)
-    return conclude(checked, junit, failed=bool(failures))
+    return conclude(checked, junit, failed=bool(facts["failures"]))
 
 
 def _gates_of(suite: Suite, store: FolderStore) -> _Gates:
@@ -134,27 +140,50 @@ def _gates_of(suite: Suite, store: FolderStore) -> _Gates:
 
 
 def _check_gates(suite: Suite, results: SuiteResults, gates: _Gates, allow_unmeasured: bool) -> list[Facts]:
-    """The results of the gates of all problems that were run; the subject begins with the problem."""
+    """The results of the gates of all problems; the subject begins with the problem.
+
+    A gate that needs a system without results fails.
+    """
     checked = []
     for each in results.problems:
-        if each.results is None:
-            continue
-        found = check_all_gates(suite.problems[each.problem], *gates[each.problem], each.results, allow_unmeasured)
+        (rules, of_matches), without = gates[each.problem], each.without(suite.systems)
+        judged = [gate for gate in rules if gate.baseline not in without and len(without) < len(suite.systems)]
+        found: list[Facts] = []
+        if each.results is not None and (judged or (of_matches and not without)):
+            matches = () if without else of_matches
+            found = check_all_gates(suite.problems[each.problem], judged, matches, each.results, allow_unmeasured)
+        found += gate_facts(_undecided(rules, of_matches, suite.systems, without))
         checked += [one | {"subject": f"{each.problem}/{one['subject']}"} for one in found]
     return checked
 
 
-def _list_failures(results: SuiteResults) -> list[str]:
-    """Which problems failed, and where all calls of a task failed, or a scorer on all rows."""
+def _undecided(
+    rules: Sequence[Gate], of_matches: Sequence[Gate], systems: Sequence[str], without: Collection[str]
+) -> Iterator[GateResult]:
+    """The gates of a problem that cannot be checked, as some systems have no results."""
+    for gate in rules:
+        for system in systems:
+            absent = [name for name in (system, gate.baseline) if name in without]
+            if absent and system != gate.baseline:
+                yield _undecided_gate(gate, system, absent[0])
+    for gate in of_matches if without else ():
+        yield _undecided_gate(gate, gate.scorer or "judge", next(iter(without)))
+
+
+def _undecided_gate(gate: Gate, subject: str, absent: str | None) -> GateResult:
+    return GateResult(gate, subject, False, f"undefined: no result of {absent}", {"values": []}, is_decided=False)
+
+
+def _list_other_failures(results: SuiteResults, facts: Facts) -> list[str]:
+    """What failed in the problems besides their systems: a scorer on all rows, a judge, a metric."""
     failures: list[str] = []
-    for each in results.problems:
+    for each, problem in zip(results.problems, facts["problems"], strict=True):
         if each.results is None:
-            assert each.error is not None
-            failures.append(f"problem {each.problem} failed: {first_fault(each.error)}")
             continue
-        made = each.results
-        facts: dict[str, Any] = results_facts(made.tasks, made.aggregation, made.matches_facts())
-        failures += [f"problem {each.problem}: {text}" for text in list_failures(made, facts)]
+        failed = {value["system"] for value in problem["values"] if value["state"] == "failed"}
+        made = replace(each.results, tasks=[one for one in each.results.tasks if one.task not in failed])
+        own: dict[str, Any] = results_facts(made.tasks, made.aggregation, made.matches_facts())
+        failures += [f"problem {each.problem}: {text}" for text in list_failures(made, own)]
     return failures
 
 

@@ -28,6 +28,7 @@ from evaluand.core.redaction import LEAST, SHORTEST, TOKEN, hide_values, is_secr
 from evaluand.core.secret_hosts import is_exposed, permissions, refusal
 from evaluand.engine.event_loop import run_coroutine
 from evaluand.engine.observation import machinery
+from evaluand.engine.outcome import NO_CONNECTION
 
 if TYPE_CHECKING:
     import aiohttp
@@ -249,7 +250,9 @@ class HttpClient:
                     url = self._redirect_target(answer)
             raise BadAnswer(f"redirects more than {_REDIRECTS} times", code="redirect")
         except http.NoConnection as error:
-            raise Unavailable(self.hide_secrets(f"no connection to {self._host}: {error}"), code="connect") from None
+            raise Unavailable(
+                self.hide_secrets(f"no connection to {self._host}: {error}"), code=NO_CONNECTION
+            ) from None
         except http.BadEncoding as error:
             raise BadAnswer(self.hide_secrets(f"the answer cannot be unpacked: {error}"), code="encoding") from None
         except http.ConnectionLost as error:

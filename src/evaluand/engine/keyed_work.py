@@ -21,7 +21,7 @@ from evaluand.engine.budget import CODE as BUDGET, BudgetReached
 from evaluand.engine.engine import Engine, Line, Recipe
 from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.observation import Observer, as_machinery, machinery
-from evaluand.engine.outcome import Aborted, Outcome
+from evaluand.engine.outcome import NO_CONNECTION, Aborted, Failure, Outcome, Unreachable
 from evaluand.engine.policy import Policy
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Ref, Store, resolve
@@ -217,7 +217,7 @@ class KeyedWork(Generic[U]):
         sealed: whether another process has ended the work.
         settled: the line of a unit that needs no call, or None; only if there may be such units.
         observer: records the files that calls open, and writes them into their lines.
-        failure: the error in the line of a failed unit, as text; None where identical failures do not stop the work.
+        failure: the error in the line of a failed unit; None where identical failures do not stop the work.
         stop_reason: why no further unit may start; empty while they may.
     """
 
@@ -231,7 +231,7 @@ class KeyedWork(Generic[U]):
     sealed: Callable[[], bool] = lambda: False
     settled: Callable[[U], bytes | None] | None = None
     observer: Observer[U] | None = None
-    failure: Callable[[bytes], str] | None = None
+    failure: Callable[[bytes], Failure] | None = None
     stop_reason: Callable[[], str] = lambda: ""
 
     def __post_init__(self) -> None:
@@ -248,7 +248,7 @@ class KeyedWork(Generic[U]):
         self._lock = threading.Lock()
         self._until = math.inf
         self._alike: list[int] | None = None  # slots that failed from the start, all with one error
-        self._error = ""
+        self._error: Failure | None = None
         self._is_stopped = False
         self._refused = ""  # why a request was not made
         self._has_reported = False
@@ -403,8 +403,8 @@ class KeyedWork(Generic[U]):
         """
         assert self.failure is not None
         assert self._alike is not None
-        error = self.failure(line) if failed else ""
-        if not failed or (self._alike and error != self._error):
+        error = self.failure(line) if failed else None
+        if error is None or (self._alike and error != self._error):
             self._alike = None
             return
         self._alike.append(unit.slot)
@@ -414,9 +414,10 @@ class KeyedWork(Generic[U]):
             self.lane.refresh()
             self.lane.void(self._alike)
             self.tally.called = self.tally.failed = 0
-            raise Aborted(
-                f"the first {len(self._alike)} calls failed, all with the same error: {error}; none of them counts."
-                " Mend the cause and continue, or allow this with same_failures: 0"
+            kind = Unreachable if error.code == NO_CONNECTION else Aborted
+            raise kind(
+                f"the first {len(self._alike)} calls failed, all with the same error: {error.text}; none of them"
+                " counts. Mend the cause and continue, or allow this with same_failures: 0"
             )
 
     def _write(self) -> None:

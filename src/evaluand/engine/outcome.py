@@ -1,7 +1,7 @@
 """What comes out of a call, and the end of a run at a failure."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from evaluand.core.errors import TaskError, storable_message
 
@@ -25,6 +25,13 @@ class Outcome(NamedTuple):
     duration: int | None
 
 
+class Failure(NamedTuple):
+    """What a failed unit says in its journal line: the class and message of its error, and the error's code."""
+
+    text: str
+    code: str | None = None
+
+
 Call = Callable[[U], Any]
 """Plain or async: unit → value."""
 
@@ -33,6 +40,14 @@ Done = Callable[[U, Outcome], None]
 
 class Aborted(TaskError):
     """The run stopped at a failure, as the policy asks."""
+
+
+class Unreachable(Aborted):
+    """The run stopped because no connection to a server could be made."""
+
+
+NO_CONNECTION: Final = "connect"
+"""The code of the error of a call that could not connect to its server."""
 
 
 def abort_error(unit: Any, error: BaseException) -> Aborted:

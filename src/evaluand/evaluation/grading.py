@@ -23,7 +23,7 @@ from evaluand.core.json_like import escape_surrogates, surrogate_fault
 from evaluand.core.placeholders import find_gap
 from evaluand.engine.budget import BudgetReached
 from evaluand.engine.engine import Code, Recipe, UnitCodec
-from evaluand.engine.outcome import Outcome
+from evaluand.engine.outcome import Failure, Outcome
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
 from evaluand.evaluation.units import FeedbackInput, Piece, Unit, packed, part_of, source_of, unpacked
@@ -329,10 +329,11 @@ def line_of(unit: Unit, scores: list[list[Any]]) -> bytes:
     return orjson.dumps([unit.slot, unit.digest.hex(), scores]) + b"\n"
 
 
-def failure_in_grade(line: bytes) -> str:
-    """The error in the journal line of a row on which a scorer failed: its class and message."""
+def failure_in_grade(line: bytes) -> Failure:
+    """The error in the journal line of a row on which a scorer failed."""
     _, _, scores, *_ = orjson.loads(line)
-    return next((str(score[3]).removeprefix(f"{Grader.role}: ") for score in scores if score[2] == FAILED), "")
+    errors = (str(score[3]).removeprefix(f"{Grader.role}: ") for score in scores if score[2] == FAILED)
+    return Failure(next(errors, ""))
 
 
 def _usage_cells(spent: Spending) -> list[dict[str, Any]]:

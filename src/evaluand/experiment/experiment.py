@@ -14,7 +14,7 @@ from evaluand.aggregation.random_order import draw_positions
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import Gate
-from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest
+from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Document, Place
 from evaluand.core.near_arguments import NearNames, near_init
 from evaluand.core.text.html_table import html_notes
@@ -78,6 +78,7 @@ class Results(MatchResults):
         tasks: by task, in order.
         aggregation: of the evaluations of all tasks; None without scorers.
         comparison: of the tasks with each other; None if there is only one task, or nothing to compare.
+        left_out: task → why it has no result; of `Experiment.run` with `left_out`.
         matches: by the name of their tournament; none if only one task was run.
         ratings: of their systems, by the same name.
         unrated: the name of a tournament → why its systems have no ratings.
@@ -86,6 +87,7 @@ class Results(MatchResults):
     tasks: Sequence[Result]
     aggregation: Aggregation | None
     comparison: Comparison | None = None
+    left_out: Mapping[str, EvaluandError] = field(default_factory=dict)
 
     @property
     def evaluations(self) -> dict[str, Evaluation]:
@@ -338,6 +340,7 @@ class Experiment(metaclass=NearNames):
         progress: Progress | None = None,
         known_scores: Mapping[str, KnownScores] | None = None,
         compared: bool = True,
+        left_out: Mapping[str, EvaluandError] | None = None,
     ) -> Results:
         """Runs, grades, summarises and compares; does only what is not stored yet.
 
@@ -352,6 +355,8 @@ class Experiment(metaclass=NearNames):
             progress: shows the progress of each step.
             known_scores: task → scorer → scores that need no grading; see `Evaluator.evaluate`.
             compared: whether every two tasks are compared; `compare` does it later too.
+            left_out: tasks that are not run, with the reason. If given, one that fails is left out as well, and the
+                others are run; the summary of these has no name, and no matches are judged.
         """
         store = store or MemoryStore()
         if calls:
@@ -364,33 +369,53 @@ class Experiment(metaclass=NearNames):
         evaluator = Evaluator(store, self._grading_policy, self.engine, progress)
         repeat: dict[str, Any] = {"fresh": fresh, "retry_failed": retry_failed}
         resumed = dict([resume]) if resume else {}
-        results = []
+        results, failed = [], dict(left_out or {})
         for name in self.tasks:
-            if only not in (None, name):
+            if only not in (None, name) or name in failed:
                 continue
-            origin = self.origin | {"task": name, "limit": limit}
-            graded = resumed.get("evaluations")
-            if graded:
-                run = Run(store, store.manifest("evaluations", graded)["provenance"]["run"])
-            elif not calls:
-                run = _find_finished_run(store, self.run_name(name))
-            else:
-                run = self._run_task(runner, name, limit, resumed.get("runs"), origin, repeat)
             known = (known_scores or {}).get(name)
-            evaluation = None
-            if self.scorers:
-                evaluation = evaluator.evaluate(
-                    run, self.scorers, name=self.run_name(name), resume=graded, origin=origin, judged=known, **repeat
-                )
-            results.append(Result(name, run, evaluation))
+            try:
+                results.append(self._run_and_grade(runner, evaluator, name, limit, calls, resumed, known, repeat))
+            except EvaluandError as error:
+                if left_out is None:
+                    raise
+                failed[name] = error
         matcher = Matcher(store, self._grading_policy, self.engine, progress)
         runs = {result.task: result.run for result in results}
         matches = {
             one.name: self._play(matcher, one, runs | earlier[one.name], limit, repeat)
             for one in self.matches
-            if only is None
+            if only is None and not failed
         }
-        return replace(self._summarise(store, results, compared), **vars(self._rate(matches)))
+        rated = self._rate(matches)
+        return replace(self._summarise(store, results, compared), **vars(rated), left_out=failed)
+
+    def _run_and_grade(
+        self,
+        runner: Runner,
+        evaluator: Evaluator,
+        name: str,
+        limit: int | None,
+        calls: bool,
+        resumed: Mapping[str, str],
+        known: KnownScores | None,
+        repeat: Mapping[str, Any],
+    ) -> Result:
+        """The run of a task and its evaluation; arguments as in `run`."""
+        origin = self.origin | {"task": name, "limit": limit}
+        graded = resumed.get("evaluations")
+        if graded:
+            run = Run(runner.store, runner.store.manifest("evaluations", graded)["provenance"]["run"])
+        elif not calls:
+            run = _find_finished_run(runner.store, self.run_name(name))
+        else:
+            run = self._run_task(runner, name, limit, resumed.get("runs"), origin, repeat)
+        evaluation = None
+        if self.scorers:
+            evaluation = evaluator.evaluate(
+                run, self.scorers, name=self.run_name(name), resume=graded, origin=origin, judged=known, **repeat
+            )
+        return Result(name, run, evaluation)
 
     def _rate(self, matches: Mapping[str, Matches]) -> MatchResults:
         """The ratings of the systems of matches by tournament."""

@@ -12,8 +12,9 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.core.errors import DataError, EvaluandError, Fault, SpecError, kind_of, nearest
 from evaluand.core.labels import join_name
 from evaluand.engine.keyed_work import Progress
+from evaluand.engine.outcome import Unreachable
 from evaluand.experiment.experiment import Experiment
-from evaluand.experiment.suite_results import ProblemResult, SuiteResults
+from evaluand.experiment.suite_results import NotRun, ProblemResult, SuiteResults
 from evaluand.experiment.suite_spec import ParsedSuite, ProblemParts, ScoreSpec, parse_suite
 from evaluand.metrics.names import as_called, name_in_tables
 from evaluand.store.store import MemoryStore, Store, check_name
@@ -119,7 +120,9 @@ class Suite:
         calls: bool = True,
         progress: Progress | None = None,
     ) -> SuiteResults:
-        """Runs every problem as an experiment, with what is stored; if one fails, the others are run.
+        """Runs every problem as an experiment, with what is stored; what fails is left out, and the others are run.
+
+        A system whose server cannot be reached is not run on the problems that follow.
 
         Args:
             store: where everything is stored; by default in memory.
@@ -131,13 +134,20 @@ class Suite:
         """
         store = store or MemoryStore()
         options: dict[str, Any] = {"limit": limit, "fresh": fresh, "retry_failed": retry_failed, "calls": calls}
-        found = []
+        found: list[ProblemResult] = []
+        lost: dict[str, tuple[Any, NotRun]] = {}  # system → its task, and where its server could not be reached
         for name, experiment in self.problems.items():
+            not_run = {system: reason for system, (task, reason) in lost.items() if experiment.tasks[system] == task}
+            results, error = None, None
             try:
-                results, error = experiment.run(store, progress=progress, compared=False, **options), None
+                results = experiment.run(store, progress=progress, compared=False, left_out=not_run, **options)
             except EvaluandError as raised:
-                results, error = None, raised
+                error = raised
             found.append(ProblemResult(name, experiment.name, self.scores[name], results, error))
+            for system, failure in results.left_out.items() if results else ():
+                if isinstance(failure, Unreachable):
+                    reason = NotRun(f"its server could not be reached on {name}")
+                    lost[system] = experiment.tasks[system], reason
         return SuiteResults(self.name, self.systems, found, self.macro_mean, self.seed, self.confidence)
 
 

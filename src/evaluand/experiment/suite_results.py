@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -14,17 +14,23 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.macro_means import ResampledProblem, macro_means, resample_problem, seed_of
 from evaluand.comparison.ranks import RankedSystems, rank_systems
-from evaluand.core.errors import EvaluandError, first_fault
+from evaluand.core.errors import EvaluandError, first_fault, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.experiment.experiment import Result, Results
 from evaluand.metrics.names import has_name, name_in_tables
 from evaluand.models.usage_total import UsageTotal
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Facts
+from evaluand.report.facts.run import missing_facts
 from evaluand.report.usage import usage_totals
 from evaluand.run.runner import Run
+from evaluand.store.tables import FAILED
 
 _COUNTS = ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")
+
+
+class NotRun(EvaluandError):
+    """A system was not run on a problem, because it could not be run on an earlier one."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +50,18 @@ class ProblemResult:
     measure: Measure
     results: Results | None
     error: EvaluandError | None
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all systems have results, so that these have the name of the experiment."""
+        return self.results is not None and not self.results.left_out
+
+    def without(self, systems: Sequence[str]) -> dict[str, EvaluandError]:
+        """System → why it has no results."""
+        if self.results is not None:
+            return dict(self.results.left_out)
+        assert self.error is not None
+        return dict.fromkeys(systems, self.error)
 
 
 @dataclass(frozen=True)
@@ -77,7 +95,9 @@ class SuiteResults:
         """Everything as JSON data; null where a number is undefined.
 
         Returns:
-            `problems` with the value of each system and why a problem is left out of ranks and means; `ranks` with the
+            `problems` with the value of each system, its `state` (`scored`, `undefined`, `failed` or `not run`) with
+            the reason, and why a problem is left out of ranks and means; `absent` with which systems failed, or were
+            not run, on which problems, by reason; `ranks` with the
             mean rank of each system, the test, and the critical difference; `macro` with the mean of each system, its
             interval, and the difference from the best; `cost` of each system.
         """
@@ -86,6 +106,7 @@ class SuiteResults:
             "systems": [*self.systems],
             "confidence": self.confidence,
             "problems": self._with_ranks(),
+            "absent": self._absent_facts(),
             "ranks": self._rank_facts(),
             "macro": self._macro_facts(),
             "cost": [self._cost_facts(system) for system in self.systems],
@@ -127,6 +148,19 @@ class SuiteResults:
             values = [each | {"rank": rank} for each, rank in zip(facts["values"], own, strict=True)]
             found.append(facts | {"values": values})
         return found
+
+    def _absent_facts(self) -> list[Facts]:
+        """Which systems have no result on which problems, and why; no system where a problem failed as a whole."""
+        found: dict[tuple[str | None, str, str], list[str]] = {}
+        for facts in self._problem_facts:
+            absent = [each for each in facts["values"] if each["state"] in ("failed", "not run")]
+            keys = [(each["system"], each["state"], each["reason"]) for each in absent]
+            for key in keys if facts["error"] is None else [(None, "failed", facts["error"])]:
+                found.setdefault(key, []).append(facts["problem"])
+        return [
+            {"system": system, "state": state, "reason": reason, "problems": problems}
+            for (system, state, reason), problems in found.items()
+        ]
 
     def _rank_facts(self) -> Facts:
         found = self._ranking
@@ -210,7 +244,7 @@ class SuiteResults:
             for artifact in made.values():
                 for _, each in usage_totals(artifact.manifest.get("usage")):
                     total.merge(each)
-        failed = [each.problem for each in self.problems if each.results is None]
+        without = [each.problem for each in self.problems if system in each.without(self.systems)]
         return {
             "system": system,
             "rows": sum(sum(run.counts.values()) for run in runs.values()),
@@ -218,7 +252,7 @@ class SuiteResults:
             "judging": judging.to_dict(),
             "seconds": clock.seconds if clock.known else None,
             "rows_timed": clock.known,
-            "without": failed,
+            "without": without,
         }
 
     def _results_of(self, system: str) -> list[Result]:
@@ -246,18 +280,43 @@ def _describe_problem(result: ProblemResult, systems: Sequence[str]) -> Facts:
         if result.results is None or result.results.aggregation is None
         else metrics_facts(result.results.aggregation)
     )
-    values = [_value_of(measure, [row for row in rows if row["task"] == system], system) for system in systems]
+    absent = result.without(systems), _failed_runs(result.results)
+    values = [
+        _with_state(_value_of(measure, [row for row in rows if row["task"] == system], system), *absent)
+        for system in systems
+    ]
     facts = {
         "problem": result.problem,
         "experiment": result.experiment,
         "scorer": measure.scorer,
         "metric": name_in_tables(measure.metric.signature),
         "direction": measure.metric.direction,
+        "missing": measure.metric.missing,
         "error": None if result.error is None else first_fault(result.error),
         "values": values,
         "left_out": None,
     }
     return facts | {"left_out": _why_left_out(facts), "values": _with_best(values, measure.metric.direction)}
+
+
+def _failed_runs(results: Results | None) -> dict[str, str]:
+    """System → the error of its calls, if all of them failed."""
+    runs = {each.task: each.run for each in results.tasks} if results is not None else {}
+    failed = {system: run for system, run in runs.items() if {*run.counts} == {FAILED}}
+    return {
+        system: f"all {plural(run.counts[FAILED], 'call')} failed: {missing_facts(run, None)[0]['reason']}"
+        for system, run in failed.items()
+    }
+
+
+def _with_state(value: Facts, without: Mapping[str, EvaluandError], failed: Mapping[str, str]) -> Facts:
+    """A value with its state, and where there is none because of a failure, with the reason of that."""
+    system = value["system"]
+    if value["value"] is not None:
+        return value | {"state": "scored"}
+    if (error := without.get(system)) is not None:
+        return value | {"state": "not run" if isinstance(error, NotRun) else "failed", "reason": first_fault(error)}
+    return value | ({"state": "failed", "reason": failed[system]} if system in failed else {"state": "undefined"})
 
 
 def _value_of(measure: Measure, rows: Sequence[Facts], system: str) -> Facts:
@@ -295,7 +354,8 @@ def _why_left_out(facts: Facts) -> str | None:
     if not without:
         return None
     names = ", ".join(each["system"] for each in without[:3]) + (", …" if len(without) > 3 else "")
-    return f"no value of {names}: {without[0]['reason'] or 'it is not finite'}"
+    undefined = [each["reason"] or "it is not finite" for each in without if each["state"] in ("scored", "undefined")]
+    return f"no value of {names}{f': {undefined[0]}' if undefined else ''}"
 
 
 def _scale_of(measure: Measure) -> tuple[Any, ...]:

@@ -29,7 +29,7 @@ from evaluand.core.errors import DataError, Skipped, storable_message, with_arti
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.core.key_columns import INDEX
 from evaluand.engine.keyed_work import Tally
-from evaluand.engine.outcome import Outcome
+from evaluand.engine.outcome import Failure, Outcome
 from evaluand.engine.reuse import Inputs, digest_words
 from evaluand.models.usage import Spending
 from evaluand.models.usage_total import RowUsage
@@ -113,10 +113,10 @@ def line_of(
     return orjson.dumps(record) + b"\n", status == FAILED
 
 
-def failure_in(line: bytes) -> str:
-    """The error in the journal line of a failed call: its class and message."""
-    type_, message, *_ = orjson.loads(line)[4]
-    return f"{type_}: {message}"
+def failure_in(line: bytes) -> Failure:
+    """The error in the journal line of a failed call."""
+    type_, message, code, *_ = orjson.loads(line)[4]
+    return Failure(f"{type_}: {message}", code)
 
 
 def _microseconds(nanoseconds: int | None) -> int | None:

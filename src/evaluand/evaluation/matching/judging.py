@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, plural
 from evaluand.data.dataset import Example
+from evaluand.engine.outcome import Failure
 from evaluand.evaluation.grading import Grader
 from evaluand.evaluation.matching.comparison_scorers import STRENGTH, ComparisonScorer
 from evaluand.evaluation.matching.matches import JUDGE_FAILED, Matches
@@ -246,10 +247,10 @@ class ComparisonGrader(Grader):
         return super()._scored(piece, score)
 
 
-def failure_in_judgement(line: bytes) -> str:
-    """The error in the journal line of a judgement that failed: its class and message."""
+def failure_in_judgement(line: bytes) -> Failure:
+    """The error in the journal line of a judgement that failed."""
     _, _, [score, *_], *_ = orjson.loads(line)
-    return str(score[3]).removeprefix(JUDGE_FAILED)
+    return Failure(str(score[3]).removeprefix(JUDGE_FAILED))
 
 
 def read_open(lane: WorkLog) -> Iterator[tuple[int, bytes, list[Any]]]:

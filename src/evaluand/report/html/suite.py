@@ -14,6 +14,7 @@ from evaluand.report.html.page import clean, name, page_end, page_foot, page_hea
 from evaluand.report.terminal.suite import (
     by_rank,
     cost_cells,
+    cost_sentences,
     count_text,
     mean_cells,
     mean_sentences,
@@ -99,8 +100,7 @@ def _means(facts: Facts) -> Iterator[str]:
 def _costs(facts: Facts) -> Iterator[str]:
     heads, rows = cost_cells(facts)
     yield _table("Cost of all rows, whenever they were made", heads, zip(facts["systems"], rows, strict=True))
-    if failed := facts["cost"][0]["without"]:
-        yield from _notes(iter([f"without {', '.join(failed)}, which failed"]))
+    yield from _notes(cost_sentences(facts))
 
 
 def _table(

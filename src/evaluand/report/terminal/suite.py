@@ -47,9 +47,12 @@ def rank_sentences(facts: Facts) -> Iterator[str]:
         name = "Wilcoxon signed-rank test" if ranks["test"] == "wilcoxon" else "sign test, as the scales differ"
         verdict = "the systems differ" if ranks["p"] < 1 - facts["confidence"] else "no difference was found"
         yield f"{name} over problems: p = {ranks['p']:.2g} ({ranks['method']}); {verdict} (level {level})"
+    reasons: dict[str, list[str]] = {}
     for problem in facts["problems"]:
         if problem["left_out"] is not None:
-            yield f"{problem['problem']} is left out of ranks and means: {problem['left_out']}"
+            reasons.setdefault(problem["left_out"], []).append(problem["problem"])
+    for reason, problems in reasons.items():
+        yield f"{_list(problems)} {'are' if len(problems) > 1 else 'is'} left out of ranks and means: {reason}"
 
 
 def mean_sentences(facts: Facts) -> Iterator[str]:
@@ -98,21 +101,49 @@ def _known(n: int, known: int, rows: int, text: str) -> str:
 def score_cell(value: Facts, form: str, *, with_interval: bool) -> str:
     """A score with its interval, and the number of scored rows if it is not that of all; the best one is marked."""
     if value["value"] is None:
-        return "–"
+        return "–" if value["state"] == "undefined" else str(value["state"])
     text: str = format(value["value"], form)
     if with_interval and value["low"] is not None and value["high"] is not None:
         text += f" ({between(format(value['low'], form), format(value['high'], form))})"
-    if value["n_scored"] < value["n"]:
+    if _is_partial(value):
         text += f" [{value['n_scored']:,}/{value['n']:,}]"
     return text + (_BEST if value["best"] else "")
 
 
 def score_sentences(facts: Facts) -> Iterator[str]:
-    """What the marks of scores mean."""
+    """What the marks of scores mean, and why systems have none."""
     yield "* best of the problem"
-    values = [each for problem in facts["problems"] for each in problem["values"]]
-    if any(each["n_scored"] < each["n"] for each in values):
-        yield "[scored/all]: the other rows failed or abstained, and do not count unless the metric says so"
+    partial = [each for each in facts["problems"] if any(map(_is_partial, each["values"]))]
+    if partial:
+        yield "[scored/all]: the other rows failed or abstained"
+    if any(each["missing"] == "leave_out" for each in partial):
+        yield (
+            "ranks and means rest on the scored rows alone, so a system that answers only easy rows looks good;"
+            " `missing: wrong` at the metric counts the others as wrong"
+        )
+    yield from absent_sentences(facts)
+
+
+def _is_partial(value: Facts) -> bool:
+    return value["value"] is not None and bool(value["n_scored"] < value["n"])
+
+
+def absent_sentences(facts: Facts, *, with_reason: bool = True) -> Iterator[str]:
+    """Which systems failed or were not run on which problems, each reason once."""
+    for each in facts["absent"]:
+        where = "" if each["system"] is None else f" on {_list(each['problems'])}"
+        what = _list(each["problems"]) if each["system"] is None else each["system"]
+        verb = "was not run" if each["state"] == "not run" else "failed"
+        reason = f": {each['reason']}" if with_reason else ""
+        yield f"{what} {verb}{where}{reason}"
+
+
+def _list(names: Sequence[str]) -> str:
+    """Names in a sentence; of more than four the first three."""
+    if len(names) > 4:
+        return f"{', '.join(names[:3])} and {len(names) - 3:,} more"
+    *first, last = names
+    return f"{', '.join(first)} and {last}" if first else last
 
 
 def by_rank(facts: Facts) -> list[int]:
@@ -202,8 +233,18 @@ def _costs(facts: Facts) -> Iterator[RenderableType]:
     for system, cells in zip(facts["systems"], rows, strict=True):
         grid.add_row(*map(Text, (safe(system, CELL), *cells)))
     yield grid
-    if failed := facts["cost"][0]["without"]:
-        yield from _dim([f"without {', '.join(failed)}, which failed"])
+    yield from _dim(cost_sentences(facts))
+
+
+def cost_sentences(facts: Facts) -> Iterator[str]:
+    """Which costs are without which problems."""
+    systems: dict[tuple[str, ...], list[str]] = {}
+    for each in facts["cost"]:
+        if each["without"]:
+            systems.setdefault(tuple(each["without"]), []).append(each["system"])
+    for problems, names in systems.items():
+        of = "" if len(names) == len(facts["systems"]) else f" of {_list(names)}"
+        yield f"the cost{of} is without {_list(problems)}, where there is no result"
 
 
 def _dim(sentences: Sequence[str] | Iterator[str]) -> Iterator[Text]:
