@@ -100,14 +100,14 @@ def test_systems_with_slashes_in_their_names_keep_them(tmp_path: Path) -> None:
     folder.write("rows.jsonl", [{"q": "1+1", "a": "2"}])
     (tmp_path / "app.py").write_text(CODE)
     (tmp_path / "e.yaml").write_text(
-        "name: sums\ndataset: {path: rows.jsonl, input: q, expected: a}\n"
+        "name: other/sums\ndataset: {path: rows.jsonl, input: q, expected: a}\n"
         "tasks: {org/plus: 'app.py:plus'}\nscorers: {exact: exact_match}\nmetrics: [accuracy]\n"
     )
     folder.done("run", tmp_path / "e.yaml")
     log = write_inspect(tmp_path)
     log.write_text(log.read_text().replace('"model": "m"', '"model": "org/m"'))
     folder.done("import", log)
-    for problem, system in (("sums", "org/plus"), ("addition", "org/m")):
+    for problem, system in (("other/sums", "org/plus"), ("addition", "org/m")):
         folder.done("export", f"{problem}/{system}", "--to", "inspect", "-o", tmp_path / "again.json")
         exported = json.loads((tmp_path / "again.json").read_text())["eval"]
         assert (exported["task"], exported["model"]) == (problem, system)
