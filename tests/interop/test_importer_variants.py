@@ -247,6 +247,14 @@ def test_a_single_trace_with_line_breaks(tmp_path: Path) -> None:
     assert values(result, "exact") == [1.0]
 
 
+def test_a_page_of_traces_is_no_list_of_their_observations(tmp_path: Path) -> None:
+    traces = langfuse_traces(tmp_path)
+    for trace in traces:
+        trace["observations"][0] |= {"traceId": trace["id"], "parentObservationId": None}
+    result = read(write(tmp_path / "traces.json", {"data": traces, "meta": {}}))
+    assert values(result, "exact") == RIGHT
+
+
 def test_scores_of_which_a_file_has_only_the_ids_are_named(tmp_path: Path) -> None:
     traces = [{**trace, "scores": ["s1", "s2"], "observations": ["o1"]} for trace in langfuse_traces(tmp_path)]
     result = read(write(tmp_path / "traces.json", traces))
@@ -342,7 +350,8 @@ def test_a_trace_of_langfuse_with_several_observations_at_its_top_is_named(tmp_p
     result = read(write(tmp_path / "observations.json", rows))
     assert answers(result) == ["x"]
     assert result.notes == [
-        "observations.json: 1 of 1 trace have several observations at the top; input and output are those of the first"
+        "observations.json: 1 of 1 traces have several observations at the top, of which the first has the input and"
+        " output"
     ]
 
 

@@ -46,16 +46,18 @@ class LogFile:
     @cached_property
     def keys(self) -> frozenset[str]:
         """The keys of the object with which a JSON file begins, as far as the head goes; of a list, of its first."""
+        return _keys_at(JsonCursor(self.head))
+
+    def keys_under(self, member: str) -> frozenset[str]:
+        """As `keys`, of the object or list that a member of the object has with which the file begins."""
         cursor = JsonCursor(self.head)
-        found = set()
         try:
-            for _ in cursor.items() if cursor.kind == "[" else (None,):
-                for key in cursor.members() if cursor.kind == "{" else ():
-                    found.add(key)
-                break
+            for key in cursor.members() if cursor.kind == "{" else ():
+                if key == member:
+                    return _keys_at(cursor)
         except DataError:
             pass
-        return frozenset(found)
+        return frozenset()
 
     @cached_property
     def columns(self) -> frozenset[str]:
@@ -79,6 +81,19 @@ class LogFile:
         except DataError:
             return {}
         return found if isinstance(found, dict) else {}
+
+
+def _keys_at(cursor: JsonCursor) -> frozenset[str]:
+    """The keys of the object here, as far as it can be read; of a list, of its first."""
+    found = set()
+    try:
+        for _ in cursor.items() if cursor.kind == "[" else (None,):
+            for key in cursor.members() if cursor.kind == "{" else ():
+                found.add(key)
+            break
+    except DataError:
+        pass
+    return frozenset(found)
 
 
 class Importer(ABC):

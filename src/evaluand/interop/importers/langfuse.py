@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeGuard
 
-from evaluand.core.errors import DataError, plural
+from evaluand.core.errors import DataError
 from evaluand.core.files.json_items import parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile, json_records, table_records
 from evaluand.experiment.imports.sample import (
@@ -34,6 +34,7 @@ _TABLE: Final = frozenset(
     )
 )
 """The columns of an exported table of traces that are no scores."""
+_OF_OBSERVATIONS: Final = ({"traceId", "parentObservationId"}, {"trace_id", "parent_observation_id"})
 _SNAKE: Final = re.compile("(?<=[a-z])_([a-z])")
 _KINDS: Final = {"GENERATION": "llm", "TOOL": "tool", "RETRIEVER": "retriever", "AGENT": "agent", "CHAIN": "chain"}
 
@@ -68,8 +69,8 @@ class Langfuse(Importer):
             yield from table_records(self.path) if self.file.columns else json_records(self.path, "data")
         if self._n_split:
             self.notes.append(
-                f"{self.path.name}: {self._n_split:,} of {plural(self._n_traces, 'trace')} have several observations at"
-                " the top; input and output are those of the first"
+                f"{self.path.name}: {self._n_split:,} of {self._n_traces:,} traces have several observations at the"
+                " top, of which the first has the input and output"
             )
         if self._n_ids:
             self.notes.append(
@@ -127,11 +128,8 @@ class Langfuse(Importer):
 
 def _has_observations(file: LogFile) -> bool:
     """Whether a file is a list of observations, or a page of one."""
-    if file.keys <= {"data", "meta"}:
-        return b'"parentObservationId"' in file.head and not any(
-            mark in file.head for mark in (b'"htmlPath"', b'"experimentItemId"')
-        )
-    return {"traceId", "parentObservationId"} <= file.keys or {"trace_id", "parent_observation_id"} <= file.keys
+    keys = file.keys_under("data") if file.keys <= {"data", "meta"} else file.keys
+    return "experimentItemId" not in keys and any(known <= keys for known in _OF_OBSERVATIONS)
 
 
 def _trace_id(observation: Any) -> str:
