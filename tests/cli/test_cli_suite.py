@@ -332,6 +332,8 @@ def test_gates_of_the_problems_count(folder: Path) -> None:
     assert 'failures="1"' in (folder / "gates.xml").read_text()
     write_suite(folder, a=(PROBLEM % "a")[:-1] + ", gates: [f1 better than nothing]}")
     assert "problems.a" in suite(folder).stderr
+    write_suite(folder, a=PROBLEM % "a")
+    assert "--junit needs gates: in a problem" in suite(folder, "--junit", str(folder / "gates.xml")).stderr
 
 
 def test_gates_that_need_a_system_without_results_fail(folder: Path) -> None:

@@ -8,6 +8,7 @@ import shlex
 import stat
 import subprocess
 import sys
+from contextlib import chdir
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
@@ -16,7 +17,10 @@ from xml.etree import ElementTree
 
 import pytest
 import yaml
+from click.testing import CliRunner
 from support.places import ROOT_FOLDER
+
+from evaluand.cli import main
 
 NASTY = "$(touch owned) `touch owned`'\".yaml"
 GH = """#!/bin/sh
@@ -250,9 +254,23 @@ def test_the_job_for_gitlab_comments_if_it_has_a_token(tmp_path: Path) -> None:
     assert "**sums**" in body
 
 
+def test_the_experiment_of_the_page_gives_gitlab_a_test_case(tmp_path: Path) -> None:
+    _, gitlab, experiment, _ = recipes()
+    [options] = [line for line in gitlab["evaluate"]["script"] if line.startswith("evaluand ")]
+    (tmp_path / "experiment.yaml").write_text(yaml.safe_dump(experiment))
+    (tmp_path / "app.py").write_text("def answer(question):\n    return question.upper()\n")
+    (tmp_path / "questions.csv").write_text("input,expected\na,A\nb,B\n")
+    with chdir(tmp_path):
+        result = CliRunner().invoke(main, options.split()[1:])
+        assert result.exit_code == 0, result.output
+        assert b'tests="1" failures="0"' in (tmp_path / "gates.xml").read_bytes()
+        (tmp_path / "experiment.yaml").write_text(yaml.safe_dump({**experiment, "gates": []}))
+        assert "--junit needs gates: in the file, or --gate" in CliRunner().invoke(main, options.split()[1:]).output
+
+
 def test_the_recipes_of_the_page_are_yaml_and_name_what_exists() -> None:
     page = (ROOT_FOLDER / "docs/howto/ci.md").read_text()
-    github, gitlab, hooks = recipes()
+    github, gitlab, _, hooks = recipes()
     step = github["jobs"]["evaluate"]["steps"][-1]
     assert step["with"].keys() <= read_yaml("action.yml")["inputs"].keys()
     assert all(f"| `{name}` |" in page for name in read_yaml("action.yml")["inputs"])

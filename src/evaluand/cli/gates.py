@@ -38,14 +38,17 @@ def judge_option(command: Callable[..., Any]) -> Callable[..., Any]:
     return click.option("--allow-unmeasured-judges", "allow_unmeasured", is_flag=True, help=text)(command)
 
 
-def require_gates(gates: Sequence[Any], junit: Path | None) -> None:
+def require_gates(gates: Sequence[Any], junit: Path | None, where: str = "--gate") -> None:
     """Refuses `--junit` without gates or with a missing folder.
+
+    Args:
+        where: gates are given.
 
     Raises:
         UsageError: the options do not fit.
     """
     if junit and not gates:
-        raise click.UsageError("--junit needs --gate")
+        raise click.UsageError(f"--junit needs {where}")
     if junit and not junit.parent.is_dir():
         raise click.UsageError(f"--junit: no such folder: {junit.parent}")
 

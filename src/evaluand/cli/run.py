@@ -183,7 +183,7 @@ def command(
         known = [*experiment.tasks] if model is None else parse_file(file)[0].task_names
         parsed = [*gates_of_file(experiment, tasks, known), *map(Gate.parse, gates)]
         parsed = [*(_look_at_any_time(parsed) if anytime else parsed), *filter(None, [last_rule])]
-        require_gates(parsed, junit)
+        require_gates(parsed, junit, "gates: in the file, or --gate")
         check_baselines(file, model, experiment, store)
         rules, of_matches = split_gates(experiment, parsed, tasks, task is None, store)
         options = {"limit": limit, "only": task, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}

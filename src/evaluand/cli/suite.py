@@ -97,7 +97,9 @@ def command(
     with stdout_to_stderr(), show_notes():
         suite = Suite.from_file(file, model=model)
         gates = _gates_of(suite, store)
-        require_gates([rule for each in gates.values() for rules in each for rule in rules], junit)
+        require_gates(
+            [rule for each in gates.values() for rules in each for rule in rules], junit, "gates: in a problem"
+        )
         planned = plans(suite, store) if plan else []
     if plan:
         return _show_plan(planned, as_json)
