@@ -87,15 +87,16 @@ def test_a_file_that_cannot_be_read_at_all_does_not_stop_the_others(tmp_path: Pa
     assert "cannot be read as a log of Inspect" in str(fault)
 
 
-def test_a_file_that_ends_within_its_samples_stops_the_import(tmp_path: Path) -> None:
+def test_nothing_is_stored_of_a_file_that_ends_within_its_samples(tmp_path: Path) -> None:
     """Its first samples are read before the end is found."""
     write_ragas(tmp_path)
     path = write_inspect(tmp_path)
     path.write_bytes(path.read_bytes()[:-200])
-    store = MemoryStore()
-    with pytest.raises(DataError):
-        import_results(tmp_path, store)
-    assert store.refs() == []
+    result = read(tmp_path)
+    assert [run.name for run in result.runs] == ["ragas"]
+    assert (result.samples, len(result.unread)) == (3, 1)
+    with pytest.raises(DataError, match="ends before"):
+        read(path)
 
 
 def test_a_name_that_an_import_takes_over_is_noted(tmp_path: Path) -> None:

@@ -78,11 +78,12 @@ def test_repeats_of_promptfoo_are_replications_and_other_assertions_other_exampl
         rows = document["results"]["results"]
         del document["results"]["prompts"][0]["metrics"]
         rows += again(rows, testIdx=3)
-        rows += again(rows[:1], testIdx=6, testCase={"assert": [{"type": "equals", "value": "7"}]})
+        for number in (6, 7):
+            rows += again(rows[:1], testIdx=number, testCase={"assert": [{"type": "equals", "value": "7"}]})
 
     (run,) = edit(write_promptfoo(tmp_path), change).runs
     assert (len(run.dataset), run.manifest["spec"]["replications"]) == (4, 2)
-    assert answers(run) == ["8", "again", "10", "again", "10", "again", "again", None]
+    assert answers(run) == ["8", "again", "10", "again", "10", "again", "again", "again"]
 
 
 def test_a_metric_of_promptfoo_does_not_replace_the_score_of_its_test(tmp_path: Path) -> None:

@@ -240,7 +240,7 @@ def test_examples_that_share_an_id_have_ids_of_their_own(tmp_path: Path) -> None
         header["results"]["scores"] = []
 
     (run,) = edit_inspect(tmp_path, change).runs
-    assert [example.id for example in run.dataset] == ["a", "a (2)", "a (2) (2)"]
+    assert [example.id for example in run.dataset] == ["a", "a (3)", "a (2)"]
 
 
 def test_a_file_without_samples_is_refused(tmp_path: Path) -> None:

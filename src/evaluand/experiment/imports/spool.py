@@ -10,8 +10,9 @@ import hashlib
 import math
 import tempfile
 from array import array
-from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, Final
 from weakref import finalize
 
@@ -24,7 +25,9 @@ from evaluand.data.source import DataSource
 from evaluand.experiment.imports.sample import Grade, Sample
 from evaluand.store.tables import BATCH_ROWS, json_field
 
-_TYPES: Final = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+_TYPES: Final[Mapping[Any, pa.DataType]] = {str: pa.string(), bool: pa.bool_(), int: pa.int64(), float: pa.float64()}
+_EXACT: Final = 2**53
+_LARGEST: Final = 2**63 - 1
 MOST_REPEATS: Final = 10_000
 _OWN: Final = ("id", "input", "expected")
 _LONG: Final = 200  # characters of a text by which nobody groups
@@ -69,15 +72,13 @@ class Problem:
         self.name = name
         self._texts = texts
         self._places = array("q")  # of the rows among the texts
+        self._ids: list[str | None] = []
         self._numbers: dict[bytes, int] = {}
-        self._ids: dict[str, int] = {}
-        self._types: dict[str, set[type]] = defaultdict(set)
-        self._metadata: set[str] = set()  # names of values by which examples cannot be grouped
+        self._copies: dict[tuple[int, int], int] = {}
+        self._shapes: dict[_Shape, int] = {}
+        self._shape_of = array("q")
         self._attributes = array("q")  # hashes
         self.n_unlike = 0
-
-    def __len__(self) -> int:
-        return len(self._places)
 
     def number(self, sample: Sample) -> int:
         """The number of the example of a sample; other content under a known id is another example."""
@@ -88,59 +89,92 @@ class Problem:
         if found is not None:
             self.n_unlike += own != self._attributes[found]
             return found
-        number = len(self._places)
-        id = str(number if sample.id is None else sample.id)
         attributes = {_column_name(name): value for name, value in sample.attributes.items() if value is not None}
-        row = {"id": self._free_id(id), "input": sample.input, "expected": sample.expected, **attributes}
+        row = {"input": sample.input, "expected": sample.expected, **attributes}
         text = orjson.dumps(row)  # which fails for what is not JSON-like, before anything has changed
-        self._ids[id] = self._ids.get(id, 0) + 1
-        self._ids.setdefault(row["id"], 1)
-        for name, value in row.items():
-            self._types[name].add(type(value))
+        shape = tuple((name, _kind(value), _is_short(value)) for name, value in row.items())
+        number = self._numbers[key] = self._append(None if sample.id is None else str(sample.id))
         self._places.append(self._texts.add(text))
-        self._metadata.update(name for name, value in attributes.items() if not _is_short(value))
+        self._shape_of.append(self._shapes.setdefault(shape, len(self._shapes)))
         self._attributes.append(own)
-        self._numbers[key] = number
         return number
 
-    def _free_id(self, id: str) -> str:
-        """An id that no example has yet: the id, or the id with a number behind it."""
-        free, n = id, self._ids.get(id, 0)
-        while free in self._ids:
-            free, n = f"{id} ({n + 1})", n + 1
-        return free
+    def copy(self, number: int, n: int) -> int:
+        """The number of the n-th further example with the content of one."""
+        if (number, n) not in self._copies:
+            self._copies[number, n] = self._append(self._ids[number])
+            for column in (self._places, self._shape_of, self._attributes):
+                column.append(column[number])
+        return self._copies[number, n]
 
-    def source(self) -> DataSource:
-        """The rows of the dataset; a column whose values have several types holds JSON."""
-        has_truth = self._types["expected"] != {type(None)}
-        names = [name for name in self._types if name != "expected" or has_truth]
-        schema = pa.schema([self._field(name) for name in names])
-        others = [name for name in names if name not in _OWN]
+    def _append(self, id: str | None) -> int:
+        self._ids.append(id)
+        return len(self._ids) - 1
+
+    def source(self, numbers: Sequence[int]) -> DataSource:
+        """The rows of a dataset of some examples; a column whose values have several types holds JSON."""
+        shapes = [*self._shapes]
+        kinds: dict[str, set[_Kind]] = {"id": {str}}
+        others: set[str] = set()  # names of values by which examples cannot be grouped
+        for shape in dict.fromkeys(self._shape_of[number] for number in numbers):
+            for name, kind, is_short in shapes[shape]:
+                kinds.setdefault(name, set()).add(kind)
+                others.update(() if is_short or name in _OWN else (name,))
+        names = [name for name in kinds if name != "expected" or kinds[name] != {type(None)}]
+        schema = pa.schema([_field(name, kinds[name] - {type(None)}) for name in names])
         roles: dict[str, Any] = {name: name for name in _OWN if name in names}
-        roles["attributes"] = [name for name in others if name not in self._metadata]
-        roles["metadata"] = [name for name in others if name in self._metadata]
+        roles["attributes"] = [name for name in names if name not in (*_OWN, *others)]
+        roles["metadata"] = [name for name in names if name in others]
+        ids = self._free_ids(numbers)
         return DataSource(
             self.name,
             schema,
-            lambda: self._batches(schema),
+            lambda: self._batches(numbers, ids, schema),
             lambda row: f"{self.name}, example {row}",
-            len(self),
+            len(numbers),
             roles=tuple(roles.items()),
         )
 
-    def _field(self, name: str) -> pa.Field:
-        types = self._types[name] - {type(None)}
-        if types == {int, float}:
-            types = {float}
-        if len(types) == 1 and (kind := _TYPES.get(next(iter(types)))) is not None:
-            return pa.field(name, kind)
-        return json_field(name)
+    def _free_ids(self, numbers: Sequence[int]) -> list[str]:
+        """The ids of examples; of those with the same, the later ones have a number behind it."""
+        given = [self._ids[number] for number in numbers]
+        known = [str(place) if id is None else id for place, id in enumerate(given)]
+        taken, count, ids = set(known), Counter[str](), []
+        for id in known:
+            free, n = id, count[id] + 1
+            while n > 1 and free in taken:
+                free, n = f"{id} ({n})", n + 1
+            count[id] = max(n - 1, 1)
+            taken.add(free)
+            ids.append(free)
+        return ids
 
-    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for start in range(0, len(self), BATCH_ROWS):
-            stop = min(start + BATCH_ROWS, len(self))
-            rows = [orjson.loads(self._texts.read(place)) for place in self._places[start:stop]]
+    def _batches(self, numbers: Sequence[int], ids: Sequence[str], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for start in range(0, len(numbers), BATCH_ROWS):
+            stop = min(start + BATCH_ROWS, len(numbers))
+            rows = [orjson.loads(self._texts.read(self._places[number])) for number in numbers[start:stop]]
+            for row, id in zip(rows, ids[start:stop], strict=True):
+                row["id"] = id
             yield pa.RecordBatch.from_arrays([_column(rows, field) for field in schema], schema=schema)
+
+
+_Kind = type | None
+"""The type of a value; None for an integer that is not exact among floats."""
+
+_Shape = tuple[tuple[str, _Kind, bool], ...]
+"""The columns of a row, each with the kind of its value, and whether examples can be grouped by it."""
+
+
+def _kind(value: Any) -> _Kind:
+    return None if type(value) is int and abs(value) > _EXACT else type(value)
+
+
+def _field(name: str, kinds: set[_Kind]) -> pa.Field:
+    if kinds == {int, float}:
+        kinds = {float}
+    if len(kinds) == 1 and (type_ := _TYPES.get(next(iter(kinds)))) is not None:
+        return pa.field(name, type_)
+    return json_field(name)
 
 
 def _column_name(name: str) -> str:
@@ -175,15 +209,16 @@ class Answers:
         self.scorers: dict[str, ScorerFacts] = {}
         self._texts = texts
         self._slots: dict[tuple[int, int], list[tuple[str, int]]] = {}  # → parts and the places of their answers
+        self._next: dict[tuple[int, str], int] = {}  # the repeat of the next row of an example that states none
         self._digest = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
 
     def __len__(self) -> int:
         return len(self._slots)
 
     @property
-    def examples(self) -> set[int]:
-        """The numbers of the examples that were answered."""
-        return {number for number, _ in self._slots}
+    def examples(self) -> list[int]:
+        """The numbers of the examples that were answered, in order."""
+        return [*dict.fromkeys(number for number, _ in self._slots)]
 
     @property
     def digest(self) -> str:
@@ -196,6 +231,9 @@ class Answers:
         Raises:
             TypeError: a value is not JSON-like.
         """
+        numbers = [sample.started, sample.duration, *(sample.usage or {}).values(), *chain.from_iterable(sample.spans)]
+        if large := next((n for n in numbers if type(n) is int and abs(n) > _LARGEST), None):
+            return f"{large:,} is too large to be stored"
         answer = orjson.dumps(
             [sample.output, sample.error, sample.usage, sample.started, sample.duration, [*sample.spans]]
         )
@@ -203,9 +241,10 @@ class Answers:
         number = self.problem.number(sample)
         replication = sample.replication
         if replication is None:
-            replication = 0
+            replication = self._next.get((number, sample.part), 0)
             while self._has(number, replication, sample.part):
                 replication += 1
+            self._next[number, sample.part] = replication + 1
         elif not 0 <= replication < MOST_REPEATS:
             return f"its repeat, {replication + 1:,}, must be between 1 and {MOST_REPEATS:,}"
         elif self._has(number, replication, sample.part):
@@ -220,6 +259,24 @@ class Answers:
 
     def _has(self, number: int, replication: int, part: str) -> bool:
         return any(known == part for known, _ in self._slots.get((number, replication), ()))
+
+    def separate(self) -> int:
+        """Makes further examples of further rows, where the file states no repeats and examples have unequal numbers.
+
+        A test that stands twice in a file is no repeat that all others lack. Returns how many rows these are.
+        """
+        counts = Counter(number for number, _ in self._slots)
+        if not self._next or len({*counts.values()}) == 1:
+            return 0
+        self._slots = {
+            (number if replication == 0 else self.problem.copy(number, replication), 0): parts
+            for (number, replication), parts in self._slots.items()
+        }
+        self.replications, self.scorers = 1, {}
+        for number, replication in self._slots:
+            for name, grade in self.grades(number, replication).items():
+                self.scorers.setdefault(name, ScorerFacts()).add(number, replication, grade)
+        return len(self._slots) - len(counts)
 
     def answer(self, number: int, replication: int) -> list[Any] | None:
         """Output, error, usage, start, duration and spans of a call; None if the file has none."""

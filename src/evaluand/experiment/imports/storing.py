@@ -7,9 +7,11 @@ once. Nothing is stored before every file was read.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache
+from functools import cached_property, lru_cache
+from itertools import combinations
 from os import PathLike
 from pathlib import Path
 from typing import Any, Final
@@ -128,23 +130,21 @@ class _Results:
         self._texts = Texts()
         self._problems: dict[str, Problem] = {}
         self._answers: dict[_Key, Answers] = {}
+        self._scorers: dict[str, str] = {}  # the names in files → ours
         self._importers: dict[_Key, Importer] = {}
+        self._n_separate: Counter[str] = Counter()  # rows of a system that repeat examples which others do not
         self._read: list[Importer] = []
         self.unread: list[Fault] = []
 
     def read(self, importer: Importer) -> None:
-        """Reads all samples of a file.
-
-        Raises:
-            DataError: it cannot be read to its end.
-        """
+        """Reads all samples of a file; none of a file that cannot be read to its end."""
         n_before = self.n_samples
         try:
             self._read_samples(importer)
         except DataError as error:
-            if self.n_samples > n_before:
-                raise
             self.unread += error.faults
+            self.n_samples = n_before
+            self._answers = {key: each for key, each in self._answers.items() if key[2] != id(importer)}
         else:
             self._read.append(importer)
 
@@ -165,20 +165,28 @@ class _Results:
             problem = self._problems.setdefault(key[0], Problem(key[0], self._texts))
             self._answers[key] = Answers(problem, key[1], self._texts)
             self._importers[key] = importer
-        sample.grades = {_name_of(scorer): grade for scorer, grade in sample.grades.items()}
+        sample.grades = {self._scorer(scorer): grade for scorer, grade in sample.grades.items()}
         why = self._answers[key].add(sample)
         self.n_samples += why is None
         return why
 
+    def _scorer(self, name: str) -> str:
+        """A valid name for the scorer of a file, which no other has."""
+        if name not in self._scorers:
+            self._scorers[name] = free_name(_name_of(name), {*self._scorers.values()})
+        return self._scorers[name]
+
     def check_sizes(self) -> None:
         """Raises a DataError for answers that nearly all are missing, as after a wrong number of repeats."""
-        for (_, system, _), answers in self._answers.items():
-            size = len(answers.problem) * answers.replications
+        for (problem, system, _), answers in self._answers.items():
+            self._n_separate[system or problem] += answers.separate()
+            n_examples = len(answers.examples)
+            size = n_examples * answers.replications
             if size > _MOST_MISSING * len(answers) + _FEW:
-                whose = system or answers.problem.name
+                whose = system or problem
                 raise DataError(
                     f"{len(answers):,} samples of {whose} are said to be repeats 1 … {answers.replications:,} of"
-                    f" {len(answers.problem):,} examples, of which nearly all are missing; import the files one by one"
+                    f" {n_examples:,} examples, of which nearly all are missing; import the files one by one"
                 )
 
     def check_directions(self) -> None:
@@ -192,41 +200,67 @@ class _Results:
         """Stores everything."""
         result = ImportedResult(samples=self.n_samples, unread=self.unread)
         named_before = {(ref.kind, ref.name): ref.id for ref in store.refs()}
+        titles: set[str] = set()
         for problem in self._problems.values():
             of_problem = {key: each for key, each in self._answers.items() if key[0] == problem.name and len(each)}
             if not of_problem:
                 continue
-            directions: dict[str, Direction | None] = {}
             result.notes += self._describe_strangers(problem.name, of_problem)
             if problem.n_unlike:
                 result.notes.append(
                     f"{problem.name}: {plural(problem.n_unlike, 'sample')} with other attributes than an earlier one of"
                     " the same example, whose attributes count"
                 )
-            title = _title(name, problem.name, len(self._problems))
-            dataset = Dataset(problem.source(), name=title).save(store)
-            digests = [identity.digest(value) for value in dataset.inputs()]
-            for key, answers in of_problem.items():
-                label = free_name(
-                    _label(name, title, answers.system, len(self._answers)), {str(run.name) for run in result.runs}
-                )
-                run = _save_run(store, answers, dataset, digests, self._importers[key], label)
-                result.runs.append(run)
-                own = self._directions_of(key)
-                directions |= {scorer: each for scorer, each in own.items() if directions.get(scorer) is None}
-                result.evaluations.append(
-                    _save_evaluation(store, answers, run, self._importers[key], own, label, progress)
-                    if answers.scorers
-                    else None
-                )
-            evaluations = [each for each in result.evaluations[-len(of_problem) :] if each is not None]
-            result.aggregations += _aggregate(store, evaluations, directions, title)
+            title = free_name(_title(name, problem.name, len(self._problems)), titles)
+            titles.add(title)
+            self._save_problem(problem, of_problem, title, name, store, result, progress)
         for importer in self._read:
             result.left_out += importer.left_out
             result.notes += importer.notes
             self._check_totals(importer, result)
+        result.notes += [
+            f"{plural(n, 'row')} of {whose} repeat an example, and not all examples are repeated: they are stored as"
+            " examples of their own"
+            for whose, n in self._n_separate.items()
+            if n
+        ]
         result.notes += _describe_renamed(result, named_before)
         return result
+
+    def _save_problem(
+        self,
+        problem: Problem,
+        of_problem: Mapping[_Key, Answers],
+        title: str,
+        name: str | None,
+        store: Store,
+        result: ImportedResult,
+        progress: Progress | None,
+    ) -> None:
+        """Stores the runs and evaluations of all systems of a problem, and their aggregation."""
+        directions: dict[str, Direction | None] = {}
+        datasets: dict[frozenset[int], tuple[list[int], Dataset]] = {}  # systems with the same examples share one
+        evaluations: list[Evaluation] = []
+        for key, answers in of_problem.items():
+            numbers = answers.examples
+            if (shared := frozenset(numbers)) not in datasets:
+                datasets[shared] = numbers, Dataset(problem.source(numbers), name=title).save(store)
+            examples = _Examples(*datasets[shared])
+            label = free_name(
+                _label(name, title, answers.system, len(self._answers)), {str(run.name) for run in result.runs}
+            )
+            run = _save_run(store, answers, examples, self._importers[key], label)
+            result.runs.append(run)
+            if not answers.scorers:
+                result.evaluations.append(None)
+                continue
+            own = self._directions_of(key)
+            directions |= {scorer: each for scorer, each in own.items() if directions.get(scorer) is None}
+            evaluations.append(
+                _save_evaluation(store, answers, examples, run, self._importers[key], own, label, progress)
+            )
+            result.evaluations.append(evaluations[-1])
+        result.aggregations += _aggregate(store, evaluations, directions, title)
 
     def _directions_of(self, key: _Key) -> dict[str, Direction | None]:
         """Which values of each scorer are better: as the caller says, else as the file does."""
@@ -235,16 +269,17 @@ class _Results:
         return stated | {scorer: each for scorer, each in self._directions.items() if scorer in scorers}
 
     def _describe_strangers(self, problem: str, answers: Mapping[_Key, Answers]) -> Iterator[str]:
-        """A note for files that are stored as one problem because of their names, and have no example in common."""
-        of_file: dict[str, set[int]] = {}
+        """A note for files whose results have one name, and no example in common."""
+        files: dict[frozenset[int], str] = {}
         for key, each in answers.items():
-            of_file.setdefault(str(self._importers[key].path), set()).update(each.examples)
-        files, numbers = [*of_file], [*of_file.values()]
-        if len(files) > 1 and not set.intersection(*numbers):
-            yield (
-                f"{' and '.join(files[:2])} are stored as one problem, {problem!r}, and have no example in common;"
-                " import them one by one, each with a --name, if they are two"
-            )
+            files.setdefault(frozenset(each.examples), str(self._importers[key].path))
+        for (one, first), (other, second) in combinations(files.items(), 2):
+            if first != second and one.isdisjoint(other):
+                yield (
+                    f"{first} and {second} are both named {problem!r}, and have no example in common; import them one"
+                    " by one, each with a --name, if they are two problems"
+                )
+                return
 
     def _check_totals(self, importer: Importer, result: ImportedResult) -> None:
         """Compares the totals of a file with those of its scores."""
@@ -255,7 +290,7 @@ class _Results:
             return
         for total in totals:
             answers = self._answers.get(_key(total.problem, total.system, importer))
-            scorer = answers.scorers.get(total.scorer) if answers else None
+            scorer = answers.scorers.get(self._scorers.get(total.scorer, "")) if answers else None
             found = scorer.statistics().get(total.statistic) if scorer else None
             if scorer is None or found is None or not _is_equal(found, total.value):
                 result.notes.append(f"{importer.path.name}: {_describe_difference(total, found)}")
@@ -363,9 +398,24 @@ def _name_of(text: str) -> str:
     return check_name(shown)
 
 
-def _save_run(
-    store: Store, answers: Answers, dataset: Dataset, digests: Sequence[bytes], importer: Importer, name: str
-) -> Run:
+class _Examples:
+    """The dataset of some systems of a problem.
+
+    Attributes:
+        numbers: of its examples in the problem.
+    """
+
+    def __init__(self, numbers: Sequence[int], dataset: Dataset) -> None:
+        self.numbers, self.dataset = numbers, dataset
+
+    @cached_property
+    def digests(self) -> list[bytes]:
+        """Of the inputs."""
+        return [identity.digest(value) for value in self.dataset.inputs()]
+
+
+def _save_run(store: Store, answers: Answers, examples: _Examples, importer: Importer, name: str) -> Run:
+    dataset = examples.dataset
     spec = {
         "task": {"kind": "imported", "tool": importer.kind, "system": answers.system, "answers": answers.digest},
         "seed": 0,
@@ -386,17 +436,17 @@ def _save_run(
         about=lambda: about | {"provenance": provenance(origin) | made},
     )
     if "digest" not in opened:
-        seal(store, opened, _records(answers, digests, importer), dataset.indices, answers.replications)
+        seal(store, opened, _records(answers, examples, importer), dataset.indices, answers.replications)
     run = Run(store, opened["id"])
     run.called = name
     return run
 
 
-def _records(answers: Answers, digests: Sequence[bytes], importer: Importer) -> Iterator[list[Any]]:
+def _records(answers: Answers, examples: _Examples, importer: Importer) -> Iterator[list[Any]]:
     """The rows of a run as a journal has them."""
     missing = ["NotRecorded", f"{importer.path.name} has no such row", NOT_RECORDED, None]
     slot = 0
-    for number, digest in enumerate(map(bytes.hex, digests)):
+    for number, digest in zip(examples.numbers, map(bytes.hex, examples.digests), strict=True):
         for replication in range(answers.replications):
             found = answers.answer(number, replication)
             if found is None:
@@ -414,6 +464,7 @@ def _records(answers: Answers, digests: Sequence[bytes], importer: Importer) -> 
 def _save_evaluation(
     store: Store,
     answers: Answers,
+    examples: _Examples,
     run: Run,
     importer: Importer,
     directions: Mapping[str, Direction | None],
@@ -430,14 +481,14 @@ def _save_evaluation(
         )
         for scorer, facts in answers.scorers.items()
     }
-    known = KnownRows(_read_grades(answers))
+    known = KnownRows(_read_grades(answers, examples))
     return Evaluator(store, progress=progress).evaluate(run, scorers, name=name, judged=known)
 
 
-def _read_grades(answers: Answers) -> Iterator[dict[str, tuple[Any, ...]]]:
+def _read_grades(answers: Answers, examples: _Examples) -> Iterator[dict[str, tuple[Any, ...]]]:
     """The grades of each row of the run."""
     has_numbers = {scorer: facts.n > 0 for scorer, facts in answers.scorers.items()}
-    for number in range(len(answers.problem)):
+    for number in examples.numbers:
         for replication in range(answers.replications):
             grades = answers.grades(number, replication)
             yield {scorer: _cells(grade, has_numbers[scorer]) for scorer, grade in grades.items()}
