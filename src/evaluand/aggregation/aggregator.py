@@ -25,13 +25,14 @@ from evaluand.aggregation.groups import MetricRow, summary_of_shards
 from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.aggregation.metric_errors import naming_scorer, read_shards
 from evaluand.aggregation.named_labels import AbsentLabel, describe_absent_labels
-from evaluand.aggregation.score_shards import attribute_columns, attribute_values, dataset_of, is_repeated, shards
+from evaluand.aggregation.score_shards import attribute_columns, attribute_values, datasets_of, is_repeated, shards
 from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of_shards
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault, nearest, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import experiment_of
 from evaluand.core.provenance import provenance
+from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Artifact, Receipt
@@ -278,10 +279,11 @@ class Aggregator:
                 store.refer(name, "aggregations", id)
             receipt = Receipt(len(measures), kept=len(measures), why="made before")
             return _warn_refused(_aggregation_of(evaluations, store, id, name, receipt))
-        for evaluation in evaluations:
+        datasets = datasets_of(evaluations)
+        for evaluation, dataset in zip(evaluations, datasets, strict=True):
             columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
-            check_measures(measures, columns, dataset_of(evaluation).roles)
-        results = [_compute_results(evaluation, measures) for evaluation in evaluations]
+            check_measures(measures, columns, dataset.roles)
+        results = [_compute_results(*each, measures) for each in zip(evaluations, datasets, strict=True)]
         faults = [each.fault for each in results if each.fault is not None]
         if len(faults) == len(results):
             raise faults[0]
@@ -438,8 +440,8 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
 
-def _compute_results(evaluation: Evaluation, measures: Sequence[Measure]) -> _Accepted:
-    tables = partial(shards, evaluation, dataset_of(evaluation))
+def _compute_results(evaluation: Evaluation, dataset: Dataset, measures: Sequence[Measure]) -> _Accepted:
+    tables = partial(shards, evaluation, dataset)
     compute = partial(compute_measures, tables=tables, repeated=is_repeated(evaluation))
     return _compute_separately(measures, compute, (DataError, SpecError))
 
@@ -494,7 +496,7 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
     """
     if measure.search is None:
         return []
-    metric, search, dataset = measure.metric, measure.search, dataset_of(evaluation)
+    metric, search, [dataset] = measure.metric, measure.search, datasets_of([evaluation])
     check_measures([measure], {measure.scorer: evaluation.columns(measure.scorer)}, dataset.roles)
     tables = partial(
         shards,

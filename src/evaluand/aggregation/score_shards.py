@@ -32,6 +32,17 @@ def dataset_of(evaluation: Evaluation) -> Dataset:
         raise NotFound(f"evaluation {evaluation.id}: its dataset is missing: {error}") from None
 
 
+def datasets_of(evaluations: Sequence[Evaluation]) -> list[Dataset]:
+    """The dataset of each evaluation; each is read once.
+
+    Raises:
+        NotFound: a store does not have it.
+    """
+    keys = [(id(each.store), each.manifest["spec"]["dataset"]) for each in evaluations]
+    read = {key: dataset_of(each) for key, each in dict(zip(keys, evaluations, strict=True)).items()}
+    return [read[key] for key in keys]
+
+
 def is_repeated(evaluation: Evaluation) -> bool:
     """Whether the run had several replications, whose rows are not independent."""
     run = evaluation.store.manifest("runs", evaluation.manifest["provenance"]["run"])
