@@ -181,6 +181,20 @@ def test_a_sealed_journal_is_dropped_when_its_last_reader_leaves(journals: Postg
     assert not journals.exists(KIND, ID)
 
 
+def test_a_sealed_journal_is_dropped_by_readers_that_leave_at_once(journals: PostgresJournals) -> None:
+    for _ in range(10):
+        lanes = [open_lane(journals) for _ in range(4)]
+        for lane in lanes:
+            lane.leases.claim(2)
+        journals.remove(KIND, ID, None)  # type: ignore[arg-type]
+        threads = [threading.Thread(target=lane.close) for lane in lanes]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert journals.orphans() == {}
+
+
 def test_stores_of_one_database_do_not_mix(catalog: str, tmp_path: Path) -> None:
     one, other = (PostgresJournals(catalog, DiskFolder(tmp_path / name)) for name in ("one", "other"))
     one.make(KIND, ID)

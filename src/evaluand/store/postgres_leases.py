@@ -285,6 +285,7 @@ class PostgresLeases:
     def _leave(self, connection: Connection, worker: int) -> None:
         """Frees what this worker has; drops a journal whose artifact is sealed if nobody else may be reading it."""
         with connection.unhurried():
+            connection.execute(_ONE_BY_ONE, self._log.key[:3])
             log = self._log.find()
             if log is not None:
                 _end_units(connection, log, self._ended)
@@ -316,6 +317,9 @@ class PostgresLeases:
             with suppress(EngineError):  # who writes next waits, and says so
                 self._renew(patience=0.0)
 
+
+# Of two workers that left at once, neither would see that the other is gone, and the journal would stay.
+_ONE_BY_ONE: Final = "SELECT FROM journals WHERE store = %s AND kind = %s AND id = %s FOR NO KEY UPDATE"
 
 DROP_SEALED: Final = """
 DELETE FROM journals WHERE is_sealed AND store = %s AND kind = %s AND id = %s AND NOT EXISTS (
