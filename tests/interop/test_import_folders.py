@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -40,7 +41,7 @@ def test_a_log_that_is_a_folder_itself_is_read_once_and_files_of_other_tools_in_
     write_lm_eval(tmp_path)
     write_ragas(tmp_path)
     write_helm(tmp_path)
-    assert [importer.kind for importer in find_importers(tmp_path)] == ["lm_eval", "helm", "ragas"]
+    assert [importer.kind for importer in find_importers(tmp_path)] == ["lm_eval", "ragas", "helm"]
     assert read(tmp_path).samples == 9
 
 
@@ -113,3 +114,11 @@ def test_a_name_that_an_import_takes_over_is_noted(tmp_path: Path) -> None:
             ("aggregation", first.aggregations[0], second.aggregations[0]),
         )
     ]
+
+
+@pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
+def test_a_folder_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
+    write_ragas(tmp_path)
+    (tmp_path / "closed").mkdir(mode=0)
+    result = read(tmp_path)
+    assert (result.samples, [fault.message for fault in result.unread]) == (3, ["cannot be read: Permission denied"])

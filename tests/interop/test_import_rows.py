@@ -141,3 +141,65 @@ def test_metadata_by_which_nobody_can_group_are_stored_too(tmp_path: Path) -> No
     example = next(iter(run.dataset))
     assert example.attributes == {"level": 1, "input (2)": "mine"}
     assert example.metadata == {"long": "short", "steps": [{"n": 1}]}
+
+
+def test_a_row_that_stands_twice_is_no_repeat_that_the_others_lack(tmp_path: Path) -> None:
+    path = write_ragas(tmp_path)
+    rows = json.loads(path.read_text())
+    path.write_text(json.dumps([*rows, rows[0]]))
+    result = read(path)
+    (run,) = result.runs
+    assert (run.manifest["spec"]["replications"], run.counts) == (1, {"completed": 4})
+    assert [example.id for example in run.dataset] == ["0", "1", "2", "3"]
+    inputs = [example.input for example in run.dataset]
+    assert inputs[3] == inputs[0]
+    (note,) = result.notes
+    assert "1 row of ragas repeat an example" in note
+    path.write_text(json.dumps(rows * 2))
+    (run,) = read(path).runs
+    assert (run.manifest["spec"]["replications"], run.counts) == (2, {"completed": 6})
+
+
+def test_systems_that_answered_other_examples_are_not_said_to_have_failed_on_them(tmp_path: Path) -> None:
+    few = write_log(tmp_path / "few.json", inspect_samples()[:1], results={})
+    all_ = write_log(tmp_path / "all.json", inspect_samples(), eval={**inspect_header()["eval"], "model": "n"})
+    result = read(few, all_)
+    assert [run.counts for run in result.runs] == [{"completed": 1}, {"completed": 3}]
+    assert [run.manifest["spec"]["dataset"] for run in result.runs] == [
+        read(path).runs[0].manifest["spec"]["dataset"] for path in (few, all_)
+    ]
+    (aggregation,) = result.aggregations
+    assert aggregation.labels == ["addition/m", "addition/n"]
+
+
+@pytest.mark.parametrize("values", [[2**63, 1, 1], [2**60 + 1, 0.5, 1], [2**53 + 1, 2**53 + 1, 1]])
+def test_large_integers_stay_exact(values: list[Any], tmp_path: Path) -> None:
+    samples = [{**sample, "metadata": {"n": n}} for sample, n in zip(inspect_samples(), values, strict=True)]
+    (run,) = read(write_log(tmp_path / "log.json", samples)).runs
+    assert [example.attributes["n"] for example in run.dataset] == values
+
+
+def test_a_count_that_is_too_large_leaves_its_sample_out(tmp_path: Path) -> None:
+    samples = inspect_samples()
+    samples[1]["model_usage"] = {"m": {"input_tokens": 2**63, "output_tokens": 1}}
+    result = read(write_log(tmp_path / "log.json", samples, results={}))
+    assert result.samples == 2
+    (fault,) = result.left_out
+    assert fault.message == f"{2**63:,} is too large to be stored"
+
+
+def test_scorers_and_problems_whose_names_become_equal_stay_two(tmp_path: Path) -> None:
+    samples = inspect_samples()
+    for sample in samples:
+        sample["scores"] = {"a\0": {"value": 1}, "a_": {"value": 0}, "x" * 201: {"value": 1}, "x" * 202: {"value": 0}}
+    result = read(write_log(tmp_path / "log.json", samples, results={}))
+    (evaluation,) = result.evaluations
+    assert evaluation is not None
+    assert [evaluation.table(name)["value"][0].as_py() for name in evaluation.scorers] == [1, 0, 1, 0]
+    logs = [
+        write_log(
+            tmp_path / f"{n}.json", inspect_samples(), eval={**inspect_header()["eval"], "task": task}, results={}
+        )
+        for n, task in enumerate(("a\tb", "a\nb"))
+    ]
+    assert [each.name for each in read(*logs).aggregations] == ["a_b", "a_b (2)"]

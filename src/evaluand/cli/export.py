@@ -116,6 +116,7 @@ def command(
 
     With --json, print a summary of what was written to FILE.
     """
+    output = None if output == Path("-") else output
     if as_json and output is None:
         raise UsageError("--json needs -o FILE; use --format jsonl for rows in JSON")
     if output is not None and output.name in _DESCRIPTIONS:

@@ -56,7 +56,7 @@ def store_results(
     if as_json:
         print_json(_facts(result))
     else:
-        tools = ", ".join(dict.fromkeys(importer.kind for importer in importers))
+        tools = ", ".join(dict.fromkeys(str(run.manifest["spec"]["task"]["tool"]) for run in result.runs))
         click.echo(f"{plural(result.samples, 'sample')} of {tools} imported")
         show(_table(result))
         _print_notes(result)

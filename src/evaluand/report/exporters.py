@@ -200,17 +200,17 @@ class Result:
 
     @property
     def system(self) -> str:
-        """Who answered: the name of the task, or what follows the name of the dataset, or the last part of the name."""
+        """Who answered: the name of the task or imported system and what follows it, or the last part of the name."""
         return self._parts[1]
 
     @property
     def _parts(self) -> tuple[str, str]:
         name, dataset = shown_name(self._name), self.run.dataset.name
-        task = self.run.manifest["provenance"].get("origin", {}).get("task")
-        if task and name.endswith(f"/{task}"):
-            return name.removesuffix(f"/{task}"), task
-        if dataset and name.startswith(f"{dataset}/"):
-            return dataset, name.removeprefix(f"{dataset}/")
+        manifest = self.run.manifest
+        task = manifest["provenance"].get("origin", {}).get("task") or manifest["spec"]["task"].get("system")
+        place = name.rfind(f"/{task}") if task else -1
+        if place > 0:
+            return name[:place], name[place + 1 :]
         problem, _, system = name.rpartition("/")
         return problem or dataset or "evaluand", system
 

@@ -218,23 +218,64 @@ def _importer_of(file: LogFile, kinds: Iterable[type[Importer]]) -> Iterator[Imp
 
 
 def _importers_in(folder: LogFile, kinds: Sequence[type[Importer]], unknown: list[Path]) -> Iterator[Importer]:
-    """The importer of a folder if it is a log itself, and those of everything in it that is of another format.
+    """The importers of the folders that are logs themselves, and of all files that are no part of these.
 
     Args:
         unknown: gets the files of unknown formats, except those in a folder that is a log itself.
     """
-    own = [*_importer_of(folder, kinds)]
-    yield from own
-    for path in sorted(folder.path.iterdir()):
-        if path.name.startswith(".") or (path.is_symlink() and path.is_dir()):
+    folders = [folder.path]
+    while folders:
+        path = folders.pop()
+        try:
+            own = [*_importer_of(LogFile(path), kinds)]
+            entries = sorted(path.iterdir())
+            inner = [each for each in entries if each.is_dir() and not (_is_hidden(each) or each.is_symlink())]
+        except (OSError, DataError) as error:
+            yield _Unreadable(path, error)
             continue
-        if path.is_dir():
-            yield from _importers_in(LogFile(path), kinds, unknown)
-        elif path.is_file():
-            found = [*_importer_of(LogFile(path), kinds)]
-            yield from (each for each in found if not own or each.kind != own[0].kind)
-            if not found and not own:
-                unknown.append(path)
+        folders += reversed(inner)
+        yield from own
+        for file in entries:
+            if file.is_file() and not _is_hidden(file):
+                yield from _importers_beside(file, own, kinds, unknown)
+
+
+def _importers_beside(
+    path: Path, own: Sequence[Importer], kinds: Sequence[type[Importer]], unknown: list[Path]
+) -> Iterator[Importer]:
+    """The importer of a file in a folder, unless it is a part of the log that the folder is."""
+    try:
+        found = [*_importer_of(LogFile(path), kinds)]
+    except (OSError, DataError) as error:
+        found = [_Unreadable(path, error)]
+    yield from (each for each in found if not own or each.kind != own[0].kind)
+    if not found and not own:
+        unknown.append(path)
+
+
+def _is_hidden(path: Path) -> bool:
+    return path.name.startswith(".")
+
+
+class _Unreadable(Importer):
+    """Stands for a file or folder in a folder that cannot be read."""
+
+    kind = "unreadable"
+
+    def __init__(self, path: Path, error: OSError | DataError) -> None:
+        self.path, self.left_out, self.notes = path, [], []
+        why = f"cannot be read: {error.strerror}" if isinstance(error, OSError) else first_fault(error)
+        self._fault = Fault(str(path), why)
+
+    @classmethod
+    def recognizes(cls, file: LogFile) -> bool:
+        return False
+
+    def records(self) -> Iterator[tuple[str, Any]]:
+        raise DataError(self._fault)
+
+    def samples(self, record: Any) -> Iterable[Sample]:
+        return ()
 
 
 def json_records(path: Path, key: str | None = None) -> Iterator[tuple[str, Any]]:
