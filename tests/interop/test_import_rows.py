@@ -154,7 +154,7 @@ def test_a_row_that_stands_twice_is_no_repeat_that_the_others_lack(tmp_path: Pat
     inputs = [example.input for example in run.dataset]
     assert inputs[3] == inputs[0]
     (note,) = result.notes
-    assert "1 row of ragas repeat an example" in note
+    assert note == "ragas: 1 further row of examples that others have once, stored as examples of their own"
     path.write_text(json.dumps(rows * 2))
     (run,) = read(path).runs
     assert (run.manifest["spec"]["replications"], run.counts) == (2, {"completed": 6})

@@ -219,8 +219,7 @@ class _Results:
             result.notes += importer.notes
             self._check_totals(importer, result)
         result.notes += [
-            f"{plural(n, 'row')} of {whose} repeat an example, and not all examples are repeated: they are stored as"
-            " examples of their own"
+            f"{whose}: {plural(n, 'further row')} of examples that others have once, stored as examples of their own"
             for whose, n in self._n_separate.items()
             if n
         ]
