@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from string import ascii_uppercase
@@ -190,10 +190,70 @@ def test_columns_are_checked_against_the_dataset_before_anything_is_asked() -> N
         ("B", None),  # the letter of one option and the text of another
         ("Answer: B.", 1),
         ("", None),
+        ("First thought, answer: A. But checking again, the answer: C.", 2),
+        ("Answer: A. red? No. The right answer is C", 2),
+        ("Answer: C\n\nThe answer is clear.", 2),
+        ("The answer is A. No, the answer is not A.", None),
+        ("The answer is C. The answer is not A.", 2),
+        ("Answer: C\nNo, the answer is none of these.", None),
+        ("Answer: A\nAnswer: A or C", None),
+        ("The answer is C, because the sea is deep.", 2),
+        ("The answer is C because A is wrong.", 2),
+        ("The correct option is C.", 2),
+        ("The best choice is: C", 2),
+        ("Answer: option C", 2),
+        ("Option C", 2),
+        ("option c.", 2),
+        ("C, dark blue", 2),
+        ("C (dark blue)", 2),
+        ("C - dark blue.", 2),
+        ("Answer: C - dark blue", 2),
+        ("Answer: C, red", None),
+        ("$\\boxed{C}$", 2),
+        ("\\boxed{C}", 2),
+        ("The answer is $\\boxed{\\text{C}}$.", 2),
+        ("\\boxed{dark blue}", 2),
+        ("\\boxed{A or C}", None),
+        ("Answer: [C]", 2),
+        ("[C]", 2),
+        ("`C`", 2),
+        ("dark blue.", 2),
+        ("(C)", 2),
+        ("The sea is deep.\n\nC", 2),
+        ("Answer: (A) and (C)", None),
+        ("Answer: A, C", None),
+        ("Answer: either A or C", None),
+        ("A, or C", None),
+        ("Options A and C", None),
+        ("Option A is wrong. Option C is right.", None),
+        ("The first option is red. The second option is green.", None),
+        ("A stone is grey.", None),
+        ("The answer is a colour.", None),
+        ("The answer is C. A stone is grey.", 2),
+        ("I cannot answer this.", None),
+        ("I'm sorry, but I can't help with that.", None),
     ],
 )
 def test_a_reply_names_one_option_or_none(reply: str, position: int | None) -> None:
     options = Options(COLOURS, ascii_uppercase[:4], (0, 1, 2, 3))
+    assert options.read(reply) == position
+
+
+@pytest.mark.parametrize(
+    ("texts", "reply", "position"),
+    [
+        (("2*3", "$5", "-5"), "2*3", 0),
+        (("2*3", "$5", "-5"), "Answer: $5", 1),
+        (("5", "6", "-5"), "A - 5", 0),
+        (("5", "6", "-5"), "C -5", 2),
+        (("5", "6", "-5"), "A -5", None),
+        (("the U.S.", "the U.K."), "the U.S.", 0),
+        ((".", ","), "", None),
+        ([*"abcdefghij"], "I, as a model, cannot tell.", None),
+    ],
+)
+def test_texts_of_options_are_compared_with_their_signs(texts: Sequence[str], reply: str, position: int | None) -> None:
+    options = Options(texts, ascii_uppercase[: len(texts)], range(len(texts)))
     assert options.read(reply) == position
 
 

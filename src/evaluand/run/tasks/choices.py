@@ -77,48 +77,88 @@ class Options:
         return next((n for n in range(len(self.texts)) if self.stated(n, answer) == stated), None)
 
     def read(self, reply: str) -> int | None:
-        """The position of the option that a reply names; None if it names none, or several.
+        r"""The position of the option that a reply names; None if it names none, or several.
 
-        In this order: the reply is the text of an option, or a letter; its last `Answer:` is followed by one; its lines
-        begin with one, as in `(C)` or `C. green`.
+        In this order: the reply is the text of an option, or a letter; its last statement that names an option, such as
+        `Answer: C`, `the correct option is C` or `\boxed{C}`; its lines begin with one, as in `(C)` or `C, green`.
         """
-        plain = reply.replace("*", "").strip()
-        found = self._alone(plain)
-        if not found and (stated := [*_STATED.finditer(plain)]):
-            found = self._begun(stated[-1]["rest"].strip())
+        words = _plain(reply)
+        found = self._alone(words)
+        statements = _STATED.split(words)[1:]
+        if not found and statements:
+            found = self._last(statements)
         elif not found:
-            found = {position for line in plain.splitlines() for position in self._lettered(line.strip())}
+            found = {position for line in words.splitlines() for position in self._begun(line.strip(), _LETTERED)}
         return found.pop() if len(found) == 1 else None
 
     def _alone(self, words: str) -> set[int]:
         """The positions that words and nothing else name: as a text, and as a letter."""
         letter = _LETTER.fullmatch(words)
-        return self._of_text(words) | (self._of_letter(letter["letter"]) if letter else set())
+        return self._of_text(words) | (self._of_letter(letter["letter"]) if letter else set()) or self._near_text(words)
 
-    def _begun(self, words: str) -> set[int]:
-        """The positions that words name, or begin with."""
-        return self._alone(words) or self._lettered(words)
+    def _last(self, statements: Sequence[str]) -> set[int]:
+        """The positions that the last of the statements names that names any, but for those that later ones deny."""
+        denied: set[int] = set()
+        for statement in reversed(statements):
+            words = statement.strip().partition("\n")[0].strip()
+            if _NEITHER.match(words):
+                return set()
+            if (negated := _NOT.sub("", words)) != words:
+                denied |= self._begun(negated, _STATED_LETTER)
+            elif named := self._begun(words, _STATED_LETTER):
+                return named - denied
+        return set()
 
-    def _lettered(self, line: str) -> set[int]:
-        """The position with whose letter a line begins: as `(C)`, `C.`, `C)` or `C:`, or as `C` before its own text.
+    def _begun(self, words: str, letter: re.Pattern[str]) -> set[int]:
+        """The positions that words name, or begin with: a letter alone, several, or one before other words.
 
         With a letter before the text of another option, both.
         """
-        if begun := _LETTERED.match(line):
-            return self._of_letter(begun["letter"]) | self._of_text(line[begun.end() :].strip())
-        return self._of_letter(line[:1]) & self._of_text(line[1:].strip())
+        if named := self._alone(words):
+            return named
+        words = _CALLED.sub("", words)
+        if listed := _LISTED.match(words):
+            return set().union(*map(self._of_letter, _CAPITAL.findall(listed[0])))
+        if begun := letter.match(words):
+            return self._of_letter(begun["letter"]) | self._near_text(words[begun.end() :])
+        return self._alone(words) or self._of_letter(words[:1]) & self._near_text(words[1:])
 
     def _of_text(self, words: str) -> set[int]:
-        return {position for position, text in enumerate(self.shown) if words == text.strip()}
+        return {position for position, text in enumerate(self.shown) if words == _plain(text)}
+
+    def _near_text(self, words: str) -> set[int]:
+        """The positions whose text words are, without what joins them to a letter, brackets and a full stop."""
+        words = words.strip()
+        bare = words.lstrip(_JOINTS)
+        return self._of_text(words) or self._of_text(bare) or self._of_text(bare.strip(_ENDS)) if bare else set()
 
     def _of_letter(self, letter: str) -> set[int]:
         position = self.letters.find(letter.upper()) if letter else -1
         return {position} if position >= 0 else set()
 
 
-_STATED: Final = re.compile(r"\banswer\s*(?:is\b\s*:?|:)\s*(?P<rest>[^\n]*)", re.IGNORECASE)
-_LETTER: Final = re.compile(r"\(?(?P<letter>[A-Za-z])[).:]{0,2}")
-_LETTERED: Final = re.compile(r"\(?(?P<letter>[A-Z])[).:]{1,2}(?=\s|$)")
+def _plain(text: str) -> str:
+    """Text without what marks it as bold, as code or as a formula."""
+    return _MARKUP.sub("", text).strip()
+
+
+_MARKUP: Final = re.compile(r"[*$`]")
+_STATED: Final = re.compile(
+    r"\b(?:answer|(?:correct|right|best)\s+(?:option|choice))\s*(?:is\b\s*:?|:)|\\boxed\{(?:\\text\{)?", re.IGNORECASE
+)
+_NEITHER: Final = re.compile(r"(?:neither|none)\b", re.IGNORECASE)
+_NOT: Final = re.compile(r"not\s+", re.IGNORECASE)
+_CALLED: Final = re.compile(r"(?:either\s+)?(?:options?|choices?|letters?)\s+|either\s+", re.IGNORECASE)
+_LETTER: Final = re.compile(r"[(\[]?(?P<letter>[A-Za-z])[])}.:]{0,4}")
+_ONE: Final = r"[(\[]?\b[A-Z]\b[])}.:]{0,2}"
+_LISTED: Final = re.compile(rf"{_ONE}(?:\s*(?:[,;/&]|[,;]?\s*\b(?:and|or)\b)\s*{_ONE})+(?!\w)")
+_CAPITAL: Final = re.compile(r"\b[A-Z]\b")
+_LETTERED: Final = re.compile(r"[(\[]?(?P<letter>[A-Z])[])}.:]{1,3}(?=[\s,;]|$)")
+_STATED_LETTER: Final = re.compile(
+    r"[(\[]?(?P<letter>[A-Z])(?:[])}.:]{1,4}(?=[\s,;]|$)|(?=[,;]\s|\s+[-–—]\s|\s+(?:because|since)\b))"
+)
+_JOINTS: Final = " ,;:-–—"
+_ENDS: Final = " .()[]{}"
 
 
 def read_options(

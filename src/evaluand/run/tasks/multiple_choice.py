@@ -94,6 +94,7 @@ class MultipleChoice(PromptedTask):
     output_schema: Any = None
 
     kind = "multiple_choice"
+    behaviour = 2
 
     async def do_run(self, input: Any, task_span: TaskSpan, seed: int = 0) -> dict[str, Any]:
         options = self._options(input, seed)
