@@ -79,6 +79,30 @@ def test_bounds_are_those_of_all_answers_that_missing_ones_could_have_been(rows:
         assert found.value == pytest.approx(np.mean([is_right(row) for row in voted if row]))
 
 
+def graded(answers: list[str], grades: list[int], missing: int = 0) -> MetricRow:
+    """The vote of one example whose answers have grades of their own, and of which some at the end failed."""
+    values = pa.array([*map(float, grades), *[None] * missing], pa.float64())
+    rows = table([[*answers, *[None] * missing]]).set_column(3, "value", values)
+    [row] = summarise([rows], [MajorityVote()], repeated=True)
+    return row
+
+
+def test_equal_answers_are_one_candidate_however_they_were_graded() -> None:
+    row = graded([*"44555"], [0, 0, 1, 0, 1])
+    assert (row.value, row.data) == (pytest.approx(2 / 3), {"correct": pytest.approx(2 / 3), "n": 1})
+    assert graded([*"44455"], [0, 0, 0, 1, 1]).value == 0
+    assert graded([*"5445"], [1, 0, 0, 0]).value == 0.5  # the first given of two
+
+
+def test_bounds_of_differently_graded_answers_are_those_of_any_that_could_win() -> None:
+    row = graded([*"4455"], [0, 1, 1, 1], missing=1)
+    assert (row.value, row.worst, row.best) == (0.5, 0.5, 1)
+    row = graded([*"445"], [0, 1, 1], missing=1)
+    assert (row.value, row.worst, row.best) == (0.5, 0.5, 0.5)
+    row = graded([*"445"], [0, 1, 1], missing=3)
+    assert (row.value, row.worst, row.best) == (0.5, 0, 1)
+
+
 def test_answers_may_be_in_another_column() -> None:
     rows = table([["1", "1", RIGHT]]).rename_columns(["_index_", "replication", "status", "value", "label"])
     [row] = summarise([rows], [MajorityVote(answer="label")], repeated=True)

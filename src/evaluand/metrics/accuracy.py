@@ -90,14 +90,16 @@ class Accuracy(Share, OfColumn):
         return {VALUE: zeros_and_ones(columns, self.column, self.kind, remedy)}
 
 
-def _reason(n: int, correct: int, weight: float, clusters: int | None) -> str | None:
+def _reason(n: int, correct: float, weight: float, clusters: int | None) -> str | None:
     if n == 0:
         return NO_ROWS
     return weight_problem(weight) or (no_interval_reason(n) if clusters == 1 else None)
 
 
-def _data(n: int, correct: int, weight: float, clusters: int | None) -> dict[str, Any]:
-    return {"correct": correct, "n": n} | ({} if clusters is None else {"clusters": clusters})
+def _data(n: int, correct: float, weight: float, clusters: int | None) -> dict[str, Any]:
+    return {"correct": int(correct) if correct == int(correct) else correct, "n": n} | (
+        {} if clusters is None else {"clusters": clusters}
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,15 +1,25 @@
 """Metrics of all the answers to an example: one value from all its replications."""
 
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.accuracy import Accuracy, Share
 from evaluand.metrics.base.averaging import OfColumn, Student, zeros_and_ones
-from evaluand.metrics.base.metric import VALUE, Columns, Fill, Metric, Missing, Reduce, check_whole_number, refuse
-from evaluand.metrics.stats.intervals import runs
+from evaluand.metrics.base.metric import (
+    VALUE,
+    Columns,
+    Fill,
+    Metric,
+    Missing,
+    Reduce,
+    State,
+    check_whole_number,
+    refuse,
+)
+from evaluand.metrics.stats.intervals import count_rows, runs, sum_rows
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,9 +125,10 @@ class MajorityVote(OverReplications, Share):
     """The share of examples whose most frequent answer over all replications is right: self-consistency.
 
     Equal answers are counted as they are in the column `answer`. Of several that are equally frequent, the one that was
-    given first counts, by replication and then by response. An answer that failed or abstained has no vote (`missing`);
-    for the bounds, all of an example's missing answers are the same wrong or the right one, and with `missing: wrong`
-    the wrong one that makes a wrong majority likeliest.
+    given first counts, by replication and then by response. If a scorer has graded it differently from row to row, the
+    example counts by the mean of its grades. An answer that failed or abstained has no vote (`missing`); for the
+    bounds, all of an example's missing answers are the same one, given before or new, that leads to the lowest or the
+    highest grade, and with `missing: wrong` to the lowest.
     Source: X. Wang et al., "Self-consistency improves chain of thought reasoning in language models" (2023),
     arXiv:2203.11171.
 
@@ -131,10 +142,11 @@ class MajorityVote(OverReplications, Share):
         >>> metric.reduced(rows["value"], np.array([0]))
         array([1.])
         >>> metric.signature
-        'majority_vote v1 missing=leave_out reduce=all column=value answer=prediction interval=wilson 95%'
+        'majority_vote v2 missing=leave_out reduce=all column=value answer=prediction interval=wilson 95%'
     """
 
     kind = "majority_vote"
+    version = 2
 
     column: str = VALUE
     answer: str = "prediction"
@@ -158,34 +170,53 @@ class MajorityVote(OverReplications, Share):
         return {VALUE: votes}
 
     def reduced(self, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-        unit = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(values)))
-        for joining in (_FOR_WRONG, _FOR_RIGHT):
-            if (joins := values == joining).any():
-                same = (values >= 0) & (values % 2 == joining % 2)
-                strongest = _most_frequent(values, unit, same, len(starts))
-                new = 2 * len(values) + 2 * np.abs(values).max() + joining % 2
-                values = np.where(joins, np.where(np.isnan(strongest), new, strongest)[unit], values)
-        return np.asarray(_most_frequent(values, unit, np.ones(len(values), np.bool_), len(starts)) % 2)
+        """The grade of the answer that wins in each example: the least or the largest of what missing answers allow."""
+        n, unit = len(starts), np.repeat(np.arange(len(starts)), np.diff(starts, append=len(values)))
+        joins, given = values < 0, _count_answers(values, unit)
+        times, first = np.zeros(n), np.full(n, len(values))  # of the answer that leads without the missing ones
+        order = np.lexsort((given.first, -given.times, given.unit))
+        leads = order[runs(given.unit[order])]
+        times[given.unit[leads]], first[given.unit[leads]] = given.times[leads], given.first[leads]
+        more, earliest = count_rows(unit[joins], n), np.full(n, len(values))
+        np.minimum.at(earliest, unit[joins], np.flatnonzero(joins))
+
+        of = given.unit
+        joined = given.times + more[of], np.minimum(given.first, earliest[of])
+        can_win = (joined[0] > times[of]) | ((joined[0] == times[of]) & (joined[1] <= first[of]))
+        new_wins = (more > times) | ((more == times) & (earliest < first))
+        best = bool((values == _FOR_RIGHT).any())
+        found = np.where(new_wins, float(best), float(not best))
+        (np.maximum if best else np.minimum).at(found, of[can_win], given.grade[can_win])
+        return found
+
+    def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
+        return {"n": count_rows(group, n_groups), "correct": sum_rows(values, group, n_groups)}
 
 
 _FOR_WRONG: Final = -2.0
 _FOR_RIGHT: Final = -1.0
-"""Votes of missing answers, for the most frequent wrong or right one of their example; even or odd, as all votes."""
+"""Votes of missing answers, for the answer of their example with the least or the largest grade that can win so."""
 
 
-def _most_frequent(votes: np.ndarray, unit: np.ndarray, which: np.ndarray, n_units: int) -> np.ndarray:
-    """The most frequent of some votes in each unit, the first given of several; NaN without any.
+class _Answers(NamedTuple):
+    """The different answers of each unit: how often, and at which place first, each was given, and its mean grade."""
+
+    unit: np.ndarray
+    times: np.ndarray
+    first: np.ndarray
+    grade: np.ndarray
+
+
+def _count_answers(votes: np.ndarray, unit: np.ndarray) -> _Answers:
+    """Counts the answers that are not missing.
 
     Args:
         unit: of each vote, in order.
-        which: the votes that count, as a mask.
     """
-    place = np.flatnonzero(which)
-    order = place[np.lexsort((votes[place], unit[place]))]
-    starts = runs(unit[order], votes[order])
-    first, times = order[starts], np.diff(starts, append=len(order))
-    ranked = first[np.lexsort((first, -times, unit[first]))]
-    winner = ranked[runs(unit[ranked])]
-    found = np.full(n_units, np.nan)
-    found[unit[winner]] = votes[winner]
-    return found
+    place = np.flatnonzero(votes >= 0)
+    answer, right = np.divmod(votes, 2)
+    order = place[np.lexsort((answer[place], unit[place]))]
+    starts = runs(unit[order], answer[order])
+    times = np.diff(starts, append=len(order))
+    grades = np.add.reduceat(right[order], starts) if len(starts) else np.zeros(0)
+    return _Answers(unit[order[starts]], times, order[starts], grades / times)
