@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from itertools import permutations
+from itertools import permutations, product
 
 import numpy as np
 import pytest
@@ -167,8 +167,16 @@ def test_as_few_problems_as_needed_can_be_significant() -> None:
     same_order = np.tile(np.array([3.0, 2.0, 1.0]), (FEWEST_PROBLEMS, 1))
     found = rank_systems(same_order, np.full(FEWEST_PROBLEMS, True))
     assert found.friedman is not None
-    assert (found.friedman.f, found.p) == (math.inf, 0.0)
+    assert (found.friedman.f, found.p, found.method) == (math.inf, pytest.approx(6.0**-4), "exact")
     assert found.letters == ["a", "ab", "b"]
+
+
+@pytest.mark.parametrize("ranks", [[1.0, 2.0, 3.0], [1.5, 1.5, 3.0], [1.0, 2.5, 2.5, 4.0]])
+def test_agreement_on_all_problems_is_as_likely_as_counting_all_orders_says(ranks: list[float]) -> None:
+    orders = [*{*permutations(ranks)}]
+    same = sum(len({*drawn}) == 1 for drawn in product(orders, repeat=3))
+    assert friedman(np.array([ranks] * 3)).p == pytest.approx(same / len(orders) ** 3)
+    assert friedman(np.array([ranks])).p == 1
 
 
 def test_of_equal_systems_few_are_told_apart_also_with_the_fewest_problems() -> None:

@@ -112,7 +112,7 @@ def rank_systems(
         "friedman",
         found.p,
         found,
-        method="Iman–Davenport",
+        method="Iman–Davenport" if math.isfinite(found.f) else "exact",
         critical_difference=distance,
         letters=_letters(mean, apart),
     )
@@ -165,8 +165,8 @@ def friedman(ranks: np.ndarray) -> Friedman:
         ranks: problems × systems, as of `rank_rows`: two systems or more.
 
     Returns:
-        Where all systems are equal on all problems, statistics of 0 and p values of 1; where they have the same order
-        on all, an infinite F.
+        Where all systems are equal on all problems, statistics of 0 and p values of 1. Where they have the same order
+        on all, an infinite F with its exact p value: the share of all combinations of orders in which all are the same.
 
     Example:
         >>> found = friedman(np.array([[1.0, 2.0, 3.0]] * 4 + [[2.0, 1.0, 3.0]] * 2))
@@ -180,8 +180,17 @@ def friedman(ranks: np.ndarray) -> Friedman:
         return Friedman(0.0, 1.0, 0.0, 1.0)
     chi = between / within
     most = n * (k - 1)
-    f = math.inf if chi >= most * (1 - _ROUNDING) else (n - 1) * chi / (most - chi)
-    return Friedman(chi, chi_squared_tail(chi, k - 1), f, f_tail(f, k - 1, (k - 1) * (n - 1)))
+    p_chi = chi_squared_tail(chi, k - 1)
+    if chi >= most * (1 - _ROUNDING):
+        return Friedman(chi, p_chi, math.inf, math.exp((1 - n) * math.log(_orders(ranks[0]))))
+    f = (n - 1) * chi / (most - chi)
+    return Friedman(chi, p_chi, f, f_tail(f, k - 1, (k - 1) * (n - 1)))
+
+
+def _orders(ranks: np.ndarray) -> int:
+    """How many different orders the ranks of a problem have."""
+    same = np.unique(ranks, return_counts=True)[1].tolist()
+    return math.factorial(len(ranks)) // math.prod(map(math.factorial, same))
 
 
 def critical_difference(systems: int, problems: int, level: float = 0.05) -> float:
