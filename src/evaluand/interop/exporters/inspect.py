@@ -150,13 +150,19 @@ def _answered(asked: Any, output: Facts, answer: str) -> Facts:
 
 
 def _scores(sample: Sample) -> Iterator[tuple[str, Facts]]:
-    """The grades; a row without one has no score in Inspect."""
+    """The grades; a row without one has no score in Inspect. Labels, for which it has no place, are metadata."""
     for name, row in sample.first_grades():
         said = row["value"] if row["value"] is not None else row["label"]
         if said is not None:
-            answer = row["label"] if row["label"] is not None else text_of(sample.call["response"])
-            score = {"value": said, "answer": answer, "explanation": row["explanation"]}
-            yield name, score | ({"metadata": own} if (own := own_columns(row)) else {})
+            own = own_columns(row) | ({} if row["label"] is None else {"label": row["label"]})
+            score = {"value": said, "answer": _answer(sample, own), "explanation": row["explanation"]}
+            yield name, score | ({"metadata": own} if own else {})
+
+
+def _answer(sample: Sample, own: Facts) -> str:
+    """The answer that was graded: what the scorer has found in the response, if it says it, else all of this."""
+    data = own.get("data")
+    return text_of(data["answer"] if isinstance(data, Mapping) and "answer" in data else sample.call["response"])
 
 
 def _usage(call: Facts) -> Facts:
