@@ -122,3 +122,9 @@ def test_a_folder_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -
     (tmp_path / "closed").mkdir(mode=0)
     result = read(tmp_path)
     assert (result.samples, [fault.message for fault in result.unread]) == (3, ["cannot be read: Permission denied"])
+
+
+def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:
+    (path := tmp_path / "empty.json").touch()
+    with pytest.raises(DataError, match=r"empty\.json: is empty"):
+        read(path)

@@ -192,6 +192,8 @@ def find_importers(path: Path, tool: str | None = None) -> list[Importer]:
         return [kinds[0](file)]  # which says what it expects
     if not found and tool is not None:
         raise DataError(Fault(str(path), f"has no file or folder of the format {tool}"))
+    if not found and not (file.is_folder or file.head):
+        raise DataError(Fault(str(path), "is empty"))
     if not found:
         what = "has no file of a format" if file.is_folder else "is of no format"
         message = (
