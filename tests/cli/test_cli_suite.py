@@ -20,10 +20,12 @@ from evaluand.cli import main
 from evaluand.experiment import Experiment, Suite, suite_json_schema
 
 APP = """
+import threading
 import time
 
 from pathlib import Path
 
+LOCK = threading.Lock()
 HERE = Path(__file__).parent
 
 
@@ -44,6 +46,18 @@ def half(text):
 
 def broken(text):
     raise ValueError("no answer <b>[red]")
+
+
+def odd(text):
+    called(text)
+    if ord(text[-1]) % 2:
+        raise ValueError("odd")
+    return text.upper()
+
+
+def locked(text):
+    with LOCK:
+        return text.upper()
 
 
 def slow(text):
@@ -405,6 +419,32 @@ def test_the_plan_calls_nothing(folder: Path) -> None:
     assert not (folder / "calls").exists()
     access = call(folder, "validate", str(folder / "suite.yaml"), "--access").stdout
     assert access == "import app.py: tasks.right, tasks.half\n"
+
+
+def test_the_plan_counts_the_calls_of_the_same_options(folder: Path) -> None:
+    write_suite(folder, "{right: app.py:right, odd: app.py:odd}", a=PROBLEM % "a")
+    assert "plan   a, right: 3 of 3 calls to make" in suite(folder, "--limit", "3", "--plan").stdout
+    suite(folder)
+    assert "plan   a, odd: 0 of 8 calls to make, 8 already stored" in suite(folder, "--plan").stdout
+    planned = suite(folder, "--retry-failed", "--plan").stdout
+    assert "plan   a, right: 0 of 8 calls to make, 8 already stored" in planned
+    assert "plan   a, odd: 4 of 8 calls to make, 4 reused (failures tried again)" in planned
+    planned = suite(folder, "--fresh", "--plan").stdout
+    assert "right: 8 of 8 calls to make\n" in planned
+    assert "odd: 8 of 8 calls to make\n" in planned
+    (folder / "calls").unlink()
+    suite(folder, "--retry-failed")
+    assert len((folder / "calls").read_text().split()) == 4
+    assert "--no-calls there are none" in suite(folder, "--no-calls", "--plan").output
+
+
+def test_a_task_that_is_called_again_each_time_is_named_once_with_the_reason(folder: Path) -> None:
+    write_suite(folder, "{locked: app.py:locked}", a=PROBLEM % "a", b=PROBLEM % "b")
+    for arguments in ((), ("--plan",)):
+        result = suite(folder, *arguments)
+        assert result.stderr.count("note: task locked is unpinned, so every run calls it again: app.LOCK") == 1
+    assert "a, locked: 8 of 8 calls to make (unpinned)" in result.stdout
+    assert "unpinned" not in suite(folder, "--no-calls").stderr
 
 
 def test_run_and_resume_lead_to_the_suite(folder: Path) -> None:

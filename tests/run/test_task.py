@@ -6,7 +6,9 @@ import asyncio
 import functools
 import itertools
 import random
+import threading
 from collections.abc import Mapping, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -575,3 +577,37 @@ def test_a_plan_tells_of_an_open_run_what_going_on_with_it_does() -> None:
     assert receipt is not None
     assert (plan.kept, plan.reused, plan.called) == (receipt.kept, receipt.reused, receipt.called) == (1, 0, 1)
     assert runner.plan(pinned, same).kept == 2
+
+
+def test_a_plan_counts_all_calls_of_a_stopped_run_whose_task_is_called_again_each_time() -> None:
+    lock, calls = threading.Lock(), count()
+
+    def locked(text: str) -> str:
+        with lock:
+            if next(calls) == 1:
+                raise KeyboardInterrupt
+        return text
+
+    runner = Runner(policy=Policy(concurrency=1))
+    data = Dataset.from_rows([{"input": "a"}, {"input": "b"}])
+    with pytest.raises(KeyboardInterrupt):
+        runner.run(locked, data)
+    plan, receipt = runner.plan(locked, data), runner.run(locked, data).receipt
+    assert receipt is not None
+    assert (plan.kept, plan.called) == (receipt.kept, receipt.called) == (0, 2)
+
+
+def test_a_plan_with_options_counts_what_a_run_with_them_calls() -> None:
+    def reciprocal(n: int) -> float:
+        return 1 / n
+
+    runner, data = Runner(policy=Policy(retries=0)), Dataset.from_rows([{"input": n} for n in (0, 1, 2)])
+    task = FunctionTask(reciprocal, version="1")
+    runner.run(task, data)
+    options: list[dict[str, Any]] = [{}, {"retry_failed": True}, {"fresh": True}, {"limit": 2}, {"limit": 4, "seed": 1}]
+    for each in options:
+        plan, receipt = runner.plan(task, data, **each), runner.run(task, data, **each).receipt
+        assert receipt is not None
+        found, made = ((one.total, one.called, one.reused, one.kept) for one in (plan, receipt))
+        assert found == made
+    assert runner.plan(task, data, retry_failed=True).why == "failures tried again"

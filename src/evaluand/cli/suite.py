@@ -16,7 +16,7 @@ from evaluand.cli.output import open_output, print_json, print_markdown, show, s
 from evaluand.cli.progress import display, show_notes
 from evaluand.cli.run import check_all_gates, gates_of_file, list_failures, reported_stop, split_gates
 from evaluand.cli.suite_validation import plans
-from evaluand.cli.validate import print_plan
+from evaluand.cli.validate import print_plan, unpinned_notes
 from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EvaluandError, SpecError
@@ -93,6 +93,9 @@ def command(
         raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
     if markdown and as_json:
         raise click.UsageError("give one of --markdown and --json")
+    if plan and no_calls:
+        raise click.UsageError("--plan shows calls, and with --no-calls there are none")
+    options: dict[str, Any] = {"limit": limit, "fresh": fresh, "retry_failed": retry_failed}
     store = open_store(folder)
     with stdout_to_stderr(), show_notes():
         suite = Suite.from_file(file, model=model)
@@ -100,13 +103,15 @@ def command(
         require_gates(
             [rule for each in gates.values() for rules in each for rule in rules], junit, "gates: in a problem"
         )
-        planned = plans(suite, store) if plan else []
+        notes = [] if no_calls else [note for one in suite.problems.values() for note in unpinned_notes(one)]
+        for note in dict.fromkeys(notes):
+            click.echo(f"note: {safe(note)}", err=True)
+        planned = plans(suite, store, **options) if plan else []
     if plan:
         return _show_plan(planned, as_json)
     progress = display(as_json, quiet)
-    options: dict[str, Any] = {"limit": limit, "fresh": fresh, "retry_failed": retry_failed, "calls": not no_calls}
     with stdout_to_stderr(), show_notes(), reported_stop(store, progress, can_resume=False):
-        results = suite.run(store, progress=progress, **options)
+        results = suite.run(store, progress=progress, calls=not no_calls, **options)
         facts = results.to_dict()
         checked, others = _check_gates(suite, results, gates, allow_unmeasured), _list_other_failures(results, facts)
         facts |= {"gates": checked, "failures": [*absent_sentences(facts), *others]}

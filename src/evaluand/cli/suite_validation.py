@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from evaluand.cli.validate import gathered_warnings, list_faults, list_notes, no_facts, plan_facts
 from evaluand.core.errors import EvaluandError
@@ -48,9 +49,13 @@ def facts_of_suite(file: Path, model: str | None, store: FolderStore) -> Facts:
     return facts
 
 
-def plans(suite: Suite, store: FolderStore) -> list[Facts]:
-    """Of each problem, the calls and the judgements that a run would make now."""
-    return [{"problem": name} | plan_facts(one, store) for name, one in suite.problems.items()]
+def plans(suite: Suite, store: FolderStore, **options: Any) -> list[Facts]:
+    """Of each problem, the calls and the judgements that a run would make now.
+
+    Args:
+        options: of the run, as for `plan_facts`.
+    """
+    return [{"problem": name} | plan_facts(one, store, **options) for name, one in suite.problems.items()]
 
 
 def _accesses(parsed: ParsedSuite) -> Iterator[Access]:

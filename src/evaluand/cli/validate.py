@@ -147,13 +147,34 @@ def list_notes(experiment: Experiment, store: FolderStore) -> Iterator[str]:
     yield from _group_notes(experiment)
 
 
-def plan_facts(experiment: Experiment, store: FolderStore) -> Facts:
-    """The calls and the judgements that a run would make now."""
+def plan_facts(
+    experiment: Experiment,
+    store: FolderStore,
+    *,
+    limit: int | None = None,
+    fresh: bool = False,
+    retry_failed: bool = False,
+) -> Facts:
+    """The calls and the judgements that a run with these options would make now."""
+    rows = min(limit or len(experiment.dataset), len(experiment.dataset)) * (experiment.replications or 1)
     return {
-        "plan": list(_plan(experiment, store)),
-        "judgements": list(_judgements(experiment)),
-        "matches": list(_match_plan(experiment)),
+        "plan": list(_plan(experiment, store, limit=limit, fresh=fresh, retry_failed=retry_failed)),
+        "judgements": list(_judgements(experiment, rows)),
+        "matches": list(_match_plan(experiment, rows)),
     }
+
+
+def unpinned_notes(experiment: Experiment) -> Iterator[str]:
+    """Which tasks every run calls again, and why."""
+    unpinned: dict[str, list[str]] = {}
+    for name, entry in experiment.tasks.items():
+        for why in as_task(entry).identify().reasons(in_yaml=True):
+            unpinned.setdefault(why, []).append(name)
+    for why, (first, *others) in unpinned.items():
+        if others:
+            yield f"tasks {', '.join((first, *others))} are unpinned, so every run calls them again: {why}"
+        else:
+            yield f"task {first} is unpinned, so every run calls it again: {why}"
 
 
 def _baseline_faults(file: Path, model: str | None, experiment: Experiment, store: FolderStore) -> list[Facts]:
@@ -173,11 +194,8 @@ def list_faults(error: EvaluandError) -> list[Facts]:
 
 
 def _task_notes(experiment: Experiment) -> Iterator[str]:
-    unpinned: dict[str, list[str]] = {}
     for name, entry in experiment.tasks.items():
         task = as_task(entry)
-        for why in task.identify().reasons(in_yaml=True):
-            unpinned.setdefault(why, []).append(name)
         if isinstance(task, ServiceTask) and (task.batch or 1) > experiment.policy.calls_at_once:
             at_once = f"only {experiment.policy.calls_at_once} calls are made at once"
             yield f"task {name}: a batch of {task.batch} is never full: {at_once}; raise concurrency under run"
@@ -188,11 +206,7 @@ def _task_notes(experiment: Experiment) -> Iterator[str]:
                 are = pluralize(group.total, "is", "are")
                 count = f"{group.total:,} of {calls:,} recorded outputs {are} {found}, and will fail"
                 yield f"task {name}: {count}: {group.first}"
-    for why, (first, *others) in unpinned.items():
-        if others:
-            yield f"tasks {', '.join((first, *others))} are unpinned, so every run calls them again: {why}"
-        else:
-            yield f"task {first} is unpinned, so every run calls it again: {why}"
+    yield from unpinned_notes(experiment)
 
 
 class _Missing(NamedTuple):
@@ -251,12 +265,11 @@ def _judge_notes(experiment: Experiment, store: FolderStore) -> Iterator[str]:
             yield f"{rules} will be refused: judge {name!r} is {standing.text}, or allow it with {ALLOW}"
 
 
-def _judgements(experiment: Experiment) -> Iterator[Facts]:
-    """Of each scorer that asks a model, how many rows it judges at most."""
-    rows = len(experiment.dataset) * (experiment.replications or 1) * len(experiment.tasks)
+def _judgements(experiment: Experiment, rows: int) -> Iterator[Facts]:
+    """Of each scorer that asks a model, how many rows of all tasks it judges at most."""
     for name, entry in experiment.scorers.items():
         if as_scorer(name, entry).is_judge:
-            yield {"scorer": name, "most": rows}
+            yield {"scorer": name, "most": rows * len(experiment.tasks)}
 
 
 def _example_notes(experiment: Experiment) -> Iterator[str]:
@@ -307,7 +320,7 @@ def _combinations(dataset: Dataset, names: Collection[str]) -> Counter[tuple[str
     return found
 
 
-def _plan(experiment: Experiment, store: FolderStore) -> Iterator[Facts]:
+def _plan(experiment: Experiment, store: FolderStore, **options: Any) -> Iterator[Facts]:
     for name, task in experiment.tasks.items():
         made = Runner(store).plan(
             task,
@@ -315,6 +328,7 @@ def _plan(experiment: Experiment, store: FolderStore) -> Iterator[Facts]:
             replications=experiment.replications,
             seed=experiment.seed,
             name=experiment.run_name(name),
+            **options,
         )
         yield {
             "task": name,
@@ -327,10 +341,9 @@ def _plan(experiment: Experiment, store: FolderStore) -> Iterator[Facts]:
         }
 
 
-def _match_plan(experiment: Experiment) -> Iterator[Facts]:
+def _match_plan(experiment: Experiment, rows: int) -> Iterator[Facts]:
     """Of each set of matches, how many comparisons its judge makes at most: equal responses need none."""
     tasks = [*experiment.tasks]
-    rows = len(experiment.dataset) * (experiment.replications or 1)
     for one in experiment.matches:
         yield {"matches": one.name, "systems": one.systems(tasks), "most": one.most_judgements(rows, tasks)}
 

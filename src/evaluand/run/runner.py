@@ -16,7 +16,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice, repeat
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import numpy as np
 import orjson
@@ -233,33 +233,44 @@ class Runner:
         return run
 
     def plan(
-        self, task: Runnable, dataset: Any, *, replications: int | None = None, seed: int = 0, name: str | None = None
+        self,
+        task: Runnable,
+        dataset: Any,
+        *,
+        limit: int | None = None,
+        replications: int | None = None,
+        seed: int = 0,
+        name: str | None = None,
+        fresh: bool = False,
+        retry_failed: bool = False,
     ) -> Receipt:
-        """The work that a run would take now: `called` counts the new calls. Calls nothing and stores nothing.
+        """The work that `run` would take now with these arguments: `called` counts the new calls.
+
+        Calls nothing and stores nothing.
 
         Args:
             name: of the run; `why` says what changed since the last one of this name.
         """
-        calls = Calls.requested(task, dataset, None, replications, seed)
-        receipt = self._planned_receipt(calls)
+        calls = Calls.requested(task, dataset, limit, replications, seed)
+        prepare(calls.task, calls.dataset)
+        inputs = InputCheck(self.store, calls.identity.observed)
+        last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
+        if last is None or self._needs_new_attempt(last, fresh, calls.identity.pinned, inputs, retry_failed):
+            receipt = self._planned(calls, None, None, fresh)
+            why = _FAILURES if retry_failed and last is not None else ""
+        elif self.store.is_sealed("runs", last):
+            return Receipt(calls.total, kept=calls.total)
+        else:
+            with closing(self.store.lane("runs", last, LANE, calls.total)) as lane:
+                lane.refresh()
+                receipt, why = self._planned(calls, last, lane, self.store.manifest("runs", last)["fresh"]), ""
         if receipt.why or not receipt.called:
             return receipt
-        return replace(receipt, why=self._changes(self._named_run(name), calls, None, receipt.called))
+        return replace(receipt, why=why or self._changes(self._named_run(name), calls, None, receipt.called))
 
     def _named_run(self, name: str | None) -> str | None:
         """The id of the newest run with a name."""
         return next((ref.id for ref in self.store.named(name) if ref.kind == "runs"), None) if name else None
-
-    def _planned_receipt(self, calls: Calls) -> Receipt:
-        prepare(calls.task, calls.dataset)
-        last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
-        if last and not self.store.is_sealed("runs", last):
-            with closing(self.store.lane("runs", last, LANE, calls.total)) as lane:
-                lane.refresh()
-                return self._planned(calls, last, lane)
-        if last and calls.work and not InputCheck(self.store, calls.identity.observed).is_stale("runs", last, INPUTS):
-            return Receipt(calls.total, kept=calls.total)
-        return self._planned(calls, None, None)
 
     def _needs_new_attempt(self, last: str, fresh: bool, pinned: bool, inputs: InputCheck, retry_failed: bool) -> bool:
         """Whether a new attempt is needed after the last one."""
@@ -294,7 +305,7 @@ class Runner:
         if not calls.identity.pinned:
             return _unpinned(manifest["provenance"]["unpinned"])
         if retry_failed and manifest["attempt"]:
-            return "failures tried again"
+            return _FAILURES
         return self._changes(before, calls, manifest["id"], called)
 
     def _changes(self, before: str | None, calls: Calls, id: str | None, called: int) -> str:
@@ -309,16 +320,20 @@ class Runner:
         changes = changes or (_explain_request(earlier["spec"], calls.spec) if called else [])
         return "; ".join(changes[:5])
 
-    def _planned(self, calls: Calls, last: str | None, lane: WorkLog | None) -> Receipt:
-        """The work that remains after what is in the lane of the last attempt."""
+    def _planned(self, calls: Calls, last: str | None, lane: WorkLog | None, fresh: bool) -> Receipt:
+        """The work that remains after what is in the lane of the last attempt; a fresh one reuses nothing."""
         inputs = InputCheck(self.store, calls.identity.observed)
         stale = inputs.stale(lane, N_FIELDS) if lane else ()
         n_done = lane.n_done - len(stale) if lane else 0
         open_slots = calls.open_slots(lambda slot: lane is not None and lane.is_done(slot) and slot not in stale)
         missing = open_slots.left
-        reused = sum(1 for _ in _reusable(self.store, calls, inputs, _earlier(self.store, calls, last), open_slots))
+        earlier = [] if fresh else _earlier(self.store, calls, last)
+        reused = sum(1 for _ in _reusable(self.store, calls, inputs, earlier, open_slots))
         why = "" if calls.identity.pinned else _unpinned(calls.identity.unpinned)
         return Receipt(calls.total, missing - reused, reused, n_done, why, skipped=calls.total - n_done - missing)
+
+
+_FAILURES: Final = "failures tried again"
 
 
 def _explain_request(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
