@@ -16,12 +16,14 @@ from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorer import Score
+from evaluand.experiment import import_results
 from evaluand.interop.exporters.inspect import Inspect
 from evaluand.interop.exporters.lm_eval import LmEval
 from evaluand.models.usage import report_usage
 from evaluand.report.exporters import Result
 from evaluand.run.runner import Runner
 from evaluand.run.task import Candidates, FunctionTask
+from evaluand.store.store import MemoryStore
 
 CODE = """
 def plus(q):
@@ -143,6 +145,7 @@ def test_results_of_lm_eval_have_its_names_and_digests(once: Folder, tmp_path: P
     assert row["target_hash"] == hashlib.sha256(b"14").hexdigest()
     assert result["notes"] == [
         "1 example without an answer left out: lm-eval has no errors",
+        "doc_id is the number of an example: lm-eval has no other ids; yours is the id of each doc",
         "1 explanation left out",
         "1 span left out",
     ]
@@ -260,3 +263,18 @@ def test_values_that_have_one_name_in_lm_eval_are_named(tmp_path: Path) -> None:
     folder.done("run", tmp_path / "e.yaml")
     found = folder.json("export", "sums/plus", "--to", "lm-eval", "-o", tmp_path / "results")
     assert "1 further value left out" in found["notes"]
+
+
+def test_scorers_that_are_called_as_a_key_of_lm_eval_get_another_name(tmp_path: Path) -> None:
+    data = Dataset.from_rows([{"input": "a", "expected": "A"}], name="letters")
+    run = Runner().run(str.upper, data, name="letters/upper")
+    scorers = {"target": "exact_match", "filter": lambda output: 0.5, "filter (2)": lambda output: 0.25}
+    exporter = LmEval()
+    _, samples = exporter.write(Result(run, Evaluator().evaluate(run, scorers, name="letters/upper")), tmp_path)
+    row = json.loads(samples.read_text())
+    assert (row["target"], row["filter"], row["doc_id"]) == ("A", "none", 0)
+    assert {name: row[name] for name in row["metrics"]} == {"target (2)": 1.0, "filter (3)": 0.5, "filter (2)": 0.25}
+    assert "'filter' is called 'filter (3)': lm-eval has a key of that name" in exporter.notes
+    [again] = import_results(tmp_path, MemoryStore()).evaluations
+    assert again is not None
+    assert again.table("target (2)")["value"].to_pylist() == [1.0]

@@ -258,7 +258,9 @@ def test_a_page_of_traces_is_no_list_of_their_observations(tmp_path: Path) -> No
 def test_scores_of_which_a_file_has_only_the_ids_are_named(tmp_path: Path) -> None:
     traces = [{**trace, "scores": ["s1", "s2"], "observations": ["o1"]} for trace in langfuse_traces(tmp_path)]
     result = read(write(tmp_path / "traces.json", traces))
-    assert result.notes == ["traces.json: of 6 scores there are only the ids; export traces with their details"]
+    assert result.notes == [
+        "traces.json: of 6 scores and 3 observations there are only the ids; export traces with their details"
+    ]
 
 
 def test_snake_case_of_langfuse_is_read_as_camel_case(tmp_path: Path) -> None:

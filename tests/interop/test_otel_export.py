@@ -5,8 +5,10 @@ from __future__ import annotations
 import base64
 import json
 import math
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from google.protobuf.json_format import Parse
@@ -15,7 +17,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from evaluand import MemoryStore, span
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
-from evaluand.evaluation.scorer import Score
+from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.experiment import import_results
 from evaluand.interop.exporters.otel import OTel
 from evaluand.report.export import flat
@@ -176,6 +178,33 @@ def test_all_answers_and_their_grades_are_written(tmp_path: Path) -> None:
     assert again.table("exact")["value"].to_pylist() == [1.0]
     [note] = result.notes
     assert "1 further answer left out, with 1 grade: the first answer of each call is imported" in note
+
+
+@dataclass(frozen=True)
+class Margins(Scorer):
+    """A scorer with columns of its own, of which one is called as an attribute of ours."""
+
+    kind: ClassVar[str] = "margins"
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return {"answer": "int64", "margin": "double"}
+
+    def score(self, output: Any, expected: Any) -> Score:
+        return Score(0.5, data={"a": 1} if output == "B" else None, columns={"answer": 7, "margin": 0.25})
+
+
+def test_columns_of_a_scorer_are_read_again(tmp_path: Path) -> None:
+    run = Runner().run(str.upper, Dataset.from_rows([{"input": "a"}, {"input": "b"}]), name="two")
+    written(run, Evaluator().evaluate(run, {"near": Margins()}), tmp_path / "t.jsonl")
+    result = import_results(tmp_path / "t.jsonl", MemoryStore())
+    [again] = result.evaluations
+    assert (again is None, result.notes) == (False, [])
+    assert again is not None
+    table = again.table("near")
+    assert table["value"].to_pylist() == [0.5, 0.5]
+    columns = {"answer": 7, "margin": 0.25}
+    assert [*map(json.loads, table["data"].to_pylist())] == [columns, columns | {"data": {"a": 1}}]
 
 
 def test_answers_that_an_import_cannot_hold_are_counted_without_grades_too(tmp_path: Path) -> None:

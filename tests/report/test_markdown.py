@@ -58,7 +58,9 @@ def test_any_word_in_a_table_is_shown_as_it_is(word: str) -> None:
     assert [cell.replace("\u200b", "") for cell in cells_of(to_markdown(table))] == ["name", word]
 
 
-@pytest.mark.parametrize("text", ["@someone", "a@x.org", "#12", "GH-12", ":tada:", "https://x.org", "www.x.org"])
+@pytest.mark.parametrize(
+    "text", ["@someone", "a@x.org", "#12", "GH-12", ":tada:", "https://x.org", "www.x.org", "0123456789" * 4]
+)
 def test_a_text_mentions_nobody_and_links_nowhere(text: str) -> None:
     assert text not in escape(text).replace("\\", "")
 

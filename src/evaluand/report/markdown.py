@@ -17,10 +17,11 @@ from rich.table import Table
 from rich.text import Text
 
 _MARKUP: Final = re.compile(r"([&\\`*_{}\[\]()#+!|<>~$])")
-_CALLS: Final = re.compile(r"([@#]|\bGH-|:(?=[\w+-]+:))(?=\w)|(?<=[A-Za-z])(:)(?=//)|(?<=www)(\.)")
+_COMMIT: Final = r"\b[0-9a-fA-F]{20}(?=[0-9a-fA-F]{20}\b)"  # half of its digits
+_CALLS: Final = re.compile(rf"([@#]|\bGH-|:(?=[\w+-]+:)|{_COMMIT})(?=\w)|(?<=[A-Za-z])(:)(?=//)|(?<=www)(\.)")
 _BLOCKS: Final = re.compile(r"^(\d*)([-=.)])")
 _WIDE: Final = 400
-_BREAK: Final = "\u200b"  # of no width: what follows is no mention, reference or address
+_BREAK: Final = "\u200b"  # of no width: what it is in or before is no mention, reference or address
 
 
 def to_markdown(renderable: RenderableType) -> str:

@@ -57,6 +57,8 @@ GRADE_EVENT = "gen_ai.evaluation.result"
 GRADE = "gen_ai.evaluation."
 OWN = "evaluand."
 """What the names of attributes begin with that the conventions lack."""
+COLUMN = f"{OWN}score.column."
+"""What the names of attributes begin with that are columns of a scorer: its own ones, and `data` as JSON."""
 
 
 def span_attributes(kind: str, name: str) -> dict[str, Any]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 import math
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
+from heapq import heappop, heappush
+from itertools import chain
 from typing import Any, NamedTuple
 
 from evaluand.core.files.json_items import parse_json
@@ -218,8 +220,9 @@ def cell_value(text: str) -> Any:
         >>> cell_value("0.5"), cell_value("True"), cell_value("['a', 'b']"), cell_value("8 o'clock")
         (0.5, True, ['a', 'b'], "8 o'clock")
     """
-    with suppress(ValueError):
-        return float(text)
+    if "_" not in text:  # 1_0 is a number in source code only
+        with suppress(ValueError):
+            return float(text)
     try:
         found = ast.literal_eval(text)
     except (ValueError, SyntaxError, MemoryError, RecursionError):
@@ -230,6 +233,39 @@ def cell_value(text: str) -> Any:
 def named_values(values: Any) -> dict[str, Any]:
     """The members of an object; none of anything else."""
     return {str(name): value for name, value in values.items()} if isinstance(values, Mapping) else {}
+
+
+def parents_first(
+    spans: Sequence[Mapping[str, Any]], parent: str, start: Callable[[Mapping[str, Any]], int]
+) -> Iterator[tuple[int, int, Mapping[str, Any]]]:
+    """The number of each span, from 1, that of its parent, or 0, and the span: by start, but none before its parent.
+
+    Args:
+        spans: of one trace, each with an `id`.
+        parent: the key of the id of the parent, which may be none of them.
+        start: of a span.
+
+    Example:
+        >>> spans = [{"id": "b", "in": "a"}, {"id": "a", "in": None}]
+        >>> [(number, above, span["id"]) for number, above, span in parents_first(spans, "in", lambda span: 0)]
+        [(1, 0, 'a'), (2, 1, 'b')]
+    """
+    ranked = sorted(spans, key=start)
+    ranks = {str(span.get("id")): rank for rank, span in enumerate(ranked)}
+    above = [ranks.get(str(span.get(parent))) for span in ranked]
+    below: dict[int | None, list[int]] = {}
+    for rank, its in enumerate(above):
+        below.setdefault(its, []).append(rank)
+    numbers: dict[int | None, int] = {None: 0}
+    circles = ([rank] for rank in range(len(ranked)))  # of spans that are each other's parents, the first one
+    for ready in chain([below.get(None, [])], circles):
+        while ready:
+            rank = heappop(ready)
+            if rank not in numbers:
+                numbers[rank] = len(numbers)
+                yield numbers[rank], numbers.get(above[rank], 0), ranked[rank]
+                for child in below.get(rank, ()):
+                    heappush(ready, child)
 
 
 def microseconds(time: Any) -> int | None:

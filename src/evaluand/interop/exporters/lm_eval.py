@@ -6,18 +6,24 @@ import datetime as dt
 import hashlib
 import json
 import re
+from collections.abc import Mapping
 from pathlib import Path
 from typing import ClassVar, Final
 
 from evaluand._version import __version__
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.files.paths import replaced
+from evaluand.experiment.imports.sample import free_name
 from evaluand.report.export import json_line
 from evaluand.report.exporters import Exporter, Result, Sample, named, own_columns, text_of
 from evaluand.report.facts.base import Facts
 
 _MEANS: Final = ("accuracy", "mean")
 _USAGE: Final = ("input_tokens", "output_tokens", "cost")
+_KEYS: Final = (
+    *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
+    *("doc_hash", "prompt_hash", "target_hash"),
+)
 
 
 class LmEval(Exporter):
@@ -34,18 +40,24 @@ class LmEval(Exporter):
         task, time = re.sub(r"[^\w.-]+", "_", result.problem), _time(result)
         path.mkdir(parents=True, exist_ok=True)
         samples, results = path / f"samples_{task}_{time}.jsonl", path / f"results_{time}.json"
-        written = 0
+        names, written, numbered = _other_names(result), 0, True
         with replaced(samples) as file:
             for sample in result.samples():
                 if sample.call["status"] == "completed":
-                    file.write(json_line(_sample(sample)) + b"\n")
+                    file.write(json_line(_sample(sample, names)) + b"\n")
                     written += 1
+                    numbered &= sample.call["id"] == str(sample.call["_index_"])
                     self._count_left_out(sample)
         with replaced(results) as file:
-            file.write(json.dumps(_results(result, task, written), indent=2, ensure_ascii=False).encode())
+            file.write(json.dumps(_results(result, task, written, names), indent=2, ensure_ascii=False).encode())
         total = result.run.manifest["spec"]["examples"]
         if written < total:
             self.notes.append(f"{plural(total - written, 'example')} without an answer left out: lm-eval has no errors")
+        if not numbered:
+            self.notes.append(
+                "doc_id is the number of an example: lm-eval has no other ids; yours is the id of each doc"
+            )
+        self.notes += [f"{name!r} is called {other!r}: lm-eval has a key of that name" for name, other in names.items()]
         self.leave_out(sum(batch.num_rows for batch in result.run.spans()), "span")
         self.leave_out(len(result.numbers()) - len(_values(result)), "further value")
         self.note_left_out(result)
@@ -64,11 +76,17 @@ def _time(result: Result) -> str:
     return dt.datetime.fromisoformat(result.newest["sealed"]).strftime("%Y-%m-%dT%H-%M-%S.%f")
 
 
-def _sample(sample: Sample) -> Facts:
+def _other_names(result: Result) -> dict[str, str]:
+    """Scorers that have the name of a key of lm-eval's samples, and what they are called instead."""
+    taken = {*_KEYS, *result.scorers}
+    return {scorer: free_name(scorer, taken) for scorer in result.scorers if scorer in _KEYS}
+
+
+def _sample(sample: Sample, names: Mapping[str, str]) -> Facts:
     call, prompt, target = sample.call, text_of(sample.input), text_of(sample.expected)
     doc = {"id": call["id"], "input": sample.input, "expected": sample.expected} | sample.about
     answers = [text_of(each) for each in call.get("responses") or [call["response"]]]
-    scores = {name: row["value"] for name, row in sample.first_grades() if row["value"] is not None}
+    scores = {names.get(name, name): row["value"] for name, row in sample.first_grades() if row["value"] is not None}
     return {
         "doc_id": call["_index_"],
         "doc": doc,
@@ -90,8 +108,9 @@ def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _results(result: Result, task: str, written: int) -> Facts:
-    values, better = _values(result), _directions(result)
+def _results(result: Result, task: str, written: int, names: Mapping[str, str]) -> Facts:
+    values = {names.get(name, name): value for name, value in _values(result).items()}
+    better = {names.get(name, name): higher for name, higher in _directions(result).items()}
     config = {"task": task, "output_type": "generate_until", "repeats": 1}
     config["metric_list"] = [{"metric": name} | _better(better.get(name)) for name in values]
     stated = {f"{name},none": value for name, value in values.items()}

@@ -22,6 +22,7 @@ from evaluand.report.exporters import Exporter, Result, Sample, own_columns, tex
 from evaluand.report.facts.base import Facts
 from evaluand.store.tables import COMPLETED, FAILED
 from evaluand.trace.conventions import (
+    COLUMN,
     GRADE,
     GRADE_EVENT,
     OWN,
@@ -117,8 +118,10 @@ class _Request:
                 "scorer.kind": spec.get("kind"),
                 "scorer.version": text_of(spec.get("version", spec.get("fingerprint"))),
             }
-            ours |= {f"score.{column}": value for column, value in own_columns(row).items()}
-            attributes = said | {OWN + key: value for key, value in ours.items()}
+            columns = {COLUMN + name: value for name, value in own_columns(row).items()}
+            if f"{COLUMN}data" in columns:
+                columns[f"{COLUMN}data"] = json_text(columns[f"{COLUMN}data"]).decode()
+            attributes = said | {OWN + key: value for key, value in ours.items()} | columns
             yield {"name": GRADE_EVENT, "timeUnixNano": str(self._graded), "attributes": _attributes(attributes)}
 
 

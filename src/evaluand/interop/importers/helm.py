@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from array import array
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import groupby
@@ -28,6 +30,7 @@ class Helm(Importer):
             self.path = self.path.parent
         self._spec: dict[str, Any] = {}
         self._stats = _Statistics()
+        self._perturbations: dict[str, set[str]] = {}  # name → parameters
         self._parts: set[tuple[Any, bool]] = set()  # splits of the samples, and whether these are perturbed
         self._system = ""
 
@@ -60,6 +63,8 @@ class Helm(Importer):
             try:
                 row = cursor.value()
                 key = _key(str(require(row, "instance_id")), row)
+                if perturbation := mapping(row.get("perturbation")):
+                    self._perturbations.setdefault(str(perturbation.get("name")), set()).add(key[2])
                 self._stats.add(key, [*map(mapping, sequence(row.get("stats")))])
             except DataError as error:
                 self.leave_out(f"{self.path / _STATS}: [{n}]", error.faults[0].message)
@@ -83,7 +88,7 @@ class Helm(Importer):
         self._parts.add((str(instance.get("split")), bool(perturbation)))
         self._system = str(mapping(first.get("request")).get("model") or "")
         yield Sample(
-            f"{id} {perturbation['name']}" if perturbation.get("name") else id,
+            " ".join([id, *self._describe(perturbation)]),
             mapping(require(instance, "input")).get("text"),
             None if failed is not None else _answer(record),
             problem=self._problem,
@@ -96,6 +101,13 @@ class Helm(Importer):
             started=None,
             duration=round(sum(seconds) * 1e6) if seconds else None,
         )
+
+    def _describe(self, perturbation: Mapping[str, Any]) -> Iterator[str]:
+        """The name of a perturbation, and all of its parameters where others of the name have other ones."""
+        if name := perturbation.get("name"):
+            yield str(name)
+            if len(self._perturbations.get(str(name), ())) > 1:
+                yield _parameters(perturbation)
 
     @property
     def _problem(self) -> str:
@@ -176,4 +188,9 @@ def _answer(states: list[Any]) -> Any:
 
 def _key(id: str, row: Mapping[str, Any]) -> _Key:
     """Instance, trial and perturbation, which statistics belong to."""
-    return id, whole_number(row, "train_trial_index"), str(mapping(row.get("perturbation")).get("name", ""))
+    return id, whole_number(row, "train_trial_index"), _parameters(mapping(row.get("perturbation")))
+
+
+def _parameters(perturbation: Mapping[str, Any]) -> str:
+    """What a perturbation is, as one text for all equal ones; empty for none."""
+    return sys.intern(json.dumps(perturbation, sort_keys=True)) if perturbation else ""

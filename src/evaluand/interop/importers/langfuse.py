@@ -7,10 +7,11 @@ Names may be in camel or in snake case.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final, TypeGuard
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, plural
 from evaluand.core.files.json_items import parse_json
 from evaluand.experiment.imports.importer import Importer, LogFile, json_records, table_records
 from evaluand.experiment.imports.sample import (
@@ -21,6 +22,7 @@ from evaluand.experiment.imports.sample import (
     mapping,
     microseconds,
     named_values,
+    parents_first,
     parse_object,
     require,
     sequence,
@@ -46,7 +48,7 @@ class Langfuse(Importer):
 
     def __init__(self, file: LogFile) -> None:
         super().__init__(file)
-        self._n_ids = 0  # of scores that the file does not have
+        self._ids = Counter[str]()  # of scores and observations that the file does not have
         self._n_traces = self._n_split = 0  # of lists of observations; those with several at the top
 
     @classmethod
@@ -72,9 +74,10 @@ class Langfuse(Importer):
                 f"{self.path.name}: {self._n_split:,} of {self._n_traces:,} traces have several observations at the"
                 " top, of which the first has the input and output"
             )
-        if self._n_ids:
+        if self._ids.total():
+            counted = " and ".join(plural(n, what) for what, n in self._ids.items() if n)
             self.notes.append(
-                f"{self.path.name}: of {self._n_ids:,} scores there are only the ids; export traces with their details"
+                f"{self.path.name}: of {counted} there are only the ids; export traces with their details"
             )
 
     def samples(self, record: Any) -> Iterable[Sample]:
@@ -85,11 +88,7 @@ class Langfuse(Importer):
             microseconds(trace.get("timestamp", trace.get("startTime"))),
             microseconds(trace.get("endTime")),
         )
-        observations = [
-            _in_camel_case(each) for each in sequence(trace.get("observations")) if isinstance(each, Mapping)
-        ]
-        scores = [_in_camel_case(each) for each in sequence(trace.get("scores")) if isinstance(each, Mapping)]
-        self._n_ids += len(sequence(trace.get("scores"))) - len(scores)
+        scores, observations = self._known(trace, "score"), self._known(trace, "observation")
         latency = trace.get("latency")
         if latency is None and started and ended:
             latency = (ended - started) / 1e6
@@ -110,6 +109,13 @@ class Langfuse(Importer):
             duration=round(latency * 1e6) if isinstance(latency, int | float) else None,
             spans=list(_spans(observations, started or 0)),
         )
+
+    def _known(self, trace: Mapping[str, Any], what: str) -> list[dict[str, Any]]:
+        """The scores or observations of a trace; counts those of which there is only the id."""
+        listed = sequence(trace.get(f"{what}s"))
+        known = [_in_camel_case(each) for each in listed if isinstance(each, Mapping)]
+        self._ids[what] += len(listed) - len(known)
+        return known
 
     def _trace(self, record: Any) -> dict[str, Any]:
         """A trace as the API has it, of any record."""
@@ -212,12 +218,12 @@ def _is_number(value: Any) -> TypeGuard[int | float]:
 
 def _spans(observations: Sequence[Mapping[str, Any]], started: int) -> Iterator[list[Any]]:
     """The observations, parents before children, by their start."""
-    times = {id(each): microseconds(each.get("startTime")) or started for each in observations}
-    numbers: dict[str, int] = {}
-    for number, each in enumerate(sorted(observations, key=lambda each: times[id(each)]), 1):
-        numbers[str(each.get("id"))] = number
-        parent = numbers.get(str(each.get("parentObservationId")), 0)
-        start, end = times[id(each)], microseconds(each.get("endTime"))
+
+    def start_of(observation: Mapping[str, Any]) -> int:
+        return microseconds(observation.get("startTime")) or started
+
+    for number, parent, each in parents_first(observations, "parentObservationId", start_of):
+        start, end = start_of(each), microseconds(each.get("endTime"))
         duration = end - start if end is not None and end >= start else None
         kind = _KINDS.get(str(each.get("type")), "span")
         status = 2 if each.get("level") == "ERROR" else 1

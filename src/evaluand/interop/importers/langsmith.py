@@ -17,6 +17,7 @@ from evaluand.experiment.imports.sample import (
     mapping,
     microseconds,
     named_values,
+    parents_first,
     parse_object,
     require,
     sequence,
@@ -126,7 +127,7 @@ def _sample(root: Mapping[str, Any], below: list[Mapping[str, Any]]) -> Sample:
         usage=_usage(root),
         started=started,
         duration=ended - started if started is not None and ended is not None and ended >= started else None,
-        spans=list(_spans(below, str(root.get("id")), started or 0)),
+        spans=list(_spans(below, started or 0)),
     )
 
 
@@ -140,8 +141,12 @@ def _grades(run: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:
             yield str(require(each, "key")), Grade.of(value, explanation=each.get("comment"))
         return
     for name, stats in mapping(run.get("feedback_stats")).items():
-        average, words = mapping(stats).get("avg"), [*mapping(mapping(stats).get("values"))]
-        yield str(name), Grade.of(words[0] if average is None and len(words) == 1 else average)
+        average, words = mapping(stats).get("avg"), mapping(mapping(stats).get("values"))
+        grade = Grade.of(next(iter(words)) if average is None and len(words) == 1 else average)
+        if average is None and len(words) > 1:
+            said = ", ".join(f"{word} ({n})" for word, n in words.items())
+            grade = grade._replace(reason=f"the file has several words here, and how often each was said: {said}")
+        yield str(name), grade
 
 
 def _usage(run: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -156,14 +161,14 @@ def _usage(run: Mapping[str, Any]) -> dict[str, Any] | None:
     return used | ({"cost": cost, "currency": "USD"} if cost > 0 else {}) or None
 
 
-def _spans(runs: list[Mapping[str, Any]], root: str, started: int) -> Iterator[list[Any]]:
-    numbers = {root: 0}
-    times = {id(run): microseconds(run.get("start_time")) or started for run in runs}
-    for number, run in enumerate(sorted(runs, key=lambda run: times[id(run)]), 1):
-        numbers[str(run.get("id"))] = number
-        start, end = times[id(run)], microseconds(run.get("end_time"))
+def _spans(runs: list[Mapping[str, Any]], started: int) -> Iterator[list[Any]]:
+    def start_of(run: Mapping[str, Any]) -> int:
+        return microseconds(run.get("start_time")) or started
+
+    for number, parent, run in parents_first(runs, "parent_run_id", start_of):
+        start, end = start_of(run), microseconds(run.get("end_time"))
         kind = str(run.get("run_type"))
-        name, parent = str(run.get("name") or kind), numbers.get(str(run.get("parent_run_id")), 0)
+        name = str(run.get("name") or kind)
         duration = end - start if end is not None and end >= start else None
         yield [
             number, parent, name, kind if kind in _KINDS else "span", max(0, start - started), duration,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 from evaluand.experiment.imports.importer import Importer, LogFile
-from evaluand.experiment.imports.sample import Grade, Sample, Total, mapping, microseconds, require, sequence
+from evaluand.experiment.imports.sample import Grade, Sample, Total, by_name, mapping, microseconds, require, sequence
 
 
 class OpenAIEvals(Importer):
@@ -42,7 +42,7 @@ class OpenAIEvals(Importer):
 
     def samples(self, record: Any) -> Iterable[Sample]:
         input = output = expected = started = None
-        grades: dict[str, Grade] = {}
+        found: list[tuple[str, Grade]] = []
         error = None
         answers: list[Any] = []
         used: Counter[str] = Counter()
@@ -60,17 +60,18 @@ class OpenAIEvals(Importer):
                 expected, output = data.get("expected", expected), data.get("sampled", output)
                 picked = data.get("picked")
                 label = picked if isinstance(picked, str) else None
-                grades["match"] = Grade.of(bool(require(data, "correct")), label=label)
+                found.append(("match", Grade.of(bool(require(data, "correct")), label=label)))
             elif kind == "metrics":
                 choice = data.get("choice")
                 output = answers[0] if isinstance(choice, str) and answers else output  # the grader answers after it
-                grades |= {
-                    str(name): Grade.of(value, label=choice if name == "score" else None)
+                found += [
+                    (name, Grade.of(value, label=choice if name == "score" else None))
                     for name, value in data.items()
                     if not isinstance(value, str)
-                }
+                ]
             elif kind == "error":
                 error = (str(data.get("type") or "Error"), str(data.get("message")))
+        grades = by_name(found)
         self._scorers.update(grades)
         yield Sample(
             str(record[0]["sample_id"]),
@@ -103,7 +104,7 @@ class OpenAIEvals(Importer):
                 yield Total(self._problem, self._system, scorer, "mean", float(value))
 
     def is_higher_better(self, problem: str, scorer: str) -> bool | None:
-        return True if scorer == "match" else None
+        return True if scorer == "match" or scorer.startswith("match (") else None
 
     def facts(self) -> dict[str, Any]:
         return {"spec": self._spec, "final_report": self._report}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from evaluand.core import identity
@@ -62,14 +62,7 @@ class Promptfoo(Importer):
 
     def _read_prompts(self) -> None:
         """The prompts, which may be behind the results, and the names of their systems in this order."""
-        cursor = JsonCursor.open(self.path)
-        for key in cursor.members():
-            for name in cursor.members() if key == "results" else ():
-                if name == "prompts":
-                    self._prompts = [mapping(each) for each in sequence(cursor.value())]
-                    break
-            if self._prompts:
-                break
+        self._prompts = [*map(mapping, _prompts_in(JsonCursor.open(self.path)))]
         for number, prompt in enumerate(self._prompts):
             if provider := prompt.get("provider"):
                 self._name_system(number, str(provider), prompt.get("label"))
@@ -132,6 +125,15 @@ class Promptfoo(Importer):
 
     def facts(self) -> dict[str, Any]:
         return self._facts
+
+
+def _prompts_in(cursor: JsonCursor) -> Sequence[Any]:
+    """The prompts of a file; reads it only up to them."""
+    for key in cursor.members():
+        for name in cursor.members() if key == "results" else ():
+            if name == "prompts":
+                return sequence(cursor.value())
+    return ()
 
 
 def _grades(record: Mapping[str, Any], grading: Mapping[str, Any]) -> Iterator[tuple[str, Grade]]:

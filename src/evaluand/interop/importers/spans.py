@@ -19,7 +19,7 @@ from evaluand.experiment.imports.importer import Importer, LogFile, first_fault
 from evaluand.experiment.imports.sample import Grade, Sample, by_name, named_values, sequence
 from evaluand.experiment.imports.spool import Texts
 from evaluand.store.tables import COMPLETED
-from evaluand.trace.conventions import GRADE, GRADE_EVENT, OWN
+from evaluand.trace.conventions import COLUMN, GRADE, GRADE_EVENT, OWN
 from evaluand.trace.foreign_spans import (
     HOLDERS,
     UNREADABLE,
@@ -160,8 +160,16 @@ def _grades(trace: Trace) -> Iterator[tuple[str, Grade]]:
                 said = {key.removeprefix(GRADE): value for key, value in event.body.items()}
                 label, reason = said.get("score.label"), said.get(f"{OWN}score.reason")
                 grade = Grade.of(said.get("score.value", label), explanation=said.get("explanation"))
-                grade = grade._replace(label=label)
+                grade = grade._replace(label=label, data=_data(event))
                 yield str(said.get("name")), grade if reason is None else grade._replace(reason=str(reason))
+
+
+def _data(event: Event) -> Any:
+    """The data of a grade that evaluand has written; with other columns of its scorer, or without data, all of them."""
+    columns = {key.removeprefix(COLUMN): value for key, value in event.body.items() if key.startswith(COLUMN)}
+    if isinstance(columns.get("data"), str):
+        columns["data"] = parse_json(columns["data"], "data")
+    return columns["data"] if columns.keys() == {"data"} else columns or None
 
 
 def _is_grade(event: Event) -> bool:
