@@ -125,11 +125,25 @@ def test_the_action_passes_if_the_gates_hold(tmp_path: Path) -> None:
     assert job.step("Pass on the result").returncode == 0
 
 
-def test_an_error_is_passed_on(tmp_path: Path) -> None:
+def test_an_error_is_passed_on_and_takes_the_place_of_earlier_values(tmp_path: Path) -> None:
     job = Job(tmp_path, file="missing.yaml")
     assert "missing.yaml" in job.step("Run the experiment").stderr
     assert job.context["steps.run.outputs.exit-code"] not in ("0", "3")
+    for name in ("Show the values", "Comment on the pull request"):
+        assert job.step(name).returncode == 0
+    for written in (tmp_path / "summary.md", tmp_path / "temp" / "evaluand-comment.md"):
+        assert "**evaluand failed** with exit code 1, so there are no values" in written.read_text()
     assert job.step("Pass on the result").returncode != 0
+
+
+@pytest.mark.parametrize(("chosen", "passed"), [({}, True), ({"retry-failed": "false"}, False)])
+def test_the_action_repeats_what_failed_unless_told_otherwise(
+    tmp_path: Path, chosen: dict[str, str], passed: bool
+) -> None:
+    job = Job(tmp_path, file="e.yaml", **chosen)
+    program(tmp_path / "bin" / "evaluand", '#!/bin/sh\nprintf "%s\\n" "$@" > "$RUNNER_TEMP/evaluand.log"\n')
+    assert job.step("Run the experiment").returncode == 0
+    assert ("--retry-failed" in job.log("evaluand.log")) == passed
 
 
 def test_inputs_are_never_executed(done: Job) -> None:
@@ -228,6 +242,30 @@ class Notes(BaseHTTPRequestHandler):
         pass
 
 
+@pytest.mark.parametrize("code", [0, 1, 3])
+def test_only_a_job_for_gitlab_that_has_values_reports_them(tmp_path: Path, code: int) -> None:
+    job = recipes()[1]["evaluate"]
+    assert job["cache"]["when"] == "always"
+    assert run_recipe("\n".join(line for line in job["script"] if "pip install" not in line), tmp_path, code) == code
+    assert (tmp_path / "evaluand.md").exists() == (code != 1)
+
+
+@pytest.mark.parametrize(("code", "commands"), [(0, 3), (1, 1), (3, 3)])
+def test_a_failed_gate_does_not_end_a_step_before_its_summary(tmp_path: Path, code: int, commands: int) -> None:
+    page = (ROOT_FOLDER / "docs/howto/ci.md").read_text()
+    [script] = re.findall(r"```sh\n(.*?)```", page, re.DOTALL)
+    assert run_recipe(script, tmp_path, code) == code
+    assert len((tmp_path / "called").read_text().splitlines()) == commands
+
+
+def run_recipe(script: str, folder: Path, code: int) -> int:
+    """The exit code of a script in which `evaluand run` has an exit code, and other commands of evaluand succeed."""
+    (folder / "bin").mkdir()
+    program(folder / "bin" / "evaluand", f'#!/bin/sh\necho "$1" >> called\n[ "$1" != run ] || exit {code}\n')
+    env = {"PATH": f"{folder / 'bin'}{os.pathsep}{os.environ['PATH']}", "GITHUB_STEP_SUMMARY": "summary.md"}
+    return subprocess.run(["bash", "-e", "-c", script], cwd=folder, env=env, check=False).returncode
+
+
 def test_the_job_for_gitlab_comments_if_it_has_a_token(tmp_path: Path) -> None:
     make(tmp_path)
     job = recipes()[1]["evaluate"]
@@ -248,6 +286,8 @@ def test_the_job_for_gitlab_comments_if_it_has_a_token(tmp_path: Path) -> None:
         assert not Notes.posted
         assert set(job["artifacts"]["paths"]) <= {each.name for each in tmp_path.iterdir()}
         assert call(job["after_script"], "secret") == 0
+        (tmp_path / "evaluand.md").unlink()
+        assert call(job["after_script"], "secret") == 0
         server.shutdown()
     [(asked, sent, body)] = Notes.posted
     assert (asked, sent) == ("/api/v4/projects/12/merge_requests/7/notes", "secret")
@@ -256,7 +296,8 @@ def test_the_job_for_gitlab_comments_if_it_has_a_token(tmp_path: Path) -> None:
 
 def test_the_experiment_of_the_page_gives_gitlab_a_test_case(tmp_path: Path) -> None:
     _, gitlab, experiment, _ = recipes()
-    [options] = [line for line in gitlab["evaluate"]["script"] if line.startswith("evaluand ")]
+    [options] = [line for line in gitlab["evaluate"]["script"] if line.startswith("evaluand run")]
+    options = options.partition(" || ")[0]
     (tmp_path / "experiment.yaml").write_text(yaml.safe_dump(experiment))
     (tmp_path / "app.py").write_text("def answer(question):\n    return question.upper()\n")
     (tmp_path / "questions.csv").write_text("input,expected\na,A\nb,B\n")
@@ -271,7 +312,12 @@ def test_the_experiment_of_the_page_gives_gitlab_a_test_case(tmp_path: Path) -> 
 def test_the_recipes_of_the_page_are_yaml_and_name_what_exists() -> None:
     page = (ROOT_FOLDER / "docs/howto/ci.md").read_text()
     github, gitlab, _, hooks = recipes()
-    step = github["jobs"]["evaluate"]["steps"][-1]
+    steps = {each["uses"].partition("@")[0]: each for each in github["jobs"]["evaluate"]["steps"]}
+    step = steps["OWNER/evaluand"]
+    restored, saved = steps["actions/cache/restore"], steps["actions/cache/save"]
+    assert saved["if"] == "always()"
+    assert saved["with"]["key"] == restored["with"]["key"]
+    assert saved["with"]["key"].startswith(restored["with"]["restore-keys"])
     assert step["with"].keys() <= read_yaml("action.yml")["inputs"].keys()
     assert all(f"| `{name}` |" in page for name in read_yaml("action.yml")["inputs"])
     assert hooks["repos"][0]["hooks"][0]["id"] == "evaluand-validate"
