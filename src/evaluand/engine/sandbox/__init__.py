@@ -11,8 +11,9 @@ What a program is kept from, in bubblewrap (Linux), or in a container of docker 
                                 process that started it is killed
 
 What it is not kept from: using its share, in bubblewrap with each of its processes; asking the kernel, which it has in
-common with everything else; and claiming that it has come to its end. The proof of that is a token which a program is
-never given; but it is in the memory of its process, so a program written to look for it there finds it.
+common with everything else; and claiming that it has come to its end. The proof of that is a token which no variable
+holds while a program is executed; but it is in the memory of its process, so a program written to look for it there
+finds it.
 
 Without a sandbox a program is refused, unless the caller allows it to run without isolation. It then runs in an empty
 folder with limits, in a separate process group, and as another user if root starts it. But it sees what that user may

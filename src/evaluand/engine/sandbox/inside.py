@@ -13,7 +13,7 @@ import os
 import sys
 import traceback
 import types
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Final, TextIO
 
@@ -37,21 +37,14 @@ def main() -> None:
     request = json.loads(sys.stdin.buffer.readline())
     with open(os.devnull, "rb") as nothing:
         os.dup2(nothing.fileno(), 0)
-    pipe, token = os.dup(2), request["token"].encode()
+    pipe = os.dup(2)
     os.dup2(1, 2)
     _become(request["user"])
     _refuse(request["filters"].get(os.uname().machine))
     write(pipe, BEGUN)
     _limit(request["limits"])
-    streams = sys.stdout, sys.stderr
-    try:
-        failure = _execute(request["parts"])
-        _flush(streams)
-        answer = token if failure is None else json.dumps(failure).encode()
-    except MemoryError:
-        answer = OUT_OF_MEMORY
-    write(pipe, answer + b"\n")
-    leave(0)
+    # the token is an argument that waits for the others: no variable holds it while the program is executed
+    _end(write, leave, pipe, request.pop("token").encode(), _fail(request["parts"]))
 
 
 def _become_child() -> None:
@@ -120,6 +113,24 @@ def _limit(limits: Mapping[str, int]) -> None:
                 resource.setrlimit(kind, (most, hard))
     with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # the first to go if memory is short
         score.write("1000")
+
+
+def _end(
+    write: Callable[[int, bytes], int], leave: Callable[[int], None], pipe: int, token: bytes, failure: bytes | None
+) -> None:
+    write(pipe, (token if failure is None else failure) + b"\n")
+    leave(0)
+
+
+def _fail(parts: Sequence[tuple[str, str]]) -> bytes | None:
+    """Executes the parts; returns None, or the answer that says how they failed."""
+    streams = sys.stdout, sys.stderr
+    try:
+        failure = _execute(parts)
+        _flush(streams)
+        return None if failure is None else json.dumps(failure).encode()
+    except MemoryError:
+        return OUT_OF_MEMORY
 
 
 def _execute(parts: Sequence[tuple[str, str]]) -> dict[str, Any] | None:
