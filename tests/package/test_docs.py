@@ -81,7 +81,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/format.md": {
         "SELECT scores.status, count(*), avg(scores.value)": "needs folders of a store; see tests/store"
     },
-    "docs/howto/ci.md": {"evaluand run experiment.yaml": YOURS},
+    "docs/howto/ci.md": {"code=0": YOURS},
     "docs/howto/compare.md": {
         "evaluand compare exp/base exp/mine      # two of them": YOURS,
         "evaluand run experiment.yaml": YOURS,
