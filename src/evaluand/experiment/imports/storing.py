@@ -116,6 +116,7 @@ def save_results(
     if not results.n_samples:
         faults = [*results.unread, *(fault for importer in importers for fault in importer.left_out)]
         raise DataError(faults or [Fault(str(importers[0].path), "has no samples")])
+    results.separate_rows()
     results.check_sizes()
     results.check_directions()
     return results.save(store, name, progress)
@@ -176,10 +177,14 @@ class _Results:
             self._scorers[name] = free_name(_name_of(name), {*self._scorers.values()})
         return self._scorers[name]
 
+    def separate_rows(self) -> None:
+        """Makes further examples of rows that repeat an example where others are not repeated."""
+        for (problem, system, _), answers in self._answers.items():
+            self._n_separate[system or problem] += answers.separate()
+
     def check_sizes(self) -> None:
         """Raises a DataError for answers that nearly all are missing, as after a wrong number of repeats."""
         for (problem, system, _), answers in self._answers.items():
-            self._n_separate[system or problem] += answers.separate()
             n_examples = len(answers.examples)
             size = n_examples * answers.replications
             if size > _MOST_MISSING * len(answers) + _FEW:
@@ -238,13 +243,13 @@ class _Results:
     ) -> None:
         """Stores the runs and evaluations of all systems of a problem, and their aggregation."""
         directions: dict[str, Direction | None] = {}
-        datasets: dict[frozenset[int], tuple[list[int], Dataset]] = {}  # systems with the same examples share one
+        datasets: dict[frozenset[int], _Examples] = {}  # systems with the same examples share one
         evaluations: list[Evaluation] = []
         for key, answers in of_problem.items():
             numbers = answers.examples
-            if (shared := frozenset(numbers)) not in datasets:
-                datasets[shared] = numbers, Dataset(problem.source(numbers), name=title).save(store)
-            examples = _Examples(*datasets[shared])
+            if (same := frozenset(numbers)) not in datasets:
+                datasets[same] = _Examples(numbers, Dataset(problem.source(numbers), name=title).save(store))
+            examples = datasets[same]
             label = free_name(
                 _label(name, title, answers.system, len(self._answers)), {str(run.name) for run in result.runs}
             )
