@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -34,7 +36,7 @@ def test_a_folder_of_many_logs_is_read_as_each_file_is(logs: Path) -> None:
     assert sorted(each.kind for each in found) == sorted("inspect" if name == "eval" else name for name in WRITERS)
     result = read(logs)
     assert result.samples == 3 * len(found)
-    assert (result.left_out, result.unread) == ([], [])
+    assert (result.left_out, result.unreadable) == ([], [])
 
 
 def test_a_log_that_is_a_folder_itself_is_read_once_and_files_of_other_tools_in_it_too(tmp_path: Path) -> None:
@@ -84,7 +86,7 @@ def test_a_file_that_cannot_be_read_at_all_does_not_stop_the_others(tmp_path: Pa
     (tmp_path / "cut.eval").write_bytes(b"PK\3\4 and no more")
     result = read(tmp_path)
     assert result.samples == 3
-    (fault,) = result.unread
+    (fault,) = result.unreadable
     assert "cannot be read as a log of Inspect" in str(fault)
 
 
@@ -95,7 +97,7 @@ def test_nothing_is_stored_of_a_file_that_ends_within_its_samples(tmp_path: Path
     path.write_bytes(path.read_bytes()[:-200])
     result = read(tmp_path)
     assert [run.name for run in result.runs] == ["ragas"]
-    assert (result.samples, len(result.unread)) == (3, 1)
+    assert (result.samples, len(result.unreadable)) == (3, 1)
     with pytest.raises(DataError, match="ends before"):
         read(path)
 
@@ -116,12 +118,22 @@ def test_a_name_that_an_import_takes_over_is_noted(tmp_path: Path) -> None:
     ]
 
 
-@pytest.mark.skipif(os.getuid() == 0, reason="root reads everything")
-def test_a_folder_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path) -> None:
+def test_a_folder_that_cannot_be_read_does_not_stop_the_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    list_folder = Path.iterdir
+
+    def refuse(path: Path) -> Iterator[Path]:  # root may read every folder
+        if path.name == "closed":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return list_folder(path)
+
     write_ragas(tmp_path)
-    (tmp_path / "closed").mkdir(mode=0)
+    (tmp_path / "closed").mkdir()
+    monkeypatch.setattr(Path, "iterdir", refuse)
     result = read(tmp_path)
-    assert (result.samples, [fault.message for fault in result.unread]) == (3, ["cannot be read: Permission denied"])
+    assert result.samples == 3
+    assert [(fault.where, fault.message) for fault in result.unreadable] == [
+        (str(tmp_path / "closed"), "cannot be read: Permission denied")
+    ]
 
 
 def test_an_empty_file_is_called_empty(tmp_path: Path) -> None:

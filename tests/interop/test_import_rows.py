@@ -161,12 +161,14 @@ def test_a_row_that_stands_twice_is_no_repeat_that_the_others_lack(tmp_path: Pat
 
 
 def test_systems_that_answered_other_examples_are_not_said_to_have_failed_on_them(tmp_path: Path) -> None:
-    few = write_log(tmp_path / "few.json", inspect_samples()[:1], results={})
+    few = write_log(tmp_path / "few.json", inspect_samples()[1:2], results={})
     all_ = write_log(tmp_path / "all.json", inspect_samples(), eval={**inspect_header()["eval"], "model": "n"})
     result = read(few, all_)
     assert [run.counts for run in result.runs] == [{"completed": 1}, {"completed": 3}]
-    assert [run.manifest["spec"]["dataset"] for run in result.runs] == [
-        read(path).runs[0].manifest["spec"]["dataset"] for path in (few, all_)
+    alone = [read(path) for path in (few, all_)]
+    assert [run.manifest["spec"] for run in result.runs] == [each.runs[0].manifest["spec"] for each in alone]
+    assert [each and each.id for each in result.evaluations] == [
+        each and each.id for one in alone for each in one.evaluations
     ]
     (aggregation,) = result.aggregations
     assert aggregation.labels == ["addition/m", "addition/n"]

@@ -69,10 +69,10 @@ def _parse_directions(ctx: click.Context, param: click.Parameter, values: tuple[
     """Scorer → which of its values are better."""
     found: dict[str, Direction] = {}
     for text in values:
-        scorer, _, direction = text.rpartition("=")
-        if not scorer or direction not in ("higher", "lower"):
+        scorer, _, better = text.rpartition("=")
+        if not scorer or better not in ("higher", "lower"):
             raise click.BadParameter(f"{text!r} must be a scorer and what is better, such as latency=lower")
-        found[scorer] = direction  # type: ignore[assignment]
+        found[scorer] = "higher" if better == "higher" else "lower"
     return found
 
 

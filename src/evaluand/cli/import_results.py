@@ -61,8 +61,8 @@ def store_results(
         show(_table(result))
         _print_notes(result)
         _print_next(result, folder)
-    if result.unread:
-        raise DataError(result.unread)
+    if result.unreadable:
+        raise DataError(result.unreadable)
 
 
 def _table(result: ImportedResult) -> Table:
@@ -140,5 +140,5 @@ def _facts(result: ImportedResult) -> dict[str, Any]:
         "totals_equal": result.agreements,
         "notes": result.notes,
         "left_out": [{"where": fault.where, "reason": fault.message} for fault in result.left_out],
-        "unread": [{"where": fault.where, "reason": fault.message} for fault in result.unread],
+        "unreadable": [{"where": fault.where, "reason": fault.message} for fault in result.unreadable],
     }

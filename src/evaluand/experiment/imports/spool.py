@@ -73,6 +73,7 @@ class Problem:
         self._texts = texts
         self._places = array("q")  # of the rows among the texts
         self._ids: list[str | None] = []
+        self._contents: list[bytes] = []  # digests
         self._numbers: dict[bytes, int] = {}
         self._copies: dict[tuple[int, int], int] = {}
         self._shapes: dict[_Shape, int] = {}
@@ -93,7 +94,7 @@ class Problem:
         row = {"input": sample.input, "expected": sample.expected, **attributes}
         text = orjson.dumps(row)  # which fails for what is not JSON-like, before anything has changed
         shape = tuple((name, _kind(value), _is_short(value)) for name, value in row.items())
-        number = self._numbers[key] = self._append(None if sample.id is None else str(sample.id))
+        number = self._numbers[key] = self._append(None if sample.id is None else str(sample.id), key)
         self._places.append(self._texts.add(text))
         self._shape_of.append(self._shapes.setdefault(shape, len(self._shapes)))
         self._attributes.append(own)
@@ -102,13 +103,18 @@ class Problem:
     def copy(self, number: int, n: int) -> int:
         """The number of the n-th further example with the content of one."""
         if (number, n) not in self._copies:
-            self._copies[number, n] = self._append(self._ids[number])
+            self._copies[number, n] = self._append(self._ids[number], self._contents[number])
             for column in (self._places, self._shape_of, self._attributes):
                 column.append(column[number])
         return self._copies[number, n]
 
-    def _append(self, id: str | None) -> int:
+    def content(self, number: int) -> bytes:
+        """A digest of an example, the same whatever else is read."""
+        return self._contents[number]
+
+    def _append(self, id: str | None, content: bytes) -> int:
         self._ids.append(id)
+        self._contents.append(content)
         return len(self._ids) - 1
 
     def source(self, numbers: Sequence[int]) -> DataSource:
@@ -251,11 +257,15 @@ class Answers:
             return f"example {sample.id!r}, repeat {replication + 1}, is in the file already"
         self._slots.setdefault((number, replication), []).append((sample.part, self._texts.add(answer)))
         self._texts.add(grades)  # right behind its answer
-        self._digest.update(orjson.dumps([number, replication, sample.part]) + answer)
+        self._digest.update(self.problem.content(number) + orjson.dumps([replication, sample.part]) + answer)
         self.replications = max(self.replications, replication + 1)
-        for name, grade in sample.grades.items():
-            self.scorers.setdefault(name, ScorerFacts()).add(number, replication, grade)
+        self._count(number, replication, sample.grades)
         return None
+
+    def _count(self, number: int, replication: int, grades: Mapping[str, Grade]) -> None:
+        content = self.problem.content(number)
+        for name, grade in grades.items():
+            self.scorers.setdefault(name, ScorerFacts()).add(number, content, replication, grade)
 
     def _has(self, number: int, replication: int, part: str) -> bool:
         return any(known == part for known, _ in self._slots.get((number, replication), ()))
@@ -274,8 +284,7 @@ class Answers:
         }
         self.replications, self.scorers = 1, {}
         for number, replication in self._slots:
-            for name, grade in self.grades(number, replication).items():
-                self.scorers.setdefault(name, ScorerFacts()).add(number, replication, grade)
+            self._count(number, replication, self.grades(number, replication))
         return len(self._slots) - len(counts)
 
     def answer(self, number: int, replication: int) -> list[Any] | None:
@@ -312,9 +321,9 @@ class ScorerFacts:
     def digest(self) -> str:
         return self._digest.hexdigest()
 
-    def add(self, number: int, replication: int, grade: Grade) -> None:
-        """Counts a grade."""
-        self._digest.update(orjson.dumps([number, replication, tuple(grade)]))
+    def add(self, number: int, content: bytes, replication: int, grade: Grade) -> None:
+        """Counts a grade for an example, with its number and the digest of its content."""
+        self._digest.update(content + orjson.dumps([replication, tuple(grade)]))
         if grade.value is None:
             return
         self.is_share = self.is_share and grade.is_share

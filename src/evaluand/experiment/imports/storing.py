@@ -47,7 +47,7 @@ class ImportedResult:
         aggregations: one for each problem.
         samples: how many samples were read.
         left_out: the rows that were not imported, and why.
-        unread: the same of files that could not be read at all, beside others that could.
+        unreadable: the same of files that could not be read at all, beside others that could.
         agreements: how many totals of the files were equal to those of the imported scores.
         notes: sentences about totals that differ, and about what was assumed.
     """
@@ -57,7 +57,7 @@ class ImportedResult:
     aggregations: list[Aggregation] = field(default_factory=list)
     samples: int = 0
     left_out: list[Fault] = field(default_factory=list)
-    unread: list[Fault] = field(default_factory=list)
+    unreadable: list[Fault] = field(default_factory=list)
     agreements: int = 0
     notes: list[str] = field(default_factory=list)
 
@@ -114,7 +114,7 @@ def save_results(
     for importer in importers:
         results.read(importer)
     if not results.n_samples:
-        faults = [*results.unread, *(fault for importer in importers for fault in importer.left_out)]
+        faults = [*results.unreadable, *(fault for importer in importers for fault in importer.left_out)]
         raise DataError(faults or [Fault(str(importers[0].path), "has no samples")])
     results.separate_rows()
     results.check_sizes()
@@ -135,7 +135,7 @@ class _Results:
         self._importers: dict[_Key, Importer] = {}
         self._n_separate: Counter[str] = Counter()  # rows of a system that repeat examples which others do not
         self._read: list[Importer] = []
-        self.unread: list[Fault] = []
+        self.unreadable: list[Fault] = []
 
     def read(self, importer: Importer) -> None:
         """Reads all samples of a file; none of a file that cannot be read to its end."""
@@ -143,7 +143,7 @@ class _Results:
         try:
             self._read_samples(importer)
         except DataError as error:
-            self.unread += error.faults
+            self.unreadable += error.faults
             self.n_samples = n_before
             self._answers = {key: each for key, each in self._answers.items() if key[2] != id(importer)}
         else:
@@ -203,7 +203,7 @@ class _Results:
 
     def save(self, store: Store, name: str | None, progress: Progress | None) -> ImportedResult:
         """Stores everything."""
-        result = ImportedResult(samples=self.n_samples, unread=self.unread)
+        result = ImportedResult(samples=self.n_samples, unreadable=self.unreadable)
         named_before = {(ref.kind, ref.name): ref.id for ref in store.refs()}
         titles: set[str] = set()
         for problem in self._problems.values():

@@ -14,16 +14,13 @@ from evaluand._version import __version__
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.files.paths import replaced
 from evaluand.experiment.imports.sample import free_name
+from evaluand.interop.importers.lm_eval import SAMPLE_KEYS
 from evaluand.report.export import json_line
 from evaluand.report.exporters import Exporter, Result, Sample, named, own_columns, text_of
 from evaluand.report.facts.base import Facts
 
 _MEANS: Final = ("accuracy", "mean")
 _USAGE: Final = ("input_tokens", "output_tokens", "cost")
-_KEYS: Final = (
-    *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
-    *("doc_hash", "prompt_hash", "target_hash"),
-)
 
 
 class LmEval(Exporter):
@@ -78,8 +75,8 @@ def _time(result: Result) -> str:
 
 def _other_names(result: Result) -> dict[str, str]:
     """Scorers that have the name of a key of lm-eval's samples, and what they are called instead."""
-    taken = {*_KEYS, *result.scorers}
-    return {scorer: free_name(scorer, taken) for scorer in result.scorers if scorer in _KEYS}
+    taken = {*SAMPLE_KEYS, *result.scorers}
+    return {scorer: free_name(scorer, taken) for scorer in result.scorers if scorer in SAMPLE_KEYS}
 
 
 def _sample(sample: Sample, names: Mapping[str, str]) -> Facts:

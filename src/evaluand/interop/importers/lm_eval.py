@@ -147,7 +147,7 @@ class LmEval(Importer):
         row = parse_object(record)
         doc, arguments = mapping(require(row, "doc")), _arguments(row)
         filter_ = str(row.get("filter") or self._log.filter(self._task, self._count(row.get("doc_id"))))
-        metrics = sequence(row.get("metrics")) or [name for name in row if name not in _OWN]
+        metrics = sequence(row.get("metrics")) or [name for name in row if name not in SAMPLE_KEYS]
         answer, filtered = _answer(_replies(row)), _answer(sequence(row.get("filtered_resps")))
         label = filtered if isinstance(filtered, str) and filter_ != "none" else None
         self._log.numbers |= {(self._task, name) for name in metrics if isinstance(row.get(name), int | float)}
@@ -242,12 +242,14 @@ _KEYS: Final = ({"results", "configs"}, {"results", "versions", "config"}, {"doc
 _OLD_RESULTS: Final = "results.json"
 _RESULTS: Final = re.compile(r"results_(?P<time>.+)\.json")
 _SAMPLES: Final = re.compile(r"samples_(?P<task>.+)_(?P<time>\d{4}-\d\d-\d\dT.+)\.jsonl")
-_OWN: Final = frozenset(
+SAMPLE_KEYS: Final = frozenset(
     (
         *("doc_id", "doc", "target", "arguments", "resps", "filtered_resps", "filter", "metrics"),
         *("doc_hash", "prompt_hash", "target_hash"),
     )
 )
+"""The keys of a sample that are no scores."""
+
 _SHARES: Final = frozenset(("acc", "acc_norm", "acc_bytes", "acc_mutual_info", "exact_match"))
 """Metrics that are 0 or 1 on each sample, or a mean of that."""
 _TEXTS: Final = ("question", "answer", "text", "input", "target")

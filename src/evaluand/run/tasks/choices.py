@@ -82,7 +82,7 @@ class Options:
         In this order: the reply is the text of an option, or a letter; its last statement that names an option, such as
         `Answer: C`, `the correct option is C` or `\boxed{C}`; its lines begin with one, as in `(C)` or `C, green`.
         """
-        words = _plain(reply)
+        words = _without_markup(reply)
         found = self._alone(words)
         statements = _STATED.split(words)[1:]
         if not found and statements:
@@ -124,7 +124,7 @@ class Options:
         return self._alone(words) or self._of_letter(words[:1]) & self._near_text(words[1:])
 
     def _of_text(self, words: str) -> set[int]:
-        return {position for position, text in enumerate(self.shown) if words == _plain(text)}
+        return {position for position, text in enumerate(self.shown) if words == _without_markup(text)}
 
     def _near_text(self, words: str) -> set[int]:
         """The positions whose text words are, without what joins them to a letter, brackets and a full stop."""
@@ -137,7 +137,7 @@ class Options:
         return {position} if position >= 0 else set()
 
 
-def _plain(text: str) -> str:
+def _without_markup(text: str) -> str:
     """Text without what marks it as bold, as code or as a formula."""
     return _MARKUP.sub("", text).strip()
 
