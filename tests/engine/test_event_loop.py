@@ -149,6 +149,23 @@ def test_a_caller_with_a_running_loop_may_use_the_client_afterwards(chat: Chat) 
     assert asyncio.run(notebook()) == ROWS * ["ONE BY ONE"] + ROWS * ["AT ONCE"]
 
 
+def test_a_caller_goes_on_when_connections_are_closed_however_long_they_are_searched_for(
+    chat: Chat, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(event_loop, "PATIENCE", 0.001)
+    held: list[Any] = [[] for _ in range(300_000)]  # among which the pools are searched for
+
+    async def notebook() -> str:
+        run_coroutine(chat.ask("cell"))
+        assert [each.has_expired() for each in chat.pool.connections] == [True]
+        answer = await chat.ask("next")
+        await chat.client.aclose()
+        return answer
+
+    assert asyncio.run(notebook()) == "NEXT"
+    assert len(held) == 300_000
+
+
 def test_a_request_in_progress_outlives_the_call_that_began_it(url: str) -> None:
     begun: list[asyncio.Task[httpx2.Response]] = []
 

@@ -203,11 +203,20 @@ class _LoopThread:
             self._loop.call_soon_threadsafe(ticket.start)
 
     def close_pooled(self) -> None:
-        """Close the idle connections in the pools of httpx, and of clients built on it, if no coroutine runs."""
-        if self.thread is not threading.current_thread() and self.thread.is_alive():
-            ended = threading.Event()
-            self._loop.call_soon_threadsafe(self._close_pooled, ended)
-            ended.wait(PATIENCE)
+        """Close the idle connections in the pools of httpx, and of clients built on it, if no coroutine runs.
+
+        The caller waits for that as for its own coroutine: one that goes on sooner may meet a connection of this loop.
+        """
+        if self.thread is threading.current_thread():
+            return
+        ticket = _Ticket(self._close_pooled())
+        try:
+            with suppress(RuntimeError):  # the loop has ended, as the ticket will find
+                self._loop.call_soon_threadsafe(ticket.start)
+            if not ticket.is_refused(self.thread):
+                ticket.result()
+        finally:
+            ticket.end()
 
     def end(self) -> None:
         """Cancel what still runs and close the connections, unless a coroutine blocks the loop."""
@@ -221,14 +230,14 @@ class _LoopThread:
         self._connections.add(transport)
         return transport, protocol
 
-    def _close_pooled(self, ended: threading.Event) -> None:
+    async def _close_pooled(self) -> None:
         if self._connections and not self._tickets:
             idle = {*_idle_sockets()}
             for transport in [*self._connections]:
                 socket = transport.get_extra_info("socket")
                 if socket is not None and socket.fileno() in idle:
                     transport.close()
-        self._loop.call_soon(ended.set)  # after the connections know that they are closed
+        await asyncio.sleep(0)  # until the connections know that they are closed
 
     def _run(self) -> None:
         asyncio.set_event_loop(self._loop)
