@@ -17,6 +17,7 @@ HANGS := -o faulthandler_timeout=300 -o faulthandler_exit_on_timeout=true
 
 # Many tests wait for processes and browsers, so three of them share two processors.
 WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) * 3 / 2 )))
+TESTS = -q -n $(WORKERS) --dist worksteal -m "not slow" $(HANGS) $(ARGS)
 
 # Another checkout on the path would be tested in place of this one. Python compiles a module when it is first imported
 # (the installation does not), so it must be allowed to store the result.
@@ -24,7 +25,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo demo-rag test test-slow soak check page page-check model bench bench-all docs lock audit sbom clean
+.PHONY: help install demo demo-rag test test-slow test-times soak check page page-check model bench bench-all docs lock audit sbom clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -38,10 +39,13 @@ demo: $(DEMO) ## Evaluate, compare and report three classifiers from one experim
 	@echo; $(BIN)/evaluand report classifiers -o examples/classifiers/report.html
 
 test: $(ALL) ## Run the tests and the examples in docstrings; ARGS="-k name" selects
-	@$(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not slow" $(HANGS) $(ARGS)
+	@$(BIN)/python -m pytest $(TESTS)
 
 test-slow: $(ALL) ## Run the tests that `make test` leaves out, and those of properties with many more examples
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
+
+test-times: $(ALL) ## Run the tests and print the forty that take the most processor time, and the forty fixtures
+	@PYTHONPATH=tests $(BIN)/python -m pytest -p support.cpu_times $(TESTS)
 
 soak: $(ALL) ## Work on one store for HOURS=2 with kills, stops, pauses and readers; nothing may be lost or grow
 	@PYTHONPATH=tests $(BIN)/python -m faults.soak --hours $(or $(HOURS),2) $(ARGS)

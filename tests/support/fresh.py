@@ -55,6 +55,12 @@ _WARM = (
 )
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(list(_WARM))
+_cpu_seconds: list[float] = []
+
+
+def cpu_seconds() -> float:
+    """The processor time of the processes that have ended: they are children of another one, which counts none."""
+    return sum(_cpu_seconds)
 
 
 def run_python(
@@ -62,10 +68,11 @@ def run_python(
 ) -> CompletedProcess[str]:
     """Runs `code` as `python -c code *arguments` does, with `cwd` first on the path, and waits for its end."""
     with tempfile.TemporaryDirectory() as folder:
-        output, errors = Path(folder, "output"), Path(folder, "errors")
+        output, errors, times = Path(folder, "output"), Path(folder, "errors"), Path(folder, "times")
         where = str(cwd or os.getcwd())
         process = CONTEXT.Process(
-            target=_execute, args=(code, list(arguments), dict(env or os.environ), where, str(output), str(errors))
+            target=_execute,
+            args=(code, list(arguments), dict(env or os.environ), where, str(output), str(errors), str(times)),
         )
         process.start()
         process.join(PATIENCE)
@@ -73,10 +80,13 @@ def run_python(
             process.kill()
             process.join()
             raise TimeoutError(f"the process has not ended after {PATIENCE} seconds: {errors.read_text()}")
+        _cpu_seconds.append(float(times.read_text()) if times.exists() else 0.0)
         return CompletedProcess([code, *arguments], process.exitcode, output.read_text(), errors.read_text())
 
 
-def _execute(code: str, arguments: list[str], env: dict[str, str], where: str, output: str, errors: str) -> None:
+def _execute(
+    code: str, arguments: list[str], env: dict[str, str], where: str, output: str, errors: str, times: str
+) -> None:
     for stream, path in ((1, output), (2, errors)):
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
         os.dup2(descriptor, stream)
@@ -100,3 +110,4 @@ def _execute(code: str, arguments: list[str], env: dict[str, str], where: str, o
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
+        Path(times).write_text(str(sum(os.times()[:4])))
