@@ -20,7 +20,7 @@ from statsmodels.stats.multitest import multipletests
 
 from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean, Measure, MemoryStore, Runner, compare
 from evaluand.comparison import check_gates, find_evaluations
-from evaluand.comparison.difference import difference, one_sided_bounds
+from evaluand.comparison.difference import Sample, difference
 from evaluand.comparison.pairing import PairedRows, pair_rows
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, mcnemar, sign_flip
 from evaluand.comparison.verdict import format_difference
@@ -96,6 +96,11 @@ def rows_of(a: Sequence[float], b: Sequence[float], example: Sequence[int] | Non
         worst=values,
         best=values,
     )
+
+
+def bounds(rows: PairedRows, metric: Metric) -> tuple[float, float]:
+    """The one-sided bounds at 95 % that gates use."""
+    return Sample.from_rows(rows, 0, 1, metric).bounds(0.95)
 
 
 # Statistics
@@ -245,7 +250,7 @@ def test_a_bound_of_few_rows_that_differ_errs_at_most_in_five_of_a_hundred_cases
             b = np.repeat([1.0 - step, 1.0, 1.0], [lost, won, n - won - lost])
             a = np.repeat([1.0, 1.0 - step, 1.0], [lost, won, n - won - lost])
             rows = rows_of(*(np.repeat(side, replications) for side in (a, b)), np.repeat(np.arange(n), replications))
-            erring -= chance * (one_sided_bounds(rows, 0, 1, metric, 0.95)[0] <= (up - down) * step)
+            erring -= chance * (bounds(rows, metric)[0] <= (up - down) * step)
     assert erring <= 0.05
 
 
@@ -273,7 +278,7 @@ def test_the_least_mean_is_the_quantile_of_means_weighed_by_chance() -> None:
 def test_a_bound_of_many_rows_that_differ_is_near_student_s() -> None:
     draw = np.random.default_rng(6)
     a, b = draw.integers(0, 5, (2, 5000)) / 4
-    low, high = one_sided_bounds(rows_of(a, b), 0, 1, Mean(range=(0, 1)), 0.95)
+    low, high = bounds(rows_of(a, b), Mean(range=(0, 1)))
     least, most = scipy.stats.ttest_rel(b, a).confidence_interval(0.9)
     assert least - 0.0005 < low <= least
     assert most <= high < most + 0.0005
@@ -863,7 +868,7 @@ def test_simulated_gates_err_at_most_in_five_of_a_hundred_cases() -> None:
             a, b = (u < 0.7), np.where(draw.random(200) < 0.5, u, draw.random(200)) < 0.7 - margin
             noise = draw.random((2, 200)) if mean else np.zeros((2, 200))
             rows = rows_of(a + noise[0], b + noise[1])
-            erring += one_sided_bounds(rows, 0, 1, Mean() if mean else Accuracy(), 0.95)[0] > -margin
+            erring += bounds(rows, Mean() if mean else Accuracy())[0] > -margin
         assert erring / 2000 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2000)
 
 
@@ -887,5 +892,5 @@ def test_simulated_bounds_of_graded_and_clustered_rows_err_at_most_in_five_of_a_
         return rows_of((apart < 0)[example].astype(float), (apart > 0)[example].astype(float), example)
 
     for rows, truth in ((gains, 0.01 * (1 - 3 / n) - 0.5 * 3 / n), (steps, -0.015), (clusters, -1 / n)):
-        erring = np.mean([one_sided_bounds(rows(), 0, 1, metric, 0.95)[0] > truth for _ in range(1000)])
+        erring = np.mean([bounds(rows(), metric)[0] > truth for _ in range(1000)])
         assert erring <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000), rows.__name__

@@ -187,17 +187,6 @@ def weighted_mean(rows: PairedRows, values: np.ndarray, metric: Metric) -> float
     return float(weight @ values / total) if total > 0 else math.nan
 
 
-def one_sided_bounds(rows: PairedRows, a: int, b: int, metric: Metric, level: float) -> tuple[float, float]:
-    """One-sided confidence bounds of B − A at a level such as 0.95.
-
-    For values without a known range the level is approximate: no sample shows how extreme an unseen value can be.
-
-    Returns:
-        The lower and the upper bound, NaN where undefined.
-    """
-    return Sample.from_rows(rows.take(rows.known[a] & rows.known[b]), a, b, metric).bounds(level)
-
-
 @dataclass(frozen=True)
 class Sample:
     """The differences of the rows that are used and have weight, and their independent clusters.

@@ -244,8 +244,10 @@ def put_if_absent(temporary: Path, path: Path) -> bool:
 
 
 CLAIM_SECONDS: Final = 10.0
-_UNSUPPORTED: Final = {errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL}
-NO_LINKS: Final = {errno.EPERM, errno.EACCES, errno.EMLINK, *_UNSUPPORTED}
+NO_LINKS: Final = {
+    *(errno.EPERM, errno.EACCES, errno.EMLINK),
+    *(errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL),
+}
 """The errors of a hard link on a file system that has none."""
 
 
@@ -301,48 +303,3 @@ def _read_claim(claim: Path) -> ProcessIdentity | None:
 
 
 _CLAIM_BYTES: Final = 4096
-
-
-def sync_folder(folder: Path) -> None:
-    """Makes the names in a folder survive a crash of the machine, where a folder can be synced."""
-    try:
-        handle = os.open(folder, os.O_RDONLY)
-    except PermissionError:  # Windows opens no folders
-        return
-    try:
-        os.fsync(handle)
-    except OSError as error:
-        if error.errno not in _UNSUPPORTED:
-            raise
-    finally:
-        os.close(handle)
-
-
-def lock_file(handle: int) -> bool:
-    """Locks an open file until it is closed: False if another process has locked it.
-
-    A file system without locks excludes nobody.
-    """
-    try:
-        import fcntl
-    except ImportError:
-        return _lock_on_windows(handle)
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        pass
-    return True
-
-
-def _lock_on_windows(handle: int) -> bool:
-    try:
-        import msvcrt
-
-        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
-    except ImportError:
-        return True
-    except OSError:
-        return False
-    return True

@@ -10,7 +10,7 @@
         {"$list": [value, …]}              a list of values, each a `$literal`, `$scalar` or `$list`
         {"$func": name, …}                 findall, join, list, reduce, search, split or sub
 
-A template is compile_template once into functions of the row; no text of it is executed as code.
+A template is compiled once into functions of the row; no text of it is executed as code.
 """
 
 import copy
