@@ -10,10 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.house_size import Size
 from support.places import ROOT_FOLDER
 
 PACKAGE = ROOT_FOLDER / "src" / "evaluand"
-MOST_LAYERS, MOST_ENTRIES, MOST_LINES = 15, 21, 700
+MOST_LAYERS, MOST_ENTRIES = 15, 21
+BUDGETS = tomllib.loads(Path(__file__).with_name("budgets.toml").read_text(encoding="utf-8"))
 NOT_COUNTED = {"__init__.py", "_version.py", "py.typed", "__pycache__"}
 OPEN_TO_INTEROP = {"interop", "_version"}
 
@@ -158,10 +160,46 @@ def test_no_module_has_the_name_of_something_that_its_room_exports(room: str) ->
     assert modules & {*getattr(importlib.import_module(f"evaluand.{room}"), "__all__", [])} == set()
 
 
-def test_no_file_of_the_package_has_more_than_700_lines() -> None:
-    files = [*PACKAGE.rglob("*.py"), *(ROOT_FOLDER / "benchmarks").glob("*.py")]
-    lines = {path.relative_to(ROOT_FOLDER): len(path.read_text(encoding="utf-8").splitlines()) for path in files}
-    assert {str(path): count for path, count in lines.items() if count > MOST_LINES} == {}
+def test_every_room_keeps_its_budget() -> None:
+    assert Size.of(PACKAGE).faults(BUDGETS) == []
+
+
+def test_a_room_that_grows_beyond_its_budget_is_named_in_one_sentence(tmp_path: Path) -> None:
+    budgets = {"rooms": {"run": 4877, "(top)": 1}, "used_once": 1.0, "p90_lines": 20}
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "steps.py").write_text('"""Steps.\n\nOf a path.\n"""\n\n# a comment\n' + 4777 * "step = 1\n")
+    (tmp_path / "top.py").write_text("top = 1\n")
+    assert Size.of(tmp_path).faults(budgets) == []
+    (tmp_path / "run" / "more.py").write_text(200 * "step = 1\n")
+    assert Size.of(tmp_path).faults(budgets) == [
+        "run has 4,977 lines of code, 100 above its budget of 4,877; remove some, or raise it and say in the commit why"
+    ]
+
+
+def test_a_budget_that_holds_nothing_back_is_lowered(tmp_path: Path) -> None:
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "steps.py").write_text(100 * "step = 1\n")
+    budgets = {"rooms": {"run": 109, "store": 10}, "used_once": 1.0, "p90_lines": 20}
+    assert Size.of(tmp_path).faults(budgets) == [
+        "run has only 100 lines of code; lower its budget of 109 to 100",
+        "store has only 0 lines of code; lower its budget of 10 to 0",
+    ]
+
+
+def test_pieces_into_which_functions_are_cut_are_counted_whatever_they_are_called(tmp_path: Path) -> None:
+    (tmp_path / "__init__.py").write_text('__all__ = ["exported"]\n')
+    (tmp_path / "steps.py").write_text(
+        "def exported(): return piece() + twice() + twice()\n"
+        "def piece(): return 1\n"
+        "def twice():\n    '''Two\n    lines.'''\n    return 2\n"
+        "@register\ndef decorated(): return exported()\n"
+    )
+    size = Size.of(tmp_path)
+    assert (size.used_once, size.p90_lines, size.rooms) == (1 / 3, 2, {"(top)": 7})
+    assert size.faults({"rooms": {"(top)": 7}, "used_once": 0.25, "p90_lines": 1}) == [
+        "33.33% of all functions are used once, more than 25.00%; put one where it is used unless its name is worth it",
+        "a tenth of all functions has more than 1 lines (2)",
+    ]
 
 
 def test_the_words_are_plain() -> None:
