@@ -303,3 +303,33 @@ def _read_claim(claim: Path) -> ProcessIdentity | None:
 
 
 _CLAIM_BYTES: Final = 4096
+
+
+def lock_file(handle: int) -> bool:
+    """Locks an open file until it is closed: False if another process has locked it.
+
+    A file system without locks excludes nobody.
+    """
+    try:
+        import fcntl
+    except ImportError:
+        return _lock_on_windows(handle)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _lock_on_windows(handle: int) -> bool:
+    try:
+        import msvcrt
+
+        msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined, unused-ignore]
+    except ImportError:
+        return True
+    except OSError:
+        return False
+    return True
