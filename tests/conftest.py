@@ -7,11 +7,14 @@ import signal
 import sys
 import tempfile
 from collections.abc import Callable, Generator, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from hypothesis import settings
+from support.places import ROOT_FOLDER
 from support.servers import postgres as postgres, s3 as s3, s3_server as s3_server
+from support.skips import pytest_terminal_summary as pytest_terminal_summary
 
 # Each process of the tests has about one core: on it, threads of numerical libraries wait busily for one another. These
 # are read when NumPy and scikit-learn are imported.
@@ -35,6 +38,14 @@ settings.load_profile("quick")
 def pytest_configure(config: pytest.Config) -> None:
     """Takes Ctrl-C as usual also where the shell that started the tests in the background ignores it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    config.pluginmanager.register(_Doctests())
+
+
+class _Doctests:
+    def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
+        """Imports no module without examples to look for some: it may need an extra, and imports take time."""
+        is_module = collection_path.suffix == ".py" and collection_path.is_relative_to(ROOT_FOLDER / "src")
+        return True if is_module and b">>>" not in collection_path.read_bytes() else None
 
 
 @pytest.hookimpl(wrapper=True)

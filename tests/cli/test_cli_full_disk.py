@@ -8,10 +8,12 @@ import resource
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from support.commands import Folder, run_once
+from support.forks import in_fork
 
 from evaluand.core.files.paths import replaced
 
@@ -32,13 +34,15 @@ def folder(ran: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder
     return Folder.copied(ran, tmp_path)
 
 
-@pytest.fixture
+@contextmanager
 def small_files() -> Iterator[None]:
     """The largest size of a file is 16 bytes: the error of a quota, and of a disk that becomes full while it writes."""
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (16, before[1]))
-    yield
-    resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
 @pytest.mark.parametrize(
@@ -52,12 +56,12 @@ def small_files() -> Iterator[None]:
         ("score rows.jsonl --truth answer --prediction question --gate accuracy>=0 --junit {}", "junit.xml"),
     ],
 )
-def test_a_file_that_does_not_fit_is_named_and_not_replaced(
-    folder: Folder, small_files: None, command: str, file: str
-) -> None:
+@in_fork
+def test_a_file_that_does_not_fit_is_named_and_not_replaced(folder: Folder, command: str, file: str) -> None:
     (folder.path / file).write_text("before")
     before = sorted(folder.path.glob("*"))
-    result = folder.call("--store", folder.path / "store", *command.format(file).split())
+    with small_files():
+        result = folder.call("--store", folder.path / "store", *command.format(file).split())
     assert result.stderr.endswith(f"error: {file}: {os.strerror(errno.EFBIG)}{ADVICE}"), result.output
     assert result.exit_code == 1
     assert (folder.path / file).read_text() == "before"
@@ -76,8 +80,10 @@ def test_a_full_stdout_is_one_sentence(folder: Folder, command: str) -> None:
     assert (done.returncode, done.stderr) == (1, f"error: {reason}")
 
 
-def test_a_project_on_a_full_disk_has_no_empty_file(folder: Folder, small_files: None) -> None:
-    result = folder.call("init", folder.path / "new")
+@in_fork
+def test_a_project_on_a_full_disk_has_no_empty_file(folder: Folder) -> None:
+    with small_files():
+        result = folder.call("init", folder.path / "new")
     assert (result.exit_code, result.stderr.startswith(f"error: {folder.path}/new/.gitignore: ")) == (1, True)
     assert list((folder.path / "new").iterdir()) == []
 

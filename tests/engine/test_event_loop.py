@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import anyio
 import anyio.abc
 import httpx2
 import pytest
-from support.forks import call_in_fork
+from support.forks import call_in_fork, in_fork
 
 from evaluand import Dataset, Evaluator, MemoryStore, Policy, Run, Runner
 from evaluand.engine import event_loop, observation
@@ -64,13 +65,20 @@ class _Server(http.server.ThreadingHTTPServer):
         """Says nothing of clients that leave."""
 
 
-@pytest.fixture
-def url() -> Iterator[str]:
+@contextmanager
+def served() -> Iterator[str]:
+    """The address of a server of this process."""
     server = _Server(("127.0.0.1", 0), _Chat)
     threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/v1"
     server.shutdown()
     server.server_close()
+
+
+@pytest.fixture
+def url() -> Iterator[str]:
+    with served() as url:
+        yield url
 
 
 class Chat:
@@ -235,11 +243,10 @@ def nothing_opened(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(observation, "_opened_once", set())
 
 
-def interrupt_and_resume(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Receipt:
-    """The receipt of a run that was interrupted half-way and resumed."""
+def interrupt_and_resume(chat: Chat) -> Receipt:
+    """The receipt of a run that was interrupted half-way and resumed, in a process that does nothing else."""
     store = MemoryStore()
-    monkeypatch.setattr(_Chat, "requests", 0)
-    monkeypatch.setattr(_Chat, "interrupt_at", ROWS // 2)
+    _Chat.requests, _Chat.interrupt_at = 0, ROWS // 2
     with pytest.raises(KeyboardInterrupt):
         Runner(store, Policy(concurrency=4)).run(chat.answer, DATA, name="bot")
     id = next(ref.id for ref in store.refs() if ref.name == "bot")
@@ -249,17 +256,18 @@ def interrupt_and_resume(chat: Chat, monkeypatch: pytest.MonkeyPatch) -> Receipt
     return run.receipt
 
 
-def test_an_interrupted_run_is_resumed_with_the_same_client(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch, nothing_opened: None
-) -> None:
-    receipt = interrupt_and_resume(chat, monkeypatch)
+@in_fork
+def test_an_interrupted_run_is_resumed_with_the_same_client(nothing_opened: None) -> None:
+    with served() as url:
+        receipt = interrupt_and_resume(Chat(url))
     assert receipt.kept >= ROWS // 2 - 4
     assert "changed since opened" not in receipt.why
     assert _Chat.requests <= ROWS + 4
 
 
+@in_fork
 def test_a_resumed_run_names_the_changed_file_that_its_client_may_remember(
-    chat: Chat, monkeypatch: pytest.MonkeyPatch, nothing_opened: None, tmp_path: Path
+    nothing_opened: None, tmp_path: Path
 ) -> None:
     prompt = tmp_path / "prompt.txt"
     cache: dict[str, str] = {}
@@ -271,7 +279,8 @@ def test_a_resumed_run_names_the_changed_file_that_its_client_may_remember(
 
     Runner(MemoryStore()).run(reading, [{"input": "q"}])
     prompt.write_text("another")
-    receipt = interrupt_and_resume(chat, monkeypatch)
+    with served() as url:
+        receipt = interrupt_and_resume(Chat(url))
     assert (receipt.called, receipt.kept) == (ROWS, 0)
     assert receipt.why.startswith("changed since opened: ")
     assert "prompt.txt; unpinned, so never reused: " in receipt.why
@@ -450,6 +459,7 @@ def test_errors_reach_the_caller_and_the_loop_goes_on(error: BaseException) -> N
     assert run_coroutine(fine()) == 1
 
 
+@in_fork
 def test_an_interrupt_cancels_the_coroutine_and_waits_for_its_end() -> None:
     ended: list[str] = []
 
@@ -465,6 +475,7 @@ def test_an_interrupt_cancels_the_coroutine_and_waits_for_its_end() -> None:
     assert ended == ["ended"]
 
 
+@in_fork
 def test_an_interrupt_ends_calls_that_wait_for_nothing() -> None:
     calls: list[int] = []
 

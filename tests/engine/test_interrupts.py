@@ -5,6 +5,7 @@ import threading
 import time
 
 import pytest
+from support.forks import in_fork
 
 from evaluand.engine import interrupts as module
 from evaluand.engine.interrupts import DelayedInterrupts
@@ -14,6 +15,7 @@ def press() -> None:
     signal.raise_signal(signal.SIGINT)
 
 
+@in_fork
 def test_ctrl_c_waits_until_it_is_allowed() -> None:
     seen = []
     with DelayedInterrupts() as interrupts:
@@ -33,6 +35,7 @@ def test_ctrl_c_waits_until_it_is_allowed() -> None:
     assert seen == ["stored", "stored again"]
 
 
+@in_fork
 def test_signals_that_come_together_are_one_ctrl_c() -> None:
     with DelayedInterrupts() as interrupts:
         press()
@@ -42,6 +45,7 @@ def test_signals_that_come_together_are_one_ctrl_c() -> None:
         interrupts.allow()
 
 
+@in_fork
 def test_ctrl_c_ends_what_is_stuck_the_second_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "STUCK", 0.01)
     with DelayedInterrupts():
@@ -51,6 +55,7 @@ def test_ctrl_c_ends_what_is_stuck_the_second_time(monkeypatch: pytest.MonkeyPat
             press()
 
 
+@in_fork
 def test_an_interrupt_still_waiting_at_the_end_is_raised_there() -> None:
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(KeyboardInterrupt), DelayedInterrupts():
@@ -73,10 +78,8 @@ def test_another_thread_changes_nothing() -> None:
     assert during == [before]
 
 
+@in_fork
 def test_ignored_interrupts_stay_ignored() -> None:
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        with DelayedInterrupts():
-            press()
-    finally:
-        signal.signal(signal.SIGINT, before)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with DelayedInterrupts():
+        press()

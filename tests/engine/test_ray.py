@@ -11,13 +11,11 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-pytest.importorskip("ray", reason="Ray is not installed: pip install 'evaluand[ray]'")
-
 from support.random_experiment import facts, run_at_random
 from support.ray_cluster import TestCluster, cluster
 
@@ -37,7 +35,11 @@ from evaluand.store.directory import DirectoryStore
 from evaluand.store.store import MemoryStore
 from evaluand.trace import span
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("ray")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'evaluand[ray]'"),
+    pytest.mark.xdist_group("ray"),
+]
 
 
 @pytest.fixture(scope="module")

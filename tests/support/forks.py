@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import faulthandler
+import functools
 import os
 import signal
 import traceback
 import warnings
 from collections.abc import Callable
+from typing import ParamSpec
 
 from support.patience import PATIENCE
+
+P = ParamSpec("P")
 
 
 def start_fork(call: Callable[[], object]) -> int:
@@ -28,6 +32,19 @@ def start_fork(call: Callable[[], object]) -> int:
         traceback.print_exc()
     finally:
         os._exit(code)
+
+
+def in_fork(test: Callable[P, None]) -> Callable[P, None]:
+    """Runs a test in a forked process, since it sends signals to its own process or changes its limits or folder.
+
+    An interrupt that comes late, or a limit that also holds for what pytest writes, would end all other tests.
+    """
+
+    @functools.wraps(test)
+    def run(*args: P.args, **options: P.kwargs) -> None:
+        assert call_in_fork(lambda: test(*args, **options)) == 0, "its process has failed: see what it has printed"
+
+    return run
 
 
 def _end_after(seconds: float) -> None:

@@ -15,7 +15,7 @@ from support.places import ROOT_FOLDER
 from support.processes import open_process
 
 NODE = shutil.which("node")
-needs_node = pytest.mark.skipif(NODE is None, reason="needs Node.js")
+needs_node = pytest.mark.skipif(NODE is None, reason="needs Node.js: apt install nodejs")
 
 _COMMAND = (str(NODE), "--input-type=module", "--eval")
 _FOLDER = ROOT_FOLDER / "web/src"

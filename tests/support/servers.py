@@ -97,7 +97,7 @@ def open_postgres() -> Iterator[PostgresServer]:
     """A running server; skips the test if PostgreSQL is not installed."""
     programs = _find_programs()
     if programs is None:
-        pytest.skip("needs the programs of PostgreSQL: apt install postgresql")
+        pytest.skip("needs PostgreSQL: apt install postgresql")
     folder = Path(tempfile.mkdtemp(prefix="evaluand-postgres-", dir=_choose_parent()))
     if os.getuid() == 0:
         user = pwd.getpwnam(_USER)
