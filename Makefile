@@ -25,10 +25,10 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo demo-rag test test-slow test-times soak check page page-check model bench bench-all docs lock audit sbom clean
+.PHONY: help install demo demo-rag test test-slow test-times soak check page page-check model bench bench-all docs lock audit wheel sbom clean
 
 help: ## Show this
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-9s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
 
 install: $(ALL) ## Install evaluand with all extras and tools into .venv; then: source .venv/bin/activate
 
@@ -92,6 +92,15 @@ lock: $(ALL) ## Pin the newest versions of all that tests and tools need, with t
 
 audit: $(ALL) ## Look up known vulnerabilities of what requirements.lock pins; lists what no database knows
 	@$(BIN)/python -m pip_audit --require-hashes --disable-pip --progress-spinner off --requirement requirements.lock
+
+wheel: $(ALL) ## Build the wheel twice alike, and call the first command of the README with it in a fresh environment
+	@rm -rf build/wheel
+	@PYTHONPATH=tests $(BIN)/python -m support.wheel build build/wheel
+	@$(PYTHON) -m venv build/wheel/env
+	@{ { $(HAS_UV) && $(UV) pip install --python build/wheel/env/bin/python build/wheel/*.whl; } \
+		|| build/wheel/env/bin/python -m pip install build/wheel/*.whl; } >$(LOG) 2>&1 || { cat $(LOG); exit 1; }
+	@PYTHONPATH=tests $(BIN)/python -m support.wheel try build/wheel
+	@echo build/wheel/*.whl
 
 sbom: $(ALL) ## Write the parts of an installation with all extras to dist/: a software bill of materials (CycloneDX)
 	@mkdir -p dist

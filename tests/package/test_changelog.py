@@ -31,4 +31,4 @@ def test_a_release_has_at_most_60_entries_of_at_most_25_words(name: str) -> None
 
 def test_the_version_has_a_release() -> None:
     newest = next(name for name in releases() if name != "Unreleased")
-    assert __version__ == newest or ".dev" in __version__
+    assert __version__ == newest

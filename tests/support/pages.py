@@ -107,7 +107,7 @@ def execute(todo: str) -> None:
             printed["sh"] = "".join(_output_of_command(line, at) for line in _commands(block.text))
         elif block.language in ("text", "console"):
             language = "python" if block.language == "text" else "sh"
-            _compare(block.text, printed[language], at)
+            compare_output(block.text, printed[language], at)
             printed[language] = ""
         else:
             raise AssertionError(f"{at}: a block of {block.language} that is no file")
@@ -196,7 +196,8 @@ def _become_command(arguments: list[str], paths: list[Path]) -> None:
         os._exit(code)
 
 
-def _compare(shown: str, printed: str, at: str) -> None:
+def compare_output(shown: str, printed: str, at: str) -> None:
+    """Fails where the output that a page shows differs from what was printed."""
     pattern = re.escape(" ".join(shown.split())).replace("…", ".*")
     if not re.fullmatch(pattern, " ".join(printed.split())):
         pytest.fail(f"{at}: the page shows\n{shown}\nand this was printed:\n{printed}", pytrace=False)
