@@ -221,14 +221,6 @@ def test_redaction_takes_linear_time(monkeypatch: pytest.MonkeyPatch, piece: str
     assert large < 10 * small + 0.05
 
 
-@pytest.mark.slow
-def test_a_long_message_is_redacted_in_seconds() -> None:
-    for piece in ("a://b:", "'password': '", "mysql -p", "cookie: a=b;", "-----BEGIN PRIVATE KEY-----\nAAAA", "x "):
-        begin = time.process_time()
-        redact(piece * (1_000_000 // len(piece)))
-        assert time.process_time() - begin < 5, piece
-
-
 def test_rows_of_data_may_have_keys_and_tokens() -> None:
     assert secret_in([{"token": "Emma", "key": 1}], "rows") is None
     assert secret_in([{"token": "Emma", "password": "x"}], "rows") == "rows.password"

@@ -9,6 +9,7 @@ import math
 import pkgutil
 import statistics
 import sys
+import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -1018,7 +1019,9 @@ def test_the_same_comes_out_whoever_makes_the_calls() -> None:
 
 
 def test_the_record_of_a_row_has_its_app_example_and_times() -> None:
+    begun = time.monotonic()
     run = Runner().run(answer, DATA, replications=2)
+    lasted = time.monotonic() - begun
     parts = {
         "k": Feedback(lambda k: k).on("__record__.app.retriever.search[1].args.k"),
         "latency": Feedback(lambda s: s).on("__record__.perf.latency"),
@@ -1029,7 +1032,7 @@ def test_the_record_of_a_row_has_its_app_example_and_times() -> None:
     evaluation = Evaluator().evaluate(run, parts)
     said = {name: evaluation.table(name)["value"].to_pylist() for name in parts}
     assert said["k"] == [2.0] * 6
-    assert all(0 <= seconds < 10 for seconds in said["latency"])
+    assert all(0 <= seconds <= lasted for seconds in said["latency"])
     assert said["id"] == [0, 0, 0, 0, 1, 1]
     assert said["group"] == [0, 0, 1, 1, 1, 1]
     assert said["last"] == [1.0] * 6
