@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 from hypothesis import settings
+from support.browser import chromium as chromium
 from support.places import ROOT_FOLDER
 from support.servers import postgres as postgres, s3 as s3, s3_server as s3_server
 from support.skips import pytest_terminal_summary as pytest_terminal_summary

@@ -77,8 +77,8 @@ def test_show_says_where_there_are_no_messages(tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def tab() -> Iterator[Any]:
-    with open_tab() as tab:
+def tab(chromium: Any) -> Iterator[Any]:
+    with open_tab(chromium) as tab:
         yield tab
 
 

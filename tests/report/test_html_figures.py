@@ -430,10 +430,10 @@ def test_a_metric_that_is_declared_twice_is_shown_once() -> None:
 # In a browser
 
 
-def test_boxes_lie_over_their_image_in_a_browser(tmp_path: Path) -> None:
+def test_boxes_lie_over_their_image_in_a_browser(chromium: Any, tmp_path: Path) -> None:
     path = tmp_path / "report.html"
     path.write_text(page(*detected(tmp_path)))
-    with open_tab() as tab, watch(tab):
+    with open_tab(chromium) as tab, watch(tab):
         tab.set_viewport_size({"width": 360, "height": 800})
         tab.goto(f"{path.as_uri()}#example=mine/0")
         tab.locator(".frame image").wait_for()

@@ -23,8 +23,8 @@ LONG = "w" * 300
 
 
 @pytest.fixture(scope="module")
-def tab() -> Iterator[Any]:
-    with open_tab() as tab:
+def tab(chromium: Any) -> Iterator[Any]:
+    with open_tab(chromium) as tab:
         yield tab
 
 

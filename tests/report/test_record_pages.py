@@ -241,8 +241,8 @@ def test_a_report_of_an_open_recording_says_how_to_close_it(tmp_path: Path, caps
 
 
 @pytest.fixture(scope="module")
-def tab() -> Iterator[Any]:
-    with open_tab() as tab:
+def tab(chromium: Any) -> Iterator[Any]:
+    with open_tab(chromium) as tab:
         yield tab
 
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -14,16 +15,37 @@ _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")  # the firs
 CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
 
 
-@contextmanager
-def open_tab() -> Iterator[Any]:
-    """A tab for all tests of a file: each new one starts a process, which takes longer than most tests."""
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Any]:
+    """A browser for all tests of a process: to start one takes longer than most tests."""
     api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'evaluand[browser]'")
     if CHROMIUM is None:
         pytest.skip("needs Chromium: apt install chromium, or $CHROMIUM")
     with api.sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
-        yield browser.new_page()
-        browser.close()
+        browser.loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(None)
+        yield browser
+        with _running(browser.loop):
+            browser.close()
+
+
+@contextmanager
+def _running(loop: asyncio.AbstractEventLoop) -> Iterator[None]:
+    """Playwright's loop runs in this thread, where only those who talk with the browser shall find it running."""
+    before = asyncio._get_running_loop()
+    asyncio._set_running_loop(loop)
+    try:
+        yield
+    finally:
+        asyncio._set_running_loop(before)
+
+
+@contextmanager
+def open_tab(chromium: Any) -> Iterator[Any]:
+    """A tab that shares nothing with others but the browser."""
+    with _running(chromium.loop), closing(chromium.new_page()) as tab:
+        yield tab
 
 
 @contextmanager

@@ -11,10 +11,14 @@ import os
 import sys
 import tempfile
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from subprocess import CompletedProcess
 from types import ModuleType
+from typing import TextIO
 
 from support.patience import PATIENCE
 
@@ -29,6 +33,7 @@ _WARM = (
     "evaluand.cli.score",
     "evaluand.cli.show",
     "evaluand.cli.validate",
+    "evaluand.cli.view",
     "evaluand.core.text.template_sandbox",
     "evaluand.data.formats.delimited",
     "evaluand.data.formats.json_rows",
@@ -40,6 +45,8 @@ _WARM = (
     "evaluand.store.catalog",
     "evaluand.store.directory",
     "evaluand.store.parquet",
+    "evaluand.view.addresses",
+    "evaluand.view.server",
     "numpy",
     "pandas",
     "pyarrow.compute",
@@ -51,6 +58,7 @@ _WARM = (
     "rich.table",
     "sklearn.ensemble",
     "sklearn.linear_model",
+    "uvicorn.protocols.http.h11_impl",
     "xml.etree.ElementTree",
 )
 CONTEXT = multiprocessing.get_context("forkserver")
@@ -68,27 +76,65 @@ def run_python(
 ) -> CompletedProcess[str]:
     """Runs `code` as `python -c code *arguments` does, with `cwd` first on the path, and waits for its end."""
     with tempfile.TemporaryDirectory() as folder:
-        output, errors, times = Path(folder, "output"), Path(folder, "errors"), Path(folder, "times")
-        where = str(cwd or os.getcwd())
-        process = CONTEXT.Process(
-            target=_execute,
-            args=(code, list(arguments), dict(env or os.environ), where, str(output), str(errors), str(times)),
-        )
-        process.start()
-        process.join(PATIENCE)
-        if process.exitcode is None:
-            process.kill()
-            process.join()
-            raise TimeoutError(f"the process has not ended after {PATIENCE} seconds: {errors.read_text()}")
-        _cpu_seconds.append(float(times.read_text()) if times.exists() else 0.0)
+        output, errors = Path(folder, "output"), Path(folder, "errors")
+        with _started(code, arguments, env, cwd, output, errors) as process:
+            process.join(PATIENCE)
+            if process.exitcode is None:
+                raise TimeoutError(f"the process has not ended after {PATIENCE} seconds: {errors.read_text()}")
         return CompletedProcess([code, *arguments], process.exitcode, output.read_text(), errors.read_text())
 
 
+@contextmanager
+def open_python(code: str, *arguments: str, errors: Path) -> Iterator[tuple[BaseProcess, TextIO]]:
+    """A process that runs `code`, and its output while it runs. The end of the block terminates it."""
+    reader, writer = CONTEXT.Pipe(duplex=False)
+    with (
+        _started(code, arguments, None, None, writer, errors) as process,
+        reader,
+        open(reader.fileno(), closefd=False) as output,
+    ):
+        writer.close()
+        yield process, output
+        process.terminate()
+        process.join(PATIENCE)
+
+
+@contextmanager
+def _started(
+    code: str,
+    arguments: Sequence[str],
+    env: Mapping[str, str] | None,
+    cwd: Path | None,
+    output: Path | Connection,
+    errors: Path,
+) -> Iterator[BaseProcess]:
+    """A process that runs `code` during the block, and what it has taken."""
+    with tempfile.TemporaryDirectory() as folder:
+        times = Path(folder, "times")
+        given = (code, list(arguments), dict(env or os.environ), str(cwd or os.getcwd()), output, errors, times)
+        process = CONTEXT.Process(target=_execute, args=given)
+        process.start()
+        try:
+            yield process
+        finally:
+            if process.exitcode is None:
+                process.kill()
+                process.join()
+            _cpu_seconds.append(float(times.read_text()) if times.exists() else 0.0)
+
+
 def _execute(
-    code: str, arguments: list[str], env: dict[str, str], where: str, output: str, errors: str, times: str
+    code: str,
+    arguments: list[str],
+    env: dict[str, str],
+    where: str,
+    output: Path | Connection,
+    errors: Path,
+    times: Path,
 ) -> None:
-    for stream, path in ((1, output), (2, errors)):
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT)
+    for stream, place in ((1, output), (2, errors)):
+        is_path = isinstance(place, Path)
+        descriptor = os.open(place, os.O_WRONLY | os.O_CREAT | os.O_TRUNC) if is_path else os.dup(place.fileno())
         os.dup2(descriptor, stream)
         os.close(descriptor)
     sys.stdout, sys.stderr = (os.fdopen(stream, "w", encoding="utf-8", closefd=False) for stream in (1, 2))
@@ -110,4 +156,4 @@ def _execute(
     finally:
         sys.stdout.flush()
         sys.stderr.flush()
-        Path(times).write_text(str(sum(os.times()[:4])))
+        times.write_text(str(sum(os.times()[:4])))

@@ -12,9 +12,9 @@ from support.view_server import serve_store
 
 
 @contextmanager
-def open_page(store: Path, errors: Path) -> Iterator[Any]:
+def open_page(chromium: Any, store: Path, errors: Path) -> Iterator[Any]:
     """A tab that a real server of the store has let in, on which nothing may go wrong; `origin` is the server's."""
-    with open_tab() as tab, serve_store(store, errors, is_opened=False) as server:
+    with open_tab(chromium) as tab, serve_store(store, errors, is_opened=False) as server:
         faults: list[str] = []
         tab.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))
         tab.on("pageerror", lambda error: faults.append(str(error)))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import re
 import socket
-import subprocess
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
@@ -16,6 +14,7 @@ from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, R
 from evaluand.aggregation.aggregator import Measure
 from evaluand.core.labels import join_name
 from evaluand.engine.policy import Policy
+from support.fresh import open_python
 from support.patience import PATIENCE
 
 SECRET = "only-for-those-who-are-let-in"
@@ -23,7 +22,7 @@ HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(2)>\"'&"
 ROWS = 8
 
 # Two resources that no store has: one whose reading fails in a way that nobody foresaw, and one that takes long.
-_CODE = """
+CODE = """
 import sys, time
 from evaluand.cli import main
 from evaluand.view.resources.base import resource
@@ -94,7 +93,7 @@ class Answer:
 class Server:
     """A server and a browser that it has let in."""
 
-    process: subprocess.Popen[str]
+    process: Any
     link: str
     port: int
     errors: Path
@@ -157,21 +156,16 @@ def read_all(stream: socket.socket) -> bytes:
 @contextmanager
 def serve_store(store: Path, errors: Path, *options: str, is_opened: bool = True) -> Iterator[Server]:
     """Starts a server of a store, and lets one browser in."""
-    command = [sys.executable, "-c", _CODE, "view", "--no-browser", "--store", str(store), *options]
-    with (
-        errors.open("w") as log,
-        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
-    ):
-        try:
-            assert process.stdout is not None
-            line = process.stdout.readline()
-            assert " is shown at " in line, errors.read_text()
-            yield _meet(process, line.split(" is shown at ")[1].strip(), errors, is_opened)
-        finally:
-            process.terminate()
+    command = ("view", "--no-browser", "--store", str(store), *options)
+    with open_python(CODE, *command, errors=errors) as (process, output):
+        yield meet(process, output, errors, is_opened)
 
 
-def _meet(process: subprocess.Popen[str], said: str, errors: Path, is_opened: bool) -> Server:
+def meet(process: Any, output: Any, errors: Path, is_opened: bool = True) -> Server:
+    """A server that has just been started."""
+    line = output.readline()
+    assert " is shown at " in line, errors.read_text()
+    said = line.split(" is shown at ")[1].strip()
     link, port = said.partition(";")[0], re.findall(r":(\d+)/|port (\d+)$", said)[-1]
     server = Server(process, link, int("".join(port)), errors)
     if is_opened:

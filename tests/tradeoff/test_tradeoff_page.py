@@ -202,8 +202,8 @@ def test_a_rate_without_rows_is_none_and_has_no_bar() -> None:
 
 
 @pytest.fixture(scope="module")
-def tab() -> Iterator[Any]:
-    with open_tab() as tab:
+def tab(chromium: Any) -> Iterator[Any]:
+    with open_tab(chromium) as tab:
         yield tab
 
 

@@ -192,8 +192,8 @@ def test_files_of_the_page_have_the_records_in_pieces(store: DirectoryStore) -> 
 
 
 @pytest.fixture(scope="module")
-def page(store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with open_page(Path(store.root), tmp_path_factory.mktemp("log") / "errors") as tab:
+def page(chromium: Any, store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with open_page(chromium, Path(store.root), tmp_path_factory.mktemp("log") / "errors") as tab:
         yield tab
 
 

@@ -42,9 +42,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> DirectoryStore:
 
 
 @pytest.fixture(scope="module")
-def tab(store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Any:
+def tab(chromium: Any, store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Any:
     evaluate(store, "one", 10)
-    with open_page(Path(store.root), tmp_path_factory.mktemp("errors") / "errors") as tab:
+    with open_page(chromium, Path(store.root), tmp_path_factory.mktemp("errors") / "errors") as tab:
         yield tab
 
 

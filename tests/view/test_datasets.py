@@ -213,8 +213,8 @@ def test_what_is_not_there_is_said(store: DirectoryStore) -> None:
 
 
 @pytest.fixture(scope="module")
-def tab() -> Iterator[Any]:
-    with open_tab() as tab:
+def tab(chromium: Any) -> Iterator[Any]:
+    with open_tab(chromium) as tab:
         yield tab
 
 

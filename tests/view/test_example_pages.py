@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
 from support.browser import open_tab
-from support.processes import open_process
+from support.view_server import serve_store
 
 from evaluand import Aggregator, Dataset, DirectoryStore, Evaluator, Runner
 from evaluand.aggregation.aggregator import Measure
@@ -170,18 +170,15 @@ def test_what_is_not_there_is_said(store: DirectoryStore) -> None:
 @contextmanager
 def opened(tab: Any, store: DirectoryStore) -> Iterator[Any]:
     """A tab that a server of the store has let in."""
-    command = [sys.executable, "-m", "evaluand.cli", "view", "--no-browser", "--store", str(store.root)]
-    with open_process(*command) as process:
-        assert process.stdout is not None
-        link = process.stdout.readline().split()[-1]
-        tab.goto(link)
-        tab.origin = link.split("/?")[0]
+    with TemporaryDirectory() as folder, serve_store(store.root, Path(folder, "errors"), is_opened=False) as server:
+        tab.goto(server.link)
+        tab.origin = server.origin
         yield tab
 
 
 @pytest.fixture(scope="module")
-def tab() -> Iterator[Any]:
-    with open_tab() as tab:
+def tab(chromium: Any) -> Iterator[Any]:
+    with open_tab(chromium) as tab:
         tab.faults = []
         tab.on("dialog", lambda dialog: (tab.faults.append(f"dialog {dialog.message}"), dialog.dismiss()))
         tab.on("pageerror", lambda error: tab.faults.append(str(error)))
@@ -237,6 +234,7 @@ def test_all_of_a_row_unfolds_in_its_card(page: Any, store: DirectoryStore) -> N
     card.get_by_role("button", name="1 wrong").click()
     card.get_by_text("all of this row").click()
     detail = card.locator("details > .detail")
+    detail.locator("h4").first.wait_for()
     heads = [
         "Input",
         "Expected",
@@ -386,7 +384,9 @@ def test_both_pages_fit_a_narrow_screen(page: Any, store: DirectoryStore, scheme
 def open_row(page: Any, store: DirectoryStore) -> Any:
     show(page, "x", store.ids("datasets")[0], "0")
     page.get_by_text("all of this row").click()
-    return page.locator(".card details > .detail")
+    detail = page.locator(".card details > .detail")
+    detail.locator("h4").first.wait_for()
+    return detail
 
 
 def test_spans_of_a_text_are_marked(tab: Any, tmp_path: Path) -> None:

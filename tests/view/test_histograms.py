@@ -146,8 +146,8 @@ def test_what_has_no_width_is_not_drawn(values: list[float]) -> None:
 
 
 @pytest.fixture(scope="module")
-def tab(store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with open_page(Path(store.root), tmp_path_factory.mktemp("log") / "errors") as tab:
+def tab(chromium: Any, store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with open_page(chromium, Path(store.root), tmp_path_factory.mktemp("log") / "errors") as tab:
         yield tab
 
 

@@ -129,14 +129,14 @@ def test_other_settings_of_a_metric_are_not_another_metric(tmp_path: Path) -> No
 
 
 @pytest.mark.slow
-def test_a_metric_that_the_current_evaluation_lacks_is_not_compared_with_it(tmp_path: Path) -> None:
+def test_a_metric_that_the_current_evaluation_lacks_is_not_compared_with_it(chromium: Any, tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "store")
     for version in ("1", "2"):
         measure(store, version, Measure("p", FBeta(label=1)))
     measure(store, "3", Measure("p", Accuracy()))
     [[metric]] = [task["metrics"] for task in read(store, "classes")]
     assert ([row["number"] for row in metric["values"]], metric["current"]) == ([1, 2], False)
-    with open_page(Path(store.root), tmp_path / "errors") as tab:
+    with open_page(chromium, Path(store.root), tmp_path / "errors") as tab:
         tab.goto(f"{tab.origin}/e/classes")
         section = tab.get_by_role("region", name="Earlier evaluations")
         section.get_by_text("The current evaluation has no value of it").wait_for()
@@ -144,12 +144,12 @@ def test_a_metric_that_the_current_evaluation_lacks_is_not_compared_with_it(tmp_
 
 
 @pytest.mark.slow
-def test_without_a_metric_in_common_there_is_no_history(tmp_path: Path) -> None:
+def test_without_a_metric_in_common_there_is_no_history(chromium: Any, tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path / "store")
     measure(store, "1", Measure("p", FBeta(label=1)))
     measure(store, "2", Measure("p", Accuracy()))
     assert read(store, "classes") == []
-    with open_page(Path(store.root), tmp_path / "errors") as tab:
+    with open_page(chromium, Path(store.root), tmp_path / "errors") as tab:
         with tab.expect_response("**/api/history/**") as answered:
             tab.goto(f"{tab.origin}/e/classes")
         answered.value.finished()
@@ -176,8 +176,8 @@ def test_one_evaluation_has_no_history(store: DirectoryStore) -> None:
     assert len(paths) == 1
 
 
-def test_history_is_shown_where_there_is_any(store: DirectoryStore, tmp_path: Path) -> None:
-    with open_page(Path(store.root), tmp_path / "errors") as tab:
+def test_history_is_shown_where_there_is_any(chromium: Any, store: DirectoryStore, tmp_path: Path) -> None:
+    with open_page(chromium, Path(store.root), tmp_path / "errors") as tab:
         tab.goto(f"{tab.origin}/?k=experiments")
         tab.get_by_role("link", name=HOSTILE).click()
         section = tab.get_by_role("region", name="Earlier evaluations")

@@ -375,8 +375,8 @@ def test_without_label_the_server_changes_nothing(store: DirectoryStore, tmp_pat
 
 
 @pytest.fixture(scope="module")
-def tab() -> Iterator[Any]:
-    with open_tab() as tab:
+def tab(chromium: Any) -> Iterator[Any]:
+    with open_tab(chromium) as tab:
         yield tab
 
 

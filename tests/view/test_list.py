@@ -114,8 +114,8 @@ def test_cards_of_evaluations_say_how_long_they_took(store: DirectoryStore) -> N
 
 
 @pytest.fixture(scope="module")
-def tab(store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with open_page(Path(store.root), tmp_path_factory.mktemp("log") / "errors") as tab:
+def tab(chromium: Any, store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with open_page(chromium, Path(store.root), tmp_path_factory.mktemp("log") / "errors") as tab:
         yield tab
 
 

@@ -64,8 +64,8 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
 
 
 @pytest.fixture(scope="module")
-def browser(server: Server) -> Iterator[Any]:
-    with open_tab() as tab:
+def browser(chromium: Any, server: Server) -> Iterator[Any]:
+    with open_tab(chromium) as tab:
         tab.goto(server.link)
         yield tab
 

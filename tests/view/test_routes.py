@@ -119,9 +119,9 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(scope="module")
-def tab(store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+def tab(chromium: Any, store: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     errors = tmp_path_factory.mktemp("log") / "errors"
-    with open_tab() as tab, serve_store(store, errors, "--label", is_opened=False) as server:
+    with open_tab(chromium) as tab, serve_store(store, errors, "--label", is_opened=False) as server:
         tab.faults = []
         tab.on("dialog", lambda dialog: (tab.faults.append(dialog.message), dialog.dismiss()))
         tab.on("pageerror", lambda error: tab.faults.append(str(error)))

@@ -205,8 +205,8 @@ def test_files_of_the_page_have_the_trade_offs(store: DirectoryStore) -> None:
 
 
 @pytest.fixture(scope="module")
-def page(store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with open_page(Path(store.root), tmp_path_factory.mktemp("log") / "errors") as tab:
+def page(chromium: Any, store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with open_page(chromium, Path(store.root), tmp_path_factory.mktemp("log") / "errors") as tab:
         yield tab
 
 

@@ -29,8 +29,8 @@ LINK = "Link for another browser"
 
 
 @pytest.fixture(scope="module")
-def tab() -> Iterator[Any]:
-    with open_tab() as tab:
+def tab(chromium: Any) -> Iterator[Any]:
+    with open_tab(chromium) as tab:
         yield tab
 
 
