@@ -26,8 +26,8 @@ def chromium() -> Iterator[Any]:
         browser.loop = asyncio.get_running_loop()
         asyncio._set_running_loop(None)
         yield browser
-        with _running(browser.loop):
-            browser.close()
+        asyncio._set_running_loop(browser.loop)
+        browser.close()
 
 
 @contextmanager
