@@ -85,11 +85,13 @@ def run_python(
 
 
 @contextmanager
-def open_python(code: str, *arguments: str, errors: Path) -> Iterator[tuple[BaseProcess, TextIO]]:
+def open_python(
+    code: str, *arguments: str, errors: Path, env: Mapping[str, str] | None = None, cwd: Path | None = None
+) -> Iterator[tuple[BaseProcess, TextIO]]:
     """A process that runs `code`, and its output while it runs. The end of the block terminates it."""
     reader, writer = CONTEXT.Pipe(duplex=False)
     with (
-        _started(code, arguments, None, None, writer, errors) as process,
+        _started(code, arguments, env, cwd, writer, errors) as process,
         reader,
         open(reader.fileno(), closefd=False) as output,
     ):
@@ -141,6 +143,7 @@ def _execute(
     os.environ.clear()
     os.environ.update(env)
     os.chdir(where)
+    tempfile.tempdir = None  # as the environment says
     sys.argv, sys.path[:0] = ["-c", *arguments], [where]
     os.fsync = os.fdatasync = lambda descriptor: None  # as in the tests themselves
     sys.dont_write_bytecode = True  # bytecode files tell versions of a source apart by the second, and tests are faster

@@ -4,21 +4,20 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import signal
 import stat
-import subprocess
 import sys
 import time
 import webbrowser
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import pytest
 from support.commands import Folder
+from support.fresh import open_python
 from support.patience import PATIENCE
 from support.processes import open_process
 from support.view_server import CODE, SECRET, Answer, Server, make_store, meet, serve_store
@@ -317,32 +316,32 @@ def test_what_a_browser_is_given_has_no_token(tmp_path: Path) -> None:
     browser, seen = tmp_path / "browser", tmp_path / "seen"
     browser.write_text(f'#!/bin/sh\necho "$1" > {seen}.tmp\nmv {seen}.tmp {seen}\n')
     browser.chmod(0o700)
-    environment = os.environ | {"BROWSER": str(browser), "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-m", "evaluand.cli", "view", "--store", str(tmp_path / "store")]
-    with open_process(*command, env=environment) as process:
-        assert process.stdout is not None
-        link = re.search(r"http://127.0.0.1:(\d+)(/\?token=\S+)", process.stdout.readline())
-        assert link is not None
+    with open_view(tmp_path, str(browser)) as (process, output):
+        server = meet(process, output, tmp_path / "errors", is_opened=False)
         until(seen.exists)
         assert "token" not in seen.read_text()
         file = Path(seen.read_text().strip().removeprefix("file://"))
         assert (file.parent, stat.S_IMODE(file.stat().st_mode)) == (tmp_path, 0o600)
-        assert f"url={link[0]}" in file.read_text()
-        server = Server(process, link[0], int(link[1]), tmp_path / "errors")
-        assert server.ask(link[2], cookie="").status == 303
+        assert f"url={server.link}" in file.read_text()
+        assert server.ask(server.link.removeprefix(server.origin), cookie="").status == 303
         until(lambda: not file.exists())
-        process.send_signal(signal.SIGINT)
+
+
+def open_view(folder: Path, browser: str) -> AbstractContextManager[Any]:
+    """A server that opens a browser."""
+    environment = os.environ | {"BROWSER": browser, "TMPDIR": str(folder)}
+    command = ("view", "--store", str(folder / "store"))
+    return open_python(CODE, *command, errors=folder / "errors", env=environment)
 
 
 def test_a_server_that_is_terminated_leaves_no_link_behind(tmp_path: Path) -> None:
     (tmp_path / "store").mkdir()
-    environment = os.environ | {"BROWSER": "true", "TMPDIR": str(tmp_path)}
-    command = [sys.executable, "-m", "evaluand.cli", "view", "--store", str(tmp_path / "store")]
-    with open_process(*command, env=environment, stderr=subprocess.PIPE) as process:
+    with open_view(tmp_path, "true") as (process, _):
         until(lambda: any(file.stat().st_size for file in tmp_path.glob("evaluand-*.html")))
         process.terminate()
-        assert process.communicate(timeout=PATIENCE)[1] == ""
-        assert process.returncode == 0
+        process.join(PATIENCE)
+        assert process.exitcode == 0
+    assert (tmp_path / "errors").read_text() == ""
     assert [*tmp_path.glob("evaluand-*.html")] == []
 
 

@@ -95,13 +95,14 @@ def test_rows_are_shown_for_every_two_of_few_systems(tmp_path: Path, n: int, pai
     data = Dataset.from_rows([{"input": f"row {i}"} for i in range(ROWS)])
     graded = [evaluate(store, data, Mean(), seed) for seed in range(n)]
     tasks = {f"{seed}": each for seed, each in enumerate(graded)}
+    every = [*itertools.permutations(range(n), 2)]
+    shown = show(store, tasks, *({"preset": f"better-{one}-{other}"} for one, other in every))
+    found = {pair: len(rows) for pair, rows in zip(every, shown, strict=True)}
     for one, other in itertools.combinations(range(n), 2):
-        asked = [{"preset": f"better-{one}-{other}"}, {"preset": f"better-{other}-{one}"}]
-        better, worse = (len(rows) for rows in show(store, tasks, *asked))
         if (one, other) in pairs:
-            assert (better, worse) == compared(graded[one], graded[other])
+            assert (found[one, other], found[other, one]) == compared(graded[one], graded[other])
         else:
-            assert (better, worse) == (ROWS, ROWS)  # there is no such preset
+            assert found[one, other] == found[other, one] == ROWS  # there is no such preset
 
 
 def test_a_missing_row_that_counts_as_wrong_is_lost(tmp_path: Path) -> None:
@@ -180,55 +181,49 @@ def test_an_attribute_of_too_many_values_says_so(tmp_path: Path, monkeypatch: py
 NEAR = 2**53  # beyond which a float holds only every other whole number
 
 
-@pytest.mark.parametrize(
-    ("text", "places"),
-    [
-        (f"index == {NEAR + 1}", [2]),
-        (f"index in [{NEAR + 2}, 1]", [0, 3]),
-        (f"index > {NEAR}", [2, 3, 4]),
-        (f"index != {NEAR + 1}", [0, 1, 3, 4]),
-        (f"index == {2**63 - 1}", [4]),
-        (f"index == {2**63}", []),
-        ("index < 1e300", [0, 1, 2, 3, 4]),
-        (f"key == {NEAR + 1}", [2]),
-        (f"key < {NEAR + 1}", [0, 1]),
-        ("key == true", [0]),
-    ],
-)
-def test_large_numbers_are_compared_exactly(tmp_path: Path, text: str, places: list[int]) -> None:
+def test_large_numbers_are_compared_exactly(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path)
     numbers = [1, NEAR, NEAR + 1, NEAR + 2, 2**63 - 1]
     rows = [{"_index_": number, "input": "row", "key": str(number)} for number in numbers]
     graded = evaluate(store, Dataset.from_rows(rows, attributes=["key"]), None, 1)
-    [found] = show(store, {"a": graded}, {"filter": text, "sort": "index"})
-    assert [place for [place] in found] == places
+    expected = {
+        f"index == {NEAR + 1}": [2],
+        f"index in [{NEAR + 2}, 1]": [0, 3],
+        f"index > {NEAR}": [2, 3, 4],
+        f"index != {NEAR + 1}": [0, 1, 3, 4],
+        f"index == {2**63 - 1}": [4],
+        f"index == {2**63}": [],
+        "index < 1e300": [0, 1, 2, 3, 4],
+        f"key == {NEAR + 1}": [2],
+        f"key < {NEAR + 1}": [0, 1],
+        "key == true": [0],
+    }
+    found = show(store, {"a": graded}, *({"filter": text, "sort": "index"} for text in expected))
+    assert {text: [place for [place] in rows] for text, rows in zip(expected, found, strict=True)} == expected
 
 
 KIND = "(compare it with a text in quotes, such as"
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        ('score.right == "yes"', 'score.right is a number and "yes" is not (compare it with a number) at character 16'),
-        ('score.said in [1, "yes"]', 'score.said is a number and "yes" is not (compare it with a number, or compare'),
-        ('mine.score.said < "yes"', "with a number, or compare mine.label.said) at character 19"),
-        ('duration > 1 or index != "a"', 'index is a number and "a" is not (compare it with a number) at character 26'),
-        ("score.right == 1 and topic < 1", f'no value of topic is a number {KIND} "plus") at character 30'),
-        ("topic == true", f'no value of topic is a number {KIND} "plus") at character 10'),
-        ("outcome == 1", f'no value of outcome is a number {KIND} "failed") at character 12'),
-        ("status.right >= 1", f'no value of status.right is a number {KIND} "scored") at character 17'),
-        ("label.said in [1]", f'no value of label.said is a number {KIND} "no") at character 16'),
-        ('score.right == "1"', [1]),
-        ('score.right < "true"', [0]),
-        ("level > 9", [1]),
-        ("level == 10", [1]),
-        ("nothing == 1", []),
-    ],
-)
-def test_numbers_and_texts_that_never_meet_are_a_fault_with_its_place(
-    tmp_path: Path, text: str, found: str | list[int]
-) -> None:
+NEVER_MEET: list[tuple[str, str | list[int]]] = [
+    ('score.right == "yes"', 'score.right is a number and "yes" is not (compare it with a number) at character 16'),
+    ('score.said in [1, "yes"]', 'score.said is a number and "yes" is not (compare it with a number, or compare'),
+    ('mine.score.said < "yes"', "with a number, or compare mine.label.said) at character 19"),
+    ('duration > 1 or index != "a"', 'index is a number and "a" is not (compare it with a number) at character 26'),
+    ("score.right == 1 and topic < 1", f'no value of topic is a number {KIND} "plus") at character 30'),
+    ("topic == true", f'no value of topic is a number {KIND} "plus") at character 10'),
+    ("outcome == 1", f'no value of outcome is a number {KIND} "failed") at character 12'),
+    ("status.right >= 1", f'no value of status.right is a number {KIND} "scored") at character 17'),
+    ("label.said in [1]", f'no value of label.said is a number {KIND} "no") at character 16'),
+    ('score.right == "1"', [1]),
+    ('score.right < "true"', [0]),
+    ("level > 9", [1]),
+    ("level == 10", [1]),
+    ("nothing == 1", []),
+]
+
+
+def test_numbers_and_texts_that_never_meet_are_a_fault_with_its_place(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path)
     rows: list[dict[str, Any]] = [
         {"input": "a", "topic": "plus", "level": "low", "nothing": None},
@@ -240,20 +235,21 @@ def test_numbers_and_texts_that_never_meet_are_a_fault_with_its_place(
         "said": lambda output: Score(1.0 if output == "bb" else 0.0, label="yes" if output == "bb" else "no"),
     }
     graded = Evaluator(store).evaluate(Runner(store).run(FunctionTask(str, version="1"), data), scorers)
-    [shown] = show(store, {"mine": graded}, {"filter": text, "sort": "index"})
-    if isinstance(found, str):
-        assert found in shown
-    else:
-        assert shown == [[place] for place in found]
+    shown = show(store, {"mine": graded}, *({"filter": text, "sort": "index"} for text, _ in NEVER_MEET))
+    for (text, found), rows in zip(NEVER_MEET, shown, strict=True):
+        if isinstance(found, str):
+            assert found in rows, text
+        else:
+            assert rows == [[place] for place in found], text
 
 
-@pytest.mark.parametrize("name", ["not", "1e5", "disagree", "true", "1st", "a-b", "é"])
-def test_every_name_that_is_offered_is_a_filter(tmp_path: Path, name: str) -> None:
-    store = DirectoryStore(tmp_path)
-    data = Dataset.from_rows([{"input": "a", name: "x"}, {"input": "b", name: "y"}], attributes=[name])
+def test_every_name_that_is_offered_is_a_filter(tmp_path: Path) -> None:
+    store, names = DirectoryStore(tmp_path), ["not", "1e5", "disagree", "true", "1st", "a-b", "é"]
+    rows = [{"input": text, **dict.fromkeys(names, value)} for text, value in (("a", "x"), ("b", "y"))]
+    data = Dataset.from_rows(rows, attributes=names)
     graded = Evaluator(store).evaluate(Runner(store).run(FunctionTask(str, version="1"), data), {"score": len})
-    offered = run_script('import { quotedName } from "./grid/filter.js";' + _SAY, name)
-    assert show(store, {"only": graded}, {"filter": f'{offered} == "y"'}) == [[[1]]]
+    offered = run_script('import { quotedName } from "./grid/filter.js";' + _SAY, names)
+    assert show(store, {"only": graded}, *({"filter": f'{name} == "y"'} for name in offered)) == [[[1]]] * len(names)
 
 
 def test_a_task_may_be_called_as_a_part_of_names(tmp_path: Path) -> None:
@@ -266,30 +262,30 @@ def test_a_task_may_be_called_as_a_part_of_names(tmp_path: Path) -> None:
     assert "there are score.score, score.score.score, status.score.score, outcome" in fault
 
 
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("score.rihgt > 1", "no column is called score.rihgt (did you mean score.right?) at character 1"),
-        ("topic and right == 1", "no column is called right (did you mean score.right?) at character 11"),
-        ("not (scor.right)", "(did you mean score.right?) at character 6"),
-        ("mine.score.rigth < 1", "(did you mean mine.score.right?) at character 1"),
-        ("mien.score.right < 1", "(did you mean mine.score.right?) at character 1"),
-        ('Topc == "plus"', "(did you mean topic?) at character 1"),
-        ("two_words == 1", '(did you mean "two words"?) at character 1'),
-        ("  outcme == 1", "(did you mean outcome?) at character 3"),
-        ("label.wrong == 1", "no column is called label.wrong; there are score.right, mine.score.right"),
-        ("x == 1", "no column is called x; there are score.right"),
-    ],
-)
-def test_an_unknown_name_is_located_and_the_nearest_one_is_named(tmp_path: Path, text: str, fault: str) -> None:
+UNKNOWN = [
+    ("score.rihgt > 1", "no column is called score.rihgt (did you mean score.right?) at character 1"),
+    ("topic and right == 1", "no column is called right (did you mean score.right?) at character 11"),
+    ("not (scor.right)", "(did you mean score.right?) at character 6"),
+    ("mine.score.rigth < 1", "(did you mean mine.score.right?) at character 1"),
+    ("mien.score.right < 1", "(did you mean mine.score.right?) at character 1"),
+    ('Topc == "plus"', "(did you mean topic?) at character 1"),
+    ("two_words == 1", '(did you mean "two words"?) at character 1'),
+    ("  outcme == 1", "(did you mean outcome?) at character 3"),
+    ("label.wrong == 1", "no column is called label.wrong; there are score.right, mine.score.right"),
+    ("x == 1", "no column is called x; there are score.right"),
+]
+
+
+def test_an_unknown_name_is_located_and_the_nearest_one_is_named(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path)
     data = Dataset.from_rows([{"input": "a", "topic": "plus", "two words": "1"}], attributes=["topic", "two words"])
     graded = Evaluator(store).evaluate(Runner(store).run(FunctionTask(str, version="1"), data), {"right": len})
-    [said] = show(store, {"mine": graded, "theirs": graded}, {"filter": text})
-    assert fault in said
+    found = show(store, {"mine": graded, "theirs": graded}, *({"filter": text} for text, _ in UNKNOWN))
+    for (text, fault), said in zip(UNKNOWN, found, strict=True):
+        assert fault in said, text
 
 
 _SAY = """
 import { readFileSync } from "node:fs";
-console.log(JSON.stringify(quotedName(JSON.parse(readFileSync(0)))));
+console.log(JSON.stringify(JSON.parse(readFileSync(0)).map(quotedName)));
 """

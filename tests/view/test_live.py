@@ -13,14 +13,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, closing, contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
+from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any, ClassVar
 from unittest.mock import AsyncMock
 
 import pytest
+from support.fresh import open_python
 from support.patience import PATIENCE
 from support.processes import open_process
 from support.view_server import Server, serve_store
@@ -63,7 +65,8 @@ scorers:
   right: {function: code.py:right}
 metrics: [accuracy]
 """
-ROWS = 40
+ROWS = 14
+COMMAND = "from evaluand.cli import main; main(prog_name='evaluand')"
 LINK = re.compile(r"http://127.0.0.1:(\d+)(/live\?token=\S+)")
 
 
@@ -76,12 +79,20 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def start(folder: Path, *options: str, pause: float = 0.05) -> AbstractContextManager[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "evaluand.cli", *options]
+@contextmanager
+def start(folder: Path, *options: str, pause: float = 0.05) -> Iterator[BaseProcess]:
     environment = os.environ | {"PAUSE": str(pause), "BROWSER": "true"}
-    return open_process(
-        *command, cwd=folder, env=environment, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, stdout=subprocess.PIPE
-    )
+    said = folder / f"said-by-{options[0]}"
+    said.touch()
+    with open_python(COMMAND, *options, errors=said, env=environment, cwd=folder) as (process, _):
+        yield process
+
+
+def find_link(folder: Path) -> re.Match[str]:
+    """The link that a run prints."""
+    wait_for(lambda: LINK.search((folder / "said-by-run").read_text()) is not None)
+    [link] = LINK.finditer((folder / "said-by-run").read_text())
+    return link
 
 
 @contextmanager
@@ -109,7 +120,7 @@ def test_a_run_is_watched_to_its_end(folder: Path) -> None:
         wait_for(lambda: begun(folder))
         with serve_store(folder / ".evaluand", folder / "log") as server, events(server) as seen:
             states = [*seen]
-        process.communicate(timeout=PATIENCE)
+        process.join(PATIENCE)
     assert states[0]["status"] in ("starting", "running", "finished")
     assert states[-1]["status"] == "finished"
     assert states[-1]["done"] == states[-1]["total"] == ROWS
@@ -125,20 +136,19 @@ def test_a_killed_run_is_stopped_and_goes_on_when_it_is_continued(folder: Path) 
         wait_for(lambda: begun(folder))
         with serve_store(folder / ".evaluand", folder / "log") as server, events(server) as seen:
             assert next(each for each in seen if each["done"])["status"] == "running"
-            process.send_signal(signal.SIGKILL)
+            process.kill()
             stopped = next(each for each in seen if each["status"] == "stopped")
             assert 0 < stopped["done"] < ROWS
             assert stopped["command"] == f"evaluand resume {stopped['id'][:12]} --store {folder / '.evaluand'}"
             with start(folder, *stopped["command"].split()[1:], pause=0.1) as again:
                 assert next(each for each in seen if each["status"] == "running")["done"] >= stopped["done"]
                 assert [*seen][-1]["status"] == "finished"
-                again.communicate(timeout=PATIENCE)
+                again.join(PATIENCE)
 
 
 def test_the_page_of_a_run_can_stop_it_and_no_other_site_can(folder: Path) -> None:
     with start(folder, "run", "e.yaml", "--view", pause=2) as process:
-        assert process.stderr is not None
-        [link] = islice((found for line in process.stderr if (found := LINK.search(line))), 1)
+        link = find_link(folder)
         server = Server(process, link[0], int(link[1]), folder / "log")
         server.cookie = str(server.ask(link[2], cookie="").header("set-cookie")).partition(";")[0]
         wait_for(lambda: begun(folder))
@@ -152,18 +162,18 @@ def test_the_page_of_a_run_can_stop_it_and_no_other_site_can(folder: Path) -> No
         assert server.ask("/live", cookie=cookie).status == 200
         assert b"data-stop" not in server.ask("/live", cookie=cookie).body
         assert server.post("/session/stop", cookie=cookie).status == 403
-        assert process.poll() is None
+        assert process.exitcode is None
         assert server.post("/session/stop").status == 204
-        _, said = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 130
+        process.join(PATIENCE)
+        assert process.exitcode == 130
+    said = (folder / "said-by-run").read_text()
     assert "evaluand resume" in said or "evaluand run e.yaml" in said
 
 
 @pytest.mark.slow
 def test_the_page_of_a_killed_run_ends_too(folder: Path) -> None:
     with start(folder, "run", "e.yaml", "--view", pause=0.3) as process:
-        assert process.stderr is not None
-        [link] = islice((found for line in process.stderr if (found := LINK.search(line))), 1)
+        link = find_link(folder)
         socket.create_connection(("127.0.0.1", int(link[1]))).close()
         process.kill()
         wait_for(lambda: not answers(int(link[1])))
