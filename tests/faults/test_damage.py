@@ -37,7 +37,7 @@ from evaluand.store.store import resolve
 # What is continued here is in a copy of the store in which it was begun.
 pytestmark = pytest.mark.filterwarnings("ignore:.* was not begun by you in this store")
 
-QUICK, BATCH = 10, 100
+QUICK, BATCH = 6, 100
 THOROUGH = int(os.environ.get("DAMAGES", "2000"))  # 10,000 were tried when this was written
 
 Reading = dict[str, Any]

@@ -355,7 +355,14 @@ def test_a_planted_journal_makes_sqlite_delete_a_file(tmp_path: Path) -> None:
     assert not victim.exists()
 
 
-@pytest.mark.parametrize("command", [*LOOKING, *WRITING], ids=" ".join)
+@pytest.mark.parametrize(
+    "command",
+    [
+        pytest.param(command, marks=[] if command in (["list"], ["gc", "--yes"]) else pytest.mark.slow)
+        for command in (*LOOKING, *WRITING)
+    ],
+    ids=" ".join,
+)
 def test_no_command_opens_a_database_inside_a_store(ground: Ground, command: list[str]) -> None:
     catalog, *others = databases(ground.store)
     hostile_view(catalog)
@@ -392,7 +399,7 @@ def attack(original: Path, folder: Path, chosen: Sequence[Attack]) -> None:
 
 
 def test_odd_things_in_a_store_do_no_harm(original: Path, tmp_path: Path) -> None:
-    attack(original, tmp_path / "ground", random.Random(1).sample(list_attacks(original), 8))
+    attack(original, tmp_path / "ground", random.Random(1).sample(list_attacks(original), 4))
 
 
 @pytest.mark.slow
@@ -405,7 +412,9 @@ def test_anything_odd_anywhere_in_a_store_does_no_harm(original: Path, tmp_path:
     attack(original, tmp_path / "ground", mine if "ALL_ATTACKS" in os.environ else mine[:80])
 
 
-@pytest.mark.parametrize("kind", ["datasets", "runs", "evaluations"])
+@pytest.mark.parametrize(
+    "kind", ["runs", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("datasets", "evaluations"))]
+)
 def test_a_run_ends_where_a_link_is_in_the_place_of_a_kind(ground: Ground, kind: str) -> None:
     replace(ground.store / kind, link_to_folder, ground)
     assert check(ground, ["run", "OUT/experiment.yaml"], f"link at {kind}").code == 1
@@ -433,7 +442,7 @@ def list_forged_calls(original: Path) -> list[tuple[Forgery, list[str]]]:
 
 
 def test_forged_manifests_end_in_one_sentence(original: Path, tmp_path: Path) -> None:
-    call_with_forgeries(original, tmp_path / "ground", random.Random(1).sample(list_forged_calls(original), 6))
+    call_with_forgeries(original, tmp_path / "ground", random.Random(1).sample(list_forged_calls(original), 3))
 
 
 @pytest.mark.slow

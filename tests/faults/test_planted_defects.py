@@ -29,7 +29,7 @@ class Defect(NamedTuple):
     name: str
     act: Callable[..., Any]
     shown_by: str
-    first: int = 0  # of the seeds: those before it show the defect by another failure
+    first: int = 0  # of the seeds: those before it show the defect by another failure, or not
 
 
 def take_from_the_living(self: FileLeases, name: str, worker: object) -> bool:
@@ -75,16 +75,16 @@ def always(*given: Any, **more: Any) -> bool:
 
 DEFECTS = {
     "late lines count": Defect(FileLeases, "_write_fences", do_nothing, "before the journal says where"),
-    "lines that were read stay": Defect(WorkLog, "_take_back_fenced", do_nothing, "would be sealed"),
+    "lines that were read stay": Defect(WorkLog, "_take_back_fenced", do_nothing, "would be sealed", 259),
     "the living are taken over from": Defect(FileLeases, "_is_over", take_from_the_living, "works on is taken over"),
     "hearts do not beat": Defect(FileLeases, "_start_beating", do_nothing, "works on is taken over"),
     "a shard has no history": Defect(FileLeases, "claim", claim_without_history, "called again"),
     "what was written is lost with a lease": Defect(State, "take_over", fence_from_the_start, "lost with the leases"),
-    "two states have one number": Defect(MemoryDisk, "link", replacing("0.json"), "works on is taken over"),
-    "a manifest is replaced": Defect(MemoryDisk, "link", replacing("manifest.json"), "sealed twice"),
+    "two states have one number": Defect(MemoryDisk, "link", replacing("0.json"), "works on is taken over", 55),
+    "a manifest is replaced": Defect(MemoryDisk, "link", replacing("manifest.json"), "sealed twice", 30),
     "a shard is done before its line": Defect(KeyedWork, "_keep", finish_first, "would be sealed", 24),
     "a line is lost": Defect(WorkLog, "append", lose_the_first_of_several, "more often than"),
-    "garbage has open work": Defect(garbage, "_is_abandoned", always, "called again"),
+    "garbage has open work": Defect(garbage, "_is_abandoned", always, "called again", 33),
 }
 
 

@@ -72,7 +72,7 @@ def loss(tmp_path_factory: pytest.TempPathFactory) -> Loss:
 
 @pytest.mark.parametrize(
     ("loss", "seed"),
-    [pytest.param(seed // 6, seed, marks=[pytest.mark.slow] if seed >= 6 else []) for seed in range(40)],
+    [pytest.param(seed // 6, seed, marks=[pytest.mark.slow] if seed >= 3 else []) for seed in range(40)],
     indirect=["loss"],
     scope="module",
 )

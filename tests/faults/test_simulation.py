@@ -12,7 +12,7 @@ import os
 import pytest
 from faults.schedules import play
 
-QUICK = 100
+QUICK = 40
 FIRST = int(os.environ.get("SCHEDULE", QUICK))
 SCHEDULES = int(os.environ.get("SCHEDULES", "1" if "SCHEDULE" in os.environ else "20000"))
 BATCH = 500
