@@ -13,6 +13,7 @@ import orjson
 import pytest
 from rich.console import Console
 from support.matches import Outcomes, play, play_runs, table_judge
+from support.thinned import thinned
 
 from evaluand import (
     DataError,
@@ -875,9 +876,7 @@ def test_a_weight_is_worth_as_many_matches() -> None:
                 assert one[name] == pytest.approx(other[name], rel=1e-9), (method, system, name)
 
 
-@pytest.mark.parametrize(
-    "options", [{"penalty": 1.0, "replicates": 100}, {"method": "length_controlled", "baseline": "B"}]
-)
+@thinned("options", [{"penalty": 1.0, "replicates": 100}, {"method": "length_controlled", "baseline": "B"}], every=2)
 def test_the_unit_of_weights_and_the_columns_of_the_dataset_do_not_matter(options: dict[str, Any]) -> None:
     def judge(first: str, second: str, index: int) -> float:
         wins = (index * 7 + len(first)) % 3 > 0

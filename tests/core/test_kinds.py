@@ -14,6 +14,7 @@ import pytest
 import scipy.stats
 from statsmodels.stats.proportion import proportion_confint
 from support.places import ROOT_FOLDER
+from support.thinned import thinned
 
 from evaluand import Experiment, MemoryStore
 from evaluand.aggregation.groups import Grouping, MetricRow, summarise, summarise_shard
@@ -211,7 +212,7 @@ def run(folder: Path, setup: Setup, kind: str, parameters: dict[str, Any]) -> tu
     return experiment.measures[0].metric, results.tasks[0].evaluation.table("graded"), value
 
 
-@pytest.mark.parametrize(("kind", "setup", "parameters", "method"), CASES)
+@thinned(("kind", "setup", "parameters", "method"), CASES, every=5)
 def test_every_kind_goes_the_whole_path_from_a_file_and_has_the_interval_it_names(
     kind: str, setup: str, parameters: dict[str, Any], method: str | None, tmp_path: Path
 ) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.feedback_functions import use
+from support.thinned import thinned
 
 from evaluand import App, DirectoryStore
 from evaluand.apps.recording.stored import MODES
@@ -204,10 +205,10 @@ def test_the_arguments_of_commands_have_no_credentials() -> None:
     assert redact_command(["tool", "-pages", "-u", "x"]) == ["tool", "-pages", "-u", "x"]
 
 
-@pytest.mark.parametrize(
+@thinned(
     "piece",
     ["a://b:", "a@", "-----BEGIN PRIVATE KEY-----", "cookie: a=b;", "-u a:", "mysql ", "'password': '", 'password="\\',
-     KEY[:8], "*", ".", f"{KEY[:8]}...", "--password ", "\n", "//x.", "a1", "-", "sk-"],
+     KEY[:8], "*", ".", f"{KEY[:8]}...", "--password ", "\n", "//x.", "a1", "-", "sk-"], every=4,
 )  # fmt: skip
 def test_redaction_takes_linear_time(monkeypatch: pytest.MonkeyPatch, piece: str) -> None:
     monkeypatch.setenv("MODELS_TOKEN", KEY)
@@ -255,7 +256,7 @@ JUDGES = {
 }
 
 
-@pytest.mark.parametrize("place", JUDGES)
+@thinned("place", JUDGES, every=3)
 def test_no_credential_of_a_judge_or_an_app_is_written(tmp_path: Path, place: str) -> None:
     feedback = Feedback(JUDGES[place].judge, name="judge").on_output()
     for mode in MODES[:-1]:

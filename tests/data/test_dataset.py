@@ -635,7 +635,8 @@ def write_many(path: Path, kind: str, times: int) -> Path:
     return path
 
 
-@pytest.mark.parametrize("kind", [pytest.param("jsonl", marks=pytest.mark.slow), "parquet"])
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["jsonl", "parquet"])
 def test_a_file_of_many_rows_is_read_as_a_stream_and_never_held(tmp_path: Path, kind: str) -> None:
     short, long = write_many(tmp_path / "short", kind, 10_000), write_many(tmp_path / "long", kind, 200_000)
     command = [sys.executable, "-c", PASS, str(short), str(long), kind]

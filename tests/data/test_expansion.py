@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
+from support.thinned import thinned
 
 from evaluand.core.errors import DataError
 from evaluand.data.formats import expansion
@@ -75,7 +76,7 @@ def read_all(path: Path) -> list[Any]:
     return [row["input"] for batch in open_file(path).batches() for row in batch.to_pylist()]
 
 
-@pytest.mark.parametrize("kind", sorted(ARROW))
+@thinned("kind", sorted(ARROW), every=3)
 def test_an_arrow_file_that_expands_without_end_is_refused(tmp_path: Path, kind: str) -> None:
     path = write_arrow(tmp_path / "rows.arrow", ARROW[kind]())
     with pytest.raises(DataError, match=r"^[^\n]*rows\.arrow: would expand to [\d,.]+ .B or more; the limit"):

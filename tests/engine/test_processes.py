@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 from support.fresh import run_python
 from support.patience import PATIENCE
+from support.thinned import thinned
 
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.data.dataset import Dataset
@@ -276,7 +277,7 @@ def test_deaths_and_timeouts_are_tried_again_where_that_is_declared_transient(tm
     assert run.table()["attempts"].to_pylist() == [1, 2, 2, 1, 1, 1]
 
 
-@pytest.mark.parametrize("how", ["raises", "dies"])
+@thinned("how", ["raises", "dies"], every=2)
 def test_the_first_failure_stops_the_work_where_that_is_asked_and_it_is_resumed(tmp_path: Path, how: str) -> None:
     def careful(value: int) -> int:
         tries(tmp_path, value)

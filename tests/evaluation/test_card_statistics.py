@@ -13,6 +13,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 from sklearn.metrics import accuracy_score, brier_score_loss, cohen_kappa_score, confusion_matrix, recall_score
 from statsmodels.stats.proportion import proportion_confint
+from support.thinned import thinned
 
 from evaluand.evaluation.judges.cards.card import JudgeCard, make_card
 from evaluand.evaluation.judges.cards.from_files import read_labelled_file
@@ -322,7 +323,7 @@ def test_errors_by_the_label_alone_are_no_bias(sample: Any, measure: str) -> Non
     assert 0.91 <= covered <= 0.99
 
 
-@pytest.mark.parametrize("sample", [judged_answers, judged_pairs])
+@thinned("sample", [judged_answers, judged_pairs], every=2)
 def test_a_bias_is_found_and_errors_by_the_label_alone_are_none(sample: Any) -> None:
     fair, biased = (
         make_card(read_labelled_file(sample(np.random.default_rng(3), 3000, favour=each), "mine", judge_model="gpt"))

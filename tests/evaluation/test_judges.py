@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from support.chat_answers import Body, ChatServer
+from support.thinned import thinned
 
 from evaluand import Dataset, Evaluator, MemoryStore, Policy, Runner, SpecError, span
 from evaluand.core.errors import EvaluandError, ParameterError
@@ -106,7 +107,7 @@ FAULTY: dict[str, dict[str, Any]] = {
 }
 
 
-@pytest.mark.parametrize("fault", FAULTY)
+@thinned("fault", FAULTY, every=4)
 def test_no_rubric_makes_a_number_of_what_cannot_be_read(fault: str, server: ChatServer) -> None:
     server.answer = lambda asked: FAULTY[fault]
     for name, row in judge_by_all(server, SINGLE).items():
@@ -114,7 +115,7 @@ def test_no_rubric_makes_a_number_of_what_cannot_be_read(fault: str, server: Cha
         assert json.dumps(FAULTY[fault]["text"]) in json.dumps(row["data"])
 
 
-@pytest.mark.parametrize("fault", FAULTY)
+@thinned("fault", FAULTY, every=4)
 def test_one_faulty_reply_among_several_leaves_no_value(fault: str, server: ChatServer) -> None:
     second = (">\\nIt sells books.\\n</passage>", ">\\nThe shop sells bread.\\n</")
 
@@ -128,7 +129,7 @@ def test_one_faulty_reply_among_several_leaves_no_value(fault: str, server: Chat
         assert [part.get("value") for part in row["data"]["parts"]] == [first, None]
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("reply", "reason"),
     [
         ({"status": 429, "headers": {"Retry-After": "0"}, "body": {"error": {"message": "slow down"}}}, "429"),
@@ -139,6 +140,7 @@ def test_one_faulty_reply_among_several_leaves_no_value(fault: str, server: Chat
         ({"body": "nothing"}, "chat completion"),
         ({"hang": True}, "longer than"),
     ],
+    every=4,
 )
 def test_a_request_that_fails_is_a_failed_row(reply: dict[str, Any], reason: str, server: ChatServer) -> None:
     server.answer = lambda asked: reply

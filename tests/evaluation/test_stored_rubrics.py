@@ -11,6 +11,7 @@ import orjson
 import pytest
 from click.testing import CliRunner
 from support.chat_answers import Body, ChatServer
+from support.thinned import thinned
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner
 from evaluand.cli import main
@@ -101,7 +102,7 @@ def test_the_digest_of_a_rubric_is_that_of_its_stored_content(name: str) -> None
     assert StoredRubric(rubric.title, content).digest == rubric.digest
 
 
-@pytest.mark.parametrize("name", ["whole", "template", "parts", "jury", "tree"])
+@thinned("name", ["whole", "template", "parts", "jury", "tree"], every=3)
 def test_the_messages_shown_are_those_that_the_server_received(name: str, server: ChatServer, tmp_path: Path) -> None:
     evaluate(tmp_path, {name: judges(server)[name]})
     shown = json.loads(show(tmp_path, "shop/mine", "--scorer", name, "--messages", "--json").stdout)
@@ -333,7 +334,7 @@ def test_verify_names_a_rubric_that_was_removed(
     assert "earlier version" not in refused.stderr
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("path", "value"),
     [
         (("title",), 3),
@@ -344,6 +345,7 @@ def test_verify_names_a_rubric_that_was_removed(
         (("content", "parts"), [{"of": "output"}, "text"]),
         (("content", "material"), {"a": 1}),
     ],
+    every=3,
 )
 def test_a_rubric_of_another_shape_is_refused(
     path: tuple[str, ...], value: Any, server: ChatServer, tmp_path: Path

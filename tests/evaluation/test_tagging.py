@@ -59,6 +59,7 @@ def test_the_example_runs_twice_over_every_sentence_with_a_crash_and_rightly_emp
     assert wrong["value"] == pytest.approx(2 * found / (predicted + 14 + 42))
 
 
+@pytest.mark.slow
 def test_the_example_s_report_is_written(folder: Folder) -> None:
     folder.done("run", folder.path / "tagging" / "experiment.yaml")
     page = folder.path / "report.html"

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 import sklearn.metrics as sk
 from support.places import VECTORS_FOLDER
+from support.thinned import thinned
 
 import evaluand.interop.d3m as d3m
 from evaluand.core.errors import DataError, SpecError
@@ -179,7 +180,7 @@ def columns(cells: list[Any]) -> dict[str, list[Any]]:
     return {"d3mIndex": list(range(len(cells))), "y": cells}
 
 
-@pytest.mark.parametrize("pattern", OF_TWO)
+@thinned("pattern", OF_TWO, every=3)
 @pytest.mark.parametrize("type", [str, int])
 @pytest.mark.parametrize("metric", [*AVERAGES, *OF_ONE])
 def test_two_classes(metric: str, type: Any, pattern: str) -> None:

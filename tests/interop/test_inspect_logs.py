@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.foreign_results import inspect_header, inspect_samples
+from support.thinned import thinned
 
 from evaluand.core.errors import DataError
 from evaluand.data.dataset import Dataset
@@ -66,7 +67,7 @@ def test_attachments_that_make_a_sample_too_large_leave_it_out(tmp_path: Path) -
         ]
 
 
-@pytest.mark.parametrize("has_pool", [True, False])
+@thinned("has_pool", [True, False], every=2)
 def test_inputs_that_grow_with_every_call_are_shortened_to_their_last_messages(tmp_path: Path, has_pool: bool) -> None:
     (sample, *_) = inspect_samples()
     n, text = 200, "y" * 4000

@@ -198,6 +198,7 @@ def test_an_index_holds_all_problems_of_a_model(
 # MLflow
 
 
+@pytest.mark.slow
 @needs("mlflow")
 @pytest.mark.filterwarnings("ignore")  # those of its own libraries
 def test_mlflow_opens_the_run_with_metrics_table_and_traces(
@@ -234,6 +235,7 @@ def test_mlflow_opens_the_run_with_metrics_table_and_traces(
 # Weights & Biases
 
 
+@pytest.mark.slow
 @needs("wandb")
 @pytest.mark.filterwarnings("ignore")
 def test_wandb_writes_an_offline_run_and_opens_no_connection(

@@ -341,6 +341,7 @@ def test_a_missing_column_is_reported() -> None:
 # Frameworks
 
 
+@pytest.mark.slow
 def test_a_chain_is_recorded() -> None:
     pytest.importorskip("langchain_classic", reason="needs evaluand[langchain]")
     from langchain_classic.chains import ConversationalRetrievalChain
@@ -373,6 +374,7 @@ def test_a_chain_is_recorded() -> None:
     assert [call.args for call in feedback_result.calls] == [{"a": "Who?", "b": "Who? 0"}, {"a": "Who?", "b": "Who? 1"}]
 
 
+@pytest.mark.slow
 def test_an_engine_is_recorded() -> None:
     pytest.importorskip("llama_index.core", reason="needs evaluand[llama-index]")
     from llama_index.core import Document, VectorStoreIndex

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from support.chat_answers import Body, ChatServer
+from support.thinned import thinned
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Policy, Runner
 from evaluand.apps.recording.workers import work
@@ -156,7 +157,7 @@ DIFFERENT = [
 """Methods that ask in different ways."""
 
 
-@pytest.mark.parametrize("fault", FAULTY)
+@thinned("fault", FAULTY, every=4)
 def test_no_method_makes_a_number_of_what_cannot_be_read(fault: str, server: ChatServer) -> None:
     def answer(asked: Body) -> Any:
         is_own = (

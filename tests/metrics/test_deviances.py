@@ -13,6 +13,7 @@ import pyarrow as pa
 import pytest
 import sklearn.metrics as sk
 from support.random_cases import Case, check_cases, summarise_cases
+from support.thinned import thinned
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.experiment.arrays import evaluate
@@ -90,7 +91,7 @@ def check(name: str, n_cases: int) -> int:
     return defined
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@thinned("name", LOSSES, every=3)
 def test_random_cases_have_the_values_of_the_reference(name: str) -> None:
     assert check(name, 15) > 15
 

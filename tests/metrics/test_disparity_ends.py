@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.thinned import thinned
 
 from evaluand import evaluate
 from evaluand.aggregation.disparity import DisparityRow
@@ -232,7 +233,7 @@ def of_groups(shape: tuple[int, ...], least: float, most: float, seed: int = 0, 
     return IntervalEnds(right / n, *wilson(right, np.full(shape, n), 0.95))
 
 
-@pytest.mark.parametrize(("points", "groups"), [(300, 100), (2, 4000)])
+@thinned(("points", "groups"), [(300, 100), (2, 4000)], every=2)
 def test_many_groups_are_compared_without_holding_their_pairs(points: int, groups: int) -> None:
     of = of_groups((points, groups), 0.3, 0.6)
     tracemalloc.start()

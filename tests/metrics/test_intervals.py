@@ -13,6 +13,7 @@ import scipy.stats
 import statsmodels.api as sm
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as stn
+from support.thinned import thinned
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, KOfN, Mean, Measure, PassAtK, Quantile, Runner, SpecError
 from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
@@ -340,7 +341,7 @@ def test_nothing_has_no_exact_bounds() -> None:
     assert all(map(math.isnan, clopper_pearson(0, 0, 0.95)))
 
 
-@pytest.mark.parametrize("n", [1, 7, 20, 50, 268])
+@thinned("n", [1, 7, 20, 50, 268], every=3)
 def test_exact_bounds_of_a_share_err_at_most_as_often_as_they_say(n: int) -> None:
     """All outcomes are counted with their probability, where the true share is just what the bound must not pass."""
     right = np.arange(n + 1)

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import FEW_EXAMPLES
+from support.thinned import thinned
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
@@ -194,7 +195,7 @@ def crowded(seed: int) -> list[tuple[Boxes | None, Boxes]]:
     return images
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))])
+@thinned("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 10))], every=2)
 def test_crowds_areas_and_limits_are_those_of_pycocotools(seed: int) -> None:
     images = crowded(seed)
     theirs = pycocotools(images)

@@ -11,6 +11,7 @@ import orjson
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, strategies as st
+from support.thinned import thinned
 
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.core import registry
@@ -177,7 +178,7 @@ def test_weights_have_no_unit(metric: Metric) -> None:
         assert (other.reason, other.n) == (row.reason, row.n)
 
 
-@pytest.mark.parametrize("metric", weighable(), ids=lambda metric: metric.signature)
+@thinned("metric", weighable(), every=4, ids=lambda metric: metric.signature)
 def test_rows_of_weight_0_are_not_there(metric: Metric) -> None:
     random = np.random.default_rng(2)
     whole = table(metric, 60, 0, np.where(np.arange(60) % 3 == 0, 0.0, random.exponential(size=60)))
@@ -243,7 +244,7 @@ NUMERIC += [registry.find("metrics", "quantile")(q=0.5), registry.find("metrics"
 FALSE_WHERE_NUMBERS_DIFFER = ("one value", "all values are equal")
 
 
-@pytest.mark.parametrize("metric", NUMERIC, ids=lambda metric: metric.signature)
+@thinned("metric", NUMERIC, every=3, ids=lambda metric: metric.signature)
 @given(
     rows=st.lists(st.tuples(st.sampled_from(SIZES), st.sampled_from(SIZES)), min_size=1, max_size=6),
     weighing=st.booleans(),

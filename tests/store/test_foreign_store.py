@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 import pytest
 from support.commands import Folder, run_once
+from support.thinned import thinned
 
 from evaluand.core.errors import EvaluandWarning
 from evaluand.data.dataset import Dataset
@@ -153,7 +154,7 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(("place", "odd"), CASES)
+@thinned(("place", "odd"), CASES, every=4)
 def test_an_odd_file_is_reported_by_verify_and_breaks_no_list(folder: Folder, place: str, odd: str) -> None:
     outside = folder.path.parent / "outside"
     outside.mkdir()

@@ -16,6 +16,7 @@ from hypothesis import given, strategies as st
 from support.forks import call_in_fork
 from support.journals import lines_of
 from support.patience import PATIENCE
+from support.thinned import thinned
 from support.worker_process import HOLDS, Process, open_lane, processes
 
 from evaluand.core.errors import EngineError
@@ -93,7 +94,7 @@ def run_out(folder: Path) -> None:
     change(folder, older)
 
 
-@pytest.mark.parametrize("finishes", ["hold", "finish"])
+@thinned("finishes", ["hold", "finish"], every=2)
 def test_no_shard_is_ever_held_by_two_processes(tmp_path: Path, finishes: str) -> None:
     started = [Process(CLAIMS, tmp_path, 60, finishes) for _ in range(3)]
     with processes(*started):
