@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-
 import pytest
+from support.fresh import run_python
 
 LOADING = """
 import logging
@@ -29,5 +27,5 @@ assert (logging.root.handlers, logging.root.level) == ([], logging.WARNING)
 
 def test_threads_that_load_the_embedding_model_leave_the_root_logger_unchanged() -> None:
     pytest.importorskip("wordllama")
-    done = subprocess.run([sys.executable, "-c", LOADING], capture_output=True, text=True, check=False)
+    done = run_python(LOADING)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")

@@ -103,7 +103,7 @@ PARQUET: dict[str, Callable[[], pa.Array]] = {
 }
 
 
-@pytest.mark.parametrize("kind", ["dictionary", "nulls", "equal numbers"])
+@pytest.mark.parametrize("kind", [pytest.param("dictionary", marks=pytest.mark.slow), "nulls", "equal numbers"])
 def test_a_parquet_file_that_expands_without_end_is_refused(tmp_path: Path, kind: str) -> None:
     path = tmp_path / "rows.parquet"
     pq.write_table(pa.table({"input": PARQUET[kind]()}), path, compression="zstd")

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -13,9 +11,9 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
+from support.effort import FEW_EXAMPLES
 from support.fingerprinted import load
 from support.fresh import run_python
-from support.patience import PATIENCE
 from support.thinned import thinned
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Policy, Runner
@@ -632,10 +630,10 @@ def test_a_large_file_is_read_once_for_its_state(project: Project, monkeypatch: 
 
 
 def test_all_rows_that_share_a_prompt_are_one_row_of_the_inputs(project: Project) -> None:
-    project.data = Dataset.from_rows([{"input": i} for i in range(5_000)])
+    project.data = Dataset.from_rows([{"input": i} for i in range(1_000)])
     run = project.run(HEAD + READING_THE_PROMPT["a constant name"])
     assert next(project.store.read("runs", run.id, "inputs")).to_pylist() == [
-        {"parent": None, "file": "prompt.txt", "state": run_state(run), "rows": [{"first": 0, "count": 5_000}]}
+        {"parent": None, "file": "prompt.txt", "state": run_state(run), "rows": [{"first": 0, "count": 1_000}]}
     ]
 
 
@@ -656,7 +654,7 @@ def test_nothing_is_observed_outside_of_calls(project: Project) -> None:
 # -- any set of files
 
 
-@settings(max_examples=15, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=FEW_EXAMPLES, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     reads=st.lists(st.sets(st.integers(0, ROWS - 1)), min_size=ROWS, max_size=ROWS),
     changed=st.sets(st.integers(0, ROWS - 1)),
@@ -719,5 +717,5 @@ print(sorted(run.manifest["tables"]))
 
 def test_what_threads_of_evaluand_read_of_a_store_is_no_input(tmp_path: Path) -> None:
     (tmp_path / "looks.py").write_text(LOOKS_INTO_THE_STORE)
-    ran = subprocess.run([sys.executable, "looks.py"], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE)
+    ran = run_python("import looks", cwd=tmp_path)
     assert ran.stdout == "['responses']\n", ran.stderr

@@ -454,7 +454,7 @@ def calls(folder: Path) -> list[int]:
 
 
 def test_what_children_print_is_printed(tmp_path: Path) -> None:
-    said, _ = running(tmp_path, 5).communicate(timeout=PATIENCE)
+    said = run_python(RUNNING, "5", cwd=tmp_path).stdout
     assert sorted(said.splitlines()[:5]) == [f"called {i}" for i in range(5)]
 
 
@@ -512,7 +512,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> str:
     return run_python(RUNNING, "80", cwd=tmp_path_factory.mktemp("uninterrupted")).stdout.splitlines()[-1]
 
 
-@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
+@thinned("by", [signal.SIGINT, signal.SIGKILL], every=2)
 def test_a_run_stopped_from_outside_leaves_no_process_and_is_resumed(
     tmp_path: Path, uninterrupted: str, by: signal.Signals
 ) -> None:

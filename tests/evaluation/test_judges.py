@@ -502,7 +502,7 @@ def test_the_requests_of_a_comparison_are_traced(server: ChatServer) -> None:
     assert '"input_tokens":' in spans[-1]["attributes"]
 
 
-@pytest.mark.parametrize("fault", FAULTY)
+@thinned("fault", FAULTY, every=4)
 @pytest.mark.parametrize("name", PAIRWISE)
 def test_a_comparison_that_cannot_be_read_has_no_outcome(name: str, fault: str, server: ChatServer) -> None:
     server.answer = lambda asked: FAULTY[fault]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.effort import FEW_EXAMPLES
 
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
@@ -50,7 +51,7 @@ def one_by_one(run: Run, known: list[dict[str, Any]], name: str) -> Iterator[Any
 
 
 @given(st.integers(1, 5), st.integers(1, 3), st.sets(st.integers(0, 4)), st.data())
-@settings(max_examples=40)
+@settings(max_examples=2 * FEW_EXAMPLES)
 def test_rows_give_the_tables_and_digests_of_scores_taken_over_one_by_one(
     n: int, replications: int, failing: set[int], data: st.DataObject
 ) -> None:

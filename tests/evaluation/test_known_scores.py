@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
+from support.effort import FEW_EXAMPLES
 from support.prediction_columns import columns
 
 from evaluand.core import identity
@@ -54,7 +55,7 @@ def check_same_scores(one: Evaluation, other: Evaluation) -> None:
 
 
 @given(columns())
-@settings(max_examples=25)
+@settings(max_examples=2 * FEW_EXAMPLES)
 def test_columns_give_the_ids_digests_and_tables_of_rows(made: PredictionColumns) -> None:
     written, called = run_both(
         dataset_of(made), lambda task: task.from_texts("a", [identity.encode(each) for each in made.outputs()])

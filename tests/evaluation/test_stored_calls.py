@@ -293,7 +293,7 @@ def test_results_by_the_names_of_trulens_have_all_arguments() -> None:
 # How much it is
 
 
-@pytest.mark.parametrize("characters", [5, 15, 40, 2000])
+@pytest.mark.parametrize("characters", [15, *(pytest.param(n, marks=pytest.mark.slow) for n in (5, 40, 2000))])
 def test_a_record_with_three_feedbacks_takes_little_beside_what_it_tells(tmp_path: Path, characters: int) -> None:
     chance, records = random.Random(1), 200
 

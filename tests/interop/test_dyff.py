@@ -5,8 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import operator
-import subprocess
-import sys
 import threading
 import uuid
 from collections.abc import Iterator
@@ -16,6 +14,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from support.fresh import run_python
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.data.dataset import Dataset
@@ -137,7 +136,7 @@ def test_a_view_that_a_dataset_does_not_have_is_reported_with_those_it_has() -> 
 
 def test_the_modules_are_there_without_an_import_of_their_own() -> None:
     code = "import evaluand.interop.dyff as d; print(d.platform.Dataset.__name__, *(getattr(d, n) for n in d.__all__))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    done = run_python(code)
     assert done.stdout.startswith("Dataset <module 'evaluand.interop.dyff.adapters'")
     with pytest.raises(AttributeError, match="has no attribute 'plattform'; it has adapters, "):
         _ = dyff.plattform

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from support.foreign_results import WRITERS, write_langsmith, write_promptfoo
+from support.thinned import thinned
 
 from evaluand.core.errors import DataError
 from evaluand.experiment.imports.importer import find_importers
@@ -246,7 +247,7 @@ UNREADABLE = (DataError, ValueError, TypeError, AttributeError, LookupError)
 
 
 @pytest.mark.parametrize("format", sorted({*WRITERS} - {"eval", "inspect"}))
-@pytest.mark.parametrize("other", [7, "word", [7], {"a": 1}])
+@thinned("other", [7, "word", [7], {"a": 1}], every=4)
 def test_reasons_are_not_in_the_words_of_python(format: str, other: Any, tmp_path: Path) -> None:
     path = WRITERS[format](tmp_path)
     lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]
@@ -291,7 +292,7 @@ def test_a_span_that_cannot_be_stored_does_not_keep_others_out(tmp_path: Path) -
 
 
 def test_a_long_chain_of_runs_of_langsmith_has_one_root(tmp_path: Path) -> None:
-    n = 20_000
+    n = 5_000
     first = {"trace_id": "t", "id": "0", "run_type": "chain", "inputs": {"q": "1"}, "outputs": {"a": "2"}}
     chain = [{**first, "id": str(number), "parent_run_id": str(number - 1)} for number in range(n - 1, 0, -1)]
     other = {**first, "id": "other"}

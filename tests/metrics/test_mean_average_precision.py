@@ -321,10 +321,10 @@ def test_halves_merge_to_the_whole(seed: int, cut: int, definition: str) -> None
     assert repr(merged) == repr(summarise([whole], [metric], by))  # where NaN is NaN
 
 
-def test_a_hundred_orders_of_boxes_and_images_give_one_value() -> None:
+def test_twenty_orders_of_boxes_and_images_give_one_value() -> None:
     images, random, found = drawn(5, ties=True), np.random.default_rng(0), set()
     metric = MeanAveragePrecision(confidence=None)
-    for _ in range(100):
+    for _ in range(20):
         shuffled = [tuple([each[i] for i in random.permutation(len(each))] for each in image) for image in images]
         found.add(value_of(metric, [shuffled[i] for i in random.permutation(len(shuffled))]).value)  # type: ignore[misc]
     assert len(found) == 1

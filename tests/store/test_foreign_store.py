@@ -232,7 +232,7 @@ def test_damaged_names_break_nothing_and_are_reported(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "file", "pipe"])
-@pytest.mark.parametrize("place", ["comparisons", "aggregations", "refs"])
+@thinned("place", ["comparisons", "aggregations", "refs"], every=2)
 def test_what_is_in_the_place_of_a_folder_is_not_followed_and_breaks_nothing_else(
     folder: Folder, tmp_path_factory: pytest.TempPathFactory, kind: str, place: str
 ) -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
-import sys
 import tempfile
 import threading
 import time
@@ -21,6 +19,7 @@ from unittest.mock import patch
 import orjson
 import pytest
 from hypothesis import given, strategies as st
+from support.fresh import run_python
 from support.journals import lines_of
 from support.patience import PATIENCE
 from support.worker_process import HOLDS, Process, open_lane, processes
@@ -535,10 +534,8 @@ log.close()
 
 
 def test_a_line_cut_short_by_a_full_disk_spoils_no_line_after_it(tmp_path: Path) -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE, check=True
-    )
-    assert result.stdout.split() == ["refused", "1", "refused", "2"]
+    result = run_python(FULL_DISK, str(tmp_path))
+    assert result.stdout.split() == ["refused", "1", "refused", "2"], result.stderr
     reader = lane(tmp_path)
     with closing(reader):
         reader.refresh()
@@ -566,8 +563,7 @@ print(reader.n_done, len([*reader.records()]), len([*reader.read_through()]), le
 
 
 def test_more_segments_are_read_than_files_may_be_open(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", MANY_SEGMENTS, str(tmp_path)]
-    result = subprocess.run(command, capture_output=True, text=True, timeout=PATIENCE)
+    result = run_python(MANY_SEGMENTS, str(tmp_path))
     assert result.stdout == "100 100 100 0\n", result.stderr
 
 
@@ -653,9 +649,7 @@ print(run.counts, len(calls))
 
 
 def test_a_run_on_a_full_disk_stops_and_goes_on_when_there_is_room(tmp_path: Path) -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", FULL_WHILE_RUNNING, str(tmp_path)], capture_output=True, text=True, timeout=PATIENCE
-    )
+    result = run_python(FULL_WHILE_RUNNING, str(tmp_path))
     assert result.stdout.splitlines() == ["True True", "{'completed': 200} 201"], result.stderr
 
 

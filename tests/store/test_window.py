@@ -8,7 +8,8 @@ from typing import Any, cast
 
 import numpy as np
 import pytest
-from hypothesis import given, strategies as st
+from hypothesis import given, settings, strategies as st
+from support.effort import FEW_EXAMPLES
 
 from evaluand.comparison.comparing import compare
 from evaluand.data.dataset import Dataset
@@ -44,6 +45,7 @@ def stored(
         yield store, *filled(store)
 
 
+@settings(max_examples=FEW_EXAMPLES)
 @given(indices=st.lists(st.integers(-3, N + 3), max_size=6))
 def test_a_window_has_the_rows_of_its_examples_alone(stored: tuple[Any, Run, Evaluation], indices: list[int]) -> None:
     store, run, evaluation = stored
