@@ -58,7 +58,7 @@ def looked_at(folder: Path, kind: str, notes: str) -> Grave:
 
 
 def killed_again_and_again(
-    nursery: Nursery, folder: Path, kind: str, notes: str, total: int, what: str, *order: object
+    nursery: Nursery, folder: Path, kind: str, notes: str, total: int, what: str, *order: object, kills: int = KILLS
 ) -> tuple[str, list[Grave]]:
     """What a step has to tell in the end, and what each of its processes left that was killed.
 
@@ -66,7 +66,7 @@ def killed_again_and_again(
     """
     moments = random.Random(f"{what} {order}")
     graves = []
-    for calls in [*sorted(moments.sample(range(total), KILLS - 1)), total]:
+    for calls in [*sorted(moments.sample(range(total), kills - 1)), total]:
         pid = nursery.start(folder, what, *order)
         end = time.monotonic() + PATIENCE
         while len(set(noted(folder, notes))) < calls:
@@ -81,14 +81,14 @@ def killed_again_and_again(
 
 def check_nothing_was_repeated(calls: list[int], asked: set[int], graves: list[Grave]) -> None:
     assert set(calls) == asked
-    assert len(calls) <= len(asked) + KILLS * CONCURRENCY
+    assert len(calls) <= len(asked) + len(graves) * CONCURRENCY
     for grave in graves:
         assert grave.kept & set(calls[grave.calls :]) == set()
 
 
 def check_the_journal_is_as_long_as_the_work(graves: list[Grave]) -> None:
     some = [grave for grave in graves if len(grave.kept) > 20]
-    assert len(some) > KILLS // 2  # what was killed had not ended
+    assert len(some) > len(graves) // 2  # what was killed had not ended
     per_line = [grave.size / len(grave.kept) for grave in some]
     assert max(per_line) < 1.5 * min(per_line)
     assert max(per_line) < 400
@@ -103,20 +103,27 @@ def left_over(folder: Path, kind: str) -> set[str]:
     return {path.name for path in artifact.iterdir()} - {"manifest.json", *tables}
 
 
-@pytest.mark.parametrize("kind", [pytest.param("threads", marks=pytest.mark.slow), "coroutines"])
-def test_a_run_killed_ten_times_repeats_no_finished_call_and_ends_as_if_nothing_had_been(
-    nursery: Nursery, tmp_path: Path, kind: str
+@pytest.mark.parametrize(
+    ("kind", "kills", "examples"),
+    [
+        ("coroutines", 3, 400),
+        *(pytest.param(kind, KILLS, EXAMPLES, marks=pytest.mark.slow) for kind in ("threads", "coroutines")),
+    ],
+)
+def test_a_run_killed_several_times_repeats_no_finished_call_and_ends_as_if_nothing_had_been(
+    nursery: Nursery, tmp_path: Path, kind: str, kills: int, examples: int
 ) -> None:
-    undisturbed = nursery.finish(tmp_path / "undisturbed", "run", kind, EXAMPLES)
+    undisturbed = nursery.finish(tmp_path / "undisturbed", "run", kind, examples)
     folder = tmp_path / "killed"
-    digest, graves = killed_again_and_again(nursery, folder, "runs", "calls", EXAMPLES, "run", kind, EXAMPLES)
+    order = "run", kind, examples
+    digest, graves = killed_again_and_again(nursery, folder, "runs", "calls", examples, *order, kills=kills)
     assert digest == undisturbed
-    check_nothing_was_repeated(noted(folder, "calls"), set(range(EXAMPLES)), graves)
+    check_nothing_was_repeated(noted(folder, "calls"), set(range(examples)), graves)
     check_the_journal_is_as_long_as_the_work(graves)
     store = DirectoryStore(folder / "store")
     [id] = store.ids("runs")
-    failed = len(range(5, EXAMPLES, 97))
-    assert store.manifest("runs", id)["counts"] == {"completed": EXAMPLES - failed, "failed": failed}
+    failed = len(range(5, examples, 97))
+    assert store.manifest("runs", id)["counts"] == {"completed": examples - failed, "failed": failed}
 
 
 @pytest.mark.slow

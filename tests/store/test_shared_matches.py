@@ -200,6 +200,7 @@ def test_a_worker_that_is_stopped_until_another_has_ended_agrees_with_it(
     check_intact(folder, alone.split()[0])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("schedule", ["information_gain"])
 def test_damaged_lines_of_a_journal_repeat_only_their_judgements(
     nursery: Nursery, tmp_path: Path, schedule: str
