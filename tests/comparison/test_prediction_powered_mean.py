@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,12 +50,19 @@ def store(tmp_path: Path) -> DirectoryStore:
     return DirectoryStore(tmp_path / "store")
 
 
-@pytest.fixture
-def run(store: DirectoryStore) -> Run:
+@pytest.fixture(scope="module")
+def original(tmp_path_factory: pytest.TempPathFactory) -> Run:
     rows = [
         {"number": n, "topic": "rare" if n % 8 == 0 else "common", "said": None if n % 4 else says(n)} for n in range(N)
     ]
-    return Runner(store).run(right, Dataset.from_rows(rows, input="number", attributes=["topic"], metadata=["said"]))
+    data = Dataset.from_rows(rows, input="number", attributes=["topic"], metadata=["said"])
+    return Runner(DirectoryStore(tmp_path_factory.mktemp("original"))).run(right, data)
+
+
+@pytest.fixture
+def run(original: Run, store: DirectoryStore) -> Run:
+    shutil.copytree(original.store.root, store.root)
+    return Run(store, original.id)
 
 
 def judged(run: Run, most: int = 1) -> Evaluation:
