@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -77,6 +78,18 @@ def write(store: DirectoryStore, folder: Path, piece: int = PIECE) -> Any:
     return write_bundle(Source(store, piece), folder, Tally("files"))
 
 
+@pytest.fixture(scope="module")
+def page(store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
+    """The only folder in a folder, with a bundle, and what was said of it."""
+    folder = tmp_path_factory.mktemp("bundle") / "page"
+    return folder, write(store, folder)
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> DirectoryStore:
+    return sample_store.make(tmp_path_factory.mktemp("sample") / "home-of-ann" / "store", recordings=False)
+
+
 def contents(folder: Path) -> dict[str, Any]:
     """Path → the bytes that a file of a bundle gives to the page, or the reason why there are none."""
     found = {}
@@ -137,10 +150,9 @@ def test_no_two_paths_have_one_file(found: set[str]) -> None:
 # Files
 
 
-def test_files_hold_what_a_server_answers(tmp_path: Path) -> None:
-    store = sample_store.make(tmp_path / "store", recordings=False)
-    written = write(store, tmp_path / "page", 10)
-    found, source = contents(tmp_path / "page"), Source(store, 10, is_published=True)
+def test_files_hold_what_a_server_answers(sample: DirectoryStore, tmp_path: Path) -> None:
+    written = write(sample, tmp_path / "page", 10)
+    found, source = contents(tmp_path / "page"), Source(sample, 10, is_published=True)
     assert {*found} == {*list_paths(source)}
     assert "index" in found
     assert sum(written.files.values()) == len(found)
@@ -153,22 +165,22 @@ def test_files_hold_what_a_server_answers(tmp_path: Path) -> None:
     assert {json.loads(head)["piece"] for head in heads} == {10}
 
 
-def test_all_bytes_are_counted(store: DirectoryStore, tmp_path: Path) -> None:
-    written = write(store, tmp_path / "page")
-    assert written.bytes == sum(path.stat().st_size for path in (tmp_path / "page").rglob("*") if path.is_file())
+def test_all_bytes_are_counted(page: tuple[Path, Any]) -> None:
+    folder, written = page
+    assert written.bytes == sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def test_what_cannot_be_read_says_why_in_its_place(store: DirectoryStore, tmp_path: Path) -> None:
-    written = write(store, tmp_path / "page")
-    found = contents(tmp_path / "page")
+def test_what_cannot_be_read_says_why_in_its_place(page: tuple[Path, Any]) -> None:
+    folder, written = page
+    found = contents(folder)
     assert "its digest differs" in found["answers/damaged"]
     assert written.unreadable["answers/damaged"] == found["answers/damaged"]
     assert SECRET.encode() in b"".join(each for each in found.values() if isinstance(each, bytes))
 
 
-def test_where_the_store_was_is_not_in_the_files(tmp_path: Path) -> None:
+def test_where_the_store_was_is_not_in_the_files(sample: DirectoryStore, tmp_path: Path) -> None:
     """The folders above it may be called after a person."""
-    store = sample_store.make(tmp_path / "home-of-ann" / "store", recordings=False)
+    store = DirectoryStore(shutil.copytree(sample.root, tmp_path / "home-of-ann" / "store", symlinks=True))
     for table in [*store.root.glob("evaluations/*/*.parquet")][:1]:
         table.write_bytes(table.read_bytes()[:-40] + b"\0" * 40)
     written = write(store, tmp_path / "page")
@@ -180,14 +192,12 @@ def test_where_the_store_was_is_not_in_the_files(tmp_path: Path) -> None:
     assert "--store store" in str([*found.values()])
 
 
-def test_hostile_names_stay_inside(store: DirectoryStore, tmp_path: Path) -> None:
-    (tmp_path / "in").mkdir()
-    write(store, tmp_path / "in/page")
-    assert [path.name for path in tmp_path.iterdir()] == ["in"]
-    assert [path.name for path in (tmp_path / "in").iterdir()] == ["page"]
-    files = [path for path in (tmp_path / "in/page").rglob("*") if path.is_file()]
-    assert all(re.fullmatch(r"[A-Za-z0-9_+./-]+", str(path.relative_to(tmp_path / "in/page"))) for path in files)
-    assert f"results/{quote(HOSTILE, safe='')}" in contents(tmp_path / "in/page")
+def test_hostile_names_stay_inside(page: tuple[Path, Any]) -> None:
+    folder, _ = page
+    assert [path.name for path in folder.parent.iterdir()] == ["page"]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    assert all(re.fullmatch(r"[A-Za-z0-9_+./-]+", str(path.relative_to(folder))) for path in files)
+    assert f"results/{quote(HOSTILE, safe='')}" in contents(folder)
 
 
 # Folders
@@ -240,9 +250,8 @@ def test_nothing_is_written_into_the_store(store: DirectoryStore, tmp_path: Path
     assert sorted(store.root.rglob("*")) == before
 
 
-def test_a_bundle_is_replaced_as_a_whole(store: DirectoryStore, tmp_path: Path) -> None:
-    (tmp_path / "page").mkdir()
-    write(store, tmp_path / "page")
+def test_a_bundle_is_replaced_as_a_whole(store: DirectoryStore, page: tuple[Path, Any], tmp_path: Path) -> None:
+    shutil.copytree(page[0], tmp_path / "page")
     (tmp_path / "page/data/old.js").write_text("old")
     write(store, tmp_path / "page")
     assert not (tmp_path / "page/data/old.js").exists()
@@ -250,9 +259,9 @@ def test_a_bundle_is_replaced_as_a_whole(store: DirectoryStore, tmp_path: Path) 
 
 
 def test_a_bundle_that_cannot_be_finished_leaves_the_old_one(
-    store: DirectoryStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: DirectoryStore, page: tuple[Path, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write(store, tmp_path / "page")
+    shutil.copytree(page[0], tmp_path / "page")
     before = contents(tmp_path / "page")
 
     def full(self: Path, content: bytes) -> int:

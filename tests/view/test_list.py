@@ -183,12 +183,18 @@ def test_ids_stand_for_names_only_until_these_are_known(tab: Any, store: Directo
     tab.unroute_all()
 
 
-def test_readers_of_all_kinds_can_use_the_list_and_examples(tab: Any, store: DirectoryStore) -> None:
+@pytest.mark.parametrize(
+    "path",
+    [
+        *("?k=all", "x/{dataset}/3", "c/{three}"),
+        *(pytest.param(path, marks=pytest.mark.slow) for path in ("d/{dataset}", "t/{run}/3", "r/{run}")),
+    ],
+)
+def test_readers_of_all_kinds_can_use_the_list_and_examples(tab: Any, store: DirectoryStore, path: str) -> None:
     dataset = find(store, "datasets", "letters")
     run = find(store, "runs", join_name("trial", "upper"))
     three = find(store, "comparisons", "three")
-    for path in ("?k=all", f"d/{dataset}", f"x/{dataset}/3", f"t/{run}/3", f"r/{run}", f"c/{three}"):
-        check_readable(tab, f"{tab.origin}/{path}")
+    check_readable(tab, f"{tab.origin}/{path.format(dataset=dataset, run=run, three=three)}")
 
 
 def test_two_evaluations_of_one_name_are_compared_by_their_ids(store: DirectoryStore) -> None:
