@@ -246,15 +246,21 @@ def tab(chromium: Any) -> Iterator[Any]:
         yield tab
 
 
+@pytest.fixture(scope="module")
+def written(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("written") / "r.html"
+    evaluand("report", "rag", "-o", str(path), "--store", str(folder))
+    return path
+
+
 @pytest.fixture(params=[(1200, "light"), (400, "dark")], ids=["wide", "narrow"])
-def page(tab: Any, folder: Path, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
+def page(tab: Any, written: Path, request: pytest.FixtureRequest) -> Iterator[Any]:
     """The report, open at one call."""
     width, scheme = request.param
-    evaluand("report", "rag", "-o", str(tmp_path / "r.html"), "--store", str(folder))
     with watch(tab):
         tab.set_viewport_size({"width": width, "height": 900})
         tab.emulate_media(color_scheme=scheme)
-        tab.goto(f"file://{tmp_path}/r.html#example=rag%2F1/1")
+        tab.goto(f"{written.as_uri()}#example=rag%2F1/1")
         tab.wait_for_selector(".asked")
         yield tab
 

@@ -80,8 +80,9 @@ def write(store: DirectoryStore, folder: Path, piece: int = PIECE) -> Any:
 
 @pytest.fixture(scope="module")
 def page(store: DirectoryStore, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Any]:
-    """The only folder in a folder, with a bundle, and what was said of it."""
-    folder = tmp_path_factory.mktemp("bundle") / "page"
+    """A bundle, alone in a folder that is alone in a folder, and what was said of it."""
+    folder = tmp_path_factory.mktemp("bundle") / "in" / "page"
+    folder.parent.mkdir()
     return folder, write(store, folder)
 
 
@@ -194,6 +195,7 @@ def test_where_the_store_was_is_not_in_the_files(sample: DirectoryStore, tmp_pat
 
 def test_hostile_names_stay_inside(page: tuple[Path, Any]) -> None:
     folder, _ = page
+    assert [path.name for path in folder.parent.parent.iterdir()] == ["in"]
     assert [path.name for path in folder.parent.iterdir()] == ["page"]
     files = [path for path in folder.rglob("*") if path.is_file()]
     assert all(re.fullmatch(r"[A-Za-z0-9_+./-]+", str(path.relative_to(folder))) for path in files)
