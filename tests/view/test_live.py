@@ -65,7 +65,7 @@ scorers:
   right: {function: code.py:right}
 metrics: [accuracy]
 """
-ROWS = 14
+ROWS = 40
 COMMAND = "from evaluand.cli import main; main(prog_name='evaluand')"
 LINK = re.compile(r"http://127.0.0.1:(\d+)(/live\?token=\S+)")
 
@@ -172,7 +172,7 @@ def test_the_page_of_a_run_can_stop_it_and_no_other_site_can(folder: Path) -> No
 
 @pytest.mark.slow
 def test_the_page_of_a_killed_run_ends_too(folder: Path) -> None:
-    with start(folder, "run", "e.yaml", "--view", pause=0.3) as process:
+    with start(folder, "run", "e.yaml", "--view", pause=2) as process:
         link = find_link(folder)
         socket.create_connection(("127.0.0.1", int(link[1]))).close()
         process.kill()
