@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, strategies as st
 from hypothesis.extra.numpy import arrays
 from scipy import stats
+from support.thinned import thinned
 
 from evaluand.comparison.ranks import (
     FEWEST_PROBLEMS,
@@ -60,7 +61,7 @@ def test_critical_values_are_those_of_the_published_table(level: float) -> None:
     assert found == pytest.approx(NEMENYI[level], abs=0.001)
 
 
-@pytest.mark.parametrize("k", [2, 3, 7, 30, 100])
+@thinned("k", [2, 3, 7, 30, 100], every=3)
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
 def test_quantiles_of_the_range_are_those_of_scipy(k: int, confidence: float) -> None:
     found = range_quantile(confidence, k)

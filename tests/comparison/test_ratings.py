@@ -940,7 +940,7 @@ def long() -> Matches:
     return read_battles(long_battles(), in_order=True)
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("options", "definition"),
     [
         ({}, "definition=length_controlled_minimal"),
@@ -951,6 +951,7 @@ def long() -> Matches:
             "definition=length_controlled_v1",
         ),
     ],
+    every=4,
 )
 def test_difficulties_and_variants_of_the_baseline_are_those_of_the_arithmetic(
     long: Matches, options: dict[str, list[str]], definition: str

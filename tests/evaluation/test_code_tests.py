@@ -15,6 +15,7 @@ import pytest
 from support.hostile_programs import HOSTILE
 from support.patience import PATIENCE
 from support.sandboxes import SANDBOXES, await_end, await_no_container, use_readable_python, use_sandbox
+from support.thinned import thinned
 
 from evaluand import MemoryStore
 from evaluand.core.errors import DataError, SpecError
@@ -304,7 +305,7 @@ def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Path
         yield folder, server
 
 
-@pytest.mark.parametrize("part", range(PARTS))
+@thinned("part", range(PARTS), every=3)
 def test_a_hostile_program_costs_its_row_and_nothing_else(
     part: int, sandbox: str, host: tuple[Path, socket.socket], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1181,7 +1181,7 @@ def test_the_kind_of_experiment_files_is_the_feedback_in_all_that_is_asked_of_it
         FeedbackKind(implementation=length, on=["__record__.outptu"]).check_app(STRUCTURE)
 
 
-@pytest.mark.parametrize("name", AGGREGATES)
+@thinned("name", AGGREGATES, every=4)
 def test_every_aggregate_that_has_a_name_can_be_stored_and_read(name: str) -> None:
     kind = FeedbackKind(implementation=length, on=[RETS], aggregate=name)
     again = Feedback.from_json(kind.to_json(), modules=[__name__])

@@ -531,7 +531,7 @@ def jury(server: ChatServer, kind: Any = Jury, **options: Any) -> Any:
     return kind(rubric=rubric, models=[model(server, name=name) for name in names], **options)
 
 
-@pytest.mark.parametrize(("combine", "value"), [("mean", 0.5), ("median", 0.5), ("min", 0), ("max", 1)])
+@thinned(("combine", "value"), [("mean", 0.5), ("median", 0.5), ("min", 0), ("max", 1)], every=2)
 def test_a_jury_combines_its_members(combine: str, value: float, server: ChatServer) -> None:
     server.answer = by_name(one=said("polite"), two=said("curt"), three=said("rude"))
     (row,) = judge_rows(jury(server, combine=combine))
@@ -606,7 +606,7 @@ def test_a_tree_asks_along_its_path(server: ChatServer) -> None:
     assert tree.ranges == {"value": (0, 1)}
 
 
-@pytest.mark.parametrize("fault", FAULTY)
+@thinned("fault", FAULTY, every=4)
 def test_a_path_ends_where_a_reply_cannot_be_read(fault: str, server: ChatServer) -> None:
     good = refuse_or("curt")
     server.answer = lambda asked: good(asked) if "refuse" in asked["messages"][0]["content"] else FAULTY[fault]

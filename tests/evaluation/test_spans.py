@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
+from support.thinned import thinned
 
 from evaluand import Candidates, Dataset, Evaluation, Evaluator, Runner, Score, SpecError, task
 from evaluand.core.errors import DataError
@@ -141,7 +142,7 @@ def most(mode: str, given: list[tuple[int, int, str]], wanted: list[tuple[int, i
     return max(ways)
 
 
-@pytest.mark.parametrize("mode", MODES)
+@thinned("mode", MODES, every=4)
 @given(given_=apart(), wanted=apart())
 def test_no_other_pairs_would_give_more_credit_where_no_spans_of_a_list_overlap(
     mode: str, given_: list[tuple[int, int, str]], wanted: list[tuple[int, int, str]]

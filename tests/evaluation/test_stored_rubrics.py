@@ -296,13 +296,14 @@ def exchange(facts: dict[str, Any], name: str) -> None:
     first[name], second[name] = second[name], first[name]
 
 
-@pytest.mark.parametrize(
+@thinned(
     ("name", "message"),
     [
         ("question", "asked its questions by other names, or in another order, than those that are stored"),
         ("then", "asked its questions by other names, or in another order, than those that are stored"),
         ("content", "asked by the rubric 'correctness 1', and stored is 'rubric 1'"),
     ],
+    every=3,
 )
 def test_verify_notices_questions_of_a_tree_that_were_exchanged(
     name: str, message: str, server: ChatServer, tmp_path: Path

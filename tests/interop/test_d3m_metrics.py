@@ -50,7 +50,7 @@ def computed(case: dict[str, Any], dialect: str | None = None, **changed: Any) -
 
 
 @recorded
-@pytest.mark.parametrize("id", [id for id, case in CASES.items() if "expected" in case])
+@thinned("id", [id for id, case in CASES.items() if "expected" in case], every=3)
 def test_what_all_programs_agree_on_is_the_value_by_default(id: str) -> None:
     assert computed(CASES[id]) == pytest.approx(CASES[id]["expected"], abs=1e-9)
 
@@ -65,7 +65,7 @@ def test_what_cannot_be_scored_is_refused_with_a_code(id: str) -> None:
 
 
 @recorded
-@pytest.mark.parametrize(("id", "program"), RECORDED)
+@thinned(("id", "program"), RECORDED, every=3)
 def test_each_programs_value_is_found_under_its_dialect(id: str, program: str) -> None:
     expected = CASES[id]["by"][program]["value"]
     found = computed(CASES[id], DIALECTS[program])
@@ -201,7 +201,7 @@ def test_two_classes(metric: str, type: Any, pattern: str) -> None:
                 assert found == pytest.approx(expected, abs=1e-12), dialect
 
 
-@pytest.mark.parametrize("pattern", OF_THREE)
+@thinned("pattern", OF_THREE, every=3)
 @pytest.mark.parametrize("metric", AVERAGES)
 def test_several_classes(metric: str, pattern: str) -> None:
     predictions = OF_THREE[pattern]

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.thinned import thinned
 
 from evaluand import (
     Accuracy,
@@ -80,7 +81,7 @@ def arrays() -> Any:
     return result, result.save(MemoryStore(), "arrays")
 
 
-@pytest.mark.parametrize("door", ["function", "coroutine", "processes", "estimator", "program", "recorded"])
+@thinned("door", ["function", "coroutine", "processes", "estimator", "program", "recorded"], every=3)
 def test_every_door_gives_the_numbers_and_digests_of_the_arrays(door: str, arrays: Any, tmp_path: Path) -> None:
     result, saved = arrays
     run = through(door, tmp_path)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.places import VECTORS_FOLDER
+from support.thinned import thinned
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop.fairical import Scores, Solutions
@@ -86,7 +87,7 @@ def test_every_metric_at_every_threshold(number: int) -> None:
         assert (objective.direction == "lower") == recorded["minimise"][name]
 
 
-@pytest.mark.parametrize("case", by_name("solve"))
+@thinned("case", by_name("solve"), every=4)
 def test_scores_become_solutions_fronts_and_indicators(case: Any) -> None:
     expected, wanted = case["expected"], case["thresholds"]
 

@@ -21,6 +21,7 @@ from support.foreign_results import (
     write_phoenix,
     write_promptfoo,
 )
+from support.thinned import thinned
 
 from evaluand.core.errors import DataError
 from evaluand.experiment.imports.importer import find_importers
@@ -51,7 +52,7 @@ def answers(result: ImportedResult) -> list[Any]:
     return [None if each.responses is None else each.responses[0] for each in run]
 
 
-@pytest.mark.parametrize("format", sorted({*WRITERS} - {"eval"}))
+@thinned("format", sorted({*WRITERS} - {"eval"}), every=3)
 def test_a_byte_order_mark_and_other_line_ends_change_nothing(format: str, tmp_path: Path) -> None:
     path = WRITERS[format](tmp_path)
     plain = read(path)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from support.foreign_results import QUESTIONS, WRITERS, inspect_header, inspect_samples, write_inspect, write_langfuse
 from support.places import VECTORS_FOLDER
+from support.thinned import thinned
 
 from evaluand.core.errors import DataError, EvaluandError
 from evaluand.experiment.imports.importer import UnknownFormat, find_importers
@@ -55,7 +56,7 @@ def test_each_format_is_recognised_and_read_whole(format: str, tmp_path: Path) -
     assert all(asked in text for (asked, _, _), text in zip(QUESTIONS, inputs, strict=True))
 
 
-@pytest.mark.parametrize("format", WRITERS)
+@thinned("format", WRITERS, every=3)
 def test_importing_a_file_again_changes_nothing(format: str, tmp_path: Path) -> None:
     path, store = WRITERS[format](tmp_path), MemoryStore()
     first, again = read(path, store), read(path, store)

@@ -285,6 +285,7 @@ def test_every_value_of_data_has_a_path() -> None:
         assert lens.get_sole_item(data) is value
 
 
+@pytest.mark.slow
 def test_all_public_names_load_and_others_are_refused() -> None:
     assert set(trulens.__all__) <= set(dir(trulens))
     for name in trulens.__all__:

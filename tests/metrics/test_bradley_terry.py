@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 from scipy.optimize import linprog, minimize
+from support.thinned import thinned
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.ratings.bradley_terry import BradleyTerryFit, explain_unrated, fit_bradley_terry
@@ -152,7 +153,7 @@ def test_there_may_be_no_systems() -> None:
     assert fit.strength.shape == (0,)
 
 
-@pytest.mark.parametrize("ties", TIES)
+@thinned("ties", TIES, every=3)
 def test_replicates_are_fitted_as_each_alone(ties: Ties) -> None:
     rows = draw(4, 60, seed=3)
     counts = resample_counts(rows, 30, seed=1)

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 import sklearn.metrics as sk
 from sklearn.preprocessing import label_binarize
+from support.thinned import thinned
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.aggregation.groups import MetricRow, summarise
@@ -109,13 +110,13 @@ def made(case: str, **parameters: Any) -> Metric:
 
 
 @pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("n", [4, 60, 400])
+@thinned("n", [4, 60, 400], every=3)
 def test_values_are_those_of_scikit_learn(case: str, n: int) -> None:
     truth, scores = drawn(n, n)
     assert one(table(truth, scores), made(case)).value == pytest.approx(CASES[case][2](truth, scores, None), rel=1e-12)
 
 
-@pytest.mark.parametrize("case", CASES)
+@thinned("case", CASES, every=4)
 def test_weighted_values_are_those_of_scikit_learn(case: str) -> None:
     truth, scores = drawn(300)
     weight = np.random.default_rng(1).exponential(size=300)
@@ -124,7 +125,7 @@ def test_weighted_values_are_those_of_scikit_learn(case: str) -> None:
     assert row.low < row.value < row.high
 
 
-@pytest.mark.parametrize("case", CASES)
+@thinned("case", CASES, every=4)
 def test_shards_and_groups_and_order_do_not_matter(case: str) -> None:
     truth, scores = drawn(240)
     part = np.arange(240) % 2
@@ -432,7 +433,7 @@ def test_parameters_that_contradict_are_refused(wrong: Any, why: str) -> None:
 # From outputs and arrays
 
 
-@pytest.mark.parametrize(("type", "labels"), [("text", ["x", "y"]), ("integer", [0, 10]), ("boolean", [True, False])])
+@thinned(("type", "labels"), [("text", ["x", "y"]), ("integer", [0, 10]), ("boolean", [True, False])], every=3)
 def test_scores_go_the_whole_path(type: str, labels: list[Any]) -> None:
     truth = [labels[0], labels[1], labels[0], labels[1], labels[1]]
     scores = [0.9, 0.4, 0.3, 0.2, 0.95]

@@ -18,6 +18,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
+from support.thinned import thinned
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.core import identity
@@ -203,7 +204,7 @@ EXACT: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("name", EXACT)
+@thinned("name", EXACT, every=3)
 def test_an_output_reads_back_exactly_as_it_was_given(name: str) -> None:
     found = response(EXACT[name])
     assert found.status == "completed"
@@ -334,7 +335,7 @@ NOT_DATA: dict[str, Callable[[], Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", NOT_DATA)
+@thinned("name", NOT_DATA, every=3)
 def test_an_output_that_is_not_data_costs_one_example_and_says_why(name: str) -> None:
     found = response(NOT_DATA[name])
     assert found.status == "failed"

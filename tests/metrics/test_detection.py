@@ -15,6 +15,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 from support.places import VECTORS_FOLDER
+from support.thinned import thinned
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.interop.d3m.metrics import object_detection_ap, objectDetectionAP
@@ -174,7 +175,7 @@ def coco(detections: Rows, truths: Rows, ious: list[float]) -> np.ndarray:
     return np.asarray(judged.eval["precision"][:, :, 0, 0, 2].mean(axis=1))
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))])
+@thinned("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in range(2, 12))], every=2)
 @pytest.mark.parametrize("ties", [False, True])
 def test_pycocotools_gives_the_same_on_random_boxes(seed: int, ties: bool) -> None:
     detections, truths = drawn(seed, ties=ties, boxes=8 if seed % 2 else 80, images=12 if seed % 2 else 3)
@@ -219,7 +220,7 @@ def by_hand(detections: Rows, truths: Rows, iou: float, definition: str) -> floa
 
 
 @pytest.mark.parametrize("definition", ["standard", "3.1.1", "core-2022"])
-@pytest.mark.parametrize("seed", [*range(2), *(pytest.param(i, marks=pytest.mark.slow) for i in range(2, 8))])
+@thinned("seed", [*range(2), *(pytest.param(i, marks=pytest.mark.slow) for i in range(2, 8))], every=3)
 @pytest.mark.parametrize("iou", [0.05, 0.3, 0.5, 0.75])
 def test_going_box_by_box_gives_the_same(definition: str, seed: int, iou: float) -> None:
     detections, truths = drawn(seed, whole=seed % 2 == 0, images=seed + 1, boxes=30)

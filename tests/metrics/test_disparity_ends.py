@@ -70,7 +70,7 @@ def check_alike(given: dict[str, Any], metric: str, kind: str) -> DisparityRow:
     return output
 
 
-@pytest.mark.parametrize("groups", [pytest.param(2, marks=pytest.mark.slow), 6])
+@thinned("groups", [pytest.param(2, marks=pytest.mark.slow), 6], every=3)
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kind", ["difference", "ratio", "min", "max"])
 def test_a_disparity_of_the_same_rows_is_the_same_by_every_door(metric: str, kind: str, groups: int) -> None:
@@ -115,7 +115,7 @@ def test_few_rows_of_a_class_are_no_certainty_by_any_door(metric: str, name: str
     assert row.low < 0.85
 
 
-@pytest.mark.parametrize("groups", [2, 6, 20])
+@thinned("groups", [2, 6, 20], every=3)
 @pytest.mark.parametrize("kind", ["difference", "ratio"])
 def test_criteria_of_several_rates_are_the_same_by_every_door(kind: str, groups: int) -> None:
     output = check_alike(rows(groups), "equalized_odds", kind)
@@ -248,7 +248,7 @@ def test_many_groups_are_compared_without_holding_their_pairs(points: int, group
 
 
 @pytest.mark.parametrize("kind", ["difference", "ratio", "min", "max"])
-@pytest.mark.parametrize("groups", [2, 30, pytest.param(6, marks=pytest.mark.slow)])
+@thinned("groups", [2, 30, pytest.param(6, marks=pytest.mark.slow)], every=4)
 @pytest.mark.parametrize(("least", "most"), [(0.5, 0.5), (0.45, 0.55), (0.3, 0.7)])
 def test_intervals_hold_for_few_and_for_many_groups(kind: Any, groups: int, least: float, most: float) -> None:
     """Thirty groups have more pairs than the lower end is found for one by one."""
@@ -295,7 +295,7 @@ CELLS = [
 ]
 
 
-@pytest.mark.parametrize("rows", [10, 18, 100])
+@thinned("rows", [10, 18, 100], every=3)
 @pytest.mark.parametrize(("large", "rates"), CELLS)
 def test_a_small_group_costs_large_groups_a_tenth_of_their_lower_end_at_most(
     large: tuple[int, int], rates: tuple[float, float], rows: int
@@ -347,7 +347,7 @@ def brute_force_lower_end(distances: list[tuple[float, float, float]], confidenc
     return 0.0
 
 
-@pytest.mark.parametrize("k", [1, 2, 3, 6])
+@thinned("k", [1, 2, 3, 6], every=4)
 def test_the_lower_end_is_the_smallest_value_that_is_not_contradicted(k: int) -> None:
     rng = np.random.default_rng(k)
     for _ in range(6):

@@ -44,7 +44,8 @@ def test_a_function_and_a_partial_of_scikit_learn_have_values_and_intervals() ->
 
 
 def test_scores_of_two_classes_come_as_those_of_the_second_and_of_more_as_a_matrix() -> None:
-    result = evaluate(TRUTH, PREDICTED, metrics=[sklearn_metrics.roc_auc_score], scores={1: CHANCE, 0: 1 - CHANCE})
+    of_two = FunctionMetric(function=sklearn_metrics.roc_auc_score, name="roc_auc_score", confidence=None)
+    result = evaluate(TRUTH, PREDICTED, metrics=of_two, scores={1: CHANCE, 0: 1 - CHANCE})
     assert result["roc_auc_score"].value == sklearn_metrics.roc_auc_score(TRUTH, CHANCE)
     truth = np.array(["c", "a", "b", "a", "c", "b"])
     matrix = np.random.default_rng(0).dirichlet(np.ones(3), 6)

@@ -14,6 +14,7 @@ import pytest
 import sklearn.metrics as sk
 from hypothesis import given, settings, strategies as st
 from support.effort import FEW_EXAMPLES
+from support.thinned import thinned
 
 from evaluand import (
     Aggregator,
@@ -76,7 +77,7 @@ RATIOS = {
 # Against scikit-learn
 
 
-@pytest.mark.parametrize("labels", LABELS)
+@thinned("labels", LABELS, every=3)
 @pytest.mark.parametrize("average", ["micro", "macro", "weighted"])
 @pytest.mark.parametrize("kind", RATIOS)
 def test_averages_over_classes_agree_with_scikit_learn(kind: str, average: Any, labels: str) -> None:
@@ -162,7 +163,7 @@ OF_SETS = pa.list_(pa.string())
 
 @pytest.mark.parametrize("zero", [0, 1])
 @pytest.mark.parametrize("average", ["micro", "macro", "weighted", "example"])
-@pytest.mark.parametrize("kind", RATIOS)
+@thinned("kind", RATIOS, every=3)
 def test_sets_of_labels_agree_with_scikit_learn(kind: str, average: str, zero: int) -> None:
     shard = table(pa.array(SETS, OF_SETS), pa.array(GIVEN, OF_SETS), _weight_=WEIGHT)
     named: Any = {"example": "samples"}.get(average, average)
@@ -277,7 +278,7 @@ def test_of_two_other_classes_one_must_be_chosen_whatever_else_is_predicted() ->
 
 
 @pytest.mark.parametrize("kind", STRAY)
-@pytest.mark.parametrize(
+@thinned(
     ("truth", "prediction", "parameters", "reported"),
     [
         ([True, False], [True, True], {}, {"label": True}),
@@ -288,6 +289,7 @@ def test_of_two_other_classes_one_must_be_chosen_whatever_else_is_predicted() ->
         ([1, 2], [1, 2], {"label": 2}, {"label": 2}),
         (["a", "b"], ["a", "b"], {"average": "weighted"}, {"average": "weighted"}),
     ],
+    every=3,
 )
 def test_the_signature_of_a_value_says_which_definition_it_is(
     kind: str, truth: Any, prediction: Any, parameters: Any, reported: Any

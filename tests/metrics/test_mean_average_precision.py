@@ -121,7 +121,7 @@ def test_nothing_detected_is_0_and_nothing_there_is_undefined() -> None:
 
 
 @pytest.mark.parametrize("definition", ["standard", "3.1.1", "core-2022", "coco"])
-@pytest.mark.parametrize("ties", [False, True])
+@thinned("ties", [False, True], every=2)
 @pytest.mark.parametrize("points", [None, 11])
 def test_it_is_the_mean_of_the_average_precision_of_each_label(definition: str, ties: bool, points: Any) -> None:
     images = drawn(1, ties=ties)

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 import scipy.stats
 import sklearn.metrics as sk
+from support.thinned import thinned
 
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.comparison.pairing import why_unpairable
@@ -73,7 +74,7 @@ def one(shard: pa.Table, metric: Metric) -> MetricRow:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("n", [2, 7, 500, 501])
+@thinned("n", [2, 7, 500, 501], every=2)
 def test_values_are_those_of_the_reference(kind: str, n: int) -> None:
     truth, prediction = drawn(n, n)
     row = one(table(truth, prediction), made(kind))
@@ -311,7 +312,7 @@ def test_values_of_targets_are_the_same_beside_a_value_over_them(over: Any, targ
 
 
 @pytest.mark.parametrize("over", ["mean", "pooled"])
-@pytest.mark.parametrize("kind", KINDS)
+@thinned("kind", KINDS, every=3)
 def test_shards_of_targets_merge_to_the_whole(kind: str, over: Any, targets: pa.Table) -> None:
     metric = made(kind, over_targets=over)
     parts = summarise([targets.slice(0, 60), targets.slice(60)], [metric])  # the second has one target

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import sklearn.metrics as sk
+from support.thinned import thinned
 
 from evaluand.aggregation.groups import summarise
 from evaluand.core.errors import DataError
@@ -467,7 +468,7 @@ CRITERIA: dict[str, list[Criterion]] = {
 
 
 @pytest.mark.parametrize("orders", [8, pytest.param(100, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("kind", CRITERIA)
+@thinned("kind", CRITERIA, every=3)
 def test_no_order_of_rows_changes_anything(kind: str, orders: int) -> None:
     truth, predictions = drawn(3, kind)
     expected = judged(truth, predictions, *CRITERIA[kind])
@@ -539,7 +540,7 @@ OF_NUMBERS: dict[str, Reference] = {
 }
 
 
-@pytest.mark.parametrize("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4))])
+@thinned("seed", [0, 1, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (2, 3, 4))], every=4)
 @pytest.mark.parametrize("definition", [None, "3.1.1", "sklearn"])
 @pytest.mark.parametrize(
     ("kind", "references"),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn.metrics as sk
+from support.thinned import thinned
 
 from evaluand.core.errors import DataError
 from evaluand.experiment.scoring import Scores, score
@@ -35,7 +36,7 @@ def columns(member: np.ndarray, scores: np.ndarray) -> tuple[dict[str, Any], dic
     return truth, dict(zip(("d3mIndex", "y", "confidence"), map(list, zip(*every, strict=True)), strict=True))
 
 
-@pytest.mark.parametrize("seed", [*range(4), *(pytest.param(i, marks=pytest.mark.slow) for i in range(4, 500))])
+@thinned("seed", [*range(4), *(pytest.param(i, marks=pytest.mark.slow) for i in range(4, 500))], every=4)
 def test_areas_of_sets_equal_those_of_indicator_matrices(seed: int) -> None:
     member, scores = drawn(seed)
     truth, predictions = columns(member, scores)

@@ -80,7 +80,7 @@ def faults_of(folder: Folder, *artifacts: str) -> dict[str, Any]:
     return json.loads(folder.call("verify", *artifacts, "--json").stdout)  # type: ignore[no-any-return]
 
 
-@pytest.mark.parametrize("command", LOOKING)
+@thinned("command", LOOKING, every=3)
 def test_looking_changes_nothing(with_open_run: Folder, command: str) -> None:
     folder, store = with_open_run, with_open_run.path / "store"
     for path in (*store.rglob("*"), store):

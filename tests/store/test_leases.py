@@ -533,7 +533,7 @@ def test_what_is_no_state_is_passed_over(tmp_path: Path, kind: str) -> None:
         assert leases_in(tmp_path).held() == 8
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@thinned("kind", KINDS, every=3)
 def test_where_no_state_is_valid_work_begins_again(tmp_path: Path, kind: str) -> None:
     (tmp_path / "leases").mkdir()
     for number in range(1, 100):
