@@ -71,7 +71,12 @@ def said(where: str, what: str, why: str) -> str:
             SERVICE,
         ),
         ("def answer(x):\n    import requests\n    return requests.get(x)\n", "requests.get", SERVICE),
-        ("def answer(x):\n    from openai import OpenAI\n    return OpenAI()\n", "OpenAI", SERVICE),
+        pytest.param(
+            "def answer(x):\n    from openai import OpenAI\n    return OpenAI()\n",
+            "OpenAI",
+            SERVICE,
+            marks=pytest.mark.slow,
+        ),
         (
             "import urllib.request\ndef answer(x):\n    return urllib.request.urlopen(x)\n",
             "urllib.request.urlopen",

@@ -853,6 +853,7 @@ def test_code_is_only_read_from_where_it_may_be(reference: Any, reported: str) -
         Feedback.from_json(stored, modules=[__name__])
 
 
+@pytest.mark.slow
 def test_every_judge_of_evaluand_can_be_read_without_permission() -> None:
     packages = (evaluand.evaluation.providers, evaluand.interop.trulens)
     for found in [

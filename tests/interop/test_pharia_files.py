@@ -18,6 +18,7 @@ from uuid import uuid4
 
 import pytest
 from hypothesis import given, strategies as st
+from support.fresh import run_python
 from support.patience import PATIENCE
 
 from evaluand.core.errors import EvaluandWarning
@@ -516,10 +517,8 @@ def test_a_row_after_one_that_the_disk_had_no_room_for_is_kept(tmp_path: Path) -
             with root_span.span("child") as child:
                 child.log("x", 1)
     """
-    done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), str(tmp_path)], capture_output=True, text=True, check=True
-    )
-    assert done.stdout == "told\ntold\n"
+    done = run_python(textwrap.dedent(program), str(tmp_path))
+    assert done.stdout == "told\ntold\n", done.stderr
     assert FileRunRepository(tmp_path).example_output_ids("r") == ["a", "c"]
     with pytest.warns(EvaluandWarning, match="trace:2: the line is incomplete"):
         (entry,) = FileTracer(tmp_path / "trace").traces().entries
