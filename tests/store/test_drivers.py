@@ -58,6 +58,7 @@ def require_exact(shared: FolderStore, examples: int) -> None:
     )
 
 
+@pytest.mark.slow
 def test_two_drivers_make_what_one_makes_in_a_folder(
     nursery: Nursery, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, shared: FolderStore
 ) -> None:
