@@ -7,7 +7,6 @@ import re
 import shlex
 import stat
 import subprocess
-import sys
 from contextlib import chdir
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
@@ -19,6 +18,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 from support.places import ROOT_FOLDER
+from support.warm_program import run_script
 
 from evaluand.cli import main
 
@@ -67,7 +67,6 @@ class Job:
             for key, text in step["env"].items()
         }
         env |= {
-            "PATH": os.pathsep.join([str(self.path / "bin"), str(Path(sys.executable).parent), os.environ["PATH"]]),
             "HOME": str(self.path),
             "GITHUB_OUTPUT": str(output),
             "GITHUB_STEP_SUMMARY": str(self.path / "summary.md"),
@@ -75,7 +74,7 @@ class Job:
             "RUNNER_TEMP": str(self.path / "temp"),
         }
         command = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
-        done = subprocess.run(command, cwd=self.path, env=env, capture_output=True, text=True, check=False)
+        done = run_script(command, self.path, env, first=self.path / "bin")
         for line in output.read_text().splitlines():
             key, _, value = line.partition("=")
             self.context[f"steps.{step.get('id')}.outputs.{key}"] = value
@@ -208,12 +207,10 @@ def test_the_hook_validates_every_file(tmp_path: Path) -> None:
     assert not pattern.search("a/other.yaml")
     make(tmp_path)
     (tmp_path / "wrong.yaml").write_text("name: [1]\n")
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
     def check(*files: str) -> subprocess.CompletedProcess[str]:
         command = [*shlex.split(hook["entry"]), *files]
-        env = {"PATH": path, "HOME": str(tmp_path)}
-        return subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+        return run_script(["bash", "-c", shlex.join(command)], tmp_path, {"HOME": str(tmp_path)})
 
     both = check("wrong.yaml", "experiment.yaml")
     assert both.returncode == 1
@@ -269,13 +266,12 @@ def run_recipe(script: str, folder: Path, code: int) -> int:
 def test_the_job_for_gitlab_comments_if_it_has_a_token(tmp_path: Path) -> None:
     make(tmp_path)
     job = recipes()[1]["evaluate"]
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
     def call(lines: list[str], token: str) -> int:
-        env = {"PATH": path, "HOME": str(tmp_path), "EVALUAND_TOKEN": token, "CI_API_V4_URL": address}
+        env = {"HOME": str(tmp_path), "EVALUAND_TOKEN": token, "CI_API_V4_URL": address}
         env |= {"CI_PROJECT_ID": "12", "CI_MERGE_REQUEST_IID": "7"}
         command = ["bash", "-e", "-c", "\n".join(lines)]
-        return subprocess.run(command, cwd=tmp_path, env=env, check=False).returncode
+        return run_script(command, tmp_path, env).returncode
 
     Notes.posted.clear()
     with HTTPServer(("127.0.0.1", 0), Notes) as server:

@@ -6,6 +6,7 @@ when an interpreter ends.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import os
 import sys
@@ -22,24 +23,38 @@ from typing import TextIO
 
 from support.patience import PATIENCE
 
-_WARM = (
+WARM = (
     "aiohttp",
+    "encodings.utf_8_sig",
     "evaluand.apps",
     "evaluand.cli",
     "evaluand.cli.compare",
+    "evaluand.cli.judge",
+    "evaluand.cli.label",
     "evaluand.cli.near_commands",
+    "evaluand.cli.plan",
     "evaluand.cli.report",
     "evaluand.cli.run",
     "evaluand.cli.score",
     "evaluand.cli.show",
     "evaluand.cli.validate",
     "evaluand.cli.view",
+    "evaluand.comparison.drawn_power",
+    "evaluand.comparison.planning",
     "evaluand.core.text.template_sandbox",
     "evaluand.data.formats.delimited",
     "evaluand.data.formats.json_rows",
     "evaluand.engine.connections",
+    "evaluand.evaluation.judges.cards.from_files",
+    "evaluand.evaluation.judges.judge",
+    "evaluand.evaluation.judges.label_words",
+    "evaluand.evaluation.labelling",
     "evaluand.evaluation.scorers",
+    "evaluand.evaluation.scorers.prediction",
     "evaluand.experiment.experiment",
+    "evaluand.metrics.accuracy",
+    "evaluand.metrics.class_rates",
+    "evaluand.report.terminal.plan",
     "evaluand.report.terminal.report",
     "evaluand.run.tasks.chat",
     "evaluand.store.catalog",
@@ -47,6 +62,7 @@ _WARM = (
     "evaluand.store.parquet",
     "evaluand.view.addresses",
     "evaluand.view.server",
+    "jinja2.meta",
     "numpy",
     "pandas",
     "pyarrow.compute",
@@ -62,7 +78,7 @@ _WARM = (
     "xml.etree.ElementTree",
 )
 CONTEXT = multiprocessing.get_context("forkserver")
-CONTEXT.set_forkserver_preload(list(_WARM))
+CONTEXT.set_forkserver_preload(list(WARM))
 _cpu_seconds: list[float] = []
 
 
@@ -145,6 +161,7 @@ def _execute(
     os.chdir(where)
     tempfile.tempdir = None  # as the environment says
     sys.argv, sys.path[:0] = ["-c", *arguments], [where]
+    gc.freeze()
     os.fsync = os.fdatasync = lambda descriptor: None  # as in the tests themselves
     sys.dont_write_bytecode = True  # bytecode files tell versions of a source apart by the second, and tests are faster
     main = ModuleType("__main__")

@@ -21,10 +21,8 @@ import re
 import shlex
 import socket
 import socketserver
-import subprocess
 import sys
 import tempfile
-import traceback
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
@@ -34,6 +32,7 @@ import pytest
 from support.forks import call_in_fork
 from support.fresh import run_python
 from support.places import ROOT_FOLDER
+from support.warm_program import call_evaluand, run_script
 
 FENCE = re.compile(r"^(?:\*\*`(?P<named>[^`\s]+)`\*\*\n+)?```(?P<language>\w+)\n(?P<text>.*?)^```$", re.M | re.S)
 FILE_NAME = re.compile(r"(?:#|//) (\S+\.\w+)\n")
@@ -160,7 +159,7 @@ def _output_of_command(command: str, at: str) -> str:
     if simple:
         code, output, errors = _forked([part for part in shlex.split(command, comments=True) if part != "\n"][1:])
     else:
-        done = subprocess.run(["bash", "-euc", command], capture_output=True, text=True, check=False)
+        done = run_script(["bash", "-euc", command], Path.cwd(), os.environ)
         code, output, errors = done.returncode, done.stdout, done.stderr
     assert code == expected, f"{at}: {command} exits {code}, not {expected}\n{output}{errors}"
     return output
@@ -171,29 +170,11 @@ def _forked(arguments: list[str]) -> tuple[int, str, str]:
     with tempfile.TemporaryDirectory() as folder:
         paths = [Path(folder, "output"), Path(folder, "errors")]
         sys.stdout.flush()
-        code = call_in_fork(lambda: _become_command(arguments, paths))
+        streams = {stream: os.open(path, os.O_WRONLY | os.O_CREAT) for stream, path in enumerate(paths, 1)}
+        code = call_in_fork(lambda: os._exit(call_evaluand(arguments, streams)))
+        for descriptor in streams.values():
+            os.close(descriptor)
         return code, *(path.read_text(encoding="utf-8") for path in paths)
-
-
-def _become_command(arguments: list[str], paths: list[Path]) -> None:
-    from evaluand.cli import main
-
-    code = 1
-    try:
-        for stream, path in zip((1, 2), paths, strict=True):
-            os.dup2(os.open(path, os.O_WRONLY | os.O_CREAT), stream)
-        sys.stdout, sys.stderr = (os.fdopen(stream, "w", encoding="utf-8", closefd=False) for stream in (1, 2))
-        sys.argv = ["evaluand", *arguments]
-        main()
-        code = 0
-    except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else int(end.code is not None)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code)
 
 
 def compare_output(shown: str, printed: str, at: str) -> None:
