@@ -19,8 +19,8 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from support.commands import Folder, run_once
-from support.patience import PATIENCE
-from support.processes import open_process
+from support.forks import end_fork, start_fork
+from support.warm_program import call_evaluand
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.core.errors import SpecError
@@ -416,21 +416,21 @@ def test_what_was_answered_does_not_control_the_terminal(tmp_path: Path, command
     name = "\u202eplain é"
     Runner(DirectoryStore(tmp_path)).run(FunctionTask(str, version="1"), data, name=name)
     artifact = [name] if command[0] == "export" else []
-    printed = show_on_terminal("-m", "evaluand.cli", *command, *artifact, "--store", str(tmp_path))
+    printed = show_on_terminal(*command, *artifact, "--store", str(tmp_path))
     assert shown in printed
     assert not {"\x9b", "\u202e", "\x7f", "\u2066"} & {*printed}
 
 
 def show_on_terminal(*arguments: str) -> str:
-    """What a command of Python prints on a terminal."""
+    """What `evaluand` prints on a terminal."""
     controlled, terminal = pty.openpty()
-    with open_process(sys.executable, *arguments, stdout=terminal) as process:
-        os.close(terminal)
-        parts = []
-        with suppress(OSError):  # the end, for a terminal
-            while part := os.read(controlled, 65536):
-                parts.append(part)
-        assert process.wait(PATIENCE) == 0
+    process = start_fork(lambda: os._exit(call_evaluand([*arguments], {1: terminal})))
+    os.close(terminal)
+    parts = []
+    with suppress(OSError):  # the end, for a terminal
+        while part := os.read(controlled, 65536):
+            parts.append(part)
+    assert end_fork(process) == 0
     os.close(controlled)
     return b"".join(parts).decode()
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -14,6 +14,7 @@ import jsonschema
 import pytest
 import yaml
 from click.testing import CliRunner, Result
+from support.forks import end_fork, start_fork
 
 from evaluand import Accuracy, Dataset, DirectoryStore, Measure, Policy, ServiceTask, SpecError
 from evaluand.cli import main
@@ -69,12 +70,33 @@ PROBLEM = "{dataset: %s.jsonl, scorers: exact_match, metrics: accuracy}"
 NAMES = ("a", "b", "c", "d", "e", "f")
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "app.py").write_text(APP)
+def write_inputs(folder: Path) -> Path:
+    (folder / "app.py").write_text(APP)
     for name in NAMES:
         rows = [{"input": f"{name}{letter}", "expected": f"{name}{letter}".upper()} for letter in "abcdefgh"]
-        (tmp_path / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+        (folder / f"{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    return folder
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_inputs(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two systems have answered six problems; what the command printed is in a file."""
+    folder, before = write_inputs(tmp_path_factory.mktemp("finished")), sys.path[:]
+    write_suite(folder)
+    (folder / "printed").write_text(suite(folder).stdout)
+    sys.path[:] = before
+    return folder
+
+
+@pytest.fixture
+def copied(finished: Path, tmp_path: Path) -> Path:
+    """A folder as that one was left, which the test may change."""
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     return tmp_path
 
 
@@ -107,9 +129,8 @@ def calls(folder: Path) -> list[str]:
     return (folder / "calls").read_text().split()
 
 
-def test_scores_ranks_means_and_cost_are_shown(folder: Path) -> None:
-    write_suite(folder)
-    facts = facts_of(folder)
+def test_scores_ranks_means_and_cost_are_shown(finished: Path) -> None:
+    facts = facts_of(finished)
     assert [each["value"] for each in facts["problems"][0]["values"]] == [1.0, 0.5]
     assert [each["mean_rank"] for each in facts["ranks"]["systems"]] == [1.0, 2.0]
     assert (facts["ranks"]["test"], facts["ranks"]["p"]) == ("wilcoxon", 2 / 2**6)
@@ -118,39 +139,34 @@ def test_scores_ranks_means_and_cost_are_shown(folder: Path) -> None:
     assert half["difference"] == -0.5
     assert half["difference_low"] < -0.5 < half["difference_high"] < 0
     assert facts["cost"][0]["calls"]["cost"] == {}
-    table = suite(folder).stdout
+    table = (finished / "printed").read_text()
     assert "1.000 (0.676 to 1.000) *" in table
     assert "Wilcoxon signed-rank test over problems: p = 0.031 (exact); the systems differ" in table
     assert table.count("unknown") == 6  # cost and tokens of both
 
 
-def test_a_second_call_computes_nothing_again_and_prints_the_same(folder: Path) -> None:
-    write_suite(folder)
-    first = suite(folder).stdout
-    made = calls(folder)
-    assert suite(folder).stdout == first
-    assert calls(folder) == made
+def test_a_second_call_computes_nothing_again_and_prints_the_same(finished: Path, copied: Path) -> None:
+    made = calls(copied)
+    assert suite(copied).stdout == (copied / "printed").read_text().replace(str(finished), str(copied))
+    assert calls(copied) == made
 
 
-def test_problems_are_ordinary_experiments(folder: Path) -> None:
-    write_suite(folder)
-    suite(folder)
-    assert "letters/a" in call(folder, "show", "letters/a").stdout
-    assert "right" in call(folder, "compare", "letters/b").stdout
-    result = call(folder, "report", "letters/c", "-o", str(folder / "c.html"))
+def test_problems_are_ordinary_experiments(copied: Path) -> None:
+    assert "letters/a" in call(copied, "show", "letters/a").stdout
+    assert "right" in call(copied, "compare", "letters/b").stdout
+    result = call(copied, "report", "letters/c", "-o", str(copied / "c.html"))
     assert result.exit_code == 0, result.output
 
 
 def test_what_was_stored_before_a_kill_is_not_computed_again(folder: Path) -> None:
     write_suite(folder, "{slow: app.py:slow}", "run: {concurrency: 1}")
-    command = [sys.executable, "-m", "evaluand.cli", "suite", "suite.yaml", "--store", "store"]
-    process = subprocess.Popen(command, cwd=folder, stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
+    process = start_fork(lambda: suite(folder))
     deadline = time.monotonic() + 60
     while not (folder / "calls").exists() or len(calls(folder)) < 12:
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    os.kill(process, signal.SIGKILL)
+    end_fork(process)
     facts_of(folder)
     assert len({*calls(folder)}) == 8 * len(NAMES)
     assert len(calls(folder)) <= 8 * len(NAMES) + 1  # only the call in flight is repeated
@@ -176,15 +192,16 @@ def test_a_system_that_fails_leaves_the_scores_of_the_others(folder: Path) -> No
 
 def test_problems_that_every_system_has_answered_are_ranked_and_averaged(folder: Path) -> None:
     (folder / "app.py").write_text(APP + "\n\ndef fussy(text):\n    return half(text) if text[0] != 'a' else 1 / 0\n")
-    write_suite(folder, further="run: {same_failures: 3}", tasks="{right: app.py:right, fussy: app.py:fussy}")
+    problems = {name: PROBLEM % name for name in "abc"}
+    write_suite(folder, "{right: app.py:right, fussy: app.py:fussy}", "run: {same_failures: 3}", **problems)
     facts = facts_of(folder, code=1)
-    assert [problem["left_out"] for problem in facts["problems"]] == ["no value of fussy", *[None] * 5]
+    assert [problem["left_out"] for problem in facts["problems"]] == ["no value of fussy", None, None]
     assert facts["problems"][0]["values"][0]["value"] == 1.0
-    assert (facts["ranks"]["problems"], facts["macro"]["problems"]) == (5, 5)
+    assert (facts["ranks"]["problems"], facts["macro"]["problems"]) == (2, 2)
     assert [each["value"] for each in facts["macro"]["systems"]] == [1.0, 0.5]
     assert "letters/b" in call(folder, "show", "letters/b").stdout
     (folder / "app.py").write_text(APP + "\n\ndef fussy(text):\n    return half(text)\n")
-    assert facts_of(folder)["ranks"]["problems"] == 6
+    assert facts_of(folder)["ranks"]["problems"] == 3
 
 
 def test_a_problem_that_fails_as_a_whole_leaves_the_others(folder: Path) -> None:
@@ -265,23 +282,27 @@ def test_paths_of_a_problem_are_relative_to_its_file_and_those_of_tasks_to_the_s
 
 
 def test_recorded_outputs_are_found_by_the_name_of_the_problem(folder: Path) -> None:
-    for name in NAMES:
+    for name in "ab":
         rows = [{"said": f"{name}{letter}".upper() if letter < "e" else ""} for letter in "abcdefgh"]
         (folder / f"said-{name}.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    write_suite(folder, '{said: {kind: recorded, path: "said-{problem}.jsonl", response: said}, right: app.py:right}')
+    write_suite(
+        folder,
+        '{said: {kind: recorded, path: "said-{problem}.jsonl", response: said}, right: app.py:right}',
+        **{name: PROBLEM % name for name in "ab"},
+    )
     assert {problem["values"][0]["value"] for problem in facts_of(folder)["problems"]} == {0.5}
 
 
-def test_scores_on_different_scales_are_ranked_and_not_averaged(folder: Path) -> None:
+def test_scores_on_different_scales_are_ranked_and_not_averaged(copied: Path) -> None:
     problems = {name: PROBLEM % name for name in NAMES}
     problems["a"] = "{dataset: a.jsonl, scorers: exact_match, metrics: [{kind: mean, range: [0, 2]}]}"
-    write_suite(folder, **problems)
-    facts = facts_of(folder)
+    write_suite(copied, **problems)
+    facts = facts_of(copied)
     assert facts["macro"]["systems"] == []
     assert "different scales: mean from 0 to 2 (a), accuracy from 0 to 1 (b)" in facts["macro"]["reason"]
     assert facts["ranks"]["test"] == "sign"
-    write_suite(folder, further="macro_mean: true", **problems)
-    assert [each["value"] for each in facts_of(folder)["macro"]["systems"]] == [1.0, 0.5]
+    write_suite(copied, further="macro_mean: true", **problems)
+    assert [each["value"] for each in facts_of(copied)["macro"]["systems"]] == [1.0, 0.5]
 
 
 def test_a_problem_may_have_its_own_score_and_lower_may_be_better(folder: Path) -> None:
@@ -298,7 +319,7 @@ def test_a_problem_may_have_its_own_score_and_lower_may_be_better(folder: Path) 
 
 def test_systems_that_answer_only_some_rows_are_shown_with_their_number(folder: Path) -> None:
     (folder / "app.py").write_text(APP + "\n\ndef some(text):\n    return right(text) if text[-1] < 'g' else 1 / 0\n")
-    write_suite(folder, tasks="{right: app.py:right, some: app.py:some}")
+    write_suite(folder, "{right: app.py:right, some: app.py:some}", a=PROBLEM % "a", b=PROBLEM % "b")
     table = suite(folder).stdout
     assert "1.000 (0.610 to 1.000) [6/8] *" in table
     advice = "`missing: wrong` at the metric counts the others as wrong"
@@ -397,11 +418,11 @@ def test_names_with_special_characters_are_shown_and_understood_as_written(folde
     assert compared.exit_code == 0, compared.output
 
 
-def test_the_page_needs_no_network_and_shows_who_does_not_differ(folder: Path) -> None:
+def test_the_page_needs_no_network_and_shows_who_does_not_differ(copied: Path) -> None:
     tasks = "{right: app.py:right, also: {function: app.py:right, version: x}, half: app.py:half}"
-    write_suite(folder, tasks)
-    page = folder / "page.html"
-    suite(folder, "--html", str(page))
+    write_suite(copied, tasks)
+    page = copied / "page.html"
+    suite(copied, "--html", str(page))
     html = page.read_text()
     assert "default-src 'none'" in html
     assert " src=" not in html
@@ -454,11 +475,11 @@ def test_run_and_resume_lead_to_the_suite(folder: Path) -> None:
 
 def test_the_schema_accepts_suites(folder: Path) -> None:
     path = write_suite(folder, further="score: accuracy\nmacro_mean: false\nseed: 1", b="b.yaml", a=PROBLEM % "a")
-    schema = jsonschema.Draft202012Validator(suite_json_schema())
+    schema = jsonschema.Draft202012Validator(made := suite_json_schema())
     assert schema.is_valid(yaml.safe_load(path.read_text()))
     assert not schema.is_valid({"name": "x", "tasks": {}, "problems": {}})
     assert not schema.is_valid(yaml.safe_load(path.read_text()) | {"colour": "red"})
-    assert json.loads(call_without_store("schema", "show", "suite").stdout) == suite_json_schema()
+    assert json.loads(call_without_store("schema", "show", "suite").stdout) == made
 
 
 def call_without_store(*arguments: str) -> Result:
