@@ -1,4 +1,7 @@
-"""A server on loopback that speaks OpenAI's protocols and replies as scripted: `chat_server.py REPLIES ASKED`.
+"""Servers on loopback that speak OpenAI's protocols and reply as scripted.
+
+For each line `["REPLIES", "ASKED"]` of its input it forks a server, which prints its process and its port when it
+listens: that takes less than an interpreter for each.
 
 REPLIES is a file with a JSON list of replies to be given in turn, each an object with any of
 
@@ -14,20 +17,22 @@ REPLIES is a file with a JSON list of replies to be given in turn, each an objec
 
 When they are used up, a reply is the first sentence of what was asked. Requests to `/responses` are answered as
 Responses, all others as chat completions, with `stream` as server-sent events. ASKED is a file to which each request is
-appended as a line of JSON, with the moment, `at`, of the monotonic clock. The port is printed when the server listens.
+appended as a line of JSON, with the moment, `at`, of the monotonic clock.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
+import signal
 import sys
 import threading
 import time
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 Body = dict[str, Any]
 
@@ -36,6 +41,7 @@ LOCK = threading.Lock()
 
 
 class Handler(BaseHTTPRequestHandler):
+    asked: ClassVar[str]
     protocol_version = "HTTP/1.1"
     wbufsize = -1  # one packet for headers and body; the second of two waits for the first to be acknowledged
 
@@ -43,7 +49,7 @@ class Handler(BaseHTTPRequestHandler):
         asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
         noted = {"path": self.path, "headers": dict(self.headers), "body": asked, "at": time.monotonic()}
         with LOCK:
-            with open(sys.argv[2], "a") as file:
+            with open(self.asked, "a") as file:
                 file.write(json.dumps(noted) + "\n")
             reply = REPLIES.pop(0) if REPLIES else {}
         time.sleep(reply.get("delay", 0))
@@ -222,11 +228,20 @@ def named(event: Body) -> str:
     return f"event: {event['type']}\n{sse(event)}"
 
 
-if __name__ == "__main__":
-    REPLIES += json.loads(Path(sys.argv[1]).read_text())
+def serve(replies: str, asked: str) -> None:
+    REPLIES.extend(json.loads(Path(replies).read_text()))
+    Handler.asked = asked
     ThreadingHTTPServer.request_queue_size = 128  # a connection that finds the queue full is tried again a second later
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     server.daemon_threads = True
-    sys.stdout.write(f"{server.server_port}\n")
+    sys.stdout.write(f"{os.getpid()} {server.server_port}\n")
     sys.stdout.flush()
     server.serve_forever()
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a server that has ended
+    for line in sys.stdin:
+        if not os.fork():
+            os.close(0)
+            serve(*json.loads(line))

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import atexit
 import json
+import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -29,10 +33,13 @@ class Chat:
         self._asked = folder / "asked.jsonl"
         self._asked.touch()
         (folder / "replies.json").write_text(json.dumps(replies))
-        command = [sys.executable, SUPPORT_FOLDER / "chat_server.py", folder / "replies.json", self._asked]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout is not None
-        self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}/v1"
+        servers = _servers()
+        assert servers.stdin is not None
+        assert servers.stdout is not None
+        servers.stdin.write(json.dumps([str(folder / "replies.json"), str(self._asked)]) + "\n")
+        servers.stdin.flush()
+        self._pid, port = map(int, servers.stdout.readline().split())
+        self.url = f"http://127.0.0.1:{port}/v1"
         self.model = ChatModel(self.url, "small", version="1")
 
     @property
@@ -46,8 +53,16 @@ class Chat:
         return [request["body"] for request in self.asked]
 
     def stop(self) -> None:
-        self.process.kill()
-        self.process.communicate()
+        os.kill(self._pid, signal.SIGKILL)
+
+
+@cache
+def _servers() -> subprocess.Popen[str]:
+    """The process that starts the servers of all tests."""
+    command = [sys.executable, SUPPORT_FOLDER / "chat_server.py"]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    atexit.register(process.communicate)
+    return process
 
 
 @contextmanager
