@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import time
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.commands import Folder
-from support.patience import PATIENCE
+from support.commands import Folder, run_once
+from support.forks import end_fork, start_fork
 
 from evaluand.core.errors import EngineError, EvaluandWarning
 from evaluand.core.system import this_process
@@ -27,26 +26,17 @@ from evaluand.store.lease_state import State, Worker, pack_state
 
 DAY = 86400.0
 
-WRITER = """
-import sys, time
-from pathlib import Path
-from evaluand.data.dataset import Dataset
-from evaluand.run.runner import Runner
-from evaluand.store.directory import DirectoryStore
-from evaluand.run.task import task
 
-folder = Path(sys.argv[1])
+def write_slowly(folder: Path) -> None:
+    @task(version="1")
+    def slow(i: int) -> int:
+        (folder / "begun").touch()
+        while not (folder / "go").exists():
+            time.sleep(0.01)
+        return i
 
-@task(version="1")
-def slow(i):
-    (folder / "begun").touch()
-    while not (folder / "go").exists():
-        time.sleep(0.01)
-    return i
-
-run = Runner(DirectoryStore(folder / "store")).run(slow, Dataset.from_rows([{"input": i} for i in range(3)]))
-print(run.counts)
-"""
+    run = Runner(DirectoryStore(folder / "store")).run(slow, Dataset.from_rows([{"input": i} for i in range(3)]))
+    (folder / "counts").write_text(str(run.counts))
 
 
 def grow_old(path: Path, days: float = 3) -> None:
@@ -57,20 +47,24 @@ def grow_old(path: Path, days: float = 3) -> None:
 
 
 def dead_process() -> int:
-    process = subprocess.Popen([sys.executable, "-c", ""])
-    process.wait()
-    return process.pid
+    process = start_fork(lambda: None)
+    end_fork(process)
+    return process
 
 
 def tree(folder: Folder) -> set[Path]:
     return {p.relative_to(folder.path) for p in (folder.path / "store").rglob("*") if "catalog" not in p.name}
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Folder(tmp_path_factory.mktemp("finished"))
+    return run_once(made, made.experiment())
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    made = Folder(tmp_path)
-    made.done("run", made.experiment())
-    return made
+def folder(finished: Path, tmp_path: Path) -> Folder:
+    return Folder.copied(finished, tmp_path)
 
 
 def stopped(folder: Folder) -> str:
@@ -226,10 +220,7 @@ def test_a_folder_of_other_things_is_left_alone(folder: Folder) -> None:
 
 def test_a_run_that_is_being_written_is_safe(tmp_path: Path) -> None:
     folder = Folder(tmp_path)
-    (tmp_path / "writer.py").write_text(WRITER)
-    writer = subprocess.Popen(
-        [sys.executable, "writer.py", str(tmp_path)], cwd=tmp_path, stdout=subprocess.PIPE, text=True
-    )
+    writer = start_fork(lambda: write_slowly(tmp_path))
     deadline = time.monotonic() + 60
     while not (tmp_path / "begun").exists():
         assert time.monotonic() < deadline
@@ -237,7 +228,8 @@ def test_a_run_that_is_being_written_is_safe(tmp_path: Path) -> None:
     grow_old(tmp_path / "store")
     reported = folder.done("gc", "--unreferenced", "--open-older-than", "0s", "--yes")
     (tmp_path / "go").touch()
-    assert (reported, writer.communicate(timeout=PATIENCE)[0]) == ("nothing to remove\n", "{'completed': 3}\n")
+    assert end_fork(writer) == 0
+    assert (reported, (tmp_path / "counts").read_text()) == ("nothing to remove\n", "{'completed': 3}")
     assert verify(folder.store, "runs", folder.id("runs")) == []
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from contextlib import chdir
 from pathlib import Path
 
 import pytest
 from support.chat_answers import Body, ChatServer
-from support.commands import Folder
+from support.commands import Folder, run_once
 
 FILE = """
 name: capitals
@@ -32,16 +33,21 @@ def _reply(asked: Body) -> str:
     return json.dumps({"reasons": "-", "verdict": verdict})
 
 
+@pytest.fixture(scope="module")
+def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = Folder(tmp_path_factory.mktemp("judged"))
+    (folder.path / "tone.yaml").write_text(TONE)
+    with chdir(folder.path), ChatServer(_reply) as server:
+        (folder.path / "e.yaml").write_text(FILE.format(url=server.url))
+        run_once(folder, Path("e.yaml"))
+        folder.done("label", "export", "capitals/mine", "-o", "ann.jsonl")
+    return folder.path
+
+
 @pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+def folder(judged: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     monkeypatch.chdir(tmp_path)
-    folder = Folder(tmp_path)
-    (tmp_path / "tone.yaml").write_text(TONE)
-    with ChatServer(_reply) as server:
-        (tmp_path / "e.yaml").write_text(FILE.format(url=server.url))
-        assert folder.call("run", "e.yaml").exit_code in (0, 1)
-    folder.done("label", "export", "capitals/mine", "-o", "ann.jsonl")
-    return folder
+    return Folder.copied(judged, tmp_path)
 
 
 def fill_in(**written: object) -> None:

@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.commands import Folder
+from support.commands import Folder, run_once
 
 EXPERIMENT = """
 name: e
@@ -25,14 +25,31 @@ def words(n): return {"prediction": 0}
 REASON = "words: _index_ 0: has no score for 1; "
 
 
+def make(path: Path) -> Folder:
+    folder = Folder(path)
+    folder.write("rows.jsonl", [{"n": number, "odd": number % 2} for number in range(40)])
+    (path / "app.py").write_text(CODE)
+    return folder
+
+
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     """Three tasks, the last of which gives decisions without scores."""
     monkeypatch.chdir(tmp_path)
-    folder = Folder(tmp_path)
-    folder.write("rows.jsonl", [{"n": number, "odd": number % 2} for number in range(40)])
-    (tmp_path / "app.py").write_text(CODE)
-    return folder
+    return make(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where they were run and graded with two metrics."""
+    folder = make(tmp_path_factory.mktemp("finished"))
+    return run_once(folder, write_experiment(folder, "accuracy", CALIBRATION))
+
+
+@pytest.fixture
+def graded(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    monkeypatch.chdir(tmp_path)
+    return Folder.copied(finished, tmp_path)
 
 
 def write_experiment(folder: Folder, *metrics: str) -> Path:
@@ -53,28 +70,26 @@ def test_the_tasks_are_compared_by_the_metrics_that_take_all_scores(folder: Fold
     assert "have not been compared yet" not in page
 
 
-def test_a_comparison_names_once_what_it_leaves_out_and_why(folder: Folder) -> None:
-    folder.call("run", write_experiment(folder, "accuracy", CALIBRATION))
-    said = folder.done("compare", "e", env={"COLUMNS": "1000"})
+def test_a_comparison_names_once_what_it_leaves_out_and_why(graded: Folder) -> None:
+    said = graded.done("compare", "e", env={"COLUMNS": "1000"})
     assert said.count("has no score for 1") == 1
     assert f"not compared: debiased_calibration_error · right ({REASON}" in said
     assert "and 39 more" in said
-    facts = folder.json("compare", "e")
+    facts = graded.json("compare", "e")
     assert {pair["metric"] for pair in facts["pairs"]} == {"accuracy"}
     [left_out] = facts["left_out"]
     assert left_out["metric"] == "debiased_calibration_error"
     assert left_out["reason"].startswith(REASON)
-    assert "1 metric left out" in folder.done("show", facts["id"])
-    assert "0 with faults" in folder.done("verify", facts["id"])
-    assert folder.json("compare", "e/poor", "e/good")["left_out"] == []
+    assert "1 metric left out" in graded.done("show", facts["id"])
+    assert "0 with faults" in graded.done("verify", facts["id"])
+    assert graded.json("compare", "e/poor", "e/good")["left_out"] == []
 
 
-def test_a_metric_that_is_asked_for_is_an_error_also_after_a_comparison_without_it(folder: Folder) -> None:
-    folder.call("run", write_experiment(folder, "accuracy", CALIBRATION))
+def test_a_metric_that_is_asked_for_is_an_error_also_after_a_comparison_without_it(graded: Folder) -> None:
     for _ in range(2):
         asked = "compare", "e", "--metric", "accuracy", "--metric", "debiased_calibration_error"
-        assert "_index_ 0: has no score for 1; " in folder.refused(*asked)
-        folder.done("compare", "e")
+        assert "_index_ 0: has no score for 1; " in graded.refused(*asked)
+        graded.done("compare", "e")
 
 
 def test_a_task_without_scores_costs_its_own_value_and_gate_only(folder: Folder) -> None:
