@@ -31,7 +31,7 @@ _numbers = itertools.count()
 os.fsync = os.fdatasync = lambda descriptor: None
 
 # How long one example takes depends on who else uses the machine; a deadline would fail tests at random.
-settings.register_profile("quick", deadline=None, max_examples=15)
+settings.register_profile("quick", deadline=None, max_examples=8)
 settings.register_profile("thorough", deadline=None, max_examples=200)
 settings.load_profile("quick")
 

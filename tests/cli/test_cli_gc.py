@@ -575,31 +575,26 @@ def test_finished_work_that_has_lost_its_open_json_is_removed_as_damaged(tmp_pat
     assert folder.store.refs() == []
 
 
-def test_folders_nested_without_end_in_an_artifact_are_not_read(small: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    run = small.path / "store" / "runs" / small.id("runs")
+def test_folders_nested_without_end_in_an_artifact_are_not_read(small: Folder) -> None:
     depth = sys.getrecursionlimit()
-    monkeypatch.chdir(run)
+    handle = os.open(small.path / "store" / "runs" / small.id("runs"), os.O_RDONLY)
     for _ in range(depth):
-        os.mkdir("d")
-        os.chdir("d")
+        os.mkdir("d", dir_fd=handle)
+        handle = step(handle, "d")
     try:
-        monkeypatch.chdir(small.path)
-        found = leftovers(small.store, unreferenced=True, damaged=True, open_older_than=0)
+        assert leftovers(small.store, unreferenced=True, damaged=True, open_older_than=0) == []
     finally:
-        monkeypatch.chdir(run)
-        names = ["d"] * depth
-        handle = os.open(".", os.O_RDONLY)
-        for name in names:
-            below = os.open(name, os.O_RDONLY, dir_fd=handle)
-            os.close(handle)
-            handle = below
-        for name in names:
-            above = os.open("..", os.O_RDONLY, dir_fd=handle)
-            os.close(handle)
-            os.rmdir(name, dir_fd=above)
-            handle = above
+        for _ in range(depth):
+            handle = step(handle, "..")
+            os.rmdir("d", dir_fd=handle)
         os.close(handle)
-    assert found == []
+
+
+def step(handle: int, name: str) -> int:
+    """A folder in the place of that from which its name leads to it; no path of so many names may be used."""
+    reached = os.open(name, os.O_RDONLY, dir_fd=handle)
+    os.close(handle)
+    return reached
 
 
 def test_what_lost_its_manifest_just_now_is_left_with_the_reason(small: Folder) -> None:

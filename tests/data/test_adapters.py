@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from hypothesis import assume, given, strategies as st
+from support.forks import in_fork
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError
@@ -880,19 +881,18 @@ def test_a_huge_list_is_exploded_into_as_many_rows() -> None:
     assert sum(row["a"] == row["i"] for row in explode([{"a": [*range(100_000)]}])) == 100_000
 
 
+@in_fork
 def test_a_pattern_that_finds_no_end_can_be_interrupted() -> None:
     def interrupt(*_: Any) -> None:
         raise KeyboardInterrupt
 
-    steps = [{"$scalar": "$.x"}, {"$func": "search", "pattern": "(a|aa)+$"}]
-    before = signal.signal(signal.SIGALRM, interrupt)
-    try:
+    def search() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
-        with pytest.raises(KeyboardInterrupt):
-            computed(steps, {"x": "a" * 60 + "b"})
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
+        computed([{"$scalar": "$.x"}, {"$func": "search", "pattern": "(a|aa)+$"}], {"x": "a" * 60 + "b"})
+
+    signal.signal(signal.SIGALRM, interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        search()
 
 
 # Columns

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.forks import in_fork
 from support.fresh import run_python
 from support.patience import PATIENCE
 from support.thinned import thinned
@@ -458,6 +459,7 @@ def test_what_children_print_is_printed(tmp_path: Path) -> None:
     assert sorted(said.splitlines()[:5]) == [f"called {i}" for i in range(5)]
 
 
+@in_fork
 def test_an_interrupt_tells_at_once_how_many_calls_are_waited_for(tmp_path: Path) -> None:
     counts: list[int] = []
 
@@ -487,6 +489,7 @@ def test_an_interrupt_tells_at_once_how_many_calls_are_waited_for(tmp_path: Path
 
 
 @pytest.mark.parametrize("presses", [1, 2])
+@in_fork
 def test_an_interrupt_while_a_line_is_stored_loses_no_call(tmp_path: Path, presses: int) -> None:
     stored = []
 

@@ -27,6 +27,7 @@ from pathlib import Path
 import pytest
 from support import sample_store
 from support.forgery import Forgery, describe, forge, list_forgeries
+from support.forks import call_in_fork
 
 from evaluand.cli import main
 from evaluand.core.user import cache_folder
@@ -145,13 +146,12 @@ def endless_device(place: Path, ground: Ground) -> None:
 
 
 def network_socket(place: Path, ground: Ground) -> None:
-    with socket.socket(socket.AF_UNIX) as made:
-        here = os.getcwd()
+    def make() -> None:
         os.chdir(place.parent)  # the name of a socket is short
-        try:
+        with socket.socket(socket.AF_UNIX) as made:
             made.bind(place.name)
-        finally:
-            os.chdir(here)
+
+    assert call_in_fork(make) == 0
 
 
 def huge_file(place: Path, ground: Ground) -> None:

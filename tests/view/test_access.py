@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import select
 import socket
 import time
 from collections.abc import Callable, Iterator
@@ -17,13 +18,13 @@ from typing import Any
 from urllib.parse import quote, urljoin, urlsplit
 
 import pytest
+from support.patience import PATIENCE
 from support.view_server import HOSTILE, SECRET, Answer, Server, make_store, read_all, serve_store
 
 from evaluand.view.resources.base import find_resources
 
 REFUSED = (400, 401, 403, 404, 405, 409, 411, 413, 414, 421)
 CLIENTS = 200
-ENOUGH = 5.0  # seconds for a cheap request, on a busy machine
 
 
 @pytest.fixture(scope="module")
@@ -544,15 +545,15 @@ def test_damage_is_a_sentence(server: Server) -> None:
 # Many and slow clients
 
 
-def test_cheap_requests_are_quick_while_others_read_much(server: Server) -> None:
+def test_cheap_requests_do_not_wait_for_others_that_read_much(server: Server) -> None:
     with ExitStack() as open_ones:
-        for _ in range(40):
-            stream = open_ones.enter_context(server.connect())
+        streams = [open_ones.enter_context(server.connect()) for _ in range(40)]
+        for stream in streams:
             stream.sendall(request(server, "/api/slow/0.5"))
         time.sleep(0.1)
-        started = time.monotonic()
         assert server.ask("/").status == 200
-        assert time.monotonic() - started < ENOUGH / 5
+        answered, _, _ = select.select(streams, [], [], 0)
+        assert len(answered) < len(streams)
 
 
 def request(server: Server, target: str) -> bytes:
@@ -573,11 +574,12 @@ def test_two_hundred_clients_are_answered_at_once(server: Server) -> None:
 @pytest.mark.parametrize("sent", [0, 1, 20, 60, -1])
 def test_clients_that_say_no_more_keep_nobody_waiting(server: Server, sent: int) -> None:
     with ExitStack() as open_ones:
-        for _ in range(100):
-            open_ones.enter_context(server.connect()).sendall(request(server, "/api/index")[:sent])
-        started = time.monotonic()
+        streams = [open_ones.enter_context(server.connect()) for _ in range(100)]
+        for stream in streams:
+            stream.sendall(request(server, "/api/index")[:sent])
         assert server.works()
-        assert time.monotonic() - started < ENOUGH
+        ended, _, _ = select.select(streams, [], [], 0)
+        assert len(ended) < len(streams)
 
 
 def test_clients_that_go_leave_nothing_behind(server: Server) -> None:
@@ -599,27 +601,26 @@ def test_several_requests_at_once_are_answered_in_turn(server: Server) -> None:
 
 @pytest.mark.slow
 def test_slow_clients_are_sent_away(server: Server) -> None:
-    def trickle(first: bytes, more: bytes) -> float:
-        started = time.monotonic()
+    def is_sent_away(first: bytes, more: bytes) -> bool:
+        until = time.monotonic() + PATIENCE
         with server.connect() as stream:
             stream.sendall(first)
             stream.settimeout(0.5)
-            while time.monotonic() - started < 30:
+            while time.monotonic() < until:
                 try:
                     stream.sendall(more)
                     if not stream.recv(100):
-                        break
+                        return True
                 except TimeoutError:
                     continue
                 except ConnectionError:
-                    break
-        return time.monotonic() - started
+                    return True
+        return False
 
     post = f"POST /session/link HTTP/1.1\r\nHost: {server.host}\r\nContent-Length: 1000\r\n\r\n".encode()
     tried = [(b"", b""), (b"GET / HTTP/1.1\r\n", b"X: y\r\n"), (post, b"x"), (b"G", b"")]
     with ThreadPoolExecutor(4) as pool:
-        lasted = list(pool.map(trickle, *zip(*tried, strict=True)))
-    assert max(lasted) < 20
+        assert all(pool.map(is_sent_away, *zip(*tried, strict=True)))
 
 
 @pytest.mark.slow

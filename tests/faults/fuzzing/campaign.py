@@ -13,6 +13,7 @@ long as the corpus is; findings are written into a folder as they were read.
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import gc
 import hashlib
 import json
@@ -180,6 +181,7 @@ def _folder(scratch: str, target: Target) -> Path:
 
 
 def _silence() -> None:
+    faulthandler.disable()
     nothing = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(nothing, stream)
