@@ -15,9 +15,7 @@ MODEL := .venv/.model
 # A test that hangs prints where all threads are, and fails.
 HANGS := -o faulthandler_timeout=300 -o faulthandler_exit_on_timeout=true
 
-# Many tests wait for processes and browsers, so three of them share two processors.
-WORKERS := $(shell echo $$(( $$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2) * 3 / 2 )))
-TESTS = -q -n $(WORKERS) --dist worksteal -m "not slow" $(HANGS) $(ARGS)
+TESTS = -q -n auto --dist worksteal -m "not slow" $(HANGS) $(ARGS)
 
 # Another checkout on the path would be tested in place of this one. Python compiles a module when it is first imported
 # (the installation does not), so it must be allowed to store the result.

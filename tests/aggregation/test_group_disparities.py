@@ -256,6 +256,7 @@ GATES = {
 }
 
 
+@pytest.mark.slow
 def test_a_file_states_reference_pairs_strata_and_gates(tmp_path: Path) -> None:
     write_compas(tmp_path / "compas.csv")
     rules = "disparities: difference, reference: Caucasian, pairs: [[Other, Hispanic]], given: age_cat, smallest: 30"

@@ -160,6 +160,7 @@ def call(*words: str) -> Any:
     return CliRunner().invoke(main, [*words, "--store", "store"], catch_exceptions=False)
 
 
+@pytest.mark.slow
 def test_an_experiment_shows_its_worst_groups_everywhere(folder: Path) -> None:
     ran = call("run", "e.yaml", "--json")
     assert ran.exit_code == 0

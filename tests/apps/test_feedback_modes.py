@@ -588,6 +588,7 @@ def test_many_results_by_four_workers_of_which_one_is_killed(
     assert all(asked[text] == 2 for text in twice)
 
 
+@pytest.mark.slow
 def test_a_crew_replaces_a_worker_that_is_killed(folder: DirectoryStore, notes: Path) -> None:
     recording = deferred(folder, 400, Feedback(noted).on_output())
 
@@ -625,6 +626,7 @@ def stopped(text: str) -> float:
     os._exit(5)
 
 
+@pytest.mark.slow
 def test_workers_that_end_without_having_done_anything_are_not_started_for_ever(folder: DirectoryStore) -> None:
     recording = deferred(folder, 1, Feedback(stopped).on_output(), attempts=6)
     crew = _WorkerPool(folder, recording.id, recording.feedbacks, Policy(concurrency=1), 6, False, 1, Tally())

@@ -34,6 +34,7 @@ def test_a_copy_goes_on_where_it_stopped(folder: Folder) -> None:
     assert "0 with faults" in folder.done("verify", "--store", folder.path / "other")
 
 
+@pytest.mark.slow
 def test_a_bucket_is_listed_and_verified_as_a_folder_is(folder: Folder, s3: S3Server) -> None:
     address = f"{s3.bucket()}/evals"
     said = folder.done("copy", folder.path / "store", address, "mine")

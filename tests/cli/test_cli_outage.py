@@ -53,6 +53,7 @@ def fail_judge(asked: Body) -> str | Body:
     return DOWN if asked["model"] == "judge" else reply(asked)
 
 
+@pytest.mark.slow
 def test_after_an_outage_of_a_judge_the_error_is_marked_as_stored_and_the_command_asks_again(
     folder: Folder, server: ChatServer
 ) -> None:

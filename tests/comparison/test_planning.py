@@ -372,12 +372,14 @@ def test_a_pilot_with_variants_and_judges_says_what_more_examples_cannot_remove(
     assert judges.startswith("0 %")
 
 
+@pytest.mark.slow
 def test_judges_that_disagree_on_the_difference_are_named() -> None:
     found = plan("mean better than base", pilot=variants(0.0, 0.5), scorer=["first", "second"], metric=_mean())
     assert found.variance is not None
     assert found.variance.components["judges"] > 0.05 > 2 * found.variance.components["variants"]
 
 
+@pytest.mark.slow
 def test_only_rows_that_every_judge_and_variant_has_are_planned_from() -> None:
     pairs = variants(0.0, 0.0)
     scores = np.zeros((2, 80, 2))

@@ -324,6 +324,7 @@ def test_a_gate_against_a_baseline_fails_without_labels(run: Run) -> None:
     assert found.message.startswith("undefined: no row is labelled by people")
 
 
+@pytest.mark.slow
 def test_three_systems_are_ranked(run: Run) -> None:
     base, mine = two_systems(run)
 

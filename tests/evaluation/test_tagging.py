@@ -25,6 +25,7 @@ def test_the_words_of_every_span_stand_at_their_place() -> None:
         assert [row["text"][span["start"] : span["end"]] for span in row["spans"]] == [s["text"] for s in row["spans"]]
 
 
+@pytest.mark.slow
 def test_the_example_runs_twice_over_every_sentence_with_a_crash_and_rightly_empty_answers(folder: Folder) -> None:
     experiment = folder.path / "tagging" / "experiment.yaml"
     reported = folder.json("run", experiment)

@@ -478,6 +478,7 @@ def test_a_file_of_battles_judges_the_tasks(folder: Path, store: MemoryStore) ->
     assert changed.matches["matches"].id != experiment.run(store, limit=5).matches["matches"].id
 
 
+@pytest.mark.slow
 def test_recorded_matches_that_were_interrupted_are_resumed_unless_the_file_has_changed(folder: Path) -> None:
     write_votes(folder, "aeh")
     for limit in (None, 5):

@@ -106,6 +106,7 @@ def test_documents_that_follow_each_other_are_visited(tmp_path: Path) -> None:
             pass
 
 
+@pytest.mark.slow
 def test_a_mapped_file_is_read_across_its_windows(tmp_path: Path) -> None:
     path = tmp_path / "large.json"
     text = "x" * (1 << 23)

@@ -62,6 +62,7 @@ def test_curves_of_real_data_are_those_of_scikit_learn() -> None:
     assert precision["points"]["y"][-1] == positive.mean()
 
 
+@pytest.mark.slow
 def test_a_table_stays_small_whatever_the_rows() -> None:
     random = np.random.default_rng(0)
     truth = random.integers(0, 60, 1500).astype(str).tolist()

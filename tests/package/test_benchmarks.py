@@ -9,6 +9,7 @@ import pytest
 from support.places import ROOT_FOLDER
 
 
+@pytest.mark.slow
 def test_schemas_are_measured_quickly() -> None:
     command = [sys.executable, ROOT_FOLDER / "benchmarks" / "schemas.py", "--quick"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)

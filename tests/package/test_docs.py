@@ -307,6 +307,7 @@ def test_the_scorer_of_the_contributors_guide_does_what_it_says(tmp_path: Path) 
     assert (done.returncode, "1 passed" in done.stdout) == (0, True), done.stdout
 
 
+@pytest.mark.slow
 def test_the_example_of_estimators_runs(tmp_path: Path) -> None:
     example = ROOT_FOLDER / "examples" / "estimator.py"
     done = run_python(example.read_text(), cwd=tmp_path)
@@ -317,6 +318,7 @@ def test_the_example_of_estimators_runs(tmp_path: Path) -> None:
     assert again.startswith("again: 0 of 1,707 done now, 1,707 kept")
 
 
+@pytest.mark.slow
 def test_the_example_of_trade_offs_draws_fronts_with_bands_and_reports_a_pick(tmp_path: Path) -> None:
     example = ROOT_FOLDER / "examples" / "tradeoffs" / "voters.py"
     done = run_python(example.read_text(), cwd=tmp_path)

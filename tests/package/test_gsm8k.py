@@ -48,6 +48,7 @@ def whole(experiment: Path, store: DirectoryStore, part: Results) -> Results:
     return Experiment.from_file(experiment).run(store)
 
 
+@pytest.mark.slow
 def test_the_first_hundred_questions_are_graded_as_the_data_say_and_never_again(
     experiment: Path, part: Results
 ) -> None:

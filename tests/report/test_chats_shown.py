@@ -82,6 +82,7 @@ def tab(chromium: Any) -> Iterator[Any]:
         yield tab
 
 
+@pytest.mark.slow
 def test_a_report_shows_bubbles_that_fit_a_narrow_screen(tab: Any, tmp_path: Path) -> None:
     part = made(MemoryStore())
     facts = report_facts("chats", [part], [])

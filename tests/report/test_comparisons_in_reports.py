@@ -53,6 +53,7 @@ def best_by(text: str) -> list[str]:
     return re.findall(r"high is best by (\w+)", text)
 
 
+@pytest.mark.slow
 def test_a_report_has_the_headline_of_the_run_whatever_was_run_before(folder: Folder) -> None:
     page = folder.path / "sums.html"
     for metrics, name in (("[accuracy]", "accuracy"), (MEAN, "mean"), ("[accuracy]", "accuracy")):

@@ -159,6 +159,7 @@ def test_of_too_many_rows_the_worst_of_each_task_are_in_the_report(page: Any, tm
     sync_api.expect(fault).to_contain_text("The link names no example of mine.")
 
 
+@pytest.mark.slow
 def test_links_to_sections_keep_what_is_chosen_in_the_address(page: Any, tmp_path: Path) -> None:
     opened(page, report(tmp_path, 20))
     page.get_by_role("button", name="Failed", exact=True).click()

@@ -197,6 +197,7 @@ def test_names_and_responses_cannot_become_markup(store: DirectoryStore) -> None
     assert first["responses"]["1"] == {"t": "z" * 4000, "c": 96_000}
 
 
+@pytest.mark.slow
 def test_fifty_systems_fit_a_page(store: DirectoryStore) -> None:
     battles = [
         {

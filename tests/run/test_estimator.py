@@ -429,6 +429,7 @@ def test_a_dataset_with_one_row_more_is_another_and_reuses_nothing() -> None:
 @pytest.mark.parametrize(
     "model", [RandomForestClassifier(5), make_pipeline(StandardScaler(), RandomForestClassifier(5))]
 )
+@pytest.mark.slow
 def test_any_number_of_threads_gives_the_same_also_for_what_draws_at_random(model: Any) -> None:
     split = Split(folds=4, stratified=True, repeats=2)
     runs = [

@@ -35,6 +35,7 @@ metrics:
 """
 
 
+@pytest.mark.slow
 def test_false_positive_rates_by_race_need_no_edited_file(tmp_path: Path) -> None:
     write_compas(tmp_path / "compas.csv")
     (tmp_path / "e.yaml").write_text(EXPERIMENT)

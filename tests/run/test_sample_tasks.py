@@ -584,6 +584,7 @@ def command(*arguments: str) -> tuple[int, str]:
     return done.exit_code, done.output
 
 
+@pytest.mark.slow
 def test_an_experiment_file_names_them_as_kinds(chat: Callable[..., Chat], folder: Path) -> None:
     server = chat()
     reported = experiment({"url": server.url, "name": "small", "version": "1"})

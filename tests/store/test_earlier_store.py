@@ -82,6 +82,7 @@ def test_a_copy_has_the_same_manifests_in_their_format(folder: Path) -> None:
     call(folder, "show", "reviews", "--store", str(folder / "other"))
 
 
+@pytest.mark.slow
 def test_a_report_shows_the_stored_values(folder: Path) -> None:
     call(folder, "report", "reviews", "-o", str(folder / "reviews.html"))
     call(folder, "report", "guide/1", "-o", str(folder / "guide.html"))

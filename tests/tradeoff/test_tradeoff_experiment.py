@@ -252,6 +252,7 @@ def test_a_trade_off_in_python_is_refused_as_in_a_file(place: Place) -> None:
         made(Trade(objectives=["mean(sure)", "accuracy(right)"], tasks=["oak"]))
 
 
+@pytest.mark.slow
 def test_a_report_goes_under_the_name_of_its_experiment_and_replaces_no_other(place: Place) -> None:
     """Two experiments that differ in nothing but their name have one aggregation."""
     place.done("run", str(place.write(AT_THRESHOLDS)), "--report")

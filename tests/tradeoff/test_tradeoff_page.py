@@ -112,6 +112,7 @@ def test_a_page_of_no_system_or_of_other_objectives_is_refused() -> None:
             made({"one": one, "other": other})
 
 
+@pytest.mark.slow
 def test_a_page_of_very_many_points_embeds_some_evenly_and_says_so() -> None:
     rng = np.random.default_rng(2)
     truth, n = rng.random(4000) < 0.4, 15_000
@@ -273,6 +274,7 @@ def test_a_limit_that_is_no_number_is_reported_and_nothing_is_chosen(opened: Any
     assert page.locator("tr.chosen").count() == 1
 
 
+@pytest.mark.slow
 def test_the_script_shows_the_rates_of_what_is_chosen_as_the_page_does_without_it(opened: Any) -> None:
     points, _ = banded()
     page = opened({"s": points, "others": replace(points, confidences=None, value=points.value * 0.9)})

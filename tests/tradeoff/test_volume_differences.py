@@ -23,6 +23,7 @@ def drawn(rng: np.random.Generator, n: int, shifts: tuple[float, float], unfair:
     return Confidences.read(truth, {"a": scores[0], "b": scores[1]}, {"g": np.where(second, "b", "a")})
 
 
+@pytest.mark.slow
 def test_the_difference_of_two_curves_is_that_of_their_areas() -> None:
     rows = drawn(np.random.default_rng(0), 600, (0.8, 1.2))
     found = solve(rows, CURVE).hypervolume_difference("a", "b")

@@ -203,6 +203,7 @@ def show(page: Any, *parts: str) -> None:
     page.wait_for_selector("h1")
 
 
+@pytest.mark.slow
 def test_records_unfold_with_each_call_next_to_its_aggregate(page: Any, store: DirectoryStore) -> None:
     show(page, "rag/1")
     lines = page.locator(".record-line")

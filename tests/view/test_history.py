@@ -176,6 +176,7 @@ def test_one_evaluation_has_no_history(store: DirectoryStore) -> None:
     assert len(paths) == 1
 
 
+@pytest.mark.slow
 def test_history_is_shown_where_there_is_any(chromium: Any, store: DirectoryStore, tmp_path: Path) -> None:
     with open_page(chromium, Path(store.root), tmp_path / "errors") as tab:
         tab.goto(f"{tab.origin}/?k=experiments")

@@ -151,6 +151,7 @@ def tab(chromium: Any) -> Iterator[Any]:
         yield tab
 
 
+@pytest.mark.slow
 def test_judges_are_read_in_a_browser(tab: Any, store: DirectoryStore, tmp_path: Path) -> None:
     faults: list[str] = []
     tab.on("dialog", lambda dialog: (faults.append(dialog.message), dialog.dismiss()))

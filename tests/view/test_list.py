@@ -153,6 +153,7 @@ def test_comparisons_open_from_the_list(tab: Any) -> None:
     tab.get_by_role("heading", name=f"trial/{HOSTILE} compared with trial/upper").wait_for()
 
 
+@pytest.mark.slow
 def test_the_way_to_a_page_is_written_in_names(tab: Any, store: DirectoryStore) -> None:
     way = tab.get_by_role("navigation", name="Page", exact=True)
     run = find(store, "runs", join_name("trial", "upper"))
@@ -186,8 +187,11 @@ def test_ids_stand_for_names_only_until_these_are_known(tab: Any, store: Directo
 @pytest.mark.parametrize(
     "path",
     [
-        *("?k=all", "x/{dataset}/3", "c/{three}"),
-        *(pytest.param(path, marks=pytest.mark.slow) for path in ("d/{dataset}", "t/{run}/3", "r/{run}")),
+        "?k=all",
+        *(
+            pytest.param(path, marks=pytest.mark.slow)
+            for path in ("x/{dataset}/3", "c/{three}", "d/{dataset}", "t/{run}/3", "r/{run}")
+        ),
     ],
 )
 def test_readers_of_all_kinds_can_use_the_list_and_examples(tab: Any, store: DirectoryStore, path: str) -> None:
@@ -224,6 +228,7 @@ def test_a_comparison_says_what_its_differences_may_come_from(store: DirectorySt
     assert found["grouped"] == ["accuracy · right"]
 
 
+@pytest.mark.slow
 def test_metrics_of_one_name_are_told_apart_where_groups_are_compared_by_one(tab: Any, store: DirectoryStore) -> None:
     rows = [{"input": f"a{i}", "expected": f"{i % 2}", "half": f"{i // 4}"} for i in range(ROWS)]
     data, policy = Dataset.from_rows(rows, attributes=["half"]), Policy(concurrency=1)
@@ -244,6 +249,7 @@ def test_metrics_of_one_name_are_told_apart_where_groups_are_compared_by_one(tab
     tab.locator("caption").get_by_text(f"{labels[1]} in each group").wait_for()
 
 
+@pytest.mark.slow
 def test_a_group_that_got_worse_is_shown_whatever_its_metric(tab: Any, store: DirectoryStore) -> None:
     rows = [{"input": f"{i}", "topic": ["plus", "times", "minus"][i % 3]} for i in range(90)]
     data, policy = Dataset.from_rows(rows, attributes=["topic"]), Policy(concurrency=1)

@@ -131,6 +131,7 @@ def test_a_run_is_watched_to_its_end(folder: Path) -> None:
     assert all(row["error"].startswith("ValueError: no answer to row ") for row in failed)
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_stopped_and_goes_on_when_it_is_continued(folder: Path) -> None:
     with start(folder, "run", "e.yaml", "--quiet", pause=1) as process:
         wait_for(lambda: begun(folder))

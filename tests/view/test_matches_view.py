@@ -217,6 +217,7 @@ def test_keys_go_from_pair_to_pair_and_close_it(page: Any) -> None:
     assert page.locator(".pair-panel").count() == 0
 
 
+@pytest.mark.slow
 def test_the_next_pair_of_a_page_is_on_the_following_one(page: Any) -> None:
     show(page, "trial")
     page.locator(".pair-line").nth(19).click()
@@ -225,6 +226,7 @@ def test_the_next_pair_of_a_page_is_on_the_following_one(page: Any) -> None:
     assert page.locator(".pair-panel .steps [role=status]").inner_text() == "21 of 90 pairs"
 
 
+@pytest.mark.slow
 def test_pairs_are_filtered_and_the_address_keeps_it(page: Any) -> None:
     show(page, "trial")
     page.get_by_role("button", name="contradictory (3)").click()

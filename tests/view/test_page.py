@@ -128,6 +128,7 @@ def test_what_is_read_early_is_read_once(tab: Any, server: Server) -> None:
     assert all(asked.index(each) < asked.index(f"{server.origin}/assets/view.js") for each in once)
 
 
+@pytest.mark.slow
 def test_results_are_reached_from_the_list_and_answer_first(tab: Any, server: Server) -> None:
     tab.goto(server.origin)
     entry = tab.locator(".entry").first
@@ -243,6 +244,7 @@ def test_columns_are_chosen_by_keyboard_and_are_in_the_address(tab: Any, server:
     assert "cols=-expected%2C-answer.first%2C-score.right%2Cattribute.topic%2Cduration" in tab.url
 
 
+@pytest.mark.slow
 def test_a_link_to_an_open_row_scrolls_to_it(tab: Any, server: Server) -> None:
     open_results(tab, server, "?s=index&x=123")
     row = tab.get_by_role("grid").locator(".opened")

@@ -237,6 +237,7 @@ def test_the_slider_picks_the_point_that_the_command_picks(page: Any, store: Dir
     assert page.locator(".picked-point").all_inner_texts() == before
 
 
+@pytest.mark.slow
 def test_a_point_of_the_table_or_the_plane_sets_the_limits_to_its_values(page: Any) -> None:
     page.goto(f"{page.origin}/o/validation")
     part = page.locator("section.tradeoff").first

@@ -140,6 +140,7 @@ def test_a_page_makes_a_link_that_opens_what_it_shows_in_one_other_browser(tab: 
         tab.goto("about:blank")
 
 
+@pytest.mark.slow
 def test_a_link_says_whether_only_this_machine_can_open_it(tab: Any, folder: Path) -> None:
     others = ("http://192.0.2.7:8000/", "https://127.0.0.1.example/")
 
