@@ -255,7 +255,7 @@ def test_a_bound_of_few_rows_that_differ_errs_at_most_in_five_of_a_hundred_cases
     assert erring <= 0.05
 
 
-@thinned(("right", "n"), [(0, 5), (1, 5), (5, 5), (19, 20), (37, 50), (300, 301)], every=3)
+@pytest.mark.parametrize(("right", "n"), [(0, 5), (1, 5), (5, 5), (19, 20), (37, 50), (300, 301)])
 @pytest.mark.parametrize("level", [0.8, 0.95, 0.99])
 def test_the_least_mean_of_zeros_and_ones_is_clopper_and_pearson_s(right: int, n: int, level: float) -> None:
     values = np.repeat([1.0, 0.0], [right, n - right])
@@ -826,7 +826,7 @@ def test_what_cannot_be_compared_is_reported_in_a_sentence() -> None:
             compare(a, b, **options)
 
 
-@thinned("again", [["accuracy"] * 2, [Accuracy(), Accuracy(bootstrap=2000)], ["accuracy", Accuracy()]], every=3)
+@pytest.mark.parametrize("again", [["accuracy"] * 2, [Accuracy(), Accuracy(bootstrap=2000)], ["accuracy", Accuracy()]])
 def test_a_measure_that_is_given_twice_counts_once_in_its_family(again: list[Any]) -> None:
     store = MemoryStore()
     three = [evaluated(store, name, scores([1] * n + [0] * (30 - n))) for n, name in ((10, "a"), (17, "b"), (28, "c"))]

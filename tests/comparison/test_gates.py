@@ -17,7 +17,6 @@ import scipy.stats
 from click.testing import CliRunner, Result
 from hypothesis import given, strategies as st
 from rich.console import Console
-from support.thinned import thinned
 
 from evaluand import (
     Accuracy,
@@ -334,7 +333,7 @@ def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None
         one(base, "accuracy >= 0.5", measures=missing)
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("gate", "message"),
     [
         ("acuracy >= 1", r"no metric is called 'acuracy' \(did you mean 'accuracy'\?\)"),
@@ -346,14 +345,13 @@ def test_a_metric_with_parameters_is_taken_as_declared(base: Evaluation) -> None
         ("quantile >= 1 at 95%", "quantile: give q"),
         ("count >= 3 at 95%", "count has no interval; leave out `at …`"),
     ],
-    every=3,
 )
 def test_names_that_mean_nothing_are_reported(store: MemoryStore, base: Evaluation, gate: str, message: str) -> None:
     with pytest.raises(SpecError, match=message):
         one(evaluated(store, "mine", {}), gate, base)
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("gate", "message"),
     [
         ("accuracy >= 90", r"accuracy lies between 0 and 1, never at 90; write 90 % or 0\.9$"),
@@ -373,7 +371,6 @@ def test_names_that_mean_nothing_are_reported(store: MemoryStore, base: Evaluati
         ("mean >= 11", r"mean lies between -10 and 10, never at 11$"),
         ("mean not worse than base by 21", r"values of mean differ by at most 20, never by 21$"),
     ],
-    every=3,
 )
 def test_a_number_that_no_value_can_reach_is_refused(base: Evaluation, gate: str, message: str) -> None:
     measures = [Measure("score", Mean(range=(-10, 10)))]
@@ -384,7 +381,7 @@ def test_a_number_that_no_value_can_reach_is_refused(base: Evaluation, gate: str
     one(base, "mean >= 1000", base)  # whose range is not known
 
 
-@thinned("name", ["bas", "baselin", "Baseline"], every=3)
+@pytest.mark.parametrize("name", ["bas", "baselin", "Baseline"])
 def test_a_baseline_whose_name_is_nearly_right_is_hinted_at(store: MemoryStore, name: str) -> None:
     evaluated(store, "baseline", {1: 0})
     evaluated(store, "other", {2: 0})
@@ -532,7 +529,7 @@ def test_a_gate_on_one_of_several_tags_and_on_all_of_them(store: MemoryStore) ->
     assert all(result.passed for result in check_gates(gates, {"mine": evaluation}, measures=measures))
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("gate", "message"),
     [
         ("max_error better than base", "max_error has no differences with an interval"),
@@ -542,7 +539,6 @@ def test_a_gate_on_one_of_several_tags_and_on_all_of_them(store: MemoryStore) ->
         ("accuracy better than other", "no scorer is called 'score'; there are cost"),
         ("accuracy[topic=algebra] better than bare", "'topic' is not an attribute"),
     ],
-    every=3,
 )
 def test_a_gate_that_nothing_can_decide_is_refused_before_anything_is_called(
     store: MemoryStore, base: Evaluation, gate: str, message: str

@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 from support.labelled import Rounding, judge_numbers, label_numbers
 from support.matches import play_runs
-from support.thinned import thinned
 
 from evaluand import ComparisonScorer, Evaluation, Evaluator, Feedback, Matcher, MemoryStore, SpecError, rate
 from evaluand.comparison.gate_result import GateResult
@@ -100,7 +99,7 @@ def test_a_measured_judge_gates(tmp_path: Path) -> None:
     assert result.facts["judges"][0]["status"] == "measured"
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("rule", "words"),
     [
         ("accuracy >= 0.6", "which would fail this rule"),
@@ -108,7 +107,6 @@ def test_a_measured_judge_gates(tmp_path: Path) -> None:
         ("accuracy >= 0.1 at 95%", None),
         ("accuracy <= 0.8", None),
     ],
-    every=4,
 )
 def test_a_gate_says_whether_the_corrected_mean_would_fail(rule: str, words: str | None, tmp_path: Path) -> None:
     store = MemoryStore()

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.thinned import thinned
 
 import evaluand
 from evaluand.aggregation.aggregator import Measure
@@ -144,14 +143,13 @@ def test_few_positive_rows_have_few_degrees_of_freedom(label: str | None) -> Non
     assert -1 <= low < change.value < high <= 1
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("metric", "value", "draw"),
     [
         ("f1_macro", f1_macro, labels),
         ("roc_auc", auc, scores),
         ("r2", r_squared, numbers),
     ],
-    every=3,
 )
 def test_the_interval_is_as_wide_as_the_paired_bootstrap_spreads(metric: str, value: Values, draw: Any) -> None:
     rng = np.random.default_rng(7)

@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 from support.matches import Outcomes, play
-from support.thinned import thinned
 
 from evaluand import (
     Dataset,
@@ -123,14 +122,13 @@ def test_missing_responses_lose_win_rates_at_equal_length_too() -> None:
     assert rate(matches, covariates=["length"]).win_rates[0]["n"] == 8
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("options", "rule"),
     [
         ({"covariates": ["length"]}, "rating(mine) better than base"),
         ({"covariates": ["length"]}, "rating(mine) >= 1000"),
         ({"method": "length_controlled", "baseline": "base"}, "rating(mine) >= 0.5 at 95%"),
     ],
-    every=3,
 )
 def test_ratings_at_equal_length_are_not_compared_without_responses(options: dict[str, Any], rule: str) -> None:
     runs = crashing(100)

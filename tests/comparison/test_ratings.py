@@ -13,7 +13,6 @@ import orjson
 import pytest
 from rich.console import Console
 from support.matches import Outcomes, play, play_runs, table_judge
-from support.thinned import thinned
 
 from evaluand import (
     DataError,
@@ -876,7 +875,9 @@ def test_a_weight_is_worth_as_many_matches() -> None:
                 assert one[name] == pytest.approx(other[name], rel=1e-9), (method, system, name)
 
 
-@thinned("options", [{"penalty": 1.0, "replicates": 100}, {"method": "length_controlled", "baseline": "B"}], every=2)
+@pytest.mark.parametrize(
+    "options", [{"penalty": 1.0, "replicates": 100}, {"method": "length_controlled", "baseline": "B"}]
+)
 def test_the_unit_of_weights_and_the_columns_of_the_dataset_do_not_matter(options: dict[str, Any]) -> None:
     def judge(first: str, second: str, index: int) -> float:
         wins = (index * 7 + len(first)) % 3 > 0
@@ -940,7 +941,7 @@ def long() -> Matches:
     return read_battles(long_battles(), in_order=True)
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("options", "definition"),
     [
         ({}, "definition=length_controlled_minimal"),
@@ -951,7 +952,6 @@ def long() -> Matches:
             "definition=length_controlled_v1",
         ),
     ],
-    every=4,
 )
 def test_difficulties_and_variants_of_the_baseline_are_those_of_the_arithmetic(
     long: Matches, options: dict[str, list[str]], definition: str

@@ -212,7 +212,7 @@ def run(folder: Path, setup: Setup, kind: str, parameters: dict[str, Any]) -> tu
     return experiment.measures[0].metric, results.tasks[0].evaluation.table("graded"), value
 
 
-@thinned(("kind", "setup", "parameters", "method"), CASES, every=5)
+@pytest.mark.parametrize(("kind", "setup", "parameters", "method"), CASES)
 def test_every_kind_goes_the_whole_path_from_a_file_and_has_the_interval_it_names(
     kind: str, setup: str, parameters: dict[str, Any], method: str | None, tmp_path: Path
 ) -> None:

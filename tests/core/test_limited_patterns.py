@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from support.thinned import thinned
 
 from evaluand import Dataset, Evaluator, Runner
 from evaluand.core import limited_patterns
@@ -66,10 +65,9 @@ def shown(match: Any) -> Any:
     return match and (match.span(), match.groups(), match.groupdict())
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("expression", "text"),
     [("^(a|aa)+$", "a" * 60 + "b"), (r"\s+$", " " * 400_000 + "x"), (r"^(.|.)+$", "x" * 60 + "\n\n")],
-    every=3,
 )
 def test_a_search_without_end_is_given_up(expression: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limited_patterns, "SECONDS", 0.05)

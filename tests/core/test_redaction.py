@@ -256,7 +256,7 @@ JUDGES = {
 }
 
 
-@thinned("place", JUDGES, every=3)
+@pytest.mark.parametrize("place", JUDGES)
 def test_no_credential_of_a_judge_or_an_app_is_written(tmp_path: Path, place: str) -> None:
     feedback = Feedback(JUDGES[place].judge, name="judge").on_output()
     for mode in MODES[:-1]:

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.places import ROOT_FOLDER
-from support.thinned import thinned
 
 from evaluand import Dataset
 from evaluand.core.errors import DataError
@@ -146,7 +145,7 @@ def test_a_file_with_fewer_rows_than_it_states_is_refused() -> None:
         read_all(path)
 
 
-@thinned("suffix", ["arrow", "parquet"], every=2)
+@pytest.mark.parametrize("suffix", ["arrow", "parquet"])
 def test_a_file_with_damage_anywhere_is_read_or_refused(suffix: str, tmp_path: Path) -> None:
     chance = random.Random(0)
     column = pa.array([{"x": [1, None], "y": "é"}, None, {"x": [], "y": "z"}] * 5)

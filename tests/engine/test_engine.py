@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 from support.patience import PATIENCE
-from support.thinned import thinned
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.data.dataset import Dataset
@@ -672,7 +671,7 @@ def raises(error: BaseException) -> Call:
 
 @WAYS
 @pytest.mark.parametrize("timeout", [None, PATIENCE])
-@thinned("error", RAISED, every=3, ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize("error", RAISED, ids=lambda error: type(error).__name__)
 def test_whatever_a_task_raises_costs_one_example(
     way: Callable[[Call], Call], timeout: float | None, error: BaseException
 ) -> None:
@@ -747,7 +746,7 @@ def test_the_first_failure_stops_the_work_where_that_is_asked(way: Callable[[Cal
 STOPS = TaskError("the quota is used up", stops=True)
 
 
-@thinned("engine", [LocalEngine(), ProcessEngine(1)], every=4, ids=["local", "processes"])
+@pytest.mark.parametrize("engine", [LocalEngine(), ProcessEngine(1)], ids=["local", "processes"])
 @WAYS
 def test_an_error_that_says_so_stops_the_work_whatever_the_policy(way: Callable[[Call], Call], engine: Engine) -> None:
     store, policy = MemoryStore(), Policy(concurrency=1)

@@ -14,7 +14,6 @@ from hypothesis import HealthCheck, given, settings, strategies as st
 from support.effort import FEW_EXAMPLES
 from support.fingerprinted import load
 from support.fresh import run_python
-from support.thinned import thinned
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Policy, Runner
 from evaluand.engine import observation
@@ -203,7 +202,7 @@ def read(file):
 """
 
 
-@thinned("how", READING_THE_PROMPT, every=3)
+@pytest.mark.parametrize("how", READING_THE_PROMPT)
 def test_a_changed_prompt_makes_all_calls_again_however_it_is_read(project: Project, how: str) -> None:
     source = HEAD + READING_THE_PROMPT[how]
     assert project.called(source) == ROWS

@@ -20,7 +20,6 @@ import pytest
 from support.forks import in_fork
 from support.fresh import run_python
 from support.patience import PATIENCE
-from support.thinned import thinned
 
 from evaluand.core.errors import SpecError, TransientError
 from evaluand.data.dataset import Dataset
@@ -278,7 +277,7 @@ def test_deaths_and_timeouts_are_tried_again_where_that_is_declared_transient(tm
     assert run.table()["attempts"].to_pylist() == [1, 2, 2, 1, 1, 1]
 
 
-@thinned("how", ["raises", "dies"], every=2)
+@pytest.mark.parametrize("how", ["raises", "dies"])
 def test_the_first_failure_stops_the_work_where_that_is_asked_and_it_is_resumed(tmp_path: Path, how: str) -> None:
     def careful(value: int) -> int:
         tries(tmp_path, value)
@@ -515,7 +514,7 @@ def uninterrupted(tmp_path_factory: pytest.TempPathFactory) -> str:
     return run_python(RUNNING, "80", cwd=tmp_path_factory.mktemp("uninterrupted")).stdout.splitlines()[-1]
 
 
-@thinned("by", [signal.SIGINT, signal.SIGKILL], every=2)
+@pytest.mark.parametrize("by", [signal.SIGINT, signal.SIGKILL])
 def test_a_run_stopped_from_outside_leaves_no_process_and_is_resumed(
     tmp_path: Path, uninterrupted: str, by: signal.Signals
 ) -> None:

@@ -23,7 +23,6 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, strategies as st
 from support.patience import PATIENCE
-from support.thinned import thinned
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.data.dataset import Dataset
@@ -212,7 +211,7 @@ def reference() -> Dataset:
     return Dataset.from_rows(ROWS, **ROLES)
 
 
-@thinned("source", SOURCES, every=3)
+@pytest.mark.parametrize("source", SOURCES)
 def test_a_dataset_is_the_same_whatever_it_came_from(tmp_path: Path, reference: Dataset, source: str) -> None:
     data = SOURCES[source](tmp_path)
     assert data.digest == reference.digest
@@ -681,7 +680,7 @@ class Sparse(Scorer):
         return Score(n % 2, data=data, explanation="ü" * (n % 3) or None, columns=filled[n % 4])
 
 
-@thinned("scorer", [Sparse(), Prediction(), ExactMatch()], every=3, ids=lambda scorer: scorer.kind)
+@pytest.mark.parametrize("scorer", [Sparse(), Prediction(), ExactMatch()], ids=lambda scorer: scorer.kind)
 def test_scores_that_were_taken_over_make_the_same_evaluation_as_new_ones(store: Store, scorer: Scorer) -> None:
     def answer(text: str) -> Any:
         return Candidates([text.upper(), text]) if text == "q8" else text.upper()

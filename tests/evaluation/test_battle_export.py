@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 from hypothesis import given, settings, strategies as st
-from support.thinned import thinned
 
 from evaluand import DataError, Dataset, DirectoryStore, MemoryStore, Runner, rate
 from evaluand.cli import main
@@ -149,7 +148,7 @@ def test_a_changed_export_is_refused_with_the_place_of_each_fault(tmp_path: Path
     ]
 
 
-@thinned("key", ["zz", "00112233445566778", "0011223344556677.01", "00 11 22 33 44 5", "\uff10" * 16], every=3)
+@pytest.mark.parametrize("key", ["zz", "00112233445566778", "0011223344556677.01", "00 11 22 33 44 5", "\uff10" * 16])
 def test_a_changed_key_of_an_export_is_refused(tmp_path: Path, key: str) -> None:
     path = written(compared(MemoryStore()), tmp_path / "m.jsonl")
     rows = [json.loads(line) for line in path.read_text().splitlines()]

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from support.chat_answers import Body, ChatServer
 from support.labelled import label_numbers, play_numbers
-from support.thinned import thinned
 
 from evaluand import Evaluation, Evaluator, MemoryStore, Run
 from evaluand.comparison.gates import check_gates
@@ -77,7 +76,7 @@ def test_a_judge_with_a_model_is_measured_by_its_card(measured: tuple[Run, Judge
     assert card.judge.model == "tiny-2026"  # by which name it answers
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("rubric", "settings", "options", "changed"),
     [
         ({"instructions": "Is the number (output) very large?"}, {}, {}, "rubric"),
@@ -88,7 +87,6 @@ def test_a_judge_with_a_model_is_measured_by_its_card(measured: tuple[Run, Judge
         ({}, {}, {"from_logprobs": True}, "from_logprobs"),
         ({}, {}, {"variables": {"output": "input"}}, "variables"),
     ],
-    every=4,
 )
 def test_whatever_may_change_a_verdict_makes_the_card_stale(
     rubric: Any, settings: Any, options: Any, changed: str, measured: tuple[Run, JudgeCard], server: ChatServer

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from support.thinned import thinned
 
 import evaluand.evaluation.providers
 import evaluand.interop.trulens
@@ -1182,7 +1181,7 @@ def test_the_kind_of_experiment_files_is_the_feedback_in_all_that_is_asked_of_it
         FeedbackKind(implementation=length, on=["__record__.outptu"]).check_app(STRUCTURE)
 
 
-@thinned("name", AGGREGATES, every=4)
+@pytest.mark.parametrize("name", AGGREGATES)
 def test_every_aggregate_that_has_a_name_can_be_stored_and_read(name: str) -> None:
     kind = FeedbackKind(implementation=length, on=[RETS], aggregate=name)
     again = Feedback.from_json(kind.to_json(), modules=[__name__])
@@ -1250,7 +1249,9 @@ def ran(folder: Path, text: str) -> dict[str, Any]:
     return reported
 
 
-@thinned(("aggregate", "one"), [("mean", 0.5), ("code_of_it.py:worst", 0.0), ("max", 1.0), ("fmean", 0.5)], every=4)
+@pytest.mark.parametrize(
+    ("aggregate", "one"), [("mean", 0.5), ("code_of_it.py:worst", 0.0), ("max", 1.0), ("fmean", 0.5)]
+)
 def test_an_experiment_grades_by_feedbacks_and_trades_them_off(folder: Path, aggregate: str, one: float) -> None:
     [trade] = ran(folder, FILE.replace("AGGREGATE", aggregate))["tradeoffs"]
     points = {point["model"]: point["values"]["mean(contexts)"]["value"] for point in trade["points"]}

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytest
-from support.thinned import thinned
 
 from evaluand import Dataset, MemoryStore, Run, Runner, comparison_scorer
 from evaluand.engine.engines.local import InlineEngine
@@ -148,7 +147,7 @@ def count_judged(judge: Any, change: str) -> int:
     return matches.receipt.called
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("judge", "inserted", "reordered", "reordered_with_ids"),
     [
         (by_expected, 2, 0, 0),
@@ -156,7 +155,6 @@ def count_judged(judge: Any, change: str) -> int:
         (by_id, 2, 8, 0),
         (by_position, 10, 8, 8),
     ],
-    every=2,
 )
 def test_only_what_the_judge_could_see_to_have_changed_is_judged_again(
     judge: Any, inserted: int, reordered: int, reordered_with_ids: int

@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from support.chat_answers import Body, ChatServer
-from support.thinned import thinned
 
 from evaluand import Dataset, Evaluator, MemoryStore, Policy, Runner, SpecError, span
 from evaluand.core.errors import EvaluandError, ParameterError
@@ -107,7 +106,7 @@ FAULTY: dict[str, dict[str, Any]] = {
 }
 
 
-@thinned("fault", FAULTY, every=4)
+@pytest.mark.parametrize("fault", FAULTY)
 def test_no_rubric_makes_a_number_of_what_cannot_be_read(fault: str, server: ChatServer) -> None:
     server.answer = lambda asked: FAULTY[fault]
     for name, row in judge_by_all(server, SINGLE).items():
@@ -115,7 +114,7 @@ def test_no_rubric_makes_a_number_of_what_cannot_be_read(fault: str, server: Cha
         assert json.dumps(FAULTY[fault]["text"]) in json.dumps(row["data"])
 
 
-@thinned("fault", FAULTY, every=4)
+@pytest.mark.parametrize("fault", FAULTY)
 def test_one_faulty_reply_among_several_leaves_no_value(fault: str, server: ChatServer) -> None:
     second = (">\\nIt sells books.\\n</passage>", ">\\nThe shop sells bread.\\n</")
 
@@ -129,7 +128,7 @@ def test_one_faulty_reply_among_several_leaves_no_value(fault: str, server: Chat
         assert [part.get("value") for part in row["data"]["parts"]] == [first, None]
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("reply", "reason"),
     [
         ({"status": 429, "headers": {"Retry-After": "0"}, "body": {"error": {"message": "slow down"}}}, "429"),
@@ -140,7 +139,6 @@ def test_one_faulty_reply_among_several_leaves_no_value(fault: str, server: Chat
         ({"body": "nothing"}, "chat completion"),
         ({"hang": True}, "longer than"),
     ],
-    every=4,
 )
 def test_a_request_that_fails_is_a_failed_row(reply: dict[str, Any], reason: str, server: ChatServer) -> None:
     server.answer = lambda asked: reply
@@ -502,7 +500,7 @@ def test_the_requests_of_a_comparison_are_traced(server: ChatServer) -> None:
     assert '"input_tokens":' in spans[-1]["attributes"]
 
 
-@thinned("fault", FAULTY, every=4)
+@pytest.mark.parametrize("fault", FAULTY)
 @pytest.mark.parametrize("name", PAIRWISE)
 def test_a_comparison_that_cannot_be_read_has_no_outcome(name: str, fault: str, server: ChatServer) -> None:
     server.answer = lambda asked: FAULTY[fault]
@@ -531,7 +529,7 @@ def jury(server: ChatServer, kind: Any = Jury, **options: Any) -> Any:
     return kind(rubric=rubric, models=[model(server, name=name) for name in names], **options)
 
 
-@thinned(("combine", "value"), [("mean", 0.5), ("median", 0.5), ("min", 0), ("max", 1)], every=2)
+@pytest.mark.parametrize(("combine", "value"), [("mean", 0.5), ("median", 0.5), ("min", 0), ("max", 1)])
 def test_a_jury_combines_its_members(combine: str, value: float, server: ChatServer) -> None:
     server.answer = by_name(one=said("polite"), two=said("curt"), three=said("rude"))
     (row,) = judge_rows(jury(server, combine=combine))
@@ -606,7 +604,7 @@ def test_a_tree_asks_along_its_path(server: ChatServer) -> None:
     assert tree.ranges == {"value": (0, 1)}
 
 
-@thinned("fault", FAULTY, every=4)
+@pytest.mark.parametrize("fault", FAULTY)
 def test_a_path_ends_where_a_reply_cannot_be_read(fault: str, server: ChatServer) -> None:
     good = refuse_or("curt")
     server.answer = lambda asked: good(asked) if "refuse" in asked["messages"][0]["content"] else FAULTY[fault]

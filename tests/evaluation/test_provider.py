@@ -31,7 +31,6 @@ from support.fresh import CONTEXT
 from support.patience import PATIENCE
 from support.places import SUPPORT_FOLDER
 from support.processes import open_process
-from support.thinned import thinned
 
 from evaluand import App, Dataset, DirectoryStore as Store, Evaluator, Feedback, Policy, Runner
 from evaluand.core.errors import EngineError, SpecError, TaskError, TransientError
@@ -798,14 +797,13 @@ def answer(text: str) -> str:
     return text + "!"
 
 
-@thinned(
+@pytest.mark.parametrize(
     "provider",
     [
         Keyed(model="m", version="1", **NESTED),
         Keyed(model=f"https://me:{PASSWORD}@m.example", **NESTED),
         Near(SECRET, f"https://me:{PASSWORD}@models.example"),
     ],
-    every=3,
     ids=["pinned", "unpinned", "near"],
 )
 def test_what_is_secret_stands_in_no_store_and_no_report(tmp_path: Path, provider: Any) -> None:

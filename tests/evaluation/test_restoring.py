@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from support.thinned import thinned
 
 from evaluand import App, MemoryStore, Provider
 from evaluand.core.errors import SpecError
@@ -117,7 +116,7 @@ def renamed() -> Any:
     return provider
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("provider", "reported"),
     [
         (lambda: changed(Counting(3), least=9), "its attribute '_weigh' has another value when it is made again"),
@@ -136,7 +135,6 @@ def renamed() -> Any:
         (lambda: Choosing(Mode.WORDS), "its attribute 'mode' has another value when it is made again"),
         (lambda: Failing(), "Failing cannot be made again: RuntimeError: only once"),
     ],
-    every=4,
 )
 def test_what_cannot_be_restored_is_refused_when_it_is_stored_or_deferred(
     provider: Callable[[], Any], reported: str
@@ -153,7 +151,9 @@ def test_what_cannot_be_restored_is_refused_when_it_is_stored_or_deferred(
     App(len, feedbacks=[feedback], mode="with_app", store=MemoryStore())  # judged by this very provider
 
 
-@thinned("provider", [Counting(3), Counting(2, ["a", "b"], "[a-z]"), changed(Fields(3), least=9), Fields(3)], every=4)
+@pytest.mark.parametrize(
+    "provider", [Counting(3), Counting(2, ["a", "b"], "[a-z]"), changed(Fields(3), least=9), Fields(3)]
+)
 def test_what_can_be_restored_is_the_same_judge(provider: Any) -> None:
     feedback = Feedback(provider.judge).on_output()
     again = Feedback.from_json(json.loads(json.dumps(feedback.to_json())), modules=[__name__])

@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 from hypothesis import given, strategies as st
 from support.places import DATA_FOLDER
-from support.thinned import thinned
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
@@ -80,10 +79,9 @@ def test_where_nothing_was_expected_a_kind_abstains(kind: Any) -> None:
     assert kind.score("a 1", None) == Score.abstained("no expected value")
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("kind", "expected"),
     [(KINDS[0], "5"), (KINDS[1], "5"), (KINDS[2], "5"), (KINDS[3], "5"), (KINDS[4], "5"), (ExactMatch(), "5")],
-    every=3,
     ids=lambda kind: getattr(kind, "kind", ""),
 )
 @given(output=values)

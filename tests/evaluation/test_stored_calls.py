@@ -13,7 +13,6 @@ from typing import Any
 import orjson
 import pyarrow as pa
 import pytest
-from support.thinned import thinned
 
 from evaluand import Dataset, DirectoryStore, Evaluation, Evaluator, Run, Runner
 from evaluand.apps.app import App
@@ -246,7 +245,7 @@ def test_only_feedbacks_have_calls() -> None:
 # Who reads them
 
 
-@thinned("how", [["--index", "1"], ["--scorer", "product"], ["--scorer", "product", "--lowest"]], every=3)
+@pytest.mark.parametrize("how", [["--index", "1"], ["--scorer", "product"], ["--scorer", "product", "--lowest"]])
 def test_show_tells_arguments_that_the_table_has_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], how: list[str]
 ) -> None:

@@ -11,7 +11,6 @@ import orjson
 import pytest
 from click.testing import CliRunner
 from support.chat_answers import Body, ChatServer
-from support.thinned import thinned
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Runner
 from evaluand.cli import main
@@ -102,7 +101,7 @@ def test_the_digest_of_a_rubric_is_that_of_its_stored_content(name: str) -> None
     assert StoredRubric(rubric.title, content).digest == rubric.digest
 
 
-@thinned("name", ["whole", "template", "parts", "jury", "tree"], every=3)
+@pytest.mark.parametrize("name", ["whole", "template", "parts", "jury", "tree"])
 def test_the_messages_shown_are_those_that_the_server_received(name: str, server: ChatServer, tmp_path: Path) -> None:
     evaluate(tmp_path, {name: judges(server)[name]})
     shown = json.loads(show(tmp_path, "shop/mine", "--scorer", name, "--messages", "--json").stdout)
@@ -296,14 +295,13 @@ def exchange(facts: dict[str, Any], name: str) -> None:
     first[name], second[name] = second[name], first[name]
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("name", "message"),
     [
         ("question", "asked its questions by other names, or in another order, than those that are stored"),
         ("then", "asked its questions by other names, or in another order, than those that are stored"),
         ("content", "asked by the rubric 'correctness 1', and stored is 'rubric 1'"),
     ],
-    every=3,
 )
 def test_verify_notices_questions_of_a_tree_that_were_exchanged(
     name: str, message: str, server: ChatServer, tmp_path: Path
@@ -335,7 +333,7 @@ def test_verify_names_a_rubric_that_was_removed(
     assert "earlier version" not in refused.stderr
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("path", "value"),
     [
         (("title",), 3),
@@ -346,7 +344,6 @@ def test_verify_names_a_rubric_that_was_removed(
         (("content", "parts"), [{"of": "output"}, "text"]),
         (("content", "material"), {"a": 1}),
     ],
-    every=3,
 )
 def test_a_rubric_of_another_shape_is_refused(
     path: tuple[str, ...], value: Any, server: ChatServer, tmp_path: Path

@@ -17,7 +17,6 @@ from hypothesis import given, strategies as st
 from support.commands import Folder as Commands
 from support.d3m_problem import DATASET, ROWS, SPLITS, Made, column
 from support.places import VECTORS_FOLDER
-from support.thinned import thinned
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.data.dataset import Dataset
@@ -389,7 +388,7 @@ def test_no_problem_and_several_are_refused(made: Made, tmp_path: Path) -> None:
 
 
 @needs_vectors
-@thinned(
+@pytest.mark.parametrize(
     ("name", "examples", "hidden", "notes"),
     [
         ("1491_one_hundred_plants_margin", 319, True, {"no_name"}),
@@ -397,7 +396,6 @@ def test_no_problem_and_several_are_refused(made: Made, tmp_path: Path) -> None:
         ("22_handgeometry", 38, True, {"no_name", "no_media"}),
         ("object_detection_seed", 4, False, {"no_media"}),
     ],
-    every=4,
 )
 def test_real_folders_are_opened(name: str, examples: int, hidden: bool, notes: set[str]) -> None:
     folder = open_folder(VECTORS / name)

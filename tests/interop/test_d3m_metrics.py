@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 import sklearn.metrics as sk
 from support.places import VECTORS_FOLDER
-from support.thinned import thinned
 
 import evaluand.interop.d3m as d3m
 from evaluand.core.errors import DataError, SpecError
@@ -50,7 +49,7 @@ def computed(case: dict[str, Any], dialect: str | None = None, **changed: Any) -
 
 
 @recorded
-@thinned("id", [id for id, case in CASES.items() if "expected" in case], every=3)
+@pytest.mark.parametrize("id", [id for id, case in CASES.items() if "expected" in case])
 def test_what_all_programs_agree_on_is_the_value_by_default(id: str) -> None:
     assert computed(CASES[id]) == pytest.approx(CASES[id]["expected"], abs=1e-9)
 
@@ -65,7 +64,7 @@ def test_what_cannot_be_scored_is_refused_with_a_code(id: str) -> None:
 
 
 @recorded
-@thinned(("id", "program"), RECORDED, every=3)
+@pytest.mark.parametrize(("id", "program"), RECORDED)
 def test_each_programs_value_is_found_under_its_dialect(id: str, program: str) -> None:
     expected = CASES[id]["by"][program]["value"]
     found = computed(CASES[id], DIALECTS[program])
@@ -180,7 +179,7 @@ def columns(cells: list[Any]) -> dict[str, list[Any]]:
     return {"d3mIndex": list(range(len(cells))), "y": cells}
 
 
-@thinned("pattern", OF_TWO, every=3)
+@pytest.mark.parametrize("pattern", OF_TWO)
 @pytest.mark.parametrize("type", [str, int])
 @pytest.mark.parametrize("metric", [*AVERAGES, *OF_ONE])
 def test_two_classes(metric: str, type: Any, pattern: str) -> None:
@@ -201,7 +200,7 @@ def test_two_classes(metric: str, type: Any, pattern: str) -> None:
                 assert found == pytest.approx(expected, abs=1e-12), dialect
 
 
-@thinned("pattern", OF_THREE, every=3)
+@pytest.mark.parametrize("pattern", OF_THREE)
 @pytest.mark.parametrize("metric", AVERAGES)
 def test_several_classes(metric: str, pattern: str) -> None:
     predictions = OF_THREE[pattern]

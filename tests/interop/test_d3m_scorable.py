@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from sklearn.linear_model import LogisticRegression
 from support.commands import Folder as Commands
-from support.thinned import thinned
 
 from evaluand.core.errors import DataError
 from evaluand.data.dataset import Dataset
@@ -56,7 +55,7 @@ def checked(path: Path, code: int) -> dict[str, Any]:
     return found
 
 
-@thinned(
+@pytest.mark.parametrize(
     ("metric", "key", "code", "reported"),
     [
         ({"metric": "f1"}, ".posLabel", "needs_positive", "f1 of status: say which label is positive"),
@@ -66,7 +65,6 @@ def checked(path: Path, code: int) -> dict[str, Any]:
         ({"metric": "meanSquaredError"}, ".metric", "not_applicable", "meanSquaredError needs numbers"),
         ({"metric": "other", "specifyOther": "count"}, ".metric", "not_applicable", "reads no prediction"),
     ],
-    every=3,
 )
 def test_check_and_solve_tell_of_metrics_that_do_not_fit(
     loans: Path, metric: dict[str, Any], key: str, code: str, reported: str

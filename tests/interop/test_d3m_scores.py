@@ -268,7 +268,7 @@ def test_files_that_are_none_and_files_given_twice_are_reported_as_such(files: F
         files.score(TRUTH, RIGHT.replace(",", ";"))
 
 
-@thinned("name", ["../x", "<script>alert(1)</script>", "confidence", "=cmd()", "a b"], every=5)
+@pytest.mark.parametrize("name", ["../x", "<script>alert(1)</script>", "confidence", "=cmd()", "a b"])
 def test_a_target_may_have_any_name(files: Files, tmp_path: Path, name: str) -> None:
     found = files.score(TRUTH.replace("label", name), RIGHT.replace("label", name), targets=[name])
     assert [(row.target, row.value) for row in found.rows] == [(name, 0.75)]

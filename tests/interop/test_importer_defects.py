@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 from support.foreign_results import WRITERS, write_langsmith, write_promptfoo
-from support.thinned import thinned
 
 from evaluand.core.errors import DataError
 from evaluand.experiment.imports.importer import find_importers
@@ -247,7 +246,7 @@ UNREADABLE = (DataError, ValueError, TypeError, AttributeError, LookupError)
 
 
 @pytest.mark.parametrize("format", sorted({*WRITERS} - {"eval", "inspect"}))
-@thinned("other", [7, "word", [7], {"a": 1}], every=4)
+@pytest.mark.parametrize("other", [7, "word", [7], {"a": 1}])
 def test_reasons_are_not_in_the_words_of_python(format: str, other: Any, tmp_path: Path) -> None:
     path = WRITERS[format](tmp_path)
     lines = path.read_text().splitlines() if path.suffix == ".jsonl" else [path.read_text()]

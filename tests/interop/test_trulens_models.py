@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 from support.chat_answers import Body, ChatServer
-from support.thinned import thinned
 
 from evaluand import Dataset, DirectoryStore, Evaluator, Policy, Runner
 from evaluand.apps.recording.workers import work
@@ -157,7 +156,7 @@ DIFFERENT = [
 """Methods that ask in different ways."""
 
 
-@thinned("fault", FAULTY, every=4)
+@pytest.mark.parametrize("fault", FAULTY)
 def test_no_method_makes_a_number_of_what_cannot_be_read(fault: str, server: ChatServer) -> None:
     def answer(asked: Body) -> Any:
         is_own = (

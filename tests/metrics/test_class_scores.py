@@ -433,7 +433,7 @@ def test_parameters_that_contradict_are_refused(wrong: Any, why: str) -> None:
 # From outputs and arrays
 
 
-@thinned(("type", "labels"), [("text", ["x", "y"]), ("integer", [0, 10]), ("boolean", [True, False])], every=3)
+@pytest.mark.parametrize(("type", "labels"), [("text", ["x", "y"]), ("integer", [0, 10]), ("boolean", [True, False])])
 def test_scores_go_the_whole_path(type: str, labels: list[Any]) -> None:
     truth = [labels[0], labels[1], labels[0], labels[1], labels[1]]
     scores = [0.9, 0.4, 0.3, 0.2, 0.95]

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings, strategies as st
 from support.effort import FEW_EXAMPLES
-from support.thinned import thinned
 
 from evaluand import Aggregator, Dataset, Evaluator, Measure, Runner, SpecError, task
 from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
@@ -278,7 +277,7 @@ def test_a_failed_row_counts_as_wrong_answers_to_what_it_was_to_find_where_that_
 TAGS = st.text("AB.", max_size=3)
 
 
-@thinned("parameters", [{}, {"label": "A"}, {"average": "macro"}], every=3, ids=str)
+@pytest.mark.parametrize("parameters", [{}, {"label": "A"}, {"average": "macro"}], ids=str)
 @settings(max_examples=FEW_EXAMPLES)  # each is put to every kind
 @given(scored=st.lists(st.tuples(TAGS, TAGS), max_size=3), missing=st.lists(st.tuples(TAGS, TAGS), max_size=2))
 def test_whatever_the_missing_rows_are_the_value_lies_within_the_bounds(
@@ -315,7 +314,7 @@ def shares(shard: pa.Table, metric: Counting) -> np.ndarray:
     return np.asarray((weight / weight.sum(axis=0)).mean(axis=1))
 
 
-@thinned("average", ["micro", "macro"], every=3)
+@pytest.mark.parametrize("average", ["micro", "macro"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_intervals_follow_from_how_the_value_changes_with_the_weight_of_each_row(kind: Any, average: Any) -> None:
     """The derivatives are found by weighing each row a little more and a little less."""
@@ -363,7 +362,7 @@ def test_a_value_without_a_fault_is_no_certainty() -> None:
 # Merging
 
 
-@thinned("parameters", [{}, {"label": "A"}, {"average": "macro"}, {"bootstrap": 200}], every=4, ids=str)
+@pytest.mark.parametrize("parameters", [{}, {"label": "A"}, {"average": "macro"}, {"bootstrap": 200}], ids=str)
 @settings(max_examples=FEW_EXAMPLES)  # each is put to every kind
 @given(
     pairs=st.lists(st.tuples(st.one_of(st.none(), TAGS), TAGS), min_size=1, max_size=12),

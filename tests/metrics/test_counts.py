@@ -18,7 +18,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
-from support.thinned import thinned
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.core import identity
@@ -204,7 +203,7 @@ EXACT: dict[str, Any] = {
 }
 
 
-@thinned("name", EXACT, every=3)
+@pytest.mark.parametrize("name", EXACT)
 def test_an_output_reads_back_exactly_as_it_was_given(name: str) -> None:
     found = response(EXACT[name])
     assert found.status == "completed"
@@ -335,7 +334,7 @@ NOT_DATA: dict[str, Callable[[], Any]] = {
 }
 
 
-@thinned("name", NOT_DATA, every=3)
+@pytest.mark.parametrize("name", NOT_DATA)
 def test_an_output_that_is_not_data_costs_one_example_and_says_why(name: str) -> None:
     found = response(NOT_DATA[name])
     assert found.status == "failed"

@@ -13,7 +13,6 @@ import pyarrow as pa
 import pytest
 import sklearn.metrics as sk
 from support.random_cases import Case, check_cases, summarise_cases
-from support.thinned import thinned
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.experiment.arrays import evaluate
@@ -91,7 +90,7 @@ def check(name: str, n_cases: int) -> int:
     return defined
 
 
-@thinned("name", LOSSES, every=3)
+@pytest.mark.parametrize("name", LOSSES)
 def test_random_cases_have_the_values_of_the_reference(name: str) -> None:
     assert check(name, 15) > 15
 

@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, strategies as st
 from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.proportion import proportion_confint
-from support.thinned import thinned
 
 from evaluand import SpecError
 from evaluand.metrics.judging.agreement import kappa
@@ -63,7 +62,7 @@ def test_alpha_has_the_published_values(level: Level, published: float) -> None:
     assert alpha(np.array(PUBLISHED, float).T, level).value == pytest.approx(published, abs=5e-4)
 
 
-@thinned("level", LEVELS, every=4)
+@pytest.mark.parametrize("level", LEVELS)
 @given(data=st.data())
 def test_alpha_is_that_of_all_pairs_of_ratings(level: Level, data: st.DataObject) -> None:
     rating = st.one_of(st.none(), st.integers(0, 3))

@@ -278,7 +278,7 @@ def test_of_two_other_classes_one_must_be_chosen_whatever_else_is_predicted() ->
 
 
 @pytest.mark.parametrize("kind", STRAY)
-@thinned(
+@pytest.mark.parametrize(
     ("truth", "prediction", "parameters", "reported"),
     [
         ([True, False], [True, True], {}, {"label": True}),
@@ -289,7 +289,6 @@ def test_of_two_other_classes_one_must_be_chosen_whatever_else_is_predicted() ->
         ([1, 2], [1, 2], {"label": 2}, {"label": 2}),
         (["a", "b"], ["a", "b"], {"average": "weighted"}, {"average": "weighted"}),
     ],
-    every=3,
 )
 def test_the_signature_of_a_value_says_which_definition_it_is(
     kind: str, truth: Any, prediction: Any, parameters: Any, reported: Any

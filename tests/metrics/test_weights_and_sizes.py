@@ -11,7 +11,6 @@ import orjson
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, strategies as st
-from support.thinned import thinned
 
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.core import registry
@@ -178,7 +177,7 @@ def test_weights_have_no_unit(metric: Metric) -> None:
         assert (other.reason, other.n) == (row.reason, row.n)
 
 
-@thinned("metric", weighable(), every=4, ids=lambda metric: metric.signature)
+@pytest.mark.parametrize("metric", weighable(), ids=lambda metric: metric.signature)
 def test_rows_of_weight_0_are_not_there(metric: Metric) -> None:
     random = np.random.default_rng(2)
     whole = table(metric, 60, 0, np.where(np.arange(60) % 3 == 0, 0.0, random.exponential(size=60)))
@@ -244,7 +243,7 @@ NUMERIC += [registry.find("metrics", "quantile")(q=0.5), registry.find("metrics"
 FALSE_WHERE_NUMBERS_DIFFER = ("one value", "all values are equal")
 
 
-@thinned("metric", NUMERIC, every=3, ids=lambda metric: metric.signature)
+@pytest.mark.parametrize("metric", NUMERIC, ids=lambda metric: metric.signature)
 @given(
     rows=st.lists(st.tuples(st.sampled_from(SIZES), st.sampled_from(SIZES)), min_size=1, max_size=6),
     weighing=st.booleans(),

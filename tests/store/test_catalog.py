@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from support.commands import Folder, run_once
 from support.manifests import create_manifest
-from support.thinned import thinned
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.apps.recording.writer import RecordingWriter
@@ -209,7 +208,7 @@ DAMAGES: dict[str, Callable[[Path], Any]] = {
 }
 
 
-@thinned("damage", DAMAGES, every=3)
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_a_store_works_whatever_became_of_its_catalog(history: DirectoryStore, cache: Path, damage: str) -> None:
     work = work_of_runs(history)
     before, found = listed(history), history.find("runs", work)

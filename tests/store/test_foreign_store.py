@@ -13,7 +13,6 @@ from typing import Any
 import orjson
 import pytest
 from support.commands import Folder, run_once
-from support.thinned import thinned
 
 from evaluand.core.errors import EvaluandWarning
 from evaluand.data.dataset import Dataset
@@ -80,7 +79,7 @@ def faults_of(folder: Folder, *artifacts: str) -> dict[str, Any]:
     return json.loads(folder.call("verify", *artifacts, "--json").stdout)  # type: ignore[no-any-return]
 
 
-@thinned("command", LOOKING, every=3)
+@pytest.mark.parametrize("command", LOOKING)
 def test_looking_changes_nothing(with_open_run: Folder, command: str) -> None:
     folder, store = with_open_run, with_open_run.path / "store"
     for path in (*store.rglob("*"), store):
@@ -154,7 +153,7 @@ CASES = [
 ]
 
 
-@thinned(("place", "odd"), CASES, every=4)
+@pytest.mark.parametrize(("place", "odd"), CASES)
 def test_an_odd_file_is_reported_by_verify_and_breaks_no_list(folder: Folder, place: str, odd: str) -> None:
     outside = folder.path.parent / "outside"
     outside.mkdir()
@@ -232,7 +231,7 @@ def test_damaged_names_break_nothing_and_are_reported(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize("kind", ["link", "file", "pipe"])
-@thinned("place", ["comparisons", "aggregations", "refs"], every=2)
+@pytest.mark.parametrize("place", ["comparisons", "aggregations", "refs"])
 def test_what_is_in_the_place_of_a_folder_is_not_followed_and_breaks_nothing_else(
     folder: Folder, tmp_path_factory: pytest.TempPathFactory, kind: str, place: str
 ) -> None:

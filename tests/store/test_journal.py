@@ -22,7 +22,6 @@ from hypothesis import given, strategies as st
 from support.fresh import run_python
 from support.journals import lines_of
 from support.patience import PATIENCE
-from support.thinned import thinned
 from support.worker_process import HOLDS, Process, open_lane, processes
 
 from evaluand.core.errors import EngineError, EvaluandWarning, collect_warnings
@@ -446,7 +445,7 @@ def open_run(store: DirectoryStore, version: str = "1") -> Callable[[], Run]:
     return lambda: resume(Policy())
 
 
-@thinned(
+@pytest.mark.parametrize(
     "damaged",
     [
         pytest.param(lambda text: text.replace(b'"', b"\x00", 1), id="a byte"),
@@ -456,7 +455,6 @@ def open_run(store: DirectoryStore, version: str = "1") -> Callable[[], Run]:
         pytest.param(lambda text: text[:-9] + text[-9:].upper(), id="a letter of the checksum"),
         pytest.param(lambda text: b"", id="all of it"),
     ],
-    every=3,
 )
 def test_the_call_of_a_damaged_line_is_repeated_and_no_other(tmp_path: Path, damaged: Callable[[bytes], bytes]) -> None:
     resume = open_run(DirectoryStore(tmp_path))

@@ -94,7 +94,7 @@ def run_out(folder: Path) -> None:
     change(folder, older)
 
 
-@thinned("finishes", ["hold", "finish"], every=2)
+@pytest.mark.parametrize("finishes", ["hold", "finish"])
 def test_no_shard_is_ever_held_by_two_processes(tmp_path: Path, finishes: str) -> None:
     started = [Process(CLAIMS, tmp_path, 60, finishes) for _ in range(3)]
     with processes(*started):

@@ -10,7 +10,6 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from support.thinned import thinned
 
 import evaluand
 
@@ -255,7 +254,7 @@ WORKERS = """
 """
 
 
-@thinned("refused", ["links", "locks"], every=2)
+@pytest.mark.parametrize("refused", ["links", "locks"])
 def test_without_hard_links_and_locks_several_processes_share_the_work(tmp_path, refuse, refused):
     share = """
     workers = [start("work") for _ in range(3)]
@@ -266,7 +265,7 @@ def test_without_hard_links_and_locks_several_processes_share_the_work(tmp_path,
     assert done.stdout == "True\n", done.stderr
 
 
-@thinned("refused", ["links", "locks"], every=2)
+@pytest.mark.parametrize("refused", ["links", "locks"])
 def test_without_hard_links_and_locks_a_process_takes_over_from_one_that_died(tmp_path, refuse, refused):
     died = "print(start('die').communicate()[0].strip(), leases.busy(), [leases.claim(3) for _ in range(3)])"
     done = run(tmp_path, WORKERS, died, **refuse[refused])
