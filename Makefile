@@ -15,7 +15,7 @@ MODEL := .venv/.model
 # A test that hangs prints where all threads are, and fails.
 HANGS := -o faulthandler_timeout=300 -o faulthandler_exit_on_timeout=true
 
-TESTS = -q -n auto --dist worksteal -m "not slow" $(HANGS) $(ARGS)
+TESTS = -q -n auto --dist worksteal -m "not (slow or ray)" $(HANGS) $(ARGS)
 
 # Another checkout on the path would be tested in place of this one. Python compiles a module when it is first imported
 # (the installation does not), so it must be allowed to store the result.
@@ -23,7 +23,7 @@ unexport PYTHONPATH PYTHONHOME PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help install demo demo-rag test test-slow test-times soak check page page-check model bench bench-all docs lock audit wheel sbom clean
+.PHONY: help install demo demo-rag test test-slow test-ray test-times soak check page page-check model bench bench-all docs lock audit wheel sbom clean
 
 help: ## Show this
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(firstword $(MAKEFILE_LIST))
@@ -41,6 +41,9 @@ test: $(ALL) ## Run the tests and the examples in docstrings; ARGS="-k name" sel
 
 test-slow: $(ALL) ## Run the tests that `make test` leaves out, and those of properties with many more examples
 	@$(BIN)/python -m pytest -q -n auto --dist worksteal -m "slow or hypothesis" --hypothesis-profile thorough $(ARGS)
+
+test-ray: $(ALL) ## Run the tests of engines on a Ray cluster of this machine, but for the slow ones
+	@$(BIN)/python -m pytest -q -m "ray and not slow" $(HANGS) tests/engine/test_ray.py $(ARGS)
 
 test-times: $(ALL) ## Run the tests and print the forty that take the most processor time, and the forty fixtures
 	@PYTHONPATH=tests $(BIN)/python -m pytest -p support.cpu_times $(TESTS)

@@ -39,10 +39,10 @@ settings.load_profile("quick")
 def pytest_configure(config: pytest.Config) -> None:
     """Takes Ctrl-C as usual also where the shell that started the tests in the background ignores it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    config.pluginmanager.register(_Doctests())
+    config.pluginmanager.register(_OnlyModulesWithExamples())  # a hook in this file is asked for tests/ alone
 
 
-class _Doctests:
+class _OnlyModulesWithExamples:
     def pytest_ignore_collect(self, collection_path: Path) -> bool | None:
         """Imports no module without examples to look for some: it may need an extra, and imports take time."""
         is_module = collection_path.suffix == ".py" and collection_path.is_relative_to(ROOT_FOLDER / "src")

@@ -215,7 +215,6 @@ def test_a_problem_that_fails_as_a_whole_leaves_the_others(folder: Path) -> None
     assert "error: a failed\n" in result.stderr
 
 
-@pytest.mark.slow
 def test_a_server_that_cannot_be_reached_is_asked_on_one_problem_alone(folder: Path) -> None:
     down = '{kind: service, url: "http://127.0.0.1:9/answer"}'
     write_suite(folder, f"{{right: app.py:right, down: {down}}}", "run: {same_failures: 3, retries: 0}")
@@ -319,7 +318,6 @@ def test_a_problem_may_have_its_own_score_and_lower_may_be_better(folder: Path) 
     assert "problem a has no f1; it has accuracy of exact_match, mean of exact_match" in suite(folder).stderr
 
 
-@pytest.mark.slow
 def test_systems_that_answer_only_some_rows_are_shown_with_their_number(folder: Path) -> None:
     (folder / "app.py").write_text(APP + "\n\ndef some(text):\n    return right(text) if text[-1] < 'g' else 1 / 0\n")
     write_suite(folder, "{right: app.py:right, some: app.py:some}", a=PROBLEM % "a", b=PROBLEM % "b")

@@ -48,7 +48,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("what", HOSTILE)
-def test_a_hostile_document_is_refused_before_it_expands_in_one_line(tmp_path: Path, what: str) -> None:
+def test_a_hostile_document_is_refused_in_one_line(tmp_path: Path, what: str) -> None:
     text, message = HOSTILE[what]
     (tmp_path / "e.yaml").write_text(text)
     with pytest.raises(SpecError) as refused:

@@ -36,9 +36,8 @@ from evaluand.store.store import MemoryStore
 from evaluand.trace import span
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.ray,
     pytest.mark.skipif(find_spec("ray") is None, reason="needs Ray: pip install 'evaluand[ray]'"),
-    pytest.mark.xdist_group("ray"),
 ]
 
 
@@ -126,11 +125,13 @@ def test_code_of_a_module_is_sent_with_what_it_imports(two: RayEngine, tmp_path:
 
 
 @pytest.mark.parametrize("seed", range(20))
+@pytest.mark.slow
 def test_random_runs_have_the_same_digests_everywhere(nearby: TestCluster, seed: int) -> None:
     engines = [LocalEngine(), *(ProcessEngine(k) for k in (2, 4, 8)), *(RayEngine(k) for k in (1, 2, 4))]
     assert len({facts(run_at_random(seed, Runner(engine=engine))) for engine in engines}) == 1
 
 
+@pytest.mark.slow
 def test_random_runs_have_the_same_digests_on_two_nodes(nearby: TestCluster, tmp_path: Path) -> None:
     node = nearby.add(cpus=2)
 
@@ -211,6 +212,7 @@ class Killer(threading.Thread):
         self.join()
 
 
+@pytest.mark.slow
 def test_fifty_killed_workers_lose_no_row_and_repeat_only_calls_in_flight(nearby: TestCluster, tmp_path: Path) -> None:
     def slow(value: int) -> int:
         note(tmp_path, value)
@@ -238,6 +240,7 @@ def test_fifty_killed_workers_lose_no_row_and_repeat_only_calls_in_flight(nearby
     assert sum(begun.values()) - 30_000 <= killer.killed * in_flight
 
 
+@pytest.mark.slow
 def test_ten_lost_nodes_lose_no_row(tmp_path: Path, nearby: TestCluster) -> None:
     def slow(value: int) -> int:
         note(tmp_path, value)

@@ -149,7 +149,6 @@ def test_an_experiment_is_the_same_in_a_bucket_and_in_a_folder(shared: FolderSto
     assert shared.strays() == []
 
 
-@pytest.mark.slow
 def test_a_copy_is_the_same_and_is_continued(s3: S3Server, tmp_path: Path) -> None:
     here, there = DirectoryStore(tmp_path / "here"), open_store(f"{s3.bucket()}/copy")
     experiment().run(here)
@@ -182,7 +181,6 @@ def test_a_damaged_table_is_not_copied(s3: S3Server, tmp_path: Path) -> None:
     assert (there.top / "runs" / path.parent.name).names() == []
 
 
-@pytest.mark.slow
 def test_garbage_in_a_bucket_is_removed(shared: FolderStore, monkeypatch: pytest.MonkeyPatch) -> None:
     for name, number in (("kept", 1), ("other", 2)):
         Runner(shared).run(double, Dataset.from_rows([{"input": number}]), name=name)
@@ -212,7 +210,6 @@ def test_a_slow_upload_is_not_garbage(s3: S3Server, monkeypatch: pytest.MonkeyPa
     assert "manifest is missing" in item.why
 
 
-@pytest.mark.slow
 def test_requests_that_are_refused_for_a_moment_are_repeated(
     shared: FolderStore, s3_server: S3Server, tmp_path: Path
 ) -> None:

@@ -62,7 +62,7 @@ def require_exact(shared: FolderStore, examples: int) -> None:
 def test_two_drivers_make_what_one_makes_in_a_folder(
     nursery: Nursery, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, shared: FolderStore
 ) -> None:
-    examples = 20
+    examples = 60
     alone = tmp_path_factory.mktemp("alone")
     (tmp_path / "go").touch()
     (alone / "go").touch()

@@ -2,7 +2,8 @@
 
 The processor time of a test is that of its process and of the processes that it has started and waited for. It hardly
 depends on who else uses the machine. What a fixture of several tests takes is counted for the fixture; what ends with
-the last test of a file, for the file.
+the last test of a file, for the file. Servers that outlive what started them count nowhere, and Chromium for the file
+that is the last to use it.
 """
 
 from __future__ import annotations
@@ -77,8 +78,8 @@ def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestR
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    _tests[report.nodeid] += report.__dict__["cpu_seconds"]
-    for name, seconds in report.__dict__["cpu_seconds_of_shared"]:
+    _tests[report.nodeid] += getattr(report, "cpu_seconds", 0.0)  # the report of a process that has crashed has none
+    for name, seconds in getattr(report, "cpu_seconds_of_shared", ()):
         _shared[name] += seconds
         _set_ups[name] += 1
 

@@ -37,7 +37,8 @@ def start_fork(call: Callable[[], object]) -> int:
 def in_fork(test: Callable[P, None]) -> Callable[P, None]:
     """Runs a test in a forked process, since it sends signals to its own process or changes its limits or folder.
 
-    An interrupt that comes late, or a limit that also holds for what pytest writes, would end all other tests.
+    An interrupt that comes late, or a limit that also holds for what pytest writes, would end all other tests. A test
+    that must be skipped is skipped by a mark.
     """
 
     @functools.wraps(test)

@@ -22,10 +22,11 @@ def build(folder: Path) -> None:
     """Leaves the wheel in the folder."""
     first = _build_copy(folder, time=1_500_000_000, umask=0o022)
     second = _build_copy(folder, time=1_700_000_000, umask=0o077)
-    for path in first.iterdir():
-        if not filecmp.cmp(path, second / path.name, shallow=False):
-            raise SystemExit(f"two builds of one checkout differ: {path} and {second / path.name}")
-    [wheel] = first.glob("*.whl")
+    names = sorted(path.name for path in first.iterdir())
+    same, *_ = filecmp.cmpfiles(first, second, names, shallow=False)
+    if names != sorted(path.name for path in second.iterdir()) or same != names:
+        raise SystemExit(f"two builds of one checkout differ: compare {first} with {second}")
+    [wheel], [_sdist] = first.glob("*.whl"), first.glob("*.tar.gz")
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
     files = {str(path.relative_to(ROOT_FOLDER / "src")) for path in (ROOT_FOLDER / "src").rglob("*") if path.is_file()}

@@ -245,8 +245,13 @@ def put_if_absent(temporary: Path, path: Path) -> bool:
 
 CLAIM_SECONDS: Final = 10.0
 NO_LINKS: Final = {
-    *(errno.EPERM, errno.EACCES, errno.EMLINK),
-    *(errno.ENOSYS, errno.ENOTSUP, errno.EOPNOTSUPP, errno.EINVAL),
+    errno.EPERM,
+    errno.EACCES,
+    errno.EMLINK,
+    errno.ENOSYS,
+    errno.ENOTSUP,
+    errno.EOPNOTSUPP,
+    errno.EINVAL,
 }
 """The errors of a hard link on a file system that has none."""
 

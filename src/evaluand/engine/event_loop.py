@@ -206,6 +206,7 @@ class _LoopThread:
         """Close the idle connections in the pools of httpx, and of clients built on it, if no coroutine runs.
 
         The caller waits for that as for its own coroutine: one that goes on sooner may meet a connection of this loop.
+        What cannot be closed changes nothing of what the coroutine gave.
         """
         if self.thread is threading.current_thread():
             return
@@ -214,7 +215,7 @@ class _LoopThread:
             with suppress(RuntimeError):  # the loop has ended, as the ticket will find
                 self._loop.call_soon_threadsafe(ticket.start)
             if not ticket.is_refused(self.thread):
-                ticket.result()
+                ticket.exception()
         finally:
             ticket.end()
 
