@@ -62,7 +62,7 @@ DEFECTS: dict[str, Callable[[], int]] = {
     "traceback": lambda: [][1],
     "crash": os.abort,
     "hang": work_on,
-    "memory": lambda: len(bytearray(b"1") * (60 << 20)),
+    "memory": lambda: len(bytearray(b"1") * (200 << 20)),
     "empty message": lambda: refuse(" "),
     "long message": lambda: refuse("x" * 5000),
 }
@@ -71,7 +71,7 @@ DEFECTS: dict[str, Callable[[], int]] = {
 @pytest.mark.parametrize("kind", DEFECTS)
 def test_a_campaign_finds_a_planted_defect_and_goes_on(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "SECONDS", 0.4 if kind == "hang" else campaign.SECONDS)
-    monkeypatch.setattr(campaign, "MOST_MEMORY", 40 << 20)
+    monkeypatch.setattr(campaign, "MOST_MEMORY", 100 << 20)
     planted = Target("planted", "text", lambda content, folder: DEFECTS[kind](), make=lambda random: b"")
     sound = Target("sound", "text", lambda content, folder: 1, make=lambda random: b"")
     outcomes = [outcome for _, outcome in campaign.run([campaign.Case(each) for each in (planted, sound)])]
