@@ -1,7 +1,8 @@
 """Servers on loopback that speak OpenAI's protocols and reply as scripted.
 
 For each line `["REPLIES", "ASKED"]` of its input it forks a server, which prints its process and its port when it
-listens: that takes less than an interpreter for each.
+listens: that takes less than an interpreter for each. A line with the number of such a process ends it, and is answered
+by an empty one. The end of the input ends all.
 
 REPLIES is a file with a JSON list of replies to be given in turn, each an object with any of
 
@@ -239,9 +240,25 @@ def serve(replies: str, asked: str) -> None:
     server.serve_forever()
 
 
+def end(server: int) -> None:
+    os.kill(server, signal.SIGKILL)
+    os.waitpid(server, 0)
+
+
 if __name__ == "__main__":
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a server that has ended
+    servers: set[int] = set()
     for line in sys.stdin:
-        if not os.fork():
-            os.close(0)
-            serve(*json.loads(line))
+        match json.loads(line):
+            case [replies, asked]:
+                server = os.fork()
+                if not server:
+                    os.close(0)
+                    serve(replies, asked)
+                servers.add(server)
+            case server:
+                end(server)
+                servers.remove(server)
+                sys.stdout.write("\n")
+                sys.stdout.flush()
+    for server in servers:
+        end(server)

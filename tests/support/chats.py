@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
-import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -33,12 +31,7 @@ class Chat:
         self._asked = folder / "asked.jsonl"
         self._asked.touch()
         (folder / "replies.json").write_text(json.dumps(replies))
-        servers = _servers()
-        assert servers.stdin is not None
-        assert servers.stdout is not None
-        servers.stdin.write(json.dumps([str(folder / "replies.json"), str(self._asked)]) + "\n")
-        servers.stdin.flush()
-        self._pid, port = map(int, servers.stdout.readline().split())
+        self._process, port = map(int, _ask_servers([str(folder / "replies.json"), str(self._asked)]).split())
         self.url = f"http://127.0.0.1:{port}/v1"
         self.model = ChatModel(self.url, "small", version="1")
 
@@ -53,7 +46,16 @@ class Chat:
         return [request["body"] for request in self.asked]
 
     def stop(self) -> None:
-        os.kill(self._pid, signal.SIGKILL)
+        _ask_servers(self._process)
+
+
+def _ask_servers(order: Any) -> str:
+    servers = _servers()
+    assert servers.stdin is not None
+    assert servers.stdout is not None
+    servers.stdin.write(json.dumps(order) + "\n")
+    servers.stdin.flush()
+    return servers.stdout.readline()
 
 
 @cache

@@ -34,6 +34,7 @@ def build(folder: Path) -> None:
     if differing:
         raise SystemExit(f"only in the wheel, or only in src: {', '.join(sorted(differing))}")
     shutil.copy(wheel, folder)
+    shutil.rmtree(folder / "copy")
 
 
 def _build_copy(folder: Path, *, time: int, umask: int) -> Path:
