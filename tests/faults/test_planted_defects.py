@@ -8,6 +8,7 @@ from unittest.mock import patch
 
 import pytest
 from faults.schedules import play
+from support.forks import in_fork
 from support.memory_disk import MemoryDisk
 
 from evaluand.engine.keyed_work import KeyedWork
@@ -89,6 +90,7 @@ DEFECTS = {
 
 
 @pytest.mark.parametrize("what", DEFECTS)
+@in_fork  # without threads that earlier tests have left, which would call the clocks and the disk of the simulation
 def test_a_planted_defect_is_found(what: str) -> None:
     place, name, act, shown_by, first = DEFECTS[what]
     with patch.object(place, name, act), pytest.raises(AssertionError, match=shown_by):

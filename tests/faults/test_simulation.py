@@ -11,6 +11,7 @@ import os
 
 import pytest
 from faults.schedules import play
+from support.forks import in_fork
 
 QUICK = 40
 FIRST = int(os.environ.get("SCHEDULE", QUICK))
@@ -18,6 +19,7 @@ SCHEDULES = int(os.environ.get("SCHEDULES", "1" if "SCHEDULE" in os.environ else
 BATCH = 500
 
 
+@in_fork  # without threads that earlier tests have left, which would call the clocks and the disk of the simulation
 def test_in_any_of_some_schedules_no_result_is_lost() -> None:
     play(range(QUICK))
 
