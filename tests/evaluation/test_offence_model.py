@@ -20,7 +20,7 @@ from evaluand.evaluation.providers.offence_model import OffenceModel
 
 package = find_spec("profanity_check")
 if package is None or package.origin is None:
-    pytest.skip("the extra toxicity is not installed", allow_module_level=True)
+    pytest.skip("needs the extra toxicity: pip install 'evaluand[toxicity]'", allow_module_level=True)
 PACKAGE = Path(package.origin).parent
 
 
