@@ -156,7 +156,9 @@ def test_what_are_no_rails_or_have_no_knowledge_base_is_refused() -> None:
 @pytest.mark.filterwarnings("ignore")
 def test_rails_of_the_package_are_recorded() -> None:
     nemo = pytest.importorskip("nemoguardrails", reason="needs nemoguardrails: pip install nemoguardrails")
-    testing = pytest.importorskip("nemoguardrails.testing", reason="needs nemoguardrails 0.24")
+    testing = pytest.importorskip(
+        "nemoguardrails.testing", reason="needs nemoguardrails 0.24: pip install 'nemoguardrails>=0.24'"
+    )
     from nemoguardrails.embeddings.index import EmbeddingsIndex
     from nemoguardrails.rails.llm.config import Document
 

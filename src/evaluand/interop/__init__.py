@@ -1,5 +1,4 @@
 """Names and files of other systems, over the core. Nothing is computed here.
 
-One package, `pharia`, also has steps of its own, whose results cannot be had from the native steps; their arithmetic is
-the core's.
+`pharia` also implements the steps of its SDKs, which differ from the native ones; the arithmetic is the core's.
 """
