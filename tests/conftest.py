@@ -3,6 +3,7 @@
 import gc
 import itertools
 import os
+import shutil
 import signal
 import sys
 import tempfile
@@ -20,6 +21,16 @@ from support.skips import pytest_terminal_summary as pytest_terminal_summary
 # Each process of the tests has about one core: on it, threads of numerical libraries wait busily for one another. These
 # are read when NumPy and scikit-learn are imported.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+
+# The files of tests stay in memory where there is room for them: on a disk they take a tenth of the time of all tests.
+_memory = Path("/dev/shm")
+if (
+    "TMPDIR" not in os.environ
+    and os.access(_memory, os.W_OK)
+    and not os.statvfs(_memory).f_flag & os.ST_NOEXEC
+    and shutil.disk_usage(_memory).free > 4 << 30
+):
+    os.environ["TMPDIR"], tempfile.tempdir = str(_memory), None
 
 # No test reads or writes the settings and the cache of whoever runs it.
 _home = tempfile.TemporaryDirectory(prefix="evaluand-home-", ignore_cleanup_errors=True)
