@@ -6,7 +6,7 @@ from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Final, get_args, get_type_hints
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 from pydantic_core.core_schema import ErrorType
 
@@ -62,6 +62,7 @@ from evaluand.metrics.names import resolve_metric, with_parameters
 from evaluand.run.output_columns import RECORDED, output_columns
 from evaluand.run.outputs import output_schema
 from evaluand.run.task import FunctionTask, Task, as_task
+from evaluand.run.types import adapter_of
 from evaluand.store.store import check_name
 from evaluand.tradeoff.trade import Trade
 
@@ -503,7 +504,7 @@ def _make(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
         known += keys_of_several(kind, known) if group == "tasks" else []
         raise ValidationError.from_exception_data(kind, [_unknown_parameter(kind, name, known) for name in unknown])
     found = registry.find(group, kind)
-    kind_adapter = TypeAdapter(found)
+    kind_adapter = adapter_of(found)
     try:
         with reading_file():
             made = kind_adapter.validate_python(dict(parameters))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, TypeAdapter, ValidationError
+from pydantic import BaseModel, ValidationError
 
 from evaluand.comparison.rule import MATCH_GATES, Gate
 from evaluand.core.errors import SpecError
@@ -17,6 +17,7 @@ from evaluand.experiment.budget_spec import BudgetSpec
 from evaluand.experiment.engine_spec import EngineSpec
 from evaluand.experiment.long_forms import write_out
 from evaluand.experiment.near_keys import advice, entry_advice, meant_key
+from evaluand.run.types import adapter_of
 from evaluand.store.store import check_name
 
 ADD_MATCHES = "add matches: FILE.py:JUDGE"
@@ -163,7 +164,7 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
 
 
 def _valid_entries(kind: Any, entries: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    found, adapter = {}, TypeAdapter(kind)
+    found, adapter = {}, adapter_of(kind)
     for name, entry in entries:
         with suppress(ValidationError):
             found[name] = adapter.validate_python(entry)
@@ -177,7 +178,7 @@ def _valid_match_parts(entry: Any) -> dict[str, Any]:
     for name, kind in kinds.items() if isinstance(entry, Mapping) else ():
         if name in entry:
             with suppress(ValidationError):
-                found[name] = TypeAdapter(kind).validate_python(entry[name])
+                found[name] = adapter_of(kind).validate_python(entry[name])
     return found
 
 

@@ -6,7 +6,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal, TypeGuard
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, TypeAdapter, field_validator
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, field_validator
 from pydantic_core import PydanticCustomError
 
 from evaluand.aggregation.fairness import Criterion
@@ -16,6 +16,7 @@ from evaluand.experiment.budget_spec import BudgetSpec
 from evaluand.experiment.engine_spec import EngineSpec
 from evaluand.experiment.long_forms import long_form
 from evaluand.metrics.base.class_scores import ScoredBy
+from evaluand.run.types import adapter_of
 
 MATCHES_NAME = "matches"
 """The default name of matches."""
@@ -332,7 +333,10 @@ def graded_by(judge: JudgeCodeSpec | JudgeKindSpec) -> ScorerCodeSpec | ScorerKi
     if not compares_scores(judge):
         return None
     entry = judge.parameters[GRADED_BY]
-    return TypeAdapter(ScorerEntry).validate_python(long_form(entry) if isinstance(entry, str) else entry)
+    scorer: ScorerCodeSpec | ScorerKindSpec = adapter_of(ScorerEntry).validate_python(
+        long_form(entry) if isinstance(entry, str) else entry
+    )
+    return scorer
 
 
 class MatchesSpec(BaseModel):

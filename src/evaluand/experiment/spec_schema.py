@@ -2,14 +2,13 @@
 
 from typing import Any, get_args
 
-from pydantic import TypeAdapter
-
 from evaluand.comparison.ratings.method import Kind as RatingKind, RatingMethod
 from evaluand.core import registry
 from evaluand.engine.engines.choice import EngineKind
 from evaluand.experiment.spec import GRADED_BY, NO_RATING, ExperimentSpec
 from evaluand.experiment.task_matrix import allow_several
 from evaluand.metrics.names import metric_names
+from evaluand.run.types import adapter_of
 
 
 def json_schema() -> dict[str, Any]:
@@ -73,7 +72,7 @@ def _write_matches(schema: dict[str, Any]) -> None:
 
 def _rating_schema(confidence: dict[str, Any]) -> dict[str, Any]:
     """How systems are rated: a method with its parameters, or its name alone."""
-    made = TypeAdapter(RatingMethod).json_schema()
+    made = adapter_of(RatingMethod).json_schema()
     kind = {"enum": [*get_args(RatingKind)], "default": made["properties"]["kind"]["default"]}
     made["properties"] |= {"kind": kind, "confidence": confidence}
     made["additionalProperties"] = False
@@ -92,7 +91,7 @@ def _allow_short_forms(parts: dict[str, Any]) -> None:
 
 
 def _kind_schema(group: str, name: str, definitions: dict[str, Any]) -> dict[str, Any]:
-    made = TypeAdapter(registry.find(group, name)).json_schema(ref_template="#/$defs/{model}")
+    made = adapter_of(registry.find(group, name)).json_schema(ref_template="#/$defs/{model}")
     definitions.update(made.pop("$defs", {}))
     made["properties"] = {"kind": {"const": name}, **made.get("properties", {})}
     made["required"] = ["kind", *made.get("required", [])]

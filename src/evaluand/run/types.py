@@ -86,7 +86,7 @@ def _cached(make: Callable[[Any], Made], type: Any) -> Made:
     return make(type)
 
 
-@functools.lru_cache(256)
+@functools.lru_cache(512)
 def _typed(type: Any) -> Typed | None:
     if type in (None, Any, object) or isinstance(type, str | TypeVar | typing.ForwardRef):
         return None
@@ -96,7 +96,7 @@ def _typed(type: Any) -> Typed | None:
         return None
 
 
-@functools.lru_cache(256)
+@functools.lru_cache(512)
 def _adapter(type: Any) -> TypeAdapter[Any]:
     return TypeAdapter(Any if isinstance(type, TypeVar) else type)
 
