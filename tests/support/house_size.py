@@ -36,22 +36,27 @@ class Size:
         functions, lengths, exported = [], [], set()
         for path in package.rglob("*.py"):
             text = path.read_text(encoding="utf-8")
-            nodes = [*ast.walk(ast.parse(text))]
+            docstrings: list[ast.stmt] = []
+            is_init = path.name == "__init__.py"
+            for node in ast.walk(ast.parse(text)):
+                kind = type(node)
+                if kind is ast.Name:
+                    uses[node.id] += 1
+                elif kind is ast.Attribute:
+                    uses[node.attr] += 1
+                elif kind in _DOCUMENTED:
+                    documented = [node.body[0]] if node.body and _is_text(node.body[0]) else []
+                    docstrings += documented
+                    if kind in _FUNCTIONS:
+                        lengths.append(_line_count(node) - sum(map(_line_count, documented)))
+                        if not node.decorator_list and not node.name.startswith("__"):
+                            functions.append(node.name)
+                elif is_init and kind is ast.Constant:
+                    exported.add(node.value)
+                elif is_init and kind is ast.alias:
+                    exported.add(node.asname or node.name)
             parts = path.relative_to(package).parts
-            docstrings = [
-                node.body[0] for node in nodes if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, False)
-            ]
             rooms[parts[0] if len(parts) > 1 else "(top)"] += _code_lines(text, docstrings)
-            uses.update(node.id for node in nodes if isinstance(node, ast.Name))
-            uses.update(node.attr for node in nodes if isinstance(node, ast.Attribute))
-            if path.name == "__init__.py":
-                exported |= {node.value for node in nodes if isinstance(node, ast.Constant)}
-                exported |= {node.asname or node.name for node in nodes if isinstance(node, ast.alias)}
-            for node in nodes:
-                if isinstance(node, _FUNCTIONS):
-                    lengths.append(_line_count(node) - sum(map(_line_count, {*docstrings} & {node.body[0]})))
-                    if not node.decorator_list and not node.name.startswith("__"):
-                        functions.append(node.name)
         once = sum(uses[name] == 1 and name not in exported for name in functions)
         return cls(rooms, once / max(1, len(functions)), sorted(lengths)[int(0.9 * len(lengths))] if lengths else 0)
 
@@ -77,6 +82,11 @@ class Size:
         if self.p90_lines > budgets["p90_lines"]:
             faults.append(f"a tenth of all functions has more than {budgets['p90_lines']} lines ({self.p90_lines})")
         return faults
+
+
+def _is_text(node: ast.stmt) -> bool:
+    """Whether a statement is a text alone: a docstring, if it is the first one."""
+    return isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
 
 
 def _code_lines(text: str, docstrings: Iterable[ast.stmt]) -> int:
