@@ -1250,7 +1250,12 @@ def ran(folder: Path, text: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("aggregate", "one"), [("mean", 0.5), ("code_of_it.py:worst", 0.0), ("max", 1.0), ("fmean", 0.5)]
+    ("aggregate", "one"),
+    [
+        ("mean", 0.5),
+        ("code_of_it.py:worst", 0.0),
+        *(pytest.param(*each, marks=pytest.mark.slow) for each in (("max", 1.0), ("fmean", 0.5))),
+    ],
 )
 def test_an_experiment_grades_by_feedbacks_and_trades_them_off(folder: Path, aggregate: str, one: float) -> None:
     [trade] = ran(folder, FILE.replace("AGGREGATE", aggregate))["tradeoffs"]
