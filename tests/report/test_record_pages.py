@@ -276,10 +276,8 @@ def test_the_page_says_calls_of_feedbacks_their_aggregate_and_the_trace_and_fits
     gists = of_first.locator(".spans .gist").all_inner_texts()
     assert gists[1].startswith('{"query":"half"} → ["half one","half and two"]')
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    wide = page.evaluate(
-        "[...document.querySelectorAll('.asked *')].filter(e => e.getBoundingClientRect().right > innerWidth).length"
-    )
-    assert wide == 0
+    beyond = "each => each.getBoundingClientRect().right > innerWidth"
+    assert not page.evaluate(f"[...document.querySelectorAll('.asked *')].some({beyond})")
 
 
 def test_the_page_shows_a_time_that_nobody_knows(tab: Any, tmp_path: Path) -> None:

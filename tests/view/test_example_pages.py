@@ -204,13 +204,6 @@ def show(page: Any, *parts: str) -> None:
     page.wait_for_selector("h1")
 
 
-def click_all(page: Any, selector: str) -> None:
-    """Clicks what a selector finds, each when the one before has done what it does, without a mouse that goes there."""
-    found = page.locator(selector)
-    for place in range(found.count()):
-        found.nth(place).dispatch_event("click")
-
-
 def newest_run(store: DirectoryStore) -> str:
     return next(ref.id for ref in store.refs() if ref.kind == "runs" and ref.name == "mine/2")
 
@@ -361,12 +354,14 @@ def test_hostile_text_stays_text_in_every_part_of_both_pages(page: Any, store: D
     [dataset], run = store.ids("datasets"), newest_run(store)
     for parts in (["x", dataset, "1"], ["t", run, "1"], ["t", run, "3", "1"]):
         show(page, *parts)
-        click_all(page, ".span-row")
+        for row in page.locator(".span-row").all():
+            row.dispatch_event("click")
         for _ in range(2):  # what is folded may hold further folds
             page.evaluate("for (const each of document.querySelectorAll('details')) each.open = true")
             page.wait_for_timeout(100)
         for name in ("Rendered", "Text"):
-            click_all(page, f"button:text-is('{name}'):visible")
+            for button in page.get_by_role("button", name=name, exact=True).all():
+                button.dispatch_event("click")
         assert page.locator("main").get_by_text(HOSTILE).count() > 5
         assert page.locator("main img, main script, main iframe, main a[href^='javascript']").count() == 0
         assert "\u202e" not in page.locator("body").inner_text()
@@ -378,7 +373,8 @@ def test_both_pages_fit_a_narrow_screen(page: Any, store: DirectoryStore) -> Non
     for parts in (["x", store.ids("datasets")[0], "1"], ["t", newest_run(store), "3"]):
         show(page, *parts)
         page.set_viewport_size({"width": 390, "height": 800})
-        click_all(page, ".span-row")
+        for row in page.locator(".span-row").all():
+            row.dispatch_event("click")
         for scheme in ("dark", "light"):
             page.emulate_media(color_scheme=scheme)
             assert page.evaluate("document.documentElement.scrollWidth") <= 390
