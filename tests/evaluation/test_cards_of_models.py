@@ -49,12 +49,13 @@ def judged(run: Run, judge: Any) -> Evaluation:
     return Evaluator(run.store).evaluate(run, {"large": judge}, name="numbers/mine")
 
 
-@pytest.fixture
-def measured(server: ChatServer, tmp_path: Path) -> tuple[Run, JudgeCard]:
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> tuple[Run, JudgeCard]:
     """A run whose answers people have labelled, and the card of a judge by these labels."""
     run = play_numbers(MemoryStore(), NUMBERS)
-    label_numbers(run, tmp_path, {"ann": [int(n >= 16) for n in NUMBERS]})
-    evaluation = judged(run, Judge(rubric=LARGE, model=model(server)))
+    label_numbers(run, tmp_path_factory.mktemp("labels"), {"ann": [int(n >= 16) for n in NUMBERS]})
+    with ChatServer(says_large) as server:
+        evaluation = judged(run, Judge(rubric=LARGE, model=model(server)))
     return run, make_card(read_labelled_evaluation(evaluation, "large"), run.store)
 
 

@@ -317,7 +317,7 @@ def test_a_hostile_program_costs_its_row_and_nothing_else(
     for endless in (False, True):
         programs = {name: it for name, it in [*HOSTILE.items()][part::PARTS] if ("timeout" in it[1]) == endless}
         outputs = [ADD, *(text.format(**places_of) for text, _ in programs.values()), ADD]
-        scorer = CodeTests(timeout=2 if endless else PATIENCE, memory=256)
+        scorer = CodeTests(timeout=1 if endless else PATIENCE, memory=256)
         first, *graded, last = evaluated(outputs, [TESTS] * len(outputs), scorer)
         if not endless:
             assert first["label"] == last["label"] == "passed"

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.thinned import thinned
 
 import evaluand.evaluation.providers
 import evaluand.interop.trulens
@@ -1249,9 +1250,7 @@ def ran(folder: Path, text: str) -> dict[str, Any]:
     return reported
 
 
-@pytest.mark.parametrize(
-    ("aggregate", "one"), [("mean", 0.5), ("code_of_it.py:worst", 0.0), ("max", 1.0), ("fmean", 0.5)]
-)
+@thinned(("aggregate", "one"), [("mean", 0.5), ("max", 1.0), ("code_of_it.py:worst", 0.0), ("fmean", 0.5)], every=2)
 def test_an_experiment_grades_by_feedbacks_and_trades_them_off(folder: Path, aggregate: str, one: float) -> None:
     [trade] = ran(folder, FILE.replace("AGGREGATE", aggregate))["tradeoffs"]
     points = {point["model"]: point["values"]["mean(contexts)"]["value"] for point in trade["points"]}

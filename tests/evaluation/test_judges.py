@@ -133,7 +133,7 @@ def test_one_faulty_reply_among_several_leaves_no_value(fault: str, server: Chat
     [
         ({"status": 429, "headers": {"Retry-After": "0"}, "body": {"error": {"message": "slow down"}}}, "429"),
         ({"status": 500, "body": {"error": {"message": "oops"}}}, "500"),
-        ({"status": 503, "body": {}}, "503"),
+        pytest.param({"status": 503, "body": {}}, "503", marks=pytest.mark.slow),
         ({"status": 400, "body": {"error": {"message": "bad request"}}}, "400"),
         ({"body": {"choices": []}}, "choices"),
         ({"body": "nothing"}, "chat completion"),
@@ -144,11 +144,11 @@ def test_a_request_that_fails_is_a_failed_row(reply: dict[str, Any], reason: str
     server.answer = lambda asked: reply
     once = Policy(retries=0)
     with pytest.warns(UserWarning, match="failed"):
-        found = judge_by_all(server, SINGLE, once, timeout=0.1 if "hang" in reply else 60)
+        found = judge_by_all(server, SINGLE, once, timeout=0.05 if "hang" in reply else 60)
     for name, row in found.items():
         assert (row["status"], row["value"]) == ("failed", None), name
         assert reason in row["reason"]
-    judge = PairwiseJudge(rubric="pairwise", model=model(server, timeout=0.1 if "hang" in reply else 60))
+    judge = PairwiseJudge(rubric="pairwise", model=model(server, timeout=0.05 if "hang" in reply else 60))
     with pytest.warns(UserWarning, match="failed"):
         compared = matches_of(judge, policy=once)
     assert [(row["status"], row["outcome"]) for row in compared] == [("failed", None)] * 2

@@ -181,10 +181,10 @@ def test_weights_have_no_unit(metric: Metric) -> None:
 def test_rows_of_weight_0_are_not_there(metric: Metric) -> None:
     random = np.random.default_rng(2)
     whole = table(metric, 60, 0, np.where(np.arange(60) % 3 == 0, 0.0, random.exponential(size=60)))
-    there = whole.filter(pa.array(np.arange(60) % 3 != 0))
-    assert repr(one(whole, metric)) == repr(one(there, metric))
+    there = repr(one(whole.filter(pa.array(np.arange(60) % 3 != 0)), metric))
+    assert repr(one(whole, metric)) == there
     status = pa.array(np.where(np.arange(60) % 3 == 0, "failed", "scored"))
-    assert repr(one(whole.set_column(1, "status", status), metric)) == repr(one(there, metric))
+    assert repr(one(whole.set_column(1, "status", status), metric)) == there
 
 
 def test_a_group_without_weight_says_so() -> None:

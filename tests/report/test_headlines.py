@@ -186,6 +186,6 @@ def test_less_of_what_a_rubric_counts_as_bad_is_better(folder: Folder, more: str
 
     with ChatServer(judge) as server:
         (folder.path / "safe.yaml").write_text(JUDGED.format(url=server.url, more=more))
-        said = folder.done("run", "safe.yaml")
+        said = folder.done("run", "safe.yaml", "--limit", "12")
     assert f"\n\n{best} is best by mean · harm, " in said
     assert "; judge harm is unmeasured\n" in said

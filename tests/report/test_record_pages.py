@@ -265,7 +265,7 @@ def page(tab: Any, written: Path, request: pytest.FixtureRequest) -> Iterator[An
         yield tab
 
 
-def test_the_page_says_calls_of_feedbacks_their_aggregate_and_the_trace(page: Any) -> None:
+def test_the_page_says_calls_of_feedbacks_their_aggregate_and_the_trace_and_fits_its_window(page: Any) -> None:
     of_first = page.locator(".side").filter(has_text="rag/1")
     reported = of_first.locator(".asked").all_inner_texts()
     [relevant] = [text for text in reported if text.startswith("relevance")]
@@ -275,6 +275,9 @@ def test_the_page_says_calls_of_feedbacks_their_aggregate_and_the_trace(page: An
     assert HOSTILE in relevant
     gists = of_first.locator(".spans .gist").all_inner_texts()
     assert gists[1].startswith('{"query":"half"} → ["half one","half and two"]')
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    beyond = "each => each.getBoundingClientRect().right > innerWidth"
+    assert not page.evaluate(f"[...document.querySelectorAll('.asked *')].some({beyond})")
 
 
 def test_the_page_shows_a_time_that_nobody_knows(tab: Any, tmp_path: Path) -> None:
@@ -291,14 +294,6 @@ def test_the_page_shows_a_time_that_nobody_knows(tab: Any, tmp_path: Path) -> No
         assert "time unknown" in tab.locator(".spans").first.inner_text()
         tab.get_by_label("Sort by").select_option("slow")
         tab.locator(".lines .line").first.get_by_text("z", exact=True).wait_for()
-
-
-def test_the_page_fits_its_window(page: Any) -> None:
-    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-    wide = page.evaluate(
-        "[...document.querySelectorAll('.asked *')].filter(e => e.getBoundingClientRect().right > innerWidth).length"
-    )
-    assert wide == 0
 
 
 def parted(output: str) -> tuple[dict[str, float], dict[str, str]]:

@@ -97,7 +97,7 @@ def test_columns_are_those_of_the_rows(seed: int, n: int, replications: int) -> 
 
 
 @pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")
-@pytest.mark.parametrize(("size", "replications"), [(1, 1), (1, 2), (3, 2)])
+@pytest.mark.parametrize(("size", "replications"), [pytest.param(1, 1, marks=pytest.mark.slow), (1, 2), (3, 2)])
 def test_pieces_of_any_size_are_the_same(
     size: int, replications: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

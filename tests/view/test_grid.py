@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import random
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from evaluand.view.resources.base import Source, find_resources, list_paths, rea
 
 pytestmark = [needs_node, pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")]
 ROWS = 40
+EXAMPLES = Dataset.from_rows([{"input": f"row {i}"} for i in range(ROWS)])
 find_resources()
 
 
@@ -69,6 +71,15 @@ def compared(a: Evaluation, b: Evaluation) -> tuple[int, int]:
     return pair["lost"], pair["won"]
 
 
+@pytest.fixture(scope="module")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A store with what two tasks were graded with, and no metric of it."""
+    store = DirectoryStore(tmp_path_factory.mktemp("played"))
+    evaluate(store, EXAMPLES, None, 1, replications=2)
+    evaluate(store, EXAMPLES, None, 2, replications=2)
+    return store.root
+
+
 @pytest.mark.parametrize(
     "metric",
     [
@@ -81,20 +92,17 @@ def compared(a: Evaluation, b: Evaluation) -> tuple[int, int]:
         None,
     ],
 )
-def test_rows_shown_as_better_are_those_that_a_comparison_counts(tmp_path: Path, metric: Metric | None) -> None:
-    store = DirectoryStore(tmp_path)
-    data = Dataset.from_rows([{"input": f"row {i}"} for i in range(ROWS)])
-    a, b = (evaluate(store, data, metric, seed, replications=2) for seed in (1, 2))
-    found = counts(store, a, b)
-    assert found == compared(a, b)
-    assert min(found) > 5
+def test_rows_shown_as_better_are_those_that_a_comparison_counts(played: Path, tmp_path: Path, metric: Any) -> None:
+    store = DirectoryStore(shutil.copytree(played, tmp_path / "store", symlinks=True))
+    a, b = (evaluate(store, EXAMPLES, metric, seed, replications=2) for seed in (1, 2))
+    assert counts(store, a, b) == (better_and_worse := compared(a, b))
+    assert min(better_and_worse) > 5
 
 
 @pytest.mark.parametrize(("n", "pairs"), [(3, [(0, 1), (0, 2), (1, 2)]), (5, [(0, 1)])])
 def test_rows_are_shown_for_every_two_of_few_systems(tmp_path: Path, n: int, pairs: list[tuple[int, int]]) -> None:
     store = DirectoryStore(tmp_path)
-    data = Dataset.from_rows([{"input": f"row {i}"} for i in range(ROWS)])
-    graded = [evaluate(store, data, Mean(), seed) for seed in range(n)]
+    graded = [evaluate(store, EXAMPLES, Mean(), seed) for seed in range(n)]
     tasks = {f"{seed}": each for seed, each in enumerate(graded)}
     every = [*itertools.permutations(range(n), 2)]
     shown = show(store, tasks, *({"preset": f"better-{one}-{other}"} for one, other in every))
@@ -144,8 +152,7 @@ def test_rows_of_a_run_over_some_examples_meet_those_of_all(tmp_path: Path) -> N
 
 def test_rows_pair_by_their_numbers_where_the_store_lacks_the_examples(tmp_path: Path) -> None:
     store = DirectoryStore(tmp_path)
-    data = Dataset.from_rows([{"input": f"row {i}"} for i in range(ROWS)])
-    a, b = evaluate(store, data, Mean(), 1), evaluate(store, data, Mean(), 2, limit=10)
+    a, b = evaluate(store, EXAMPLES, Mean(), 1), evaluate(store, EXAMPLES, Mean(), 2, limit=10)
     [id] = store.ids("datasets")
     (tmp_path / "datasets" / id).rename(tmp_path / "gone")
     [rows] = show(DirectoryStore(tmp_path), {"a": a, "b": b}, {"sort": "index"})

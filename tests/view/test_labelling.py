@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -35,16 +36,21 @@ def grade(output: Any) -> float:
     return float(len(output))
 
 
-@pytest.fixture
-def store(tmp_path: Path) -> DirectoryStore:
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two runs, of which the first is graded; one example is markup."""
-    store = DirectoryStore(tmp_path / "store")
+    store = DirectoryStore(tmp_path_factory.mktemp("labelling"))
     rows = [{"input": f"question {i}" if i else HOSTILE, "expected": f"{i}"} for i in range(ROWS)]
     data = Dataset.from_rows(rows, name="questions")
     for name, task in (("mine", str.upper), ("theirs", str.title)):
         run = Runner(store).run(FunctionTask(task, name=name, version="1"), data, name=f"exam/{name}")
         Evaluator(store).evaluate(run, {"length": grade}, name=f"exam/{name}")
-    return store
+    return store.root
+
+
+@pytest.fixture
+def store(made: Path, tmp_path: Path) -> DirectoryStore:
+    return DirectoryStore(shutil.copytree(made, tmp_path / "store", symlinks=True))
 
 
 @pytest.fixture

@@ -148,7 +148,8 @@ def test_a_killed_run_is_stopped_and_goes_on_when_it_is_continued(folder: Path) 
 
 
 def test_the_page_of_a_run_can_stop_it_and_no_other_site_can(folder: Path) -> None:
-    with start(folder, "run", "e.yaml", "--view", pause=2) as process:
+    (folder / "rows.jsonl").write_text((folder / "rows.jsonl").read_text() * 10)
+    with start(folder, "run", "e.yaml", "--view", pause=0.2) as process:
         link = find_link(folder)
         server = Server(process, link[0], int(link[1]), folder / "log")
         server.cookie = str(server.ask(link[2], cookie="").header("set-cookie")).partition(";")[0]
