@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -586,6 +585,8 @@ def command(*arguments: str) -> tuple[int, str]:
 
 @pytest.mark.slow
 def test_an_experiment_file_names_them_as_kinds(chat: Callable[..., Chat], folder: Path) -> None:
+    import jsonschema  # which loads grammars
+
     server = chat()
     reported = experiment({"url": server.url, "name": "small", "version": "1"})
     jsonschema.validate(reported, json_schema())
