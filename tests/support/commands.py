@@ -58,6 +58,7 @@ class Folder:
     @classmethod
     def copied(cls, source: Path, path: Path) -> Self:
         """A folder as another one was left."""
+        path.mkdir(exist_ok=True)
         folder = cls(path)
         shutil.copytree(source, path, dirs_exist_ok=True)
         return folder
