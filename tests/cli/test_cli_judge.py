@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.commands import Folder, run_once
+from support.commands import Folder
 from support.labelled import judge_numbers, label_numbers
 
 from evaluand import DirectoryStore, Evaluation
@@ -45,28 +45,11 @@ gates: [mean >= 0.4]
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     monkeypatch.chdir(tmp_path)
-    return make(tmp_path)
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = make(tmp_path_factory.mktemp("finished"))
-    return run_once(folder, folder.path / "numbers.yaml")
-
-
-@pytest.fixture
-def ran(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
-    """Where the experiment was run."""
-    monkeypatch.chdir(tmp_path)
-    return Folder.copied(finished, tmp_path)
-
-
-def make(path: Path) -> Folder:
-    folder = Folder(path)
+    folder = Folder(tmp_path)
     folder.write("labelled.jsonl", ROWS)
     folder.write("numbers.jsonl", [{"n": n, "right": int(n % 2 == 0 or n > 50)} for n in range(80)])
-    (path / "judge.py").write_text(JUDGE)
-    (path / "numbers.yaml").write_text(EXPERIMENT)
+    (tmp_path / "judge.py").write_text(JUDGE)
+    (tmp_path / "numbers.yaml").write_text(EXPERIMENT)
     return folder
 
 
@@ -180,30 +163,32 @@ def test_a_file_may_allow_unmeasured_judges(folder: Folder) -> None:
     assert "allow_unmeasured_judges" in folder.call("validate", "numbers.yaml").output
 
 
-def test_a_changed_judge_is_stale_everywhere(ran: Folder) -> None:
-    ran.call("judge", "card", "numbers/mine", "--labels", "right")
+def test_a_changed_judge_is_stale_everywhere(folder: Folder) -> None:
+    folder.call("run", "numbers.yaml", "--allow-unmeasured-judges")
+    folder.call("judge", "card", "numbers/mine", "--labels", "right")
     changed = EXPERIMENT.replace("{function: judge.py:Even}", "{function: judge.py:Even, parameters: {limit: 2}}")
-    (ran.path / "numbers.yaml").write_text(changed)
-    shown = words(ran.call("run", "numbers.yaml").output)
+    (folder.path / "numbers.yaml").write_text(changed)
+    shown = words(folder.call("run", "numbers.yaml").output)
     assert "stale: limit changed since card" in shown
     for command in (["show", "numbers"], ["show", "numbers/mine", "--scorer", "even"]):
-        assert "stale: limit changed" in words(ran.call(*command).output)
-        [judge] = json.loads(ran.call(*command, "--json").output)["judges"]
+        assert "stale: limit changed" in words(folder.call(*command).output)
+        [judge] = json.loads(folder.call(*command, "--json").output)["judges"]
         assert (judge["status"], judge["changed"], judge["corrected"]) == ("stale", ["limit changed"], None)
-    assert '<li class="warn">' in report(ran)
-    assert "stale: limit changed since card" in report(ran)
-    compared = ran.call("compare", "numbers/mine", "numbers/mine", "--gate", "mean not worse than baseline by 0.5")
+    assert '<li class="warn">' in report(folder)
+    assert "stale: limit changed since card" in report(folder)
+    compared = folder.call("compare", "numbers/mine", "numbers/mine", "--gate", "mean not worse than baseline by 0.5")
     assert compared.exit_code == 3
     assert "judge 'even' is stale: limit changed since card" in words(compared.output)
 
 
-def test_a_report_shows_what_judges_are_worth(ran: Folder) -> None:
-    page = report(ran)
+def test_a_report_shows_what_judges_are_worth(folder: Folder) -> None:
+    folder.call("run", "numbers.yaml", "--allow-unmeasured-judges")
+    page = report(folder)
     assert '<section id="judges"' in page
     assert "unmeasured: nobody knows how often it agrees with people" in page
-    ran.call("judge", "card", "numbers/mine", "--labels", "right")
-    ran.call("run", "numbers.yaml")
-    page = report(ran)
+    folder.call("judge", "card", "numbers/mine", "--labels", "right")
+    folder.call("run", "numbers.yaml")
+    page = report(folder)
     assert "agreement 0.81 [0.71, 0.88]" in page
     assert "Krippendorff&#x27;s alpha" in page
     assert "if it errs as on its card" in page

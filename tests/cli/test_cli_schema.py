@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from support.commands import Folder
-from support.places import ROOT_FOLDER
 
 from evaluand.data.schema.data import DataSchema, DyffDataSchema, Schema, decode_schema, encode_schema
+from evaluand.experiment import json_schema
 
 
 @pytest.fixture
@@ -35,9 +35,7 @@ def response(index: Any, text: Any) -> dict[str, Any]:
 
 
 def test_the_schema_of_experiments_is_shown_by_name(folder: Folder) -> None:
-    assert json.loads(folder.done("schema", "show", "experiment")) == json.loads(
-        (ROOT_FOLDER / "docs/reference/experiment.schema.json").read_text()
-    )
+    assert json.loads(folder.done("schema", "show", "experiment")) == json_schema()
 
 
 def test_a_schema_is_shown_in_each_form(folder: Folder) -> None:

@@ -65,17 +65,12 @@ class Project:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-
-    @classmethod
-    def made(cls, folder: Path) -> Project:
-        project = cls(folder)
-        project.write("app.py", APP)
-        project.write("helpers.py", HELPERS)
-        project.write("grade.py", GRADE)
-        project.write("prompt.txt", "Say: ")
-        project.write("experiment.yaml", EXPERIMENT)
-        project.write("data.jsonl", "".join(row(i) for i in range(10)))
-        return project
+        self.write("app.py", APP)
+        self.write("helpers.py", HELPERS)
+        self.write("grade.py", GRADE)
+        self.write("prompt.txt", "Say: ")
+        self.write("experiment.yaml", EXPERIMENT)
+        self.write("data.jsonl", "".join(row(i) for i in range(10)))
 
     def write(self, name: str, text: str) -> None:
         (self.folder / name).write_text(text)
@@ -108,7 +103,7 @@ def row(i: int) -> str:
 
 @pytest.fixture(scope="module")
 def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = Project.made(tmp_path_factory.mktemp("finished"))
+    made = Project(tmp_path_factory.mktemp("finished"))
     assert made.counts() == (10, 20)
     assert made.calls == 10
     return made.folder
@@ -116,7 +111,9 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def project(finished: Path, tmp_path: Path) -> Project:
-    return Project(shutil.copytree(finished, tmp_path, dirs_exist_ok=True))
+    made = Project(tmp_path)
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
+    return made
 
 
 def test_the_same_again_does_nothing_and_says_why(project: Project) -> None:
@@ -193,7 +190,7 @@ def test_a_corrected_expected_answer_is_graded_again_without_a_call(project: Pro
 
 
 def test_a_limit_runs_part_and_the_whole_only_the_rest(tmp_path: Path) -> None:
-    project = Project.made(tmp_path)
+    project = Project(tmp_path)
     assert project.counts(limit=4) == (4, 8)
     assert project.counts() == (6, 12)
     assert project.counts(limit=7) == (0, 0)
