@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 from rich.console import Console
+from support.fresh import open_python
 from support.patience import PATIENCE
 
 import evaluand
@@ -159,18 +159,23 @@ def ran(finished: Path, tmp_path: Path) -> Place:
     return Place(tmp_path)
 
 
-def interrupted(place: Place, process: subprocess.Popen[str]) -> str:
-    """What a command says that is interrupted at row 2; calls in flight end one after the other until it has ended."""
-    wait_for(lambda: (place.folder / "begun").exists())
-    process.send_signal(signal.SIGINT)
-    for row in range(2, 6):
-        (place.folder / f"go{row}").touch()
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(1)
-            break
+def interrupted(place: Place, experiment: Path) -> str:
+    """What a run says that is interrupted at row 2; calls in flight end one after the other until it has ended."""
+    errors, env = place.folder / "errors", os.environ | {"EVALUAND_STORE": str(place.folder / "store")}
+    code = "from evaluand.cli import main\nmain(prog_name='evaluand')"
+    with open_python(code, "run", str(experiment), errors=errors, env=env, cwd=place.folder) as (process, _):
+        wait_for(lambda: (place.folder / "begun").exists())
+        os.kill(process.pid or 0, signal.SIGINT)
+        for row in range(2, 6):
+            (place.folder / f"go{row}").touch()
+            process.join(1)
+            if process.exitcode is not None:
+                break
+        process.join(PATIENCE)
+        assert process.exitcode == 130
     for row in range(2, 6):
         (place.folder / f"go{row}").touch()  # for whoever resumes
-    return process.communicate()[1]
+    return errors.read_text()
 
 
 def wait_for(condition: Callable[[], Any]) -> None:
@@ -399,10 +404,8 @@ def test_an_unwritable_store_is_an_error_without_traceback(place: Place) -> None
 
 
 def test_an_interrupted_run_says_how_far_it_is_and_can_be_resumed(place: Place) -> None:
-    process = place.process("run", str(place.experiment("slow")))
-    err = interrupted(place, process)
+    err = interrupted(place, place.experiment("slow"))
     id = place.id("runs")
-    assert process.returncode == 130
     finishing, stopped = err.splitlines()
     assert finishing == "finishing 1 call; Ctrl-C again to stop at once"
     assert stopped.endswith(f"of 6 done (doubling/mine); continue with: evaluand resume {id[:12]}")
@@ -430,10 +433,8 @@ def test_a_second_interrupt_does_not_wait_for_calls_in_flight(place: Place) -> N
 
 @pytest.mark.slow
 def test_an_interrupted_evaluation_can_be_resumed_by_its_name(place: Place) -> None:
-    process = place.process("run", str(place.experiment("same", scorer="{function: app.py:slow_grade}")))
-    err = interrupted(place, process)
+    err = interrupted(place, place.experiment("same", scorer="{function: app.py:slow_grade}"))
     id = place.id("evaluations")
-    assert process.returncode == 130
     assert f"of 6 done (number of doubling/mine); continue with: evaluand resume {id[:12]}" in err
     assert "6 graded by number" in place.done("show", id)
     out = place.done("resume", "doubling/mine")

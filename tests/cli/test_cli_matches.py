@@ -50,14 +50,6 @@ def costly(first, second):
 EXPERIMENT = casing.EXPERIMENT + "matches: app.py:cased\n"
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    write_rows_and_code(tmp_path, CODE)
-    (tmp_path / "e.yaml").write_text(EXPERIMENT)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
 @pytest.fixture(scope="module")
 def stored_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder whose tasks have run and were not compared by a judge."""
@@ -76,6 +68,13 @@ def run_folder(stored_runs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     shutil.copytree(stored_runs, tmp_path, dirs_exist_ok=True)
     monkeypatch.chdir(tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def folder(run_folder: Path) -> Path:
+    """One whose experiment has a judge."""
+    (run_folder / "e.yaml").write_text(EXPERIMENT)
+    return run_folder
 
 
 def call(*arguments: str) -> Result:

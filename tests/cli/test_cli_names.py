@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.commands import Folder
+from support.commands import Folder, run_once
 
 EXPERIMENT = """
 name: NAME
@@ -18,21 +18,29 @@ metrics: METRICS
 """
 
 
-@pytest.fixture
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
-    """The experiment `right/1` with accuracy, and then `average` with a mean, which shares its evaluations."""
-    monkeypatch.chdir(tmp_path)
-    folder = Folder(tmp_path)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The experiment `right/1` with accuracy; `average` with a mean will share its evaluations."""
+    folder = Folder(tmp_path_factory.mktemp("finished"))
     folder.write("sums.jsonl", [{"n": str(number)} for number in range(40)])
-    (tmp_path / "app.py").write_text("def low(n): return 'x' + n\ndef high(n): return n\n")
-    run_experiment(folder, "right/1", "[accuracy]")
-    return folder
+    (folder.path / "app.py").write_text("def low(n): return 'x' + n\ndef high(n): return n\n")
+    return run_once(folder, write_experiment(folder, "right/1", "[accuracy]"))
+
+
+@pytest.fixture
+def folder(finished: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
+    monkeypatch.chdir(tmp_path)
+    return Folder.copied(finished, tmp_path)
+
+
+def write_experiment(folder: Folder, name: str, metrics: str) -> Path:
+    path = folder.path / "e.yaml"
+    path.write_text(EXPERIMENT.replace("NAME", name).replace("METRICS", metrics))
+    return path
 
 
 def run_experiment(folder: Folder, name: str, metrics: str) -> str:
-    path = folder.path / "e.yaml"
-    path.write_text(EXPERIMENT.replace("NAME", name).replace("METRICS", metrics))
-    return folder.done("run", path)
+    return folder.done("run", write_experiment(folder, name, metrics))
 
 
 def compared(facts: Any) -> list[str]:

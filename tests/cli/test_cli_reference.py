@@ -14,7 +14,6 @@ from typing import Any
 import click
 import pytest
 from support.commands import Folder
-from support.fresh import run_python
 from support.places import ROOT_FOLDER
 
 from evaluand.cli import main
@@ -70,18 +69,24 @@ def test_a_variable_that_cannot_be_is_wrong_usage(folder: Folder) -> None:
 # completion
 
 
-COMPLETE = (
-    "import sys\nfrom evaluand.cli import main\n"
-    "try:\n    main(prog_name='evaluand')\nfinally:\n    print(*sys.modules, file=sys.stderr)"
-)
+COMPLETE = """
+import contextlib, os, sys
+from evaluand.cli import main
+
+for command in ("show", "export", "resume", "verify"):
+    os.environ["COMP_WORDS"] = f"evaluand {command} doub"
+    with contextlib.suppress(SystemExit):
+        main(prog_name="evaluand")
+    print()
+print(*sys.modules, file=sys.stderr)
+"""
 
 
-def environment(folder: Folder, *words: str) -> dict[str, str]:
-    return os.environ | {
+def environment(*words: str) -> dict[str, str]:
+    return {
         "_EVALUAND_COMPLETE": "bash_complete",
         "COMP_WORDS": shlex.join(["evaluand", *words]),
         "COMP_CWORD": str(len(words)),
-        "EVALUAND_STORE": str(folder.path / "store"),
     }
 
 
@@ -91,15 +96,14 @@ def completions(output: str) -> list[str]:
 
 def asked(folder: Folder, *words: str) -> list[str]:
     """What a shell shows after these words."""
-    return completions(run_python(COMPLETE, env=environment(folder, *words)).stdout)
+    return completions(folder.done(env=environment(*words), prog_name="evaluand"))
 
 
-@pytest.mark.parametrize("command", ["show", "export", "resume", "verify"])
-def test_names_of_artifacts_complete_without_loading_arrow(folder: Folder, command: str) -> None:
+def test_names_of_artifacts_complete_without_loading_arrow(folder: Folder) -> None:
     folder.done("run", folder.experiment())
-    env = environment(folder, command, "doub")
+    env = os.environ | environment("show", "doub") | {"EVALUAND_STORE": str(folder.path / "store")}
     done = subprocess.run([sys.executable, "-c", COMPLETE], env=env, capture_output=True, text=True, check=False)
-    assert completions(done.stdout) == ["doubling", "doubling/mine"]
+    assert [*map(completions, done.stdout.split("\n\n"))] == [["doubling", "doubling/mine"]] * 4 + [[]]
     assert set(done.stderr.split()).isdisjoint({"numpy", "pyarrow", "pydantic", "rich"})
 
 

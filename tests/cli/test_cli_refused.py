@@ -58,13 +58,13 @@ def write_experiment(folder: Folder, *metrics: str) -> Path:
     return path
 
 
-def test_the_tasks_are_compared_by_the_metrics_that_take_all_scores(folder: Folder) -> None:
-    result = folder.call("run", write_experiment(folder, "accuracy", CALIBRATION), "--report")
+def test_the_tasks_are_compared_by_the_metrics_that_take_all_scores(graded: Folder) -> None:
+    result = graded.call("run", write_experiment(graded, "accuracy", CALIBRATION), "--report")
     assert result.exit_code == 1
     assert result.stderr.count("error: ") == 1
     assert "error: task 'words': debiased_calibration_error of 'right': _index_ 0: has no score" in result.stderr
     assert "\ngood is best by accuracy · right, " in result.stdout
-    page = html.unescape((folder.path / "e.html").read_text())
+    page = html.unescape((graded.path / "e.html").read_text())
     assert "<li>good is best by accuracy · right, " in page
     assert f"Not compared: debiased_calibration_error · right ({REASON}" in page
     assert "have not been compared yet" not in page
@@ -109,8 +109,8 @@ def test_a_task_without_scores_costs_its_own_value_and_gate_only(folder: Folder)
     assert result.exit_code == 1
 
 
-def test_the_only_metric_has_its_values_for_the_tasks_that_it_takes(folder: Folder) -> None:
-    result = folder.call("run", write_experiment(folder, CALIBRATION), "--json")
+def test_the_only_metric_has_its_values_for_the_tasks_that_it_takes(graded: Folder) -> None:
+    result = graded.call("run", write_experiment(graded, CALIBRATION), "--json")
     values = {row["task"]: row["value"] for row in json.loads(result.stdout)["metrics"]}
     assert result.exit_code == 1
     assert (values["poor"] is None, values["good"] is None, values["words"]) == (False, False, None)
@@ -128,12 +128,12 @@ def test_a_metric_that_lacks_its_class_costs_the_other_metrics_nothing(folder: F
     assert result.stderr.count("f1 needs a positive class") == 3
 
 
-def test_where_no_metric_takes_all_scores_the_reason_is_shown_instead_of_a_command(folder: Folder) -> None:
-    path = write_experiment(folder, CALIBRATION)
-    assert folder.call("run", path, "--report").exit_code == 1
-    refused = folder.refused("compare", "e")
+def test_where_no_metric_takes_all_scores_the_reason_is_shown_instead_of_a_command(graded: Folder) -> None:
+    path = write_experiment(graded, CALIBRATION)
+    assert graded.call("run", path, "--report").exit_code == 1
+    refused = graded.refused("compare", "e")
     assert f"no declared metric can be compared: debiased_calibration_error · right: {REASON}" in refused
     assert refused.count("has no score for 1") == 1
-    page = html.unescape((folder.path / "e.html").read_text())
+    page = html.unescape((graded.path / "e.html").read_text())
     assert "The tasks cannot be compared: words: debiased_calibration_error of 'right': _index_ 0: has no score" in page
     assert "have not been compared yet" not in page

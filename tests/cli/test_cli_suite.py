@@ -10,7 +10,6 @@ import sys
 import time
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
 from click.testing import CliRunner, Result
@@ -67,6 +66,7 @@ def slow(text):
     return text.upper()
 """
 PROBLEM = "{dataset: %s.jsonl, scorers: exact_match, metrics: accuracy}"
+RIGHT, HALF = (f"{{function: app.py:{name}, version: x}}" for name in ("right", "half"))  # whose code need not be read
 NAMES = ("a", "b", "c", "d", "e", "f")
 
 
@@ -101,7 +101,7 @@ def copied(finished: Path, tmp_path: Path) -> Path:
 
 
 def write_suite(
-    folder: Path, tasks: str = "{right: app.py:right, half: app.py:half}", further: str = "", **problems: str
+    folder: Path, tasks: str = f"{{right: {RIGHT}, half: {HALF}}}", further: str = "", **problems: str
 ) -> Path:
     entries = problems or {name: PROBLEM % name for name in NAMES}
     lines = "".join(f"  {json.dumps(name)}: {entry}\n" for name, entry in entries.items())
@@ -174,7 +174,7 @@ def test_what_was_stored_before_a_kill_is_not_computed_again(folder: Path) -> No
 
 
 def test_a_system_that_fails_leaves_the_scores_of_the_others(folder: Path) -> None:
-    write_suite(folder, further="run: {same_failures: 3}", tasks="{right: app.py:right, broken: app.py:broken}")
+    write_suite(folder, further="run: {same_failures: 3}", tasks=f"{{right: {RIGHT}, broken: app.py:broken}}")
     (folder / "c.jsonl").write_text(json.dumps({"input": "ca", "expected": "CA"}))
     result = suite(folder)
     assert result.exit_code == 1
@@ -217,7 +217,7 @@ def test_a_problem_that_fails_as_a_whole_leaves_the_others(folder: Path) -> None
 
 def test_a_server_that_cannot_be_reached_is_asked_on_one_problem_alone(folder: Path) -> None:
     down = '{kind: service, url: "http://127.0.0.1:9/answer"}'
-    write_suite(folder, f"{{right: app.py:right, down: {down}}}", "run: {same_failures: 3, retries: 0}")
+    write_suite(folder, f"{{right: {RIGHT}, down: {down}}}", "run: {same_failures: 3, retries: 0}")
     result = suite(folder)
     assert result.exit_code == 1
     assert "down failed on a: the first 3 calls failed" in result.stdout
@@ -302,7 +302,7 @@ def test_scores_on_different_scales_are_ranked_and_not_averaged(copied: Path) ->
     assert facts["macro"]["systems"] == []
     assert "different scales: mean from 0 to 2 (a), accuracy from 0 to 1 (b)" in facts["macro"]["reason"]
     assert facts["ranks"]["test"] == "sign"
-    write_suite(copied, further="macro_mean: true", **problems)
+    write_suite(copied, further="macro_mean: true", **{name: problems[name] for name in "ab"})
     assert [each["value"] for each in facts_of(copied)["macro"]["systems"]] == [1.0, 0.5]
 
 
@@ -420,7 +420,7 @@ def test_names_with_special_characters_are_shown_and_understood_as_written(folde
 
 
 def test_the_page_needs_no_network_and_shows_who_does_not_differ(copied: Path) -> None:
-    tasks = "{right: app.py:right, also: {function: app.py:right, version: x}, half: app.py:half}"
+    tasks = f"{{right: {RIGHT}, also: app.py:right, half: {HALF}}}"
     write_suite(copied, tasks)
     page = copied / "page.html"
     suite(copied, "--html", str(page))
@@ -475,6 +475,8 @@ def test_run_and_resume_lead_to_the_suite(folder: Path) -> None:
 
 
 def test_the_schema_accepts_suites(folder: Path) -> None:
+    import jsonschema  # which loads grammars
+
     path = write_suite(folder, further="score: accuracy\nmacro_mean: false\nseed: 1", b="b.yaml", a=PROBLEM % "a")
     schema = jsonschema.Draft202012Validator(made := suite_json_schema())
     assert schema.is_valid(yaml.safe_load(path.read_text()))

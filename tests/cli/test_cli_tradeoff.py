@@ -208,7 +208,7 @@ def test_a_format_that_is_none_is_refused(folder: Folder) -> None:
 def test_fronts_are_drawn_in_two_three_and_more_dimensions(folder: Folder, metrics: list[str], suffix: str) -> None:
     wanted = [part for metric in metrics for part in ("--metric", metric)]
     out = folder.path / f"front{suffix}"
-    folder.done("plot", folder.solved("scores/a.json", "--thresholds", "20", *wanted), "--out", str(out))
+    folder.done("plot", folder.solved("scores/a.json", "--thresholds", "5", *wanted), "--out", str(out))
     begin = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[suffix]
     assert out.read_bytes().startswith(begin)
 
@@ -599,9 +599,11 @@ def test_a_label_is_of_the_type_of_the_truths(tmp_path: Path, kind: str, labels:
 class Bots(Folder):
     """A folder with a store in which three bots were run on two sets of examples; nothing has summarised them."""
 
-    def __init__(self, path: Path, scale: float = 1.0) -> None:
+    def __init__(self, path: Path) -> None:
         super().__init__(path)
         self.store = DirectoryStore(path / "store")
+
+    def run(self, scale: float = 1.0) -> Bots:
         for name, n in (("valid", 20), ("test", 40)):
             rows = [{"input": str(i), "expected": "x" * (2 + 4 * (i % 2)), "topic": "ab"[i % 2]} for i in range(n)]
             data = Dataset.from_rows(rows, attributes=["topic"])
@@ -612,6 +614,7 @@ class Bots(Folder):
                     "brief": lambda output: 1 - len(output) / 6,
                 }
                 Evaluator(self.store).evaluate(run, fit, name=f"{name}/{bot}")
+        return self
 
     def call(self, command: str, *arguments: str) -> Result:
         return super().call(command, "--store", str(self.path / "store"), *arguments)
@@ -624,15 +627,14 @@ class Bots(Folder):
 @pytest.fixture(scope="module")
 def bots(tmp_path_factory: pytest.TempPathFactory) -> Bots:
     """For tests that write no artifact."""
-    return Bots(tmp_path_factory.mktemp("bots"))
+    return Bots(tmp_path_factory.mktemp("bots")).run()
 
 
 FIT, APART, BRIEF = "mean(fit)", "mean(fit) difference by topic", "mean(brief)"
 ASKED = ["--metric", FIT, "--metric", APART]
 
 
-def test_what_nobody_summarised_is_a_trade_off_at_the_command_line(tmp_path: Path) -> None:
-    bots = Bots(tmp_path)
+def test_what_nobody_summarised_is_a_trade_off_at_the_command_line(bots: Bots) -> None:
     result = bots.call("solve", *bots.stored("valid"), *ASKED, "--name", "bots", "--json")
     assert "note: mean(fit) is assumed to range from 0 to 1, higher is better, since all its values do" in result.stderr
     [system] = json.loads(result.stdout)["systems"]
@@ -651,12 +653,12 @@ def test_what_nobody_summarised_is_a_trade_off_at_the_command_line(tmp_path: Pat
     assert table[0] == "system,point,metric,value,low,high,front"
     assert table[3].startswith("valid/short + valid/middle + valid/long,middle,mean(fit),0.666")
     assert len(table) == 7
-    assert not (tmp_path / "solutions").exists()
+    assert not (bots.path / "solutions").exists()
 
 
 def test_what_was_summarised_is_found_by_the_values_of_its_aggregation(tmp_path: Path) -> None:
     """The values of scores from 0 to 6 are known to the metric that was declared of them."""
-    bots = Bots(tmp_path, scale=6)
+    bots = Bots(tmp_path).run(scale=6)
     printed = bots.refused("solve", *bots.stored("valid"), *ASKED, code=1)
     assert "the values of 'fit' lie between 2 and 6, and the range of its scores is unknown; declare it" in printed
     found = [
@@ -672,8 +674,7 @@ def test_what_was_summarised_is_found_by_the_values_of_its_aggregation(tmp_path:
     assert [point["values"][APART]["value"] for point in points if point["front"]] == [0.0]
 
 
-def test_stored_systems_are_compared_and_drawn_as_files_are(tmp_path: Path) -> None:
-    bots = Bots(tmp_path)
+def test_stored_systems_are_compared_and_drawn_as_files_are(bots: Bots, tmp_path: Path) -> None:
     parts = [f"{'two' if bot == 'middle' else 'one'}=valid/{bot}" for bot in ("short", "middle", "long")]
     stored = [word for part in parts for word in ("--stored", part)]
     printed = json.loads(bots.done("evaluate", *stored, "--metric", FIT, "--metric", BRIEF, "--json"))["indicators"]
@@ -811,8 +812,7 @@ def test_attributes_may_have_any_name(folder: Folder) -> None:
     assert json.loads(folder.done("pick", file, "--best", "acc", "--where", where, "--json"))["threshold"] is not None
 
 
-def test_what_is_on_different_data_is_no_one_system(tmp_path: Path) -> None:
-    bots = Bots(tmp_path)
+def test_what_is_on_different_data_is_no_one_system(bots: Bots) -> None:
     printed = bots.refused("solve", *bots.stored("valid"), *bots.stored("test"), *ASKED, code=1)
     assert "'valid/short' is on the dataset" in printed
     assert "'test/short' on" in printed

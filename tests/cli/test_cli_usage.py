@@ -8,7 +8,7 @@ import shlex
 from pathlib import Path
 
 import pytest
-from support.commands import Folder
+from support.commands import Folder, run_once
 
 CODE = """
 from evaluand import report_usage
@@ -62,6 +62,19 @@ def folder(tmp_path: Path) -> Folder:
     return made
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Folder(tmp_path_factory.mktemp("finished"))
+    (made.path / "shop.py").write_text(CODE)
+    return run_once(made, made.experiment(text=EXPERIMENT))
+
+
+@pytest.fixture
+def shop(finished: Path, tmp_path: Path) -> Folder:
+    """Where all tasks were run."""
+    return Folder.copied(finished, tmp_path)
+
+
 # Tokens and cost
 
 
@@ -85,40 +98,38 @@ def test_tokens_and_cost_are_shown_wherever_a_run_is(folder: Folder) -> None:
     )
 
 
-def test_comparisons_show_what_each_side_used(folder: Folder) -> None:
-    folder.done("run", folder.experiment(text=EXPERIMENT))
-    said = folder.done("compare", "shop/cheap", "shop/dear").splitlines()
+def test_comparisons_show_what_each_side_used(shop: Folder) -> None:
+    said = shop.done("compare", "shop/cheap", "shop/dear").splitlines()
     lines = [line.split() for line in said if "·" in line and ("calls" in line or "· judge" in line)]
     assert ["A", "·", "calls", "6", "600", "30", "1.50", "USD"] in lines
     assert ["B", "·", "calls", "6", "600", "300", "10.00", "USD", "(5", "of", "6", "rows", "known)"] in lines
     assert ["B", "·", "judge", "6", "240", "60", "3.00", "EUR"] in lines
-    first, second = folder.json("compare", "shop/cheap", "shop/free")["evaluations"]
+    first, second = shop.json("compare", "shop/cheap", "shop/free")["evaluations"]
     assert first["usage"]["run"]["cost"] == {"USD": 1.5}
     assert second["usage"].keys() == {"evaluation"}
 
 
-def test_json_has_totals_and_rows(folder: Folder) -> None:
-    results = folder.json("run", folder.experiment(text=EXPERIMENT))
+def test_json_has_totals_and_rows(shop: Folder) -> None:
+    results = shop.json("run", shop.path / "e.yaml")
     cheap, dear, free = (task["run"].get("usage") for task in results["tasks"])
     assert (cheap["cost"], cheap["without_cost"], dear["without_cost"], free) == ({"USD": 1.5}, 0, 1, None)
-    entries = {entry["name"]: entry for entry in folder.json("list", "runs")}
+    entries = {entry["name"]: entry for entry in shop.json("list", "runs")}
     assert entries["shop/cheap"]["usage"] == cheap
     assert "usage" not in entries["shop/free"]
 
 
-def test_exports_have_a_column_for_each_amount(folder: Folder) -> None:
-    folder.done("run", folder.experiment(text=EXPERIMENT))
-    out = folder.path / "rows.jsonl.out"
-    folder.done("export", "shop/dear", "--table", "responses", "--format", "jsonl", "--output", out)
+def test_exports_have_a_column_for_each_amount(shop: Folder) -> None:
+    out = shop.path / "rows.jsonl.out"
+    shop.done("export", "shop/dear", "--table", "responses", "--format", "jsonl", "--output", out)
     row = json.loads(out.read_text().splitlines()[0])
     assert (row["requests"], row["failed_requests"], row["cached_replies"]) == (1, 0, 0)
     assert (row["input_tokens"], row["cost"], row["currency"]) == (100, 2.0, "USD")
 
 
-def test_the_report_has_a_table_of_tokens_and_cost(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(folder.path)
-    folder.done("run", folder.experiment(text=EXPERIMENT), "--report")
-    page = (folder.path / "shop.html").read_text()
+def test_the_report_has_a_table_of_tokens_and_cost(shop: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shop.path)
+    shop.done("run", shop.path / "e.yaml", "--report")
+    page = (shop.path / "shop.html").read_text()
     assert "<h3>Tokens and cost</h3>" in page
     assert "<td>10.00 USD (5 of 6 rows known)</td>" in page
 

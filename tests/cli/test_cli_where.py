@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.commands import Folder
+from support.commands import Folder, run_once
 
 EXPERIMENT = """name: sums
 dataset: {path: sums.jsonl, input: q, expected: "gold.answers[0]", attributes: {topic: topic, level: meta.level}}
@@ -17,9 +17,20 @@ metrics: [accuracy]
 CODE = "def answer(q):\n    return 'x' if q == '2+1' else str(sum(map(int, q.split('+'))))\n"
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the experiment was run."""
+    made = make(tmp_path_factory.mktemp("finished"))
+    return run_once(made, made.path / "sums.yaml")
+
+
 @pytest.fixture
-def folder(tmp_path: Path) -> Folder:
-    folder = Folder(tmp_path)
+def folder(finished: Path, tmp_path: Path) -> Folder:
+    return Folder.copied(finished, tmp_path)
+
+
+def make(path: Path) -> Folder:
+    folder = Folder(path)
     folder.write(
         "sums.jsonl",
         [
@@ -32,12 +43,13 @@ def folder(tmp_path: Path) -> Folder:
             for i in range(6)
         ],
     )
-    (tmp_path / "sums.py").write_text(CODE)
-    (tmp_path / "sums.yaml").write_text(EXPERIMENT)
+    (path / "sums.py").write_text(CODE)
+    (path / "sums.yaml").write_text(EXPERIMENT)
     return folder
 
 
-def test_only_matching_examples_are_run_and_the_rest_later(folder: Folder) -> None:
+def test_only_matching_examples_are_run_and_the_rest_later(tmp_path: Path) -> None:
+    folder = make(tmp_path)
     first = folder.call("run", folder.path / "sums.yaml", "--where", "level > 1", "--json")
     [value] = json.loads(first.stdout)["metrics"]
     assert (value["n"], round(value["value"], 3)) == (3, 0.667)
@@ -46,7 +58,6 @@ def test_only_matching_examples_are_run_and_the_rest_later(folder: Folder) -> No
 
 
 def test_rows_that_are_shown_match(folder: Folder) -> None:
-    folder.done("run", folder.path / "sums.yaml")
     scores = ["show", "sums/mine", "--scorer", "right", "--examples", "9"]
     shown = folder.json(*scores, "--where", "topic == 'one' and value < 1")
     assert [row["_index_"] for row in shown["rows"]["right"]] == [2]
@@ -56,7 +67,6 @@ def test_rows_that_are_shown_match(folder: Folder) -> None:
 
 
 def test_rows_that_are_exported_match(folder: Folder) -> None:
-    folder.done("run", folder.path / "sums.yaml")
     export = ["export", "sums/mine", "--format", "jsonl"]
     found = folder.call(*export, "--where", "level >= 2 and status == 'completed'")
     assert [json.loads(line)["_index_"] for line in found.stdout.splitlines()] == [2, 4, 5]
@@ -77,7 +87,6 @@ def test_rows_that_are_exported_match(folder: Folder) -> None:
     ],
 )
 def test_a_condition_that_cannot_be_is_refused(folder: Folder, words: list[str], code: int, message: str) -> None:
-    folder.done("run", folder.path / "sums.yaml")
     words = [str(folder.path / word) if word == "sums.yaml" else word for word in words]
     assert message in folder.refused(*words, code=code)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import pty
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -34,6 +35,7 @@ metrics: [{kind: mean, scorer: right}]
 """
 CODE = "def same(input):\n    return input\n\ndef other(input):\n    return 'c'\n"
 ROWS = '{"input": "a", "expected": "a"}\n{"input": "b", "expected": "c"}\n'
+FILES = {"rows.jsonl": ROWS, "app.py": CODE, "e.yaml": EXPERIMENT}
 
 
 @pytest.fixture
@@ -47,12 +49,28 @@ def evil(tmp_path: Path) -> Path:
 def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     path = tmp_path / "checkout"
     path.mkdir()
-    (path / "rows.jsonl").write_text(ROWS)
-    (path / "app.py").write_text(CODE)
-    (path / "e.yaml").write_text(EXPERIMENT)
+    for name, text in FILES.items():
+        (path / name).write_text(text)
     monkeypatch.chdir(path)
     monkeypatch.delenv("EVALUAND_STORE", raising=False)
     return path
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The store of a checkout whose experiment was run."""
+    path, before = tmp_path_factory.mktemp("ran"), sys.path[:]
+    for name, text in FILES.items():
+        (path / name).write_text(text)
+    call("run", str(path / "e.yaml"), "--store", str(path / "store"))
+    sys.path[:] = before
+    return path / "store"
+
+
+@pytest.fixture
+def ran(checkout: Path, store: Path) -> Path:
+    shutil.copytree(store, checkout / ".evaluand")
+    return checkout
 
 
 def call(*arguments: str, code: int = 0, **options: Any) -> Result:
@@ -444,16 +462,15 @@ def test_work_on_a_recording_of_somebody_else_leaves_the_folder_off_the_import_p
         ("[score]\ntable = 'app.py'", "score rows.jsonl --truth expected --prediction input", "--table"),
     ],
 )
-def test_settings_of_a_checkout_write_no_file(checkout: Path, text: str, command: str, flag: str) -> None:
-    call("run", "e.yaml")
-    (checkout / "evaluand.toml").write_text(text)
-    before = contents(checkout)
+def test_settings_of_a_checkout_write_no_file(ran: Path, text: str, command: str, flag: str) -> None:
+    (ran / "evaluand.toml").write_text(text)
+    before = contents(ran)
     name, option = command.split()[0], flag.removeprefix("--")
     assert call(*command.split(), code=1).stderr == (
-        f"error: {checkout}/evaluand.toml: {name}.{option}: names a file to write, which evaluand.toml cannot;"
+        f"error: {ran}/evaluand.toml: {name}.{option}: names a file to write, which evaluand.toml cannot;"
         f" give {flag} on the command line, or set EVALUAND_{name.upper()}_{option.upper()}\n"
     )
-    assert contents(checkout) == before
+    assert contents(ran) == before
 
 
 def contents(folder: Path) -> dict[Path, bytes]:
@@ -461,12 +478,11 @@ def contents(folder: Path) -> dict[Path, bytes]:
     return {path: path.read_bytes() for path in folder.rglob("*") if path.is_file() and ".evaluand" not in path.parts}
 
 
-def test_a_file_to_write_is_named_on_the_command_line_or_in_the_environment(checkout: Path) -> None:
-    call("run", "e.yaml")
-    (checkout / "evaluand.toml").write_text("[export]\noutput = 'app.py'\ntable = 'responses'\n")
+def test_a_file_to_write_is_named_on_the_command_line_or_in_the_environment(ran: Path) -> None:
+    (ran / "evaluand.toml").write_text("[export]\noutput = 'app.py'\ntable = 'responses'\n")
     call("export", "echo/same", "-o", "one.csv")
     call("export", "echo/same", env={"EVALUAND_EXPORT_OUTPUT": "two.csv"})
-    assert (checkout / "one.csv").read_bytes() == (checkout / "two.csv").read_bytes()
+    assert (ran / "one.csv").read_bytes() == (ran / "two.csv").read_bytes()
 
 
 @pytest.mark.parametrize("name", ["../app.py", ".git/config", "app.py"])
@@ -502,9 +518,8 @@ def test_settings_of_a_checkout_choose_nothing_to_remove(checkout: Path, key: st
     assert message in call("gc", "--dry-run", code=1).stderr
 
 
-def test_an_option_of_the_command_line_replaces_what_settings_may_not_set(checkout: Path) -> None:
-    call("run", "e.yaml")
-    (checkout / "evaluand.toml").write_text("[export]\noutput = '../outside'\n[gc]\nyes = true\n")
+def test_an_option_of_the_command_line_replaces_what_settings_may_not_set(ran: Path) -> None:
+    (ran / "evaluand.toml").write_text("[export]\noutput = '../outside'\n[gc]\nyes = true\n")
     call("export", "echo/same", code=1)
     call("export", "echo/same", "-o", "inside.csv")
     call("gc", "--yes")
@@ -515,11 +530,9 @@ SOMEWHERE = ["list", "verify", "gc --yes", "gc --dry-run", "run e.yaml", "show e
 
 
 @pytest.fixture
-def elsewhere(checkout: Path) -> Path:
+def elsewhere(checkout: Path, store: Path) -> Path:
     """A store outside the checkout, in which nothing may change."""
-    call("run", "e.yaml")
-    (checkout / ".evaluand").rename(checkout.parent / "elsewhere")
-    return checkout.parent / "elsewhere"
+    return shutil.copytree(store, checkout.parent / "elsewhere")
 
 
 @pytest.mark.parametrize("text", ['store = "../elsewhere"', 'store = "link"', 'store = "link/../elsewhere"'])

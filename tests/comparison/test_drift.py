@@ -24,7 +24,7 @@ def rows(rng: np.random.Generator, n: int, shift: float = 0.0, words: str = "red
 
 def test_a_column_that_moved_is_named_with_its_effect() -> None:
     rng = np.random.default_rng(0)
-    found = measure_drift(rows(rng, 400), rows(rng, 300, shift=1.0), labels=("march", "june"))
+    found = measure_drift(rows(rng, 200), rows(rng, 150, shift=1.0), labels=("march", "june"))
     assert found.verdict == "drift: 1 of 11 tests of columns differs between march and june, n0 most clearly"
     first = found.columns[0]
     assert (first.column, first.effect) == ("n0", "chance that b is larger")

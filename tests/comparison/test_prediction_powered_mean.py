@@ -52,11 +52,14 @@ def store(tmp_path: Path) -> DirectoryStore:
 
 @pytest.fixture(scope="module")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run that was judged."""
     rows = [
         {"number": n, "topic": "rare" if n % 8 == 0 else "common", "said": None if n % 4 else says(n)} for n in range(N)
     ]
     data = Dataset.from_rows(rows, input="number", attributes=["topic"], metadata=["said"])
-    return Runner(DirectoryStore(tmp_path_factory.mktemp("original"))).run(right, data)
+    run = Runner(DirectoryStore(tmp_path_factory.mktemp("original"))).run(right, data)
+    judged(run)
+    return run
 
 
 @pytest.fixture

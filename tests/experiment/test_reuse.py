@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -100,11 +101,18 @@ def row(i: int) -> str:
     return json.dumps({"question": f"q{i}", "answer": f"Say: q{i}!"}) + "\n"
 
 
-@pytest.fixture
-def project(tmp_path: Path) -> Project:
-    made = Project(tmp_path)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = Project(tmp_path_factory.mktemp("finished"))
     assert made.counts() == (10, 20)
     assert made.calls == 10
+    return made.folder
+
+
+@pytest.fixture
+def project(finished: Path, tmp_path: Path) -> Project:
+    made = Project(tmp_path)
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     return made
 
 

@@ -7,7 +7,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 from support import casing
@@ -61,7 +60,9 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def file_schema() -> jsonschema.Draft202012Validator:
+def file_schema() -> Any:
+    import jsonschema  # which loads grammars
+
     return jsonschema.Draft202012Validator(json_schema())
 
 
@@ -431,8 +432,7 @@ def test_scorers_and_metrics_are_needed_together(
     found = faults(folder, more, PAIRWISE)
     assert [line[: len(start)] for line, start in zip(found, reported, strict=True)] == reported
     if more.startswith(("metrics", "scorers")):
-        with pytest.raises(jsonschema.ValidationError):
-            file_schema.validate(yaml.safe_load(PAIRWISE + more))
+        assert not file_schema.is_valid(yaml.safe_load(PAIRWISE + more))
 
 
 @pytest.mark.parametrize(

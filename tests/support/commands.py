@@ -58,8 +58,10 @@ class Folder:
     @classmethod
     def copied(cls, source: Path, path: Path) -> Self:
         """A folder as another one was left."""
+        path.mkdir(exist_ok=True)
+        folder = cls(path)
         shutil.copytree(source, path, dirs_exist_ok=True)
-        return cls(path)
+        return folder
 
     def row(self, i: int) -> dict[str, Any]:
         return {"question": str(i), "answer": str(2 * i), "parity": ["even", "odd"][i % 2]}
