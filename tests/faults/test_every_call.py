@@ -378,11 +378,11 @@ def play(path: Undisturbed, step: str, kind: str, numbers: Callable[[int], Itera
             raise
 
 
-def test_a_fault_at_a_call_costs_no_result(undisturbed: Callable[[int], Undisturbed]) -> None:
-    today = random.Random(int(time.time() // 86400))  # others each day
-    path = undisturbed(today.choice(WIDTHS))
-    for step in STEPS:
-        play(path, step, today.choice([*CHECKS]), lambda calls: [today.randrange(calls)])
+@pytest.mark.parametrize("step", STEPS)
+def test_a_fault_at_a_call_costs_no_result(undisturbed: Callable[[int], Undisturbed], step: str) -> None:
+    drawn = random.Random(step)
+    path, kind = undisturbed(drawn.choice(WIDTHS)), drawn.choice([*CHECKS])
+    play(path, step, kind, lambda calls: [drawn.randrange(calls)])
 
 
 @pytest.mark.slow
