@@ -10,11 +10,11 @@ import sys
 import time
 from pathlib import Path
 
-import jsonschema
 import pytest
 import yaml
 from click.testing import CliRunner, Result
 from support.forks import end_fork, start_fork
+from support.json_schemas import jsonschema
 
 from evaluand import Accuracy, Dataset, DirectoryStore, Measure, Policy, ServiceTask, SpecError
 from evaluand.cli import main

@@ -9,12 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 import yaml
 from click.testing import CliRunner
 from hypothesis import given, strategies as st
 from support.chats import Chat
+from support.json_schemas import jsonschema
 from support.places import ROOT_FOLDER
 
 from evaluand.cli import main
