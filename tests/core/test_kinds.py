@@ -260,11 +260,8 @@ def one(table: pa.Table, metric: Metric) -> MetricRow:
 
 def of_each(metric: Metric, tables: Iterable[pa.Table]) -> np.ndarray:
     """The value of each table: they are groups of one."""
-    whole = pa.concat_tables(
-        one.append_column("part", pa.array([f"{i:02}"] * len(one))) for i, one in enumerate(tables)
-    )
-    at = whole.schema.get_field_index("_index_")
-    whole = whole.set_column(at, whole.schema.field(at), pa.array(range(len(whole)), whole.schema.field(at).type))
+    whole = pa.concat_tables(t.append_column("part", pa.array([f"{i:02}"] * len(t))) for i, t in enumerate(tables))
+    whole = whole.drop(["_index_"]).append_column("_index_", pa.array(range(len(whole))))
     return np.array([row.value for row in summarise([whole], [metric], [("part",)])])
 
 
@@ -329,10 +326,8 @@ def influence(metric: Any, table: pa.Table) -> tuple[float, float]:
     """By the derivative of the value by the weight of each row."""
     weighted, row = replace(metric, weighted=True, confidence=None), one(table, metric)
 
-    low, high = (
-        of_each(weighted, (table.append_column("_weight_", pa.array(weights)) for weights in 1 + step * np.eye(N)))
-        for step in (-1e-4, 1e-4)
-    )
+    changes = np.concatenate([1 + step * np.eye(N) for step in (-1e-4, 1e-4)])
+    low, high = of_each(weighted, (table.append_column("_weight_", pa.array(w)) for w in changes)).reshape(2, N)
     [found] = dict(metric.group_results(summarise_shard(table, [metric]).states[0, Grouping(())][None])).values()
     effective, expected = N * found.basis, N * found.changes.expected
     variance = effective / (effective - 1) * float(np.square((high - low) / 2e-4).sum())

@@ -270,11 +270,10 @@ def test_no_credential_of_a_judge_or_an_app_is_written(tmp_path: Path, mode: str
 
 @pytest.mark.parametrize("place", JUDGES)
 def test_a_judge_with_a_credential_cannot_be_deferred(tmp_path: Path, place: str) -> None:
-    feedback = FEEDBACKS[place]
     with pytest.raises(SpecError, match=f"cannot be stored with its {place}; let it read that from the environment"):
-        feedback.to_json()
+        FEEDBACKS[place].to_json()
     with pytest.raises(SpecError, match="cannot be deferred"):
-        RecordingWriter.begin(DirectoryStore(tmp_path), {"name": "rag"}, [feedback], mode="deferred")
+        RecordingWriter.begin(DirectoryStore(tmp_path), {"name": "rag"}, [FEEDBACKS[place]], mode="deferred")
 
 
 def test_another_key_is_the_same_provider_and_stands_in_no_identity() -> None:

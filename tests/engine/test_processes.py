@@ -285,9 +285,8 @@ def test_the_first_failure_stops_the_work_where_that_is_asked_and_it_is_resumed(
             if how == "dies":
                 os._exit(1)
             raise ValueError("forty")
-        time.sleep(
-            0.01 if value > 40 and not (tmp_path / "mended").exists() else 0
-        )  # the end is told before all is done
+        elif value > 40 and not (tmp_path / "mended").exists():
+            time.sleep(0.01)  # so that the end is told before all is done
         return value
 
     store, careful_task = MemoryStore(), task(version="1")(careful)
