@@ -26,10 +26,10 @@ def test_resume_closes_what_an_app_recorded_before_a_restart_and_reports_once_fo
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: str
 ) -> None:
     id = record_before_restart(tmp_path, monkeypatch, mode)
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.6)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.3)
     result = CliRunner().invoke(main, ["resume", id])
     assert result.exit_code == 0, result.output
-    assert result.stderr.count("note: waiting up to 0.6 s for a worker of far that may still be alive\n") == 1
+    assert result.stderr.count("note: waiting up to 0.3 s for a worker of far that may still be alive\n") == 1
     assert DirectoryStore().is_sealed("recordings", id)
 
 

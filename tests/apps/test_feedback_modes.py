@@ -99,7 +99,7 @@ def test_all_modes_give_up_what_takes_too_long(store: Store) -> None:
     given = [Feedback(sleepy).on_output(), Feedback(length).on_output()]
 
     def judge(mode: str) -> Evaluation:
-        with RecordingWriter.begin(store, APP, given, mode=mode, policy=Policy(timeout=1.5)) as recording:
+        with RecordingWriter.begin(store, APP, given, mode=mode, policy=Policy(timeout=0.5)) as recording:
             for number in range(3):
                 use(recording, f"q{number}")
         if mode == "deferred":
@@ -110,7 +110,7 @@ def test_all_modes_give_up_what_takes_too_long(store: Store) -> None:
         evaluations = list(pool.map(judge, MODES))
     for mode, evaluation in zip(MODES, evaluations, strict=True):
         assert evaluation.counts == {"length": {"scored": 3}, "sleepy": {"failed": 1, "scored": 2}}, mode
-        assert evaluation.table("sleepy")["reason"].to_pylist()[1] == "scorer: TaskTimeout: took longer than 1.5 s"
+        assert evaluation.table("sleepy")["reason"].to_pylist()[1] == "scorer: TaskTimeout: took longer than 0.5 s"
     assert len({evaluation.digest for evaluation in evaluations}) == 1
 
 
@@ -121,11 +121,11 @@ def test_with_app_a_feedback_that_hangs_holds_the_call_no_longer_than_its_timeou
         return float(free.wait(PATIENCE))
 
     given = [Feedback(hangs).on_output(), Feedback(length).on_output()]
-    recording = RecordingWriter.begin(store, APP, given, mode="with_app", policy=Policy(timeout=0.5))
+    recording = RecordingWriter.begin(store, APP, given, mode="with_app", policy=Policy(timeout=0.3))
     use(recording, "q")
     assert recording.progress().feedbacks == {"hangs": {"failed": 1}, "length": {"scored": 1}}
     free.set()
-    with pytest.warns(UserWarning, match="failed on the one row: TaskTimeout: took longer than 0.5 s"):
+    with pytest.warns(UserWarning, match="failed on the one row: TaskTimeout: took longer than 0.3 s"):
         recording.close()
 
 
@@ -141,7 +141,7 @@ def test_threads_that_are_left_behind_end_when_their_call_has(store: Store) -> N
         return sum(thread.name == "evaluand call" for thread in threading.enumerate())
 
     before = alive()
-    policy = Policy(timeout=0.2, retries=1, backoff=0.0)
+    policy = Policy(timeout=0.1, retries=1, backoff=0.0)
     recording = RecordingWriter.begin(
         store, APP, [Feedback(hangs, version="1").on_output()], mode="with_app", policy=policy
     )
@@ -158,19 +158,19 @@ def test_threads_that_are_left_behind_end_when_their_call_has(store: Store) -> N
 def test_without_a_policy_what_takes_too_long_with_the_app_fails_as_elsewhere(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(writer, "POLICY", Policy(timeout=0.2))
+    monkeypatch.setattr(writer, "POLICY", Policy(timeout=0.05))
     threads = []
 
     def slow(text: str) -> float:
         threads.append(threading.current_thread())
-        time.sleep(0.5)
+        time.sleep(0.1)
         return 1.0
 
     recording = RecordingWriter.begin(store, APP, [Feedback(slow, version="1").on_output()], mode="with_app")
     use(recording, "q")
     assert recording.progress().feedbacks == {"slow": {"failed": 1}}
     assert threads == [threading.current_thread()]
-    with pytest.warns(UserWarning, match="took longer than 0.2 s"):
+    with pytest.warns(UserWarning, match="took longer than 0.05 s"):
         recording.close()
 
 
@@ -372,7 +372,7 @@ def test_what_is_being_judged_in_another_thread_is_waited_for(store: Store, what
     assert begun.wait(PATIENCE)
     closer = threading.Thread(target=getattr(recording, what))
     closer.start()
-    closer.join(0.3)
+    closer.join(0.05)
     assert closer.is_alive()
     free.set()
     caller.join(PATIENCE)
@@ -429,14 +429,14 @@ def test_a_feedback_that_hangs_holds_up_neither_the_app_nor_the_other_feedbacks(
         return 1.0
 
     given = [Feedback(hangs).on_output(), Feedback(length).on_output()]
-    policy = Policy(concurrency=2, timeout=0.5)
+    policy = Policy(concurrency=2, timeout=0.3)
     with RecordingWriter.begin(store, APP, given, policy=policy) as recording:
-        for number in range(100):
+        for number in range(30):
             use(recording, f"q{number}")
     free.set()
     assert recording.evaluation is not None
-    assert recording.evaluation.counts == {"hangs": {"failed": 1, "scored": 99}, "length": {"scored": 100}}
-    assert "took longer than 0.5 s" in recording.evaluation.table("hangs")["reason"].to_pylist()[0]
+    assert recording.evaluation.counts == {"hangs": {"failed": 1, "scored": 29}, "length": {"scored": 30}}
+    assert "took longer than 0.3 s" in recording.evaluation.table("hangs")["reason"].to_pylist()[0]
 
 
 @pytest.mark.slow

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner, Result
 from support.forks import end_fork, start_fork
+from support.json_schemas import jsonschema
 
 from evaluand import Accuracy, Dataset, DirectoryStore, Measure, Policy, ServiceTask, SpecError
 from evaluand.cli import main

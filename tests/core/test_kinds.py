@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -183,7 +185,9 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
 """Kind → what it is asked for, and the name of its interval."""
 
 LABELLED = ("prediction_powered_mean",)  # goes the whole path with labels of people in its own test
-CASES = [
+Case = tuple[str, str, dict[str, Any], str | None]
+Ran = dict[tuple[str, str], tuple[Metric, pa.Table, dict[str, Any]]]
+CASES: list[Case] = [
     (kind, *case)
     for kind in registry.names("metrics")
     if kind not in LABELLED
@@ -191,8 +195,14 @@ CASES = [
 ]
 
 
-def run(folder: Path, setup: Setup, kind: str, parameters: dict[str, Any]) -> tuple[Metric, pa.Table, dict[str, Any]]:
-    """The metric as the file has it, the scores, and the value that was stored."""
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Ran]:
+    """For each setup, what all its metrics made of one run."""
+    return cache(lambda setup: run(tmp_path_factory.mktemp(setup), SETUPS[setup], [c for c in CASES if c[1] == setup]))
+
+
+def run(folder: Path, setup: Setup, cases: list[Case]) -> Ran:
+    """For kind and parameters: the metric as the file has it, the scores, and the value that was stored."""
     asked = [{"number": i, "history": [i, 2.0, i + 3.0, 4.0]} for i in range(N)]
     rows = [{"_index_": i, "input": asked[i], "expected": one} for i, one in enumerate(setup.expected)]
     (folder / "data.jsonl").write_text("\n".join(map(json.dumps, rows)))
@@ -203,21 +213,22 @@ def run(folder: Path, setup: Setup, kind: str, parameters: dict[str, Any]) -> tu
         "dataset": {"path": "data.jsonl", "input": "input", "expected": "expected"},
         "tasks": {"given": {"kind": "recorded", "path": "given.jsonl", "response": "output"}},
         "scorers": {"graded": setup.scorer},
-        "metrics": [{"kind": kind, **parameters}],
+        "metrics": [{"kind": kind, **parameters} for kind, _, parameters, _ in cases],
     }
     (folder / "experiment.yaml").write_text(json.dumps(spec))
     experiment = Experiment.from_file(folder / "experiment.yaml")
     results = experiment.run(MemoryStore())
-    [value] = results.aggregation.table().to_pylist()
-    return experiment.measures[0].metric, results.tasks[0].evaluation.table("graded"), value
+    table, values = results.tasks[0].evaluation.table("graded"), results.aggregation.table().to_pylist()
+    found = zip(cases, experiment.measures, values, strict=True)
+    return {(kind, str(given)): (measure.metric, table, value) for (kind, _, given, _), measure, value in found}
 
 
 @pytest.mark.parametrize(("kind", "setup", "parameters", "method"), CASES)
 def test_every_kind_goes_the_whole_path_from_a_file_and_has_the_interval_it_names(
-    kind: str, setup: str, parameters: dict[str, Any], method: str | None, tmp_path: Path
+    kind: str, setup: str, parameters: dict[str, Any], method: str | None, ran: Callable[[str], Ran]
 ) -> None:
     assert setup, f"give {kind} a case in KINDS"
-    metric, table, found = run(tmp_path, SETUPS[setup], kind, parameters)
+    metric, table, found = ran(setup)[kind, str(parameters)]
     assert (found["metric"], found["n"], found["n_scored"]) == (kind, N, N)
     assert math.isfinite(found["value"])
     reported = words_of(found["signature"]).get("interval")
@@ -247,9 +258,16 @@ def one(table: pa.Table, metric: Metric) -> MetricRow:
     return row
 
 
+def of_each(metric: Metric, tables: Iterable[pa.Table]) -> np.ndarray:
+    """The value of each table: they are groups of one."""
+    whole = pa.concat_tables(t.append_column("part", pa.array([f"{i:02}"] * len(t))) for i, t in enumerate(tables))
+    whole = whole.drop(["_index_"]).append_column("_index_", pa.array(range(len(whole))))
+    return np.array([row.value for row in summarise([whole], [metric], [("part",)])])
+
+
 def by_row(metric: Metric, table: pa.Table) -> np.ndarray:
     """What each row comes to, of a metric that is a mean of these."""
-    return np.array([one(table.slice(place, 1), metric).value for place in range(N)])
+    return of_each(metric, (table.slice(place, 1) for place in range(N)))
 
 
 def wilson(metric: Metric, table: pa.Table) -> tuple[float, float]:
@@ -291,8 +309,8 @@ def woodruff(metric: Metric, table: pa.Table) -> tuple[float, float]:
 
 def jackknife(metric: Any, table: pa.Table) -> tuple[float, float]:
     row, plain = one(table, metric), replace(metric, confidence=None)
-    left = [one(table.filter(pa.array(np.arange(N) != place)), plain).value for place in range(N)]
-    variance = (N - 1) / N * float(np.square(np.array(left) - np.mean(left)).sum())
+    left = of_each(plain, (table.filter(pa.array(np.arange(N) != place)) for place in range(N)))
+    variance = (N - 1) / N * float(np.square(left - np.mean(left)).sum())
     if metric.kind == "mean_average_precision":  # no less than that of a share of the true boxes
         variance = max(variance, row.value * (1 - row.value) / row.data["expected"])
     least, most = metric.range
@@ -308,14 +326,11 @@ def influence(metric: Any, table: pa.Table) -> tuple[float, float]:
     """By the derivative of the value by the weight of each row."""
     weighted, row = replace(metric, weighted=True, confidence=None), one(table, metric)
 
-    def change(place: int) -> float:
-        low, high = (np.where(np.arange(N) == place, 1 + step, 1) for step in (-1e-4, 1e-4))
-        each = [one(table.append_column("_weight_", pa.array(weight)), weighted).value for weight in (low, high)]
-        return (each[1] - each[0]) / 2e-4
-
+    changes = np.concatenate([1 + step * np.eye(N) for step in (-1e-4, 1e-4)])
+    low, high = of_each(weighted, (table.append_column("_weight_", pa.array(w)) for w in changes)).reshape(2, N)
     [found] = dict(metric.group_results(summarise_shard(table, [metric]).states[0, Grouping(())][None])).values()
     effective, expected = N * found.basis, N * found.changes.expected
-    variance = effective / (effective - 1) * sum(change(place) ** 2 for place in range(N))
+    variance = effective / (effective - 1) * float(np.square((high - low) / 2e-4).sum())
     return steady_interval(row.value, variance, expected, effective, metric.range, 0.95)
 
 

@@ -67,13 +67,13 @@ def shown(match: Any) -> Any:
 
 @pytest.mark.parametrize(
     ("expression", "text"),
-    [("^(a|aa)+$", "a" * 60 + "b"), (r"\s+$", " " * 400_000 + "x"), (r"^(.|.)+$", "x" * 60 + "\n\n")],
+    [("^(a|aa)+$", "a" * 60 + "b"), (r"\s+$", " " * 40_000 + "x"), (r"^(.|.)+$", "x" * 60 + "\n\n")],
 )
 def test_a_search_without_end_is_given_up(expression: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(limited_patterns, "SECONDS", 0.05)
+    monkeypatch.setattr(limited_patterns, "SECONDS", 0.01)
     limited = LimitedPattern(expression)
     for search in (limited.search, limited.findall, limited.split, lambda it: limited.sub("", it)):
-        with pytest.raises(SlowPattern, match=r"took more than 0\.05 s on this text"):
+        with pytest.raises(SlowPattern, match=r"took more than 0\.01 s on this text"):
             search(text)
 
 

@@ -256,21 +256,24 @@ JUDGES = {
 }
 
 
+FEEDBACKS = {place: Feedback(judge.judge, name=place).on_output() for place, judge in JUDGES.items()}
+
+
+@pytest.mark.parametrize("mode", MODES[:-1])
+def test_no_credential_of_a_judge_or_an_app_is_written(tmp_path: Path, mode: str) -> None:
+    with RecordingWriter.begin(DirectoryStore(tmp_path), {"name": "rag"}, FEEDBACKS, mode=mode) as recording:
+        use(recording, "q")
+    assert recording.evaluate().counts == {place: {"scored": 1} for place in JUDGES}
+    written = [path for path in tmp_path.rglob("*") if path.is_file()]
+    assert [path.name for path in written if SECRET.encode() in path.read_bytes()] == []
+
+
 @pytest.mark.parametrize("place", JUDGES)
-def test_no_credential_of_a_judge_or_an_app_is_written(tmp_path: Path, place: str) -> None:
-    feedback = Feedback(JUDGES[place].judge, name="judge").on_output()
-    for mode in MODES[:-1]:
-        store = DirectoryStore(tmp_path / mode)
-        app = {"name": "rag"}
-        with RecordingWriter.begin(store, app, [feedback], mode=mode) as recording:
-            use(recording, "q")
-        assert recording.evaluate().counts == {"judge": {"scored": 1}}
-        written = [path for path in (tmp_path / mode).rglob("*") if path.is_file()]
-        assert [path.name for path in written if SECRET.encode() in path.read_bytes()] == []
+def test_a_judge_with_a_credential_cannot_be_deferred(tmp_path: Path, place: str) -> None:
     with pytest.raises(SpecError, match=f"cannot be stored with its {place}; let it read that from the environment"):
-        feedback.to_json()
+        FEEDBACKS[place].to_json()
     with pytest.raises(SpecError, match="cannot be deferred"):
-        RecordingWriter.begin(DirectoryStore(tmp_path / "deferred"), {"name": "rag"}, [feedback], mode="deferred")
+        RecordingWriter.begin(DirectoryStore(tmp_path), {"name": "rag"}, [FEEDBACKS[place]], mode="deferred")
 
 
 def test_another_key_is_the_same_provider_and_stands_in_no_identity() -> None:

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import hypothesis.strategies as st
-import jsonschema
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -33,6 +32,7 @@ from pydantic import (
     TypeAdapter,
     create_model,
 )
+from support.json_schemas import jsonschema
 
 from evaluand.core.errors import SpecError
 from evaluand.data.schema import (

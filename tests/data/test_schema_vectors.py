@@ -10,11 +10,11 @@ import json
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import jsonschema
 import pyarrow as pa
 import pytest
 from pydantic import Field, create_model
 from support.commands import Folder
+from support.json_schemas import jsonschema
 from support.places import VECTORS_FOLDER
 
 from evaluand.core.errors import EvaluandError

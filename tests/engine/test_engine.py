@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import _thread
 import asyncio
 import functools
 import itertools
@@ -17,6 +16,7 @@ from typing import Any
 
 import pytest
 from support.patience import PATIENCE
+from support.processes import press_ctrl_c
 
 from evaluand.core.errors import SpecError, TaskError, TaskTimeout, TransientError
 from evaluand.data.dataset import Dataset
@@ -31,7 +31,7 @@ from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.store import MemoryStore
 
-LIMIT = 0.5  # seconds; calls that are to end in time take microseconds
+LIMIT = 0.3  # seconds; calls that are to end in time take microseconds
 
 Call = Callable[[Any], Any]
 Make = Callable[[Any, Call, Any, Policy], None]
@@ -141,9 +141,9 @@ def test_others_work_while_one_call_waits_for_its_next_attempt() -> None:
             raise TransientError("busy")
         return unit
 
-    make_calls(iter(range(500)), call, lambda unit, _: done.append(unit), Policy(concurrency=4, retries=1, backoff=1.0))
+    make_calls(iter(range(50)), call, lambda unit, _: done.append(unit), Policy(4, retries=1, backoff=LIMIT))
     assert done[-1] == 0
-    assert sorted(done) == [*range(500)]
+    assert sorted(done) == [*range(50)]
 
 
 @pytest.mark.parametrize("concurrency", [1, 5])
@@ -210,21 +210,6 @@ def test_outcomes_are_handed_over_one_at_a_time(way: Callable[[Call], Call]) -> 
     assert meter.peak == 1
 
 
-@pytest.mark.parametrize(
-    ("wrong", "named"),
-    [
-        ({"concurrency": 0}, "concurrency"),
-        ({"retries": -1}, "retries"),
-        ({"backoff": -0.1}, "backoff"),
-        ({"timeout": 0}, "timeout"),
-        ({"timeout": -1.0}, "timeout"),
-    ],
-)
-def test_a_policy_that_cannot_work_is_refused_by_name(wrong: dict[str, Any], named: str) -> None:
-    with pytest.raises(SpecError, match=named):
-        Policy(**wrong)
-
-
 # Timeouts
 
 
@@ -239,7 +224,7 @@ def test_a_coroutine_that_takes_too_long_costs_one_example() -> None:
     assert run.counts == {"completed": 19, "failed": 1}
     error = by_index(run)[3].error
     assert (error["type"], error["code"]) == ("TaskTimeout", "timeout")
-    assert "0.5 s" in error["message"]
+    assert f"{LIMIT} s" in error["message"]
 
 
 def test_a_thread_that_hangs_costs_one_example_and_the_run_ends() -> None:
@@ -265,7 +250,7 @@ def test_as_many_hanging_threads_as_are_allowed_do_not_stop_the_rest() -> None:
     never = threading.Event()
 
     def call(unit: int) -> int:
-        if unit < 3:
+        if unit < 2:
             never.wait(PATIENCE)
         return unit
 
@@ -273,7 +258,7 @@ def test_as_many_hanging_threads_as_are_allowed_do_not_stop_the_rest() -> None:
         found = outcomes(call, range(50), Policy(concurrency=2, timeout=LIMIT))
     finally:
         never.set()
-    assert {unit for unit, outcome in found.items() if isinstance(outcome.error, TaskTimeout)} == {0, 1, 2}
+    assert {unit for unit, outcome in found.items() if isinstance(outcome.error, TaskTimeout)} == {0, 1}
     assert len(found) == 50
 
 
@@ -289,7 +274,7 @@ def test_what_a_thread_gives_after_its_time_is_ignored() -> None:
         assert late_ended.wait(PATIENCE)
         return "in time"
 
-    found = outcomes(call, range(10), Policy(concurrency=1, timeout=2 * LIMIT))
+    found = outcomes(call, range(10), Policy(concurrency=1, timeout=LIMIT))
     assert isinstance(found[0].error, TaskTimeout)
     assert found[0].value is None
     assert {found[unit].value for unit in range(1, 10)} == {"in time"}
@@ -444,15 +429,14 @@ def test_each_repeat_of_a_request_has_the_time_and_the_turn_of_an_attempt() -> N
 
     def request() -> int:
         starts.append(time.monotonic())
-        if len(starts) < 3:
-            time.sleep(0.2 * LIMIT)
+        if len(starts) < 2:
             raise TransientError("busy")
         return 7
 
-    policy = Policy(timeout=1.5 * LIMIT, retries=2, backoff=0, rate=f"1/{2 * LIMIT} s")
+    policy = Policy(timeout=LIMIT, retries=1, backoff=0, rate=f"1/{1.5 * LIMIT} s")
     found = outcomes(lambda unit: repeat_request(request), [7], policy)
-    assert (found[7].value, found[7].attempts) == (7, 3)
-    assert min(later - start for start, later in itertools.pairwise(starts)) >= 2 * LIMIT
+    assert (found[7].value, found[7].attempts) == (7, 2)
+    assert starts[1] - starts[0] >= 1.5 * LIMIT
 
 
 async def asked(request: Callable[[int], int], unit: int) -> int:
@@ -569,15 +553,15 @@ def test_an_abandoned_call_repeats_no_request() -> None:
 
 @pytest.mark.parametrize("catches", [False, True])
 def test_an_interrupt_does_not_turn_a_waiting_request_into_a_failure_or_an_answer(catches: bool) -> None:
-    request, _ = fails_at_first(99, TransientError("busy"))
-    quick, _ = fails_at_first(1, TransientError("busy", after=0.001))
+    request, _ = fails_at_first(99, TransientError("busy", after=PATIENCE))
+    quick, _ = fails_at_first(1, TransientError("busy"))
     waiting = threading.Event()
 
     def call(unit: int) -> int:
         if unit == 1:
             assert waiting.wait(PATIENCE)
             threading.Event().wait(0.05)  # lets unit 0 reach its pause
-            _thread.interrupt_main()
+            press_ctrl_c()
             return unit
         repeat_request(lambda: quick(unit))
         waiting.set()
@@ -590,7 +574,7 @@ def test_an_interrupt_does_not_turn_a_waiting_request_into_a_failure_or_an_answe
 
     found: dict[int, Outcome] = {}
     with pytest.raises(KeyboardInterrupt):
-        collect(found, call, range(2), Policy(concurrency=2, retries=1, backoff=0.5))
+        collect(found, call, range(2), Policy(concurrency=2, retries=1, backoff=0.001))
     assert [*found] == [1]
 
 
@@ -767,12 +751,13 @@ def test_no_call_starts_after_the_time_for_all_of_them(
     def note(unit: int) -> None:
         with (tmp_path / "calls").open("a") as file:
             file.write(f"{unit}\n")
-        time.sleep(0.2)
+        time.sleep(pause)
 
-    store, slow = MemoryStore(), task(name="slow", version="1")(way(note))
+    store, slow, pause = MemoryStore(), task(name="slow", version="1")(way(note)), 0.2
     policy = Policy(concurrency=1, timeout=PATIENCE, total_timeout=0.1)
     with pytest.raises(Aborted, match=r"total_timeout: the 0\.1 s allowed for all calls are over; [01] of 4 are done"):
         Runner(store, policy, engine).run(slow, numbers(4))
+    pause = 0
     run = Runner(store).run(slow, numbers(4))
     assert statuses(run) == ["completed"] * 4
     assert sorted((tmp_path / "calls").read_text().split()) == ["0", "1", "2", "3"]
@@ -900,7 +885,7 @@ def test_an_interrupt_does_not_turn_a_waiting_retry_into_a_failure() -> None:
         if unit == 1:
             assert waiting.wait(PATIENCE)
             threading.Event().wait(0.05)  # lets unit 0 reach its pause
-            _thread.interrupt_main()
+            press_ctrl_c()
         return unit
 
     found: dict[int, Outcome] = {}
@@ -917,7 +902,7 @@ def test_an_interrupt_tells_at_once_how_many_calls_are_waited_for() -> None:
     def call(unit: int) -> int:
         began.wait(PATIENCE)
         if unit == 0:
-            _thread.interrupt_main()
+            press_ctrl_c()
         assert reported.wait(PATIENCE)
         return unit
 
@@ -936,7 +921,7 @@ def test_an_interrupt_ends_coroutines_and_keeps_what_had_ended() -> None:
     async def call(unit: int) -> int:
         if unit == 1:
             await asyncio.sleep(0.01)
-            _thread.interrupt_main()
+            press_ctrl_c()
             await asyncio.sleep(PATIENCE)
         return unit
 
@@ -976,11 +961,14 @@ def test_what_stops_the_work_comes_through_a_running_event_loop() -> None:
         ({"concurrency": 0}, "concurrency is 0; give an integer of at least 1"),
         ({"concurrency": "8"}, "concurrency is '8'; give an integer of at least 1"),
         ({"retries": 1.5}, "retries is 1.5; give an integer of at least 0"),
+        ({"retries": -1}, "retries is -1; give an integer of at least 0"),
+        ({"backoff": -0.1}, "backoff is -0.1; give a number of at least 0"),
         ({"backoff": float("nan")}, "backoff is nan; give a number of at least 0"),
         ({"backoff": float("inf")}, "backoff is inf; give a number of at least 0"),
         ({"backoff_growth": 0.5}, "backoff_growth is 0.5; give a number of at least 1"),
         ({"timeout": "60"}, "timeout is '60'; give seconds above 0, or leave it out for none"),
         ({"timeout": 0}, "timeout is 0; give seconds above 0"),
+        ({"timeout": -1.0}, "timeout is -1.0; give seconds above 0"),
         ({"transient": "HttpError"}, "give a tuple of names of error classes"),
     ],
 )

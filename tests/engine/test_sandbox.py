@@ -121,15 +121,14 @@ def test_the_clock_ends_what_never_waits_and_so_always_with_the_same_reason() ->
     shown = run("import resource\nprint(resource.getrlimit(resource.RLIMIT_CPU))", timeout=PATIENCE)
     soft, hard = map(int, shown.output.strip("()\n ").split(","))
     assert PATIENCE < soft < hard
-    for _ in range(3):
-        assert run("while True: pass", timeout=1).error == "took longer than 1 s"
+    assert run("while True: pass", timeout=1).error == "took longer than 1 s"
 
 
 @pytest.mark.usefixtures("sandbox")
 def test_the_clock_ends_a_program_that_waits_for_a_busy_child() -> None:
     running_long = "import os, time\nif os.fork() == 0:\n while True: pass\nraise SystemExit(os.wait()[1])"
-    ended = run_program([("program", running_long)], Limits(timeout=1.9))
-    assert (ended.how, ended.error) == ("timeout", "took longer than 1.9 s")
+    ended = run_program([("program", running_long)], Limits(timeout=0.9))
+    assert (ended.how, ended.error) == ("timeout", "took longer than 0.9 s")
 
 
 @pytest.mark.usefixtures("sandbox")
@@ -186,7 +185,7 @@ def test_many_programs_at_once_leave_nothing_open(sandbox: str) -> None:
     texts = ["x = 1", "import os; os._exit(0)", "while True: print('x' * 1000)"] * 2
     threads = [
         threading.Thread(target=lambda: ended.extend(run(text, timeout=PATIENCE).how for text in texts))
-        for _ in range(8 if sandbox == "bubblewrap" else 2)
+        for _ in range(4 if sandbox == "bubblewrap" else 2)
     ]
     for thread in threads:
         thread.start()
@@ -338,7 +337,7 @@ def test_without_isolation_programs_have_limits_and_leave_nothing(
     assert run("import os; os.abort()") == Ended("killed", "was ended by SIGABRT")
     assert run("x = bytearray(10 ** 10)").how == "memory"
     assert run("while True: print('x' * 1000)").how == "output"
-    assert run("import time; time.sleep(600)", timeout=0.5).how == "timeout"
+    assert run("import time; time.sleep(600)", timeout=0.2).how == "timeout"
     assert "kept-secret" not in run("import os; print(dict(os.environ))").output
     assert run("import subprocess\nsubprocess.Popen(['sleep', '600'])").how == "finished"
     daemon = "import os, time\nif os.fork() == 0:\n os.setsid()\n time.sleep(600)"

@@ -234,8 +234,8 @@ def send_all(limit: TokenLimit, rate: RateLimit | None, n: int, way: str) -> lis
 @pytest.mark.parametrize("way", ["threads", "loop", "two loops"])
 @pytest.mark.parametrize("rate", [None, "15/0.3 s"])
 def test_callers_in_threads_and_loops_share_a_limit(way: str, rate: str | None) -> None:
-    sent = send_all(TokenLimit(2000, 0.3), RateLimit.parse(rate) if rate else None, 50, way)
-    assert len(sent) == 50
+    sent = send_all(TokenLimit(2000, 0.3), RateLimit.parse(rate) if rate else None, 30, way)
+    assert len(sent) == 30
     # of each period, 40 requests in flight may use what is beyond their estimates, about 100
     tokens = [sum(size for other, size in sent if at <= other < at + 0.3) for at, _ in sent]
     assert max(tokens) <= 2000 + 40 * 20

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from support import casing
 from support.casing import EXPERIMENT, write_rows_and_code
+from support.json_schemas import jsonschema
 
 from evaluand import Dataset, DirectoryStore, Experiment, Matches, MemoryStore, Run, Runner, SpecError
 from evaluand.core.errors import EvaluandError

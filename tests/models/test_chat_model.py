@@ -12,10 +12,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pytest
 from pydantic import TypeAdapter, ValidationError
 from support.chats import Chat
+from support.json_schemas import jsonschema
 
 from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError
 from evaluand.core.secret_hosts import permissions, refusal

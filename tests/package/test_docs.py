@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any
 
 import click
-import jsonschema
 import pytest
 import yaml
 from support.fresh import run_python
+from support.json_schemas import jsonschema
 from support.pages import Block, blocks_of, run_commands, run_page
 from support.places import ROOT_FOLDER
 

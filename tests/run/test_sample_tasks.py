@@ -14,6 +14,7 @@ import yaml
 from click.testing import CliRunner
 from hypothesis import given, strategies as st
 from support.chats import Chat
+from support.json_schemas import jsonschema
 from support.places import ROOT_FOLDER
 
 from evaluand.cli import main

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import json
 import re
@@ -11,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import pyarrow.parquet as pq
 import pytest
+from support.json_schemas import jsonschema
 from support.places import ROOT_FOLDER
 from support.sample_store import ROWS, make
 
@@ -139,12 +138,8 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 def changed(manifest: dict[str, Any], path: tuple[Any, ...], value: Any) -> dict[str, Any]:
-    found = copy.deepcopy(manifest)
-    inside = found
-    for name in path[:-1]:
-        inside = inside[name]
-    inside[path[-1]] = value
-    return found
+    name, *rest = path
+    return manifest | {name: changed(manifest[name], (*rest,), value) if rest else value}
 
 
 @pytest.mark.parametrize("value", [None, "x", -1, True, [1], {"x": []}])

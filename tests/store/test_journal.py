@@ -759,7 +759,7 @@ def test_the_shard_of_a_process_that_dies_is_taken_over_by_who_still_works(tmp_p
 def test_another_process_at_the_same_work_is_reported_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_distant: bool
 ) -> None:
-    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.6)
+    monkeypatch.setattr(leases, "LEASE_SECONDS", 0.3)
     said: list[str] = []
     parts = {"boot": "x", "numbers": "x"} if is_distant else {"pid": os.getppid(), "started": 0}
     beat = 1.0 if is_distant else boot_seconds()
@@ -770,7 +770,7 @@ def test_another_process_at_the_same_work_is_reported_once(
     with closing(lane):
         KeyedWork(lane, units, Recipe(lambda unit: None, written), Policy(sharing=said.append)).perform()
     assert said == [
-        "waiting up to 0.6 s for a worker of far that may still be alive"
+        "waiting up to 0.3 s for a worker of far that may still be alive"
         if is_distant
         else f"another process ({os.getppid()} on far) works on this; sharing the rest with it"
     ]

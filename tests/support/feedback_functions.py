@@ -41,10 +41,10 @@ def sleepy(text: str) -> float:
 def feedbacks() -> list[Feedback]:
     """Two selections of one function, one that fails on q3, one with an aggregate of our own, one that is async."""
     return [
-        Feedback(length, name="context").on(CONTEXTS).aggregate(spread),
+        Feedback(length, name="context", version="1").on(CONTEXTS).aggregate(spread),
         Feedback(length, name="answer").on_output(),
-        Feedback(same).on_input_output(),
-        Feedback(slowly).on_output(),
+        Feedback(same, version="1").on_input_output(),
+        Feedback(slowly, version="1").on_output(),
     ]
 
 

@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
+
+
+def press_ctrl_c() -> None:
+    """Interrupts the main thread of this process, also where it waits."""
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
 
 
 @contextmanager
