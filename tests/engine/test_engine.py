@@ -804,6 +804,8 @@ def test_an_aborted_run_stays_open_and_is_resumed_without_repeating_a_call(way: 
         calls[number] += 1
         if broken and number == 40:
             raise ValueError("forty")
+        if broken and number > 40:
+            time.sleep(0.1)  # until the failure is noticed, on a busy machine too
         return number
 
     answer = task(version="1")(way(call))
