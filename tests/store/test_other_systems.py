@@ -14,7 +14,7 @@ import pytest
 import evaluand
 
 SOURCE = Path(evaluand.__file__).parent
-FRAMEWORKS = ("langchain", "llama_index", "ray_map")  # which import their packages
+FRAMEWORKS = ("langchain", "llama_index", "ray_map", "wire")  # which import their packages
 
 NAMES_OF_POSIX = """
     import asyncio, ctypes, multiprocessing.connection, os, select, signal, sqlite3, subprocess, sys, tempfile
