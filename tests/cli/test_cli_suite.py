@@ -476,8 +476,6 @@ def test_run_and_resume_lead_to_the_suite(folder: Path) -> None:
 
 
 def test_the_schema_accepts_suites(folder: Path) -> None:
-    import jsonschema  # which loads grammars
-
     path = write_suite(folder, further="score: accuracy\nmacro_mean: false\nseed: 1", b="b.yaml", a=PROBLEM % "a")
     schema = jsonschema.Draft202012Validator(made := suite_json_schema())
     assert schema.is_valid(yaml.safe_load(path.read_text()))

@@ -62,8 +62,6 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture(scope="module")
 def file_schema() -> Any:
-    import jsonschema  # which loads grammars
-
     return jsonschema.Draft202012Validator(json_schema())
 
 

@@ -586,8 +586,6 @@ def command(*arguments: str) -> tuple[int, str]:
 
 @pytest.mark.slow
 def test_an_experiment_file_names_them_as_kinds(chat: Callable[..., Chat], folder: Path) -> None:
-    import jsonschema  # which loads grammars
-
     server = chat()
     reported = experiment({"url": server.url, "name": "small", "version": "1"})
     jsonschema.validate(reported, json_schema())
