@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("langchain_core", reason="needs evaluand[langchain]")
-pytest.importorskip("langchain_classic", reason="needs evaluand[langchain]")
+pytest.importorskip("langchain_core", reason="needs langchain_core: make install")
+pytest.importorskip("langchain_classic", reason="needs langchain_classic: make install")
 
 from langchain_classic.chains import ConversationalRetrievalChain, RetrievalQA
 from langchain_core.documents import Document

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-pytest.importorskip("llama_index.core", reason="needs evaluand[llama-index]")
+pytest.importorskip("llama_index.core", reason="needs llama_index.core: make install")
 
 from llama_index.core import Document, VectorStoreIndex
 from llama_index.core.base.llms.types import ChatMessage, CompletionResponse, CompletionResponseGen, LLMMetadata

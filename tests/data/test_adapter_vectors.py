@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 from support.commands import Folder
-from support.places import VECTORS_FOLDER
+from support.places import VECTORS_FOLDER, missing
 
 from evaluand.core.errors import EvaluandError
 from evaluand.data.adapters.base.adapter import Pipeline
@@ -47,7 +47,7 @@ def recorded(case: dict[str, Any]) -> Any:
 @pytest.fixture(scope="module", autouse=True)
 def _there() -> None:
     if not CASES:
-        pytest.skip(f"no recorded cases in {FOLDER}")
+        pytest.skip(missing(FOLDER))
 
 
 def plain(value: Any) -> Any:

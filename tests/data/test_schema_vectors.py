@@ -15,7 +15,7 @@ import pytest
 from pydantic import Field, create_model
 from support.commands import Folder
 from support.json_schemas import jsonschema
-from support.places import VECTORS_FOLDER
+from support.places import VECTORS_FOLDER, missing
 
 from evaluand.core.errors import EvaluandError
 from evaluand.interop.dyff import arrow, base, ids
@@ -35,7 +35,7 @@ def cases(name: str) -> list[Any]:
 @pytest.fixture(scope="module", autouse=True)
 def _there() -> None:
     if not FOLDER.exists():
-        pytest.skip(f"no recorded cases in {FOLDER}")
+        pytest.skip(missing(FOLDER))
 
 
 # schemas

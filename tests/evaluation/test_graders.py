@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from support.places import VECTORS_FOLDER
+from support.places import VECTORS_FOLDER, needs
 
 from evaluand import (
     Aggregator,
@@ -52,7 +52,7 @@ GERMAN = "Morgen wird das Wetter wahrscheinlich sehr schön werden."
 FRENCH = "Voici une phrase française à propos de la pluie."
 
 VECTORS = VECTORS_FOLDER / "pharia"
-needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not beside this checkout")
+needs_vectors = needs(VECTORS)
 
 
 # ---------------------------------------------------------------- what the other system gives

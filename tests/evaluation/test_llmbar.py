@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from support.commands import Folder
 from support.pages import blocks_of
-from support.places import DATA_FOLDER, ROOT_FOLDER
+from support.places import DATA_FOLDER, ROOT_FOLDER, needs
 
 from evaluand import Dataset, DirectoryStore, Matcher, Policy, Runner
 from evaluand.evaluation import PairwiseJudge, make_card, read_labelled_matches
@@ -26,7 +26,7 @@ LLMBAR = DATA_FOLDER / "llmbar"
 PAGE = ROOT_FOLDER / "docs" / "howto" / "judge-cards.md"
 SAMPLE = int(os.environ.get("LLMBAR_PAIRS", "3"))  # those with the shortest texts; all 100 take about ten minutes
 
-pytestmark = pytest.mark.skipif(not LLMBAR.exists(), reason=f"the pairs and judgements of LLMBar are not at {LLMBAR}")
+pytestmark = needs(LLMBAR)
 
 
 def value(card: JudgeCard, measure: str, part: str = "") -> float:

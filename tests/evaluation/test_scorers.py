@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from support.places import DATA_FOLDER
+from support.places import DATA_FOLDER, needs
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
@@ -653,7 +653,7 @@ def test_whatever_digits_and_signs_are_strung_together_can_be_read(text: str) ->
 GSM8K = DATA_FOLDER / "gsm8k" / "example_model_solutions.jsonl"
 
 
-@pytest.mark.skipif(not GSM8K.exists(), reason=f"the recorded GSM8K solutions are not at {GSM8K}")
+@needs(GSM8K)
 @pytest.mark.parametrize(
     ("model", "right", "abstained"),
     [

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, strategies as st
 from support.commands import Folder as Commands
 from support.d3m_problem import DATASET, ROWS, SPLITS, Made, column
-from support.places import VECTORS_FOLDER
+from support.places import VECTORS_FOLDER, needs
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.data.dataset import Dataset
@@ -29,7 +29,7 @@ from evaluand.problem.problem import Criterion, Division, Problem, Target, Targe
 from evaluand.problem.truth import RowKeys
 
 VECTORS = VECTORS_FOLDER / "d3m" / "problems"
-needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not beside this clone")
+needs_vectors = needs(VECTORS)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 import sklearn.metrics as sk
-from support.places import VECTORS_FOLDER
+from support.places import VECTORS_FOLDER, needs
 
 import evaluand.interop.d3m as d3m
 from evaluand.core.errors import DataError, SpecError
@@ -24,7 +24,7 @@ CASES = {case["id"]: case for case in json.loads(FILE.read_text())["cases"]} if 
 DIALECTS = {"sklearn_table_3_1_1": "3.1.1", "core_2022_5_5": "core-2022", "nist_dval_2019_3_25": "nist"}
 RECORDED = [(id, program) for id, case in CASES.items() for program, found in case["by"].items() if "value" in found]
 CRASHED = [(id, program) for id, case in CASES.items() for program, found in case["by"].items() if "error" in found]
-recorded = pytest.mark.skipif(not CASES, reason=f"no recorded cases in {FILE}")
+recorded = needs(FILE)
 
 SENSIBLE = {
     "precision": "posLabel is taken, which that program's function did not know",

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from hypothesis import given, strategies as st
-from support.places import VECTORS_FOLDER
+from support.places import VECTORS_FOLDER, needs
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop.d3m.names import METRICS, METRICS_ONLY_3, METRICS_ONLY_4, VERSIONS
@@ -32,7 +32,7 @@ from evaluand.problem.problem import (
 )
 
 VECTORS = VECTORS_FOLDER / "d3m" / "problems"
-needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not beside this clone")
+needs_vectors = needs(VECTORS)
 
 OLD: dict[str, Any] = {
     "about": {

@@ -18,7 +18,7 @@ from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, hamming_loss, mean_absolute_error, root_mean_squared_error
 from support.commands import Folder as Commands
-from support.places import ROOT_FOLDER
+from support.places import ROOT_FOLDER, VECTORS_FOLDER, needs
 from support.thinned import thinned
 
 from evaluand.comparison import compare
@@ -33,8 +33,8 @@ from evaluand.problem.files import CellFault
 from evaluand.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
 from evaluand.store.store import MemoryStore
 
-VECTORS = ROOT_FOLDER.parent / "shared" / "vectors" / "d3m" / "problems"
-needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not beside this clone")
+VECTORS = VECTORS_FOLDER / "d3m" / "problems"
+needs_vectors = needs(VECTORS)
 SEED = VECTORS / "object_detection_seed"
 PLANTS = VECTORS / "1491_one_hundred_plants_margin"
 

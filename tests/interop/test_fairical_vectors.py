@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from support.places import VECTORS_FOLDER
+from support.places import VECTORS_FOLDER, missing
 from support.thinned import thinned
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
@@ -44,7 +44,7 @@ def by_name(file: str) -> Any:
 @pytest.fixture(scope="module", autouse=True)
 def _there() -> None:
     if not FOLDER.exists():
-        pytest.skip(f"no recorded results in {FOLDER}")
+        pytest.skip(missing(FOLDER))
 
 
 def numbers(values: Any) -> list[float]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import pytest
 from pydantic import BaseModel
-from support.places import VECTORS_FOLDER
+from support.places import VECTORS_FOLDER, needs
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.evaluation.scorers.text_overlap import Bleu
@@ -62,7 +62,7 @@ from evaluand.interop.pharia import (
 )
 
 VECTORS = VECTORS_FOLDER / "pharia"
-needs_vectors = pytest.mark.skipif(not VECTORS.is_dir(), reason="the vectors are not beside this clone")
+needs_vectors = needs(VECTORS)
 
 
 class Review(BaseModel):

@@ -343,7 +343,7 @@ def test_a_missing_column_is_reported() -> None:
 
 @pytest.mark.slow
 def test_a_chain_is_recorded() -> None:
-    pytest.importorskip("langchain_classic", reason="needs evaluand[langchain]")
+    pytest.importorskip("langchain_classic", reason="needs langchain_classic: make install")
     from langchain_classic.chains import ConversationalRetrievalChain
     from langchain_core.documents import Document
     from langchain_core.language_models.fake import FakeListLLM
@@ -376,7 +376,7 @@ def test_a_chain_is_recorded() -> None:
 
 @pytest.mark.slow
 def test_an_engine_is_recorded() -> None:
-    pytest.importorskip("llama_index.core", reason="needs evaluand[llama-index]")
+    pytest.importorskip("llama_index.core", reason="needs llama_index.core: make install")
     from llama_index.core import Document, VectorStoreIndex
     from llama_index.core.embeddings import MockEmbedding
     from llama_index.core.llms import MockLLM

@@ -14,7 +14,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
-from support.places import VECTORS_FOLDER
+from support.places import VECTORS_FOLDER, missing
 from support.thinned import thinned
 
 from evaluand.core.errors import DataError, SpecError
@@ -102,7 +102,7 @@ def recorded() -> list[Any]:
 @pytest.fixture(params=recorded() or [None], ids=lambda case: case["id"] if case else "none")
 def case(request: pytest.FixtureRequest) -> Any:
     if request.param is None:
-        pytest.skip(f"no recorded cases in {VECTORS}")
+        pytest.skip(missing(VECTORS))
     return request.param
 
 

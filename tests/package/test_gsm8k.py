@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import scipy.stats
-from support.places import DATA_FOLDER, ROOT_FOLDER
+from support.places import DATA_FOLDER, ROOT_FOLDER, needs
 
 from evaluand import Accuracy, DirectoryStore, Experiment, compare
 from evaluand.comparison import check_gates
@@ -20,7 +20,7 @@ EXAMPLE = ROOT_FOLDER / "examples" / "gsm8k" / "experiment.yaml"
 CORRECT = {"6b_finetuning": 286, "6b_verification": 515, "175b_finetuning": 458, "175b_verification": 742}
 UNANSWERED = {"6b_finetuning": 4, "6b_verification": 1, "175b_finetuning": 5, "175b_verification": 1}
 
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason=f"needs GSM8K's test questions and solutions in {DATA}")
+pytestmark = needs(DATA)
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from evaluand.run.runner import Runner
 from evaluand.run.task import Candidates, FunctionTask
 from evaluand.trace import span
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'evaluand[browser]'")
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: make install")
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)><!--"
 TURNED = "safe\u202egnp.exe"

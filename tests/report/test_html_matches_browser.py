@@ -15,7 +15,7 @@ from evaluand.comparison.ratings.rating import rate
 from evaluand.evaluation.matching.battles import read_battles
 from evaluand.store.directory import DirectoryStore
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'evaluand[browser]'")
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: make install")
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)><!--"
 TURNED = "safe\u202egnp.exe"

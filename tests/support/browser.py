@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 
 _NAMES = ("chromium-headless-shell", "chromium", "chromium-browser")  # the first needs a third less time
-CHROMIUM = os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, _NAMES)), None)
+CHROMIUM = next(filter(None, map(shutil.which, (os.environ.get("CHROMIUM", ""), *_NAMES))), None)
 
 
 @pytest.fixture(scope="session")
 def chromium() -> Iterator[Any]:
     """A browser for all tests of a process: to start one takes longer than most tests."""
-    api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'evaluand[browser]'")
+    api = pytest.importorskip("playwright.sync_api", reason="needs playwright: make install")
     if CHROMIUM is None:
         pytest.skip("needs Chromium: apt install chromium, or $CHROMIUM")
     with api.sync_playwright() as playwright:

@@ -30,7 +30,7 @@ from pydantic import BaseModel
 from rich.console import Console
 from support.forks import end_fork, start_fork
 from support.patience import PATIENCE
-from support.places import SUPPORT_FOLDER, VECTORS_FOLDER
+from support.places import SUPPORT_FOLDER, VECTORS_FOLDER, missing
 from support.processes import open_process
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
@@ -92,7 +92,7 @@ def at_set_times(tracer: Tracer) -> None:
 
 def vector(part: str) -> Any:
     if not VECTOR.exists():
-        pytest.skip("the vectors do not lie beside us")
+        pytest.skip(missing(VECTOR))
     return json.loads(VECTOR.read_text())[part]
 
 

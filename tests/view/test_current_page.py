@@ -12,7 +12,7 @@ from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, M
 from evaluand.aggregation.aggregator import Measure
 from evaluand.run.task import FunctionTask
 
-expect: Any = getattr(pytest.importorskip("playwright.sync_api", reason="needs playwright"), "expect")  # noqa: B009
+expect: Any = getattr(pytest.importorskip("playwright.sync_api", reason="needs playwright: make install"), "expect")  # noqa: B009
 
 LARGE = 2**53 + 1
 ROWS = 20

@@ -16,7 +16,7 @@ from support.view_server import Server, serve_store
 from evaluand.cli import main
 from evaluand.view.server import first_reads
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'evaluand[browser]'")
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: make install")
 expect = sync_api.expect
 
 HOSTILE = "</script><script>alert(1)</script><img src=x onerror=alert(2)>"

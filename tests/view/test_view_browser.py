@@ -22,7 +22,7 @@ from evaluand.store.directory import DirectoryStore
 from evaluand.view.bundle import PIECE, write_bundle
 from evaluand.view.resources.base import Source
 
-sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: pip install 'evaluand[browser]'")
+sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: make install")
 
 TOKEN = "correct-horse-battery-staple"
 LINK = "Link for another browser"

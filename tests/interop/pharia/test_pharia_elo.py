@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import pytest
-from support.places import VECTORS_FOLDER
+from support.places import VECTORS_FOLDER, needs
 
 from evaluand.core.errors import SpecError
 from evaluand.interop.pharia import (
@@ -32,7 +32,7 @@ from evaluand.interop.pharia import (
 from evaluand.interop.pharia.domain import EvaluationOverview, utc_now
 
 VECTOR = VECTORS_FOLDER / "pharia" / "elo.json"
-needs_vectors = pytest.mark.skipif(not VECTOR.is_file(), reason="the recorded ratings are not next to this checkout")
+needs_vectors = needs(VECTOR)
 
 
 @pytest.fixture
