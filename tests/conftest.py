@@ -18,7 +18,7 @@ from support.places import ROOT_FOLDER
 from support.servers import postgres as postgres, s3 as s3, s3_server as s3_server
 from support.skips import pytest_terminal_summary as pytest_terminal_summary
 
-# Each process of the tests has about one core: on it, threads of numerical libraries wait busily for one another. These
+# A process of the tests has less than one core: on it, threads of numerical libraries wait busily for one another. These
 # are read when NumPy and scikit-learn are imported.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
@@ -51,6 +51,11 @@ def pytest_configure(config: pytest.Config) -> None:
     """Takes Ctrl-C as usual also where the shell that started the tests in the background ignores it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     config.pluginmanager.register(_OnlyModulesWithExamples())  # a hook in this file is asked for tests/ alone
+
+
+def pytest_xdist_auto_num_workers() -> int:
+    """One process more than there are processors: a sixth of their time tests wait for servers, pages and processes."""
+    return (os.cpu_count() or 1) + 1
 
 
 class _OnlyModulesWithExamples:
