@@ -18,7 +18,7 @@ from support.places import ROOT_FOLDER
 from support.servers import postgres as postgres, s3 as s3, s3_server as s3_server
 from support.skips import pytest_terminal_summary as pytest_terminal_summary
 
-# A process of the tests has less than one core: on it, threads of numerical libraries wait busily for one another. These
+# A process of the tests has less than one core: threads of numerical libraries would wait busily for one another. These
 # are read when NumPy and scikit-learn are imported.
 os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 
