@@ -7,14 +7,16 @@ import base64
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import openai
 import pytest
 from support.chats import Chat
 
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.tools import Tool
+
+if TYPE_CHECKING:
+    import openai  # half a second, in each process that collects the tests
 
 Starts = Callable[..., Chat]
 
@@ -33,6 +35,8 @@ FUNCTION = {"name": "weather", "description": "The weather in a city.", "paramet
 @pytest.fixture
 def sdk(chat: Starts) -> Iterator[Callable[..., tuple[Chat, openai.OpenAI, ChatModel]]]:
     """Starts a server that gives each reply twice, with a client of the SDK that checks answers, and ours."""
+    import openai
+
     clients: list[openai.OpenAI] = []
 
     def start(*replies: dict[str, Any]) -> tuple[Chat, openai.OpenAI, ChatModel]:
@@ -224,6 +228,8 @@ def test_streamed_calls_of_tools(sdk: Any) -> None:
 
 
 def test_a_deployment_of_azure(sdk: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import openai
+
     server, _, model = sdk({"text": "Paris"})
     monkeypatch.setenv("SOME_KEY", "a-long-key-of-azure")
     root = server.url.removesuffix("/v1")
