@@ -53,6 +53,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(_OnlyModulesWithExamples())  # a hook in this file is asked for tests/ alone
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """One process more than there are processors: a sixth of their time tests wait for servers, pages and processes."""
     return (os.cpu_count() or 1) + 1
