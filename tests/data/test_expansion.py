@@ -216,6 +216,20 @@ def test_honest_files_are_read_whatever_their_layout(
         assert read_all(folder / "rows.parquet") == values
 
 
+def test_rows_that_the_footer_leaves_out_are_not_overlooked(tmp_path: Path) -> None:
+    whole, empty = (write_arrow(tmp_path / f"{name}.arrow", pa.array(["a", "b"])) for name in ("whole", "empty"))
+    with pa.ipc.new_file(empty, pa.schema([("input", pa.string())])):
+        pass
+    content, other = whole.read_bytes(), empty.read_bytes()
+    whole.write_bytes(content[: -10 - footer_bytes(content)] + other[-10 - footer_bytes(other) :])
+    assert outcome(empty) == 0
+    assert outcome(whole) == f"{whole}: the file is damaged: a message cannot be read (the footer names 0 of 1)"
+
+
+def footer_bytes(content: bytes) -> int:
+    return int.from_bytes(content[-10:-6], "little")
+
+
 @pytest.mark.parametrize("suffix", ["parquet", "arrow"])
 @given(data=st.data())
 def test_a_changed_file_ends_in_rows_or_in_one_sentence(

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, Final
 
 import numpy as np
@@ -18,6 +19,7 @@ import pyarrow as pa
 from evaluand.data.formats.expansion import VALUE_BYTES, Expansion
 
 _OLD_COMPRESSION: Final = b"ARROW:experimental_compression"  # a key of messages before Arrow 1.0
+_HEAD: Final = 8  # the magic and its padding
 _END: Final = 10  # the length of the footer and the magic
 _BLOCK: Final = np.dtype([("offset", "<i8"), ("metadata", "<i4"), ("", "<i4"), ("body", "<i8")])
 _NODE: Final = np.dtype([("length", "<i8"), ("null_count", "<i8")])
@@ -60,6 +62,18 @@ def _messages_of_file(file: pa.NativeFile) -> Iterator[Any]:
         if read > size:
             raise ValueError("messages overlap")
         yield message
+    if (found := _count_messages(file)) != len(blocks):
+        raise ValueError(f"the footer names {len(blocks):,} of {found:,}")
+
+
+def _count_messages(file: pa.NativeFile) -> int:
+    """The messages of a file with a footer, but for the schema."""
+    file.seek(_HEAD)
+    found = 0
+    with suppress(EOFError, OSError, pa.ArrowInvalid):  # some writers put no end before the footer
+        while True:
+            found += pa.ipc.read_message(file).type != "schema"
+    return found
 
 
 def _messages_of_stream(file: pa.NativeFile) -> Iterator[Any]:
