@@ -3,6 +3,7 @@
 Each cell is a population: the truth is known, or that of a very large sample. The table is in docs/intervals.md.
 """
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -340,6 +341,11 @@ EQUAL_OR_NOT = {
 }
 
 
+@functools.cache
+def cells(name: str) -> list[Cell]:
+    return EQUAL_OR_NOT[name]()
+
+
 OFF_BY_CHANCE = ("equalized_odds", "debiased_calibration_error", "ratio of selection rates")
 """Two systems whose true values are at the edge of what is possible are covered nearly always."""
 
@@ -397,7 +403,7 @@ class Levels(NamedTuple):
 
 def levels(name: str, n: int, repeats: int) -> Levels:
     found = Levels([], [], [], [])
-    for place, cell in enumerate(EQUAL_OR_NOT[name]()):
+    for place, cell in enumerate(cells(name)):
         rng = np.random.default_rng([place, n])
         pairs = [compare(name, cell.draw(rng, n), n) for _ in range(repeats)]
         found.covered.append(float(np.mean([pair.low <= cell.truth <= pair.high for pair in pairs])))
