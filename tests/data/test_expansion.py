@@ -226,6 +226,14 @@ def test_rows_that_the_footer_leaves_out_are_not_overlooked(tmp_path: Path) -> N
     assert outcome(whole) == f"{whole}: the file is damaged: a message cannot be read (the footer names 0 of 1)"
 
 
+@pytest.mark.parametrize("compression", ["uncompressed", "lz4", "zstd"])
+def test_a_file_of_another_writer_with_several_batches_is_read(tmp_path: Path, compression: Any) -> None:
+    pl = pytest.importorskip("polars")
+    frame = pl.DataFrame({"input": [f"row {i % 7}" for i in range(1000)]})
+    frame.write_ipc(tmp_path / "rows.arrow", compression=compression, record_batch_size=300)
+    assert read_all(tmp_path / "rows.arrow") == frame["input"].to_list()
+
+
 def footer_bytes(content: bytes) -> int:
     return int.from_bytes(content[-10:-6], "little")
 
