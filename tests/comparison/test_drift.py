@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.stats import binom
+from support.effort import simulations
 
 from evaluand import DataError, Dataset, Evaluator, MemoryStore, Runner, SpecError, measure_drift
 
@@ -144,11 +146,11 @@ def test_faults_say_what_to_do() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "m"), [(60, 60), (300, 200), (4000, 2000)])
 def test_samples_of_one_distribution_show_drift_in_at_most_five_of_a_hundred_cases(n: int, m: int) -> None:
-    repeats = 200 if n < 1000 else 40
+    repeats = simulations(200 if n < 1000 else 40)
     wrong = powerful = 0
     for seed in range(repeats):
         rng = np.random.default_rng(seed)
         wrong += bool(measure_drift(rows(rng, n), rows(rng, m)).drifted)
         powerful += "n0" in measure_drift(rows(rng, n), rows(rng, m, shift=0.8), columns=["n0", "n1", "c0"]).drifted
     print(f"{n} and {m} rows: false alarms {wrong / repeats:.3f}, .57 deviations found {powerful / repeats:.2f}")  # noqa: T201
-    assert wrong <= {200: 18, 40: 6}[repeats]  # at 5 %, more occur once in a hundred times
+    assert wrong <= binom.ppf(0.99, repeats, 0.05)

@@ -15,7 +15,7 @@ from support.forks import in_fork
 
 QUICK = 40
 FIRST = int(os.environ.get("SCHEDULE", QUICK))
-SCHEDULES = int(os.environ.get("SCHEDULES", "1" if "SCHEDULE" in os.environ else "20000"))
+SCHEDULES = int(os.environ.get("SCHEDULES", "1" if "SCHEDULE" in os.environ else "10000"))
 BATCH = 500
 
 

@@ -120,12 +120,12 @@ def test_random_cases_have_the_values_of_the_reference() -> None:
 
 
 @pytest.mark.slow
-def test_two_thousand_random_cases_have_the_values_of_the_reference() -> None:
+def test_many_random_cases_have_the_values_of_the_reference() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert check_kappa(2000) > 6000
-        assert check_information(2000) == 6000
-        assert check_pairs(2000) == 4000
+        assert check_kappa(400) > 1200
+        assert check_information(400) == 1200
+        assert check_pairs(400) == 800
 
 
 # Weighted kappa
