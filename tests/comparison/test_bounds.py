@@ -6,6 +6,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 import scipy.stats
+from support.effort import simulations
 
 from evaluand.comparison.anytime import Seen
 from evaluand.metrics.column_statistics import Mean
@@ -44,11 +45,11 @@ def test_simulated_gates_on_unequal_clusters_err_at_most_in_five_of_a_hundred_ca
         "many": ([-1, 0, 1], [0.25, 0.6, 0.15]),
     }[losses]
     truth = float(np.dot(value, chance))
-    erring = 0
-    for _ in range(2000):
+    erring, repeats = 0, simulations(2000)
+    for _ in range(repeats):
         size = np.ceil(np.exp(draw.normal(1, 1, clusters)))
         erring += passes(draw.choice(value, clusters, p=chance) * size, size, truth)
-    assert erring / 2000 <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 2000)
+    assert erring / repeats <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repeats)
 
 
 @pytest.mark.slow

@@ -17,6 +17,7 @@ from hypothesis import given, strategies as st
 from rich.console import Console
 from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
+from support.effort import simulations
 from support.thinned import thinned
 
 from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean, Measure, MemoryStore, Runner, compare
@@ -876,7 +877,7 @@ def test_simulated_gates_err_at_most_in_five_of_a_hundred_cases() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [20, 50, 200])
 def test_simulated_bounds_of_graded_and_clustered_rows_err_at_most_in_five_of_a_hundred_cases(n: int) -> None:
-    """1,000 times many small gains beside rare total losses, small steps both ways, and clusters lost or won whole."""
+    """Many small gains beside rare total losses, small steps both ways, and clusters lost or won whole."""
     draw, metric = np.random.default_rng([13, n]), Mean(range=(0, 1))
 
     def gains() -> PairedRows:
@@ -892,6 +893,7 @@ def test_simulated_bounds_of_graded_and_clustered_rows_err_at_most_in_five_of_a_
         example = np.repeat(np.arange(n), size)
         return rows_of((apart < 0)[example].astype(float), (apart > 0)[example].astype(float), example)
 
+    repeats = simulations(1000)
     for rows, truth in ((gains, 0.01 * (1 - 3 / n) - 0.5 * 3 / n), (steps, -0.015), (clusters, -1 / n)):
-        erring = np.mean([bounds(rows(), metric)[0] > truth for _ in range(1000)])
-        assert erring <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / 1000), rows.__name__
+        erring = np.mean([bounds(rows(), metric)[0] > truth for _ in range(repeats)])
+        assert erring <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repeats), rows.__name__

@@ -13,6 +13,7 @@ import scipy.stats
 import statsmodels.api as sm
 from hypothesis import given, strategies as st
 from hypothesis.extra import numpy as stn
+from support.effort import simulations
 from support.thinned import thinned
 
 from evaluand import Accuracy, Aggregator, Dataset, Evaluator, KOfN, Mean, Measure, PassAtK, Quantile, Runner, SpecError
@@ -358,11 +359,11 @@ def test_exact_bounds_of_a_share_err_at_most_as_often_as_they_say(n: int) -> Non
 @pytest.mark.parametrize("correlation", [0.0, 0.3], ids=["independent", "clustered"])
 @pytest.mark.parametrize("metric", [Accuracy(), Mean(range=(0, 1)), Mean(range=(0, 1), bootstrap=1000)], ids=str)
 def test_intervals_cover_the_truth(metric: Metric, correlation: float, n: int, share: float) -> None:
-    """2,000 simulations of n examples, once each or (clustered) five times with correlated outcomes."""
+    """Simulations of n examples, once each or (clustered) five times with correlated outcomes."""
     rng = np.random.default_rng([n, round(10 * share), round(10 * correlation)])
     tries = 5 if correlation else 1
-    covered = 0
-    for _ in range(2000):
+    covered, repeats = 0, simulations(2000)
+    for _ in range(repeats):
         chance = np.full(n, share)
         if correlation:
             spread = (1 - correlation) / correlation
@@ -378,11 +379,11 @@ def test_intervals_cover_the_truth(metric: Metric, correlation: float, n: int, s
         )
         row = one(shard, metric, repeated=tries > 1)
         covered += row.low <= share <= row.high
-    found = f"{metric.kind} {metric.interval} n={n} p={share} correlation={correlation}: {covered / 2000:.4f}"
+    found = f"{metric.kind} {metric.interval} n={n} p={share} correlation={correlation}: {covered / repeats:.4f}"
     print(found)  # noqa: T201 - the figures that the documentation quotes
     lowest = 0.92 if isinstance(metric, Accuracy) else 0.87  # Student's interval is none for 0/1 scores of few rows
-    highest = 0.98 + 3 * math.sqrt(0.98 * 0.02 / 2000)  # the simulation itself errs
-    assert lowest <= covered / 2000 <= highest
+    highest = 0.98 + 3 * math.sqrt(0.98 * 0.02 / repeats)  # the simulation itself errs
+    assert lowest <= covered / repeats <= highest
 
 
 # What agrees, and what weighs nothing

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings, strategies as st
-from support.effort import FEW_EXAMPLES
+from support.effort import FEW_EXAMPLES, simulations
 
 from evaluand.aggregation.groups import Grouping, MetricRow, merge, summarise, summarise_shard
 from evaluand.core import registry
@@ -338,11 +338,11 @@ def test_blocks_left_out_are_the_degrees_of_many_rows() -> None:
     ids=lambda metric: f"{metric.kind}-{metric.spec['parameters'].get('average')}",
 )
 def test_intervals_cover_the_truth(metric: WeightedRowsMetric, right: float, n: int) -> None:
-    """10,000 simulations of n rows of three classes, of which one is rare.
+    """Simulations of n rows of three classes, of which one is rare.
 
-    1,000 would be too few: their share has a standard error of 0.005, and intervals of a class of few rows cover 0.977.
+    1,000 would be too few: the share has a standard error of 0.005, and intervals of a class of few rows cover 0.977.
     """
-    runs, step = 10_000, 1_000
+    runs, step = simulations(10_000), 1_000
     plain = replace(metric, confidence=None)
     truth = one(table(*noisy(400_000, 0, right)), plain).value
     rows = [
