@@ -448,8 +448,8 @@ def test_paired_intervals_cover_the_true_difference(name: str, n: int, quoted: i
     print(f"| {name} | {n} | {len(found.covered)} | {repeats} | {shown} |")  # noqa: T201 - for the documentation
 
     def noise(share: float, cells: int = 1) -> float:
-        """Two standard errors of a mean over cells; none where the repeats are many."""
-        return 0.0 if repeats >= 300 else 2 * math.sqrt(share * (1 - share) / (repeats * cells))
+        """Two standard errors of a mean over cells."""
+        return 2 * math.sqrt(share * (1 - share) / (repeats * cells))
 
     most, n_cells = 0.99 if name in OFF_BY_CHANCE else 0.998 if "few" in name else 0.97, len(found.covered)
     assert 0.93 - noise(0.95, n_cells) <= np.mean(found.covered) <= most + noise(0.95, n_cells)
