@@ -419,7 +419,9 @@ def test_an_evaluation_whose_open_specification_is_damaged_is_continued(folder: 
     content[253] ^= 1
     path.write_bytes(content)
     stops.clear()
-    with pytest.warns(EvaluandWarning, match=r"open\.json: .*; it is written again, and the finished work is continued"):
+    with pytest.warns(
+        EvaluandWarning, match=r"open\.json: .*; it is written again, and the finished work is continued"
+    ):
         evaluation = evaluator.evaluate(run, scorers, name="stopped")
     assert (evaluation.id, graded) == (path.parent.name, [0, 1, 2, 3])
 

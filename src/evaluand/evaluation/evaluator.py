@@ -70,7 +70,6 @@ from evaluand.store.store import (
     check_store,
     drafted,
     exists,
-    find_made_from,
     find_sealed,
     journalled,
     now,
@@ -664,9 +663,8 @@ def find_evaluations_of(store: Store, digest: str) -> list[Evaluation]:
 
 
 def newest_evaluation_of(store: Store, run: str) -> Evaluation | None:
-    """The newest sealed evaluation of the run with an id."""
-    found = (each["id"] for each in find_made_from(store, "evaluations", "runs", run) if "digest" in each)
-    return next((Evaluation(store, id) for id in found), None)
+    """The newest sealed evaluation of the responses of the run with an id."""
+    return next(iter(find_evaluations_of(store, Run(store, run).digest)), None)
 
 
 def _keys(run: Run) -> Iterator[tuple[int, int, int | None]]:
