@@ -50,7 +50,8 @@ class ChatRequest(Request):
         self._model, self._question, self._tracer, self._sample = model, question, tracer, sample
         self._give = give
         self._protocol = PROTOCOLS[model.protocol]
-        self._body = self._protocol.write_body(question, model._settings)
+        self._settings = model._settings.repeated(sample, self._repetition.replication)
+        self._body = self._protocol.write_body(question, self._settings)
         if give is not None:
             self._body |= self._protocol.STREAM
         self._content = write_content(self._body)
@@ -139,7 +140,7 @@ class ChatRequest(Request):
             "model": model.name,
             "temperature": model.temperature,
             "max_tokens": model.max_tokens,
-            "seed": model.seed,
+            "seed": self._settings.seed,
             "reasoning_effort": model.reasoning_effort,
         }
         if self._question.tools:
