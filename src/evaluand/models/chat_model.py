@@ -214,7 +214,8 @@ class ChatModel:
             return await ChatRequest(self, question, tracer or NoOpTracer(), sample).complete()
 
         if schema is None:
-            return await ask(question)
+            completion = await ask(question)
+            return completion if completion.tool_calls or logprobs else completion.without_reasoning()
         return await complete_structured(question, Structure.of(schema), ask, self._support)
 
     def stream(
