@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from support.places import DATA_FOLDER, needs
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.evaluation.scorers.exact_match import NORMALISATIONS, ExactMatch
 from evaluand.evaluation.scorers.json_equality import JsonEquality
@@ -456,6 +456,16 @@ def test_what_is_no_pattern_is_refused_with_its_place(parameters: dict[str, Any]
 def test_a_number_is_found_however_it_is_written(text: str, label: str, number: Any) -> None:
     assert NumericAnswer().score(text, number) == Score(1.0, label)
     assert NumericAnswer().score(text, number + 1).value == 0
+
+
+@pytest.mark.parametrize("expected", ["-5", "3.5", "C#", "1,000", ["no", "−2"]])
+def test_punctuation_that_counts_is_noted_where_it_is_ignored(expected: Any) -> None:
+    with pytest.warns(
+        EvaluandWarning, match=r"punctuation` ignores, so that -5 equals 5, 3\.5 equals 35 and C# equals C"
+    ):
+        ExactMatch(normalise=("punctuation",), any_of=True).check(expected)
+    ExactMatch(normalise=("case",), any_of=True).check(expected)
+    ExactMatch(normalise=("punctuation",), any_of=True).check(["well-known", "e.g. this", "A-5"])
 
 
 @pytest.mark.parametrize(
