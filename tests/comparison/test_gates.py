@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import shutil
 import sys
 from collections.abc import Mapping
@@ -33,6 +34,8 @@ from evaluand import (
     Runner,
     SpecError,
     compare,
+    evaluate,
+    make_metric,
 )
 from evaluand.cli import main
 from evaluand.cli.gates import junit_xml
@@ -222,6 +225,20 @@ def test_a_group_is_compared_with_the_same_group(store: MemoryStore, base: Evalu
     mine = evaluated(store, "mine", dict.fromkeys(range(0, 40, 2), 0))
     assert one(mine, "accuracy[topic=geometry] better than base", base).passed
     assert not one(mine, "accuracy[topic=algebra] not worse than base by 0.5", base).passed
+
+
+@pytest.mark.parametrize(("q", "n", "needed"), [(0.99, 50, 299), (0.99, 298, 299), (0.95, 20, 59), (0.5, 4, 5)])
+def test_a_bound_that_the_rows_cannot_give_passes_no_gate_and_says_how_many_rows_it_needs(
+    q: float, n: int, needed: int
+) -> None:
+    metric = make_metric("quantile", q=q, column="prediction", direction="lower")
+    few, enough = (
+        evaluate(np.zeros(rows), np.arange(rows) / rows, metrics=metric, kind="numeric") for rows in (n, needed)
+    )
+    with pytest.raises(AssertionError, match=f"undefined: .*no upper end: a bound at 95% needs {needed} rows"):
+        assert_gate(few, "quantile <= 10 at 95%")
+    assert_gate(enough, "quantile <= 10 at 95%")
+    assert math.isnan(few.rows[0].high)
 
 
 def test_where_lower_is_better_the_upper_bound_counts(store: MemoryStore) -> None:
