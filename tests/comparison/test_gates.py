@@ -525,7 +525,23 @@ def test_a_gate_does_not_choose_among_several_metrics_of_its_kind(base: Evaluati
 def test_one_and_the_same_evaluation_is_unchanged(base: Evaluation, gate: str, passes: bool) -> None:
     result = one(base, gate, base)
     assert result.passed == passes
-    assert result.message.startswith("unchanged: both sides are the same evaluation; ")
+    assert result.message.startswith("unchanged: both sides are the same evaluation of the same task; ")
+
+
+def test_two_systems_with_the_same_answers_are_not_taken_for_one(store: MemoryStore) -> None:
+    rows = Dataset.from_rows([{"input": i, "expected": i} for i in range(10)])
+    base, mine = (
+        Evaluator().evaluate(Runner(store).run(task, rows, name=name), {"same": "exact_match"}, name=name)
+        for name, task in (("base", lambda i: i), ("mine", lambda i: i + 0))
+    )
+    assert mine.id == base.id
+    [held] = check_gates(["accuracy not worse than base by 0.0001 at 99.9%"], {"mine": mine}, {"base": base})
+    assert (held.passed, "unchanged" in held.message) == (False, False)
+    a, b = (Evaluator().evaluate(Runner(MemoryStore()).run(int, rows), {"same": "exact_match"}) for _ in "ab")
+    assert "unchanged" not in one(a, "accuracy not worse than base by 0.04", b).message
+    ones = [evaluate(np.ones(10, int), np.ones(10, int), metrics="accuracy", kind="binary") for _ in "ab"]
+    with pytest.raises(AssertionError):
+        assert_gate(ones[0], "accuracy not worse than baseline by 0.04", baseline=ones[1])
 
 
 def test_an_evaluation_without_scores_is_undefined_rather_than_unchanged(store: MemoryStore) -> None:
