@@ -375,9 +375,10 @@ def _is_unchanged(gate: Gate, label: str, evaluation: Evaluation, base: Evaluati
 
     Answers that were made elsewhere do not say what made them, so that they may be of two systems.
     """
+    if base.id != evaluation.id:
+        return False
     refs = base.store.refs()
-    is_named = any((ref.kind, ref.id) == ("evaluations", base.id) for ref in refs)
-    if base.id != evaluation.id or not (is_named or base is evaluation):
+    if base is not evaluation and not any((ref.kind, ref.id) == ("evaluations", base.id) for ref in refs):
         return False
     runs = [find_labelled_run(base, str(gate.baseline), refs), find_labelled_run(evaluation, label, refs)]
     tasks = [run.manifest["spec"]["task"] for run in runs if run is not None]
