@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 from support.commands import Folder, run_once
 
+from evaluand.view.resources.base import Source, list_paths, read_resource
+
 CODE = """
 from evaluand import report_usage
 
@@ -169,13 +171,44 @@ def test_a_resumed_run_says_what_it_asked_since(folder: Folder) -> None:
     assert "this command: 2 requests, 200 input tokens, 10 output tokens, cost 0.50 USD\n" in said
 
 
+PROMPTED = """
+from pathlib import Path
+from evaluand import report_usage
+
+def answer(question):
+    prompt = Path("prompt.txt").read_text()
+    report_usage(input_tokens=len(prompt), output_tokens=1, cost=len(prompt) / 100, currency="USD")
+    return question
+"""
+
+
+def test_tokens_and_cost_are_those_of_the_run_that_has_the_name(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(folder.path)
+    (folder.path / "shop.py").write_text(PROMPTED)
+    text = "name: shop\ndataset: {{path: rows.jsonl, input: question, expected: answer}}\n"
+    text += "tasks: {{mine: {{function: 'shop.py:answer'}}}}\nscorers: exact_match\nmetrics: accuracy\n"
+    for prompt in ("short", "a prompt that is longer"):
+        (folder.path / "prompt.txt").write_text(prompt)
+        folder.done("run", folder.experiment(text=text), "--report")
+    page = (folder.path / "shop.html").read_text()
+    assert "<td>1.38 USD</td>" in page
+    assert "0.30 USD" not in page
+    source, [run] = Source(folder.store), [ref.id for ref in folder.store.refs() if ref.kind == "runs"]
+    [evaluation] = folder.store.ids("evaluations")
+    assert f"columns/{run}/{evaluation}" in list_paths(source)
+    assert json.loads(read_resource(source, f"card/evaluations/{evaluation}", {}))["used"] == "144 tokens, 1.38 USD"
+    assert json.loads(read_resource(source, "results/shop", {}))["tasks"][0]["run"] == run
+
+
 def test_the_report_and_lists_count_reused_rows_as_spent_once(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder.path)
     experiment = folder.experiment(text=EXPERIMENT)
     folder.done("run", experiment, "--limit", "2", "--task", "cheap")
     folder.done("run", experiment, "--report")
     page = (folder.path / "shop.html").read_text()
-    assert "cost 2.00 EUR and 11.00 USD in total, without the rows that were reused" in page
+    assert "cost 2.00 EUR and 11.00 USD, and an unknown amount for 1 row, without rows that were reused" in page
     listed = folder.done("list", env={"COLUMNS": "200"})
     assert "6 completed; 630 tokens, 1.50 USD (spent 1.00 USD)\n" in listed
     assert "2 completed; 210 tokens, 0.50 USD\n" in listed

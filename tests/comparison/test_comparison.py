@@ -859,6 +859,15 @@ def test_measures_may_be_given_with_their_scorer() -> None:
     assert [(p["metric"], p["share"]) for p in pairs] == [("mean", True), ("accuracy", True)]
 
 
+def test_a_verdict_that_its_interval_denies_says_that_the_interval_is_approximate() -> None:
+    store = MemoryStore()
+    a, b = evaluated(store, "a", scores([0] * 5)), evaluated(store, "b", scores([1, 1.2, 0.9, 1.1, 1.0]))
+    clause = "(exact test; the interval is approximate)"
+    assert f"b − a = +1.04 [0.898, 1.18]; p = 0.0625 {clause}; 5 rows" in str(compare(a, b, metrics=Mean()))
+    c = evaluated(store, "c", scores([1, 1.2, -0.9, 1.1, 1.0]))
+    assert clause not in str(compare(a, c, metrics=Mean()))
+
+
 @pytest.mark.slow
 def test_simulated_gates_err_at_most_in_five_of_a_hundred_cases() -> None:
     """2,000 pairs of systems on 200 examples that truly are equal, or worse by just the margin."""

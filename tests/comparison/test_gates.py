@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import shutil
 import sys
 from collections.abc import Mapping
@@ -33,6 +34,8 @@ from evaluand import (
     Runner,
     SpecError,
     compare,
+    evaluate,
+    make_metric,
 )
 from evaluand.cli import main
 from evaluand.cli.gates import junit_xml
@@ -222,6 +225,20 @@ def test_a_group_is_compared_with_the_same_group(store: MemoryStore, base: Evalu
     mine = evaluated(store, "mine", dict.fromkeys(range(0, 40, 2), 0))
     assert one(mine, "accuracy[topic=geometry] better than base", base).passed
     assert not one(mine, "accuracy[topic=algebra] not worse than base by 0.5", base).passed
+
+
+@pytest.mark.parametrize(("q", "n", "needed"), [(0.99, 50, 299), (0.99, 298, 299), (0.95, 20, 59), (0.5, 4, 5)])
+def test_a_bound_that_the_rows_cannot_give_passes_no_gate_and_says_how_many_rows_it_needs(
+    q: float, n: int, needed: int
+) -> None:
+    metric = make_metric("quantile", q=q, column="prediction", direction="lower")
+    few, enough = (
+        evaluate(np.zeros(rows), np.arange(rows) / rows, metrics=metric, kind="numeric") for rows in (n, needed)
+    )
+    with pytest.raises(AssertionError, match=f"undefined: .*no upper end: a bound at 95% needs {needed} rows"):
+        assert_gate(few, "quantile <= 10 at 95%")
+    assert_gate(enough, "quantile <= 10 at 95%")
+    assert math.isnan(few.rows[0].high)
 
 
 def test_where_lower_is_better_the_upper_bound_counts(store: MemoryStore) -> None:
@@ -508,7 +525,23 @@ def test_a_gate_does_not_choose_among_several_metrics_of_its_kind(base: Evaluati
 def test_one_and_the_same_evaluation_is_unchanged(base: Evaluation, gate: str, passes: bool) -> None:
     result = one(base, gate, base)
     assert result.passed == passes
-    assert result.message.startswith("unchanged: both sides are the same evaluation; ")
+    assert result.message.startswith("unchanged: both sides are the same evaluation of the same task; ")
+
+
+def test_two_systems_with_the_same_answers_are_not_taken_for_one(store: MemoryStore) -> None:
+    rows = Dataset.from_rows([{"input": i, "expected": i} for i in range(10)])
+    base, mine = (
+        Evaluator().evaluate(Runner(store).run(task, rows, name=name), {"same": "exact_match"}, name=name)
+        for name, task in (("base", lambda i: i), ("mine", lambda i: i + 0))
+    )
+    assert mine.id == base.id
+    [held] = check_gates(["accuracy not worse than base by 0.0001 at 99.9%"], {"mine": mine}, {"base": base})
+    assert (held.passed, "unchanged" in held.message) == (False, False)
+    a, b = (Evaluator().evaluate(Runner(MemoryStore()).run(int, rows), {"same": "exact_match"}) for _ in "ab")
+    assert "unchanged" not in one(a, "accuracy not worse than base by 0.04", b).message
+    ones = [evaluate(np.ones(10, int), np.ones(10, int), metrics="accuracy", kind="binary") for _ in "ab"]
+    with pytest.raises(AssertionError):
+        assert_gate(ones[0], "accuracy not worse than baseline by 0.04", baseline=ones[1])
 
 
 def test_an_evaluation_without_scores_is_undefined_rather_than_unchanged(store: MemoryStore) -> None:

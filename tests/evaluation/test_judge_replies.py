@@ -18,6 +18,7 @@ from evaluand.evaluation.judges.replies import (
     read_verdict,
 )
 from evaluand.evaluation.judges.scale import Scale
+from evaluand.models.completion import Completion
 
 WORDS = Scale.of({"right": 1, "partly right": 0.5, "wrong": 0})
 NUMBERS = Scale.of("1-5")
@@ -238,6 +239,9 @@ def test_evidence_and_reasons_are_read_if_they_were_asked_for() -> None:
         ("stop", "I cannot judge this.", "", "refusal"),
         ("content_filter", None, GOOD, "refusal"),
         ("length", None, GOOD, "cut off"),
+        ("MAX_TOKENS", None, GOOD, "cut off"),
+        ("network_error", None, GOOD, "cut off"),
+        ("SAFETY", None, GOOD, "refusal"),
         ("stop", None, "", "empty"),
         ("stop", None, GOOD, None),
         (None, None, GOOD, None),
@@ -246,7 +250,7 @@ def test_evidence_and_reasons_are_read_if_they_were_asked_for() -> None:
 def test_how_a_reply_ended_decides_before_what_it_says(
     finish: str | None, refusal: str | None, text: str, fault: str | None
 ) -> None:
-    found = ending_fault(finish, refusal, text)
+    found = ending_fault(Completion(text, finish, refusal=refusal))
     assert (found and found.fault) == fault
 
 

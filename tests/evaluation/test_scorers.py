@@ -16,7 +16,7 @@ from hypothesis import given, strategies as st
 from support.places import DATA_FOLDER, needs
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, SpecError
+from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.evaluation.scorers.exact_match import NORMALISATIONS, ExactMatch
 from evaluand.evaluation.scorers.json_equality import JsonEquality
@@ -445,10 +445,10 @@ def test_what_is_no_pattern_is_refused_with_its_place(parameters: dict[str, Any]
         ("**18**", "18", 18),
         ("_18_", "18", 18),
         (r"\boxed{18}", "18", 18),
+        (r"\(18\)", "18", 18),
         ("x=-5", "-5", -5),
         ("18dollars", "18", 18),
         ("10+John's age", "10", 10),
-        ("-1.8 billion", "-1.8", Decimal("-1.8")),
         ("0018", "0018", 18),
         ("１８", "１８", 18),
     ],
@@ -456,6 +456,41 @@ def test_what_is_no_pattern_is_refused_with_its_place(parameters: dict[str, Any]
 def test_a_number_is_found_however_it_is_written(text: str, label: str, number: Any) -> None:
     assert NumericAnswer().score(text, number) == Score(1.0, label)
     assert NumericAnswer().score(text, number + 1).value == 0
+
+
+@pytest.mark.parametrize("expected", ["-5", "3.5", "C#", "1,000", ["no", "−2"]])
+def test_punctuation_that_counts_is_noted_where_it_is_ignored(expected: Any) -> None:
+    with pytest.warns(
+        EvaluandWarning, match=r"punctuation` ignores, so that -5 equals 5, 3\.5 equals 35 and C# equals C"
+    ):
+        ExactMatch(normalise=("punctuation",), any_of=True).check(expected)
+    ExactMatch(normalise=("case",), any_of=True).check(expected)
+    ExactMatch(normalise=("punctuation",), any_of=True).check(["well-known", "e.g. this", "A-5"])
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        r"\frac{5}{4}",
+        r"\boxed{\frac{1}{2}}",
+        "15 m^3",
+        r"7{,}234",
+        r"10,\!080",
+        r"9 \times 10^5",
+        "9 × 10^5",
+        r"5\sqrt{3}",
+        r"5\pi",
+        "x_1",
+        "-1.8 billion",
+        "three dozen: 3 dozen",
+    ],
+)
+def test_a_piece_of_an_expression_is_no_answer_and_cannot_be_expected(text: str) -> None:
+    found = NumericAnswer().score(text, 3)
+    assert found.status == "abstained"
+    assert "is a piece of an expression, or a word of size follows" in str(found.reason)
+    with pytest.raises(DataError, match="is a piece of an expression"):
+        NumericAnswer().check(text)
 
 
 def test_digits_grouped_by_any_spaces_that_do_not_break_are_one_number() -> None:

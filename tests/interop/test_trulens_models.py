@@ -589,6 +589,7 @@ def chain_of(*texts: str) -> Any:
     return models.FakeListChatModel(responses=[*texts])
 
 
+@pytest.mark.filterwarnings("ignore:.* does not say how its replies end")
 def test_a_chat_model_of_langchain_judges() -> None:
     provider = Langchain(chain_of('{"verdict": 3}', '{"verdict": 3}', "nonsense", "nonsense"), cache=False)
     assert provider.relevance("a", "b").value == 1.0

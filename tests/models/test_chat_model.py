@@ -7,6 +7,7 @@ import base64
 import json
 import math
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from evaluand.models.tools import Tool
 from evaluand.models.usage import spending
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
+from evaluand.run.tasks.chat import ChatTask
 from evaluand.trace import Trace
 
 Starts = Callable[..., Chat]
@@ -54,6 +56,25 @@ def complete(model: ChatModel, messages: Sequence[Any] = ASKED, **options: Any) 
 
 
 # What is sent
+
+
+def test_each_replication_and_sample_has_a_seed_of_its_own_and_the_first_the_declared_one(chat: Starts) -> None:
+    server = chat({"text": "Paris"})
+    model = replace(server.model, seed=7)
+    task = ChatTask(model, prompt="{{ question }}")
+    rows = Dataset.from_rows([{"question": "France?"}, {"question": "Spain?"}])
+    for _ in range(2):
+        Runner().run(task, rows, replications=4)
+    seeds = Counter(body["seed"] for body in server.bodies)
+    assert len(seeds) == 4
+    assert {*seeds.values()} == {4}
+    assert 7 in seeds
+    assert all(0 <= seed < 2**31 for seed in seeds)
+    for sample in range(3):
+        complete(model, sample=sample)
+    complete(replace(model, seed=None), sample=2)
+    first, *others, unseeded = [body.get("seed") for body in server.bodies[-4:]]
+    assert (first, len({7, *others}), unseeded) == (7, 3, None)
 
 
 def test_settings_are_sent_where_they_are_set(chat: Starts) -> None:

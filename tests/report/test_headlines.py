@@ -16,7 +16,7 @@ from evaluand import Dataset, Evaluation, Evaluator, MemoryStore, Runner, Score
 from evaluand.aggregation.aggregator import Aggregator, Measure
 from evaluand.comparison.comparing import compare
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.column_statistics import Mean
+from evaluand.metrics.column_statistics import Mean, Quantile
 from evaluand.metrics.names import make_metric
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.report import headline_facts
@@ -118,6 +118,16 @@ def test_values_over_common_rows_are_named_as_such() -> None:
     assert "b has the highest" not in said
     of = "0.944 over the 90 of 100 rows that all systems have a score for"
     assert said.startswith(f"b is best by accuracy · right, {of}: ")
+
+
+def test_of_many_metrics_the_first_are_headlines_and_the_others_are_counted() -> None:
+    store = MemoryStore()
+    evaluations = evaluations_of({"low": share(2, 10), "top": share(9, 10)}, store)
+    measures = [Measure("right", Quantile(q=0.2 + number / 10, direction="higher")) for number in range(7)]
+    comparison = compare(*evaluations, declared=measures, labels=["low", "top"])
+    metrics = metrics_facts(Aggregator(store).aggregate(evaluations, measures, labels=["low", "top"]))
+    said = headline_facts(comparison, ["low", "top"], metrics, [])
+    assert (len(said), said[-1]) == (6, "2 more metrics in the tables")
 
 
 def test_an_unmeasured_judge_is_named() -> None:

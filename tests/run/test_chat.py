@@ -13,7 +13,7 @@ import pytest
 from support.chats import Chat
 
 from evaluand import ChatTask, Dataset, Policy, Runner, TaskError, TransientError
-from evaluand.core.errors import ParameterError, Skipped
+from evaluand.core.errors import EvaluandWarning, ParameterError, Skipped
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.tools import Tool
 from evaluand.run.runner import Run
@@ -116,6 +116,42 @@ def test_prompts_are_read_from_files(chat: Callable[..., Chat], tmp_path: Path) 
     server = chat()
     run(ChatTask(server.model, prompt="file:prompts/long.txt", folder=str(tmp_path)), ROWS[:1])
     assert conversations(server) == [[("user", "Think.\n\nOne? Really.")]]
+
+
+@pytest.mark.parametrize(
+    ("reply", "answer"),
+    [
+        ("<think>Could be Paris. Hmm, no.</think>\n\nLyon", "Lyon"),
+        ("Could be Paris. Hmm, no.\n</think>\n\nLyon", "Lyon"),
+        ("\n<thinking>Paris?</thinking><think>No.</think>Lyon", "Lyon"),
+        ("[THOUGHT]Paris?[/THOUGHT] Lyon", "Lyon"),
+        ("Lyon, I <think> so", "Lyon, I <think> so"),
+        ("a `</reasoning>` tag", "a `</reasoning>` tag"),
+        ("<think>It could be Paris, or", ("reasoning", "the reply ends within its reasoning; raise max_tokens")),
+        ("<think>Paris.</think>\n", ("empty", "the reply has no text after its reasoning")),
+        ({"text": "Par", "finish_reason": "MAX_TOKENS"}, "length"),
+        ({"text": "Par", "finish_reason": "model_length"}, "length"),
+        ({"text": "Par", "finish_reason": "error"}, "ending"),
+        ({"text": "Par", "finish_reason": "network_error"}, "ending"),
+        ({"text": "Par", "finish_reason": "SAFETY"}, "content_filter"),
+        ({"text": "Paris", "finish_reason": "end_turn"}, "Paris"),
+        ({"text": "Paris", "finish_reason": "STOP"}, "Paris"),
+    ],
+)
+def test_reasoning_is_no_part_of_an_answer_and_an_unfinished_reply_fails_its_row(
+    chat: Callable[..., Chat], reply: Any, answer: Any
+) -> None:
+    server = chat(reply if isinstance(reply, dict) else {"text": reply})
+    [found] = outcomes(run(ChatTask(server.model), ROWS[:1]))
+    assert (found[0] if isinstance(found, tuple) and isinstance(answer, str) else found) == answer
+
+
+def test_a_reply_of_which_the_server_does_not_say_how_it_ended_is_complete_with_a_note(
+    chat: Callable[..., Chat],
+) -> None:
+    server = chat({"text": "Paris", "finish_reason": None})
+    with pytest.warns(EvaluandWarning, match=r"small: the server does not say how its replies end"):
+        assert outcomes(run(ChatTask(server.model), ROWS[:1])) == ["Paris"]
 
 
 def test_a_changed_prompt_asks_again_and_an_unchanged_one_does_not(chat: Callable[..., Chat], tmp_path: Path) -> None:

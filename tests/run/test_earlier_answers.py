@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +108,44 @@ def test_keys_of_many_calls_are_those_of_each(calls: list[tuple[bytes, int]]) ->
     digests = np.array([np.frombuffer(digest, ">u8") for digest, _ in calls]).astype(np.uint64)
     numbers = _numbers_of(digests, np.array([replication for _, replication in calls]))
     assert [int(number).to_bytes(8, "big") for number in numbers] == [key_of(*call)[:8] for call in calls]
+
+
+def test_answers_of_a_store_that_was_made_again_are_found_though_an_older_index_is_there(tmp_path: Path) -> None:
+    calls: list[str] = []
+    is_down = [True]
+
+    @task(version="1")
+    def unreliable(word: str) -> str:
+        calls.append(word)
+        if is_down[0] and word < "m":
+            raise ConnectionError("503")
+        return word
+
+    words = [f"{letter}{number}" for letter in "az" for number in range(10)]
+    few, all_words = dataset(words), dataset([*words, *"bcd"])
+    Runner(DirectoryStore(tmp_path / "store")).run(unreliable, few)
+    Runner(DirectoryStore(tmp_path / "store")).run(unreliable, all_words)  # indexes the ten answers that are there
+    shutil.rmtree(tmp_path / "store")
+    is_down[0] = False
+    Runner(DirectoryStore(tmp_path / "store")).run(unreliable, few)
+    calls.clear()
+    Runner(DirectoryStore(tmp_path / "store")).run(unreliable, all_words)
+    assert sorted(calls) == ["b", "c", "d"]
+
+
+def test_answers_of_code_that_changes_the_folder_are_stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+
+    @task(version="1")
+    def moving(word: str) -> str:
+        calls.append(word)
+        os.chdir(tmp_path)
+        return word
+
+    (tmp_path / "work").mkdir()
+    for _ in range(2):
+        monkeypatch.chdir(tmp_path / "work")
+        run = Runner(DirectoryStore("store")).run(moving, dataset(["a", "b", "c"]))
+        assert run.counts == {"completed": 3}
+    assert calls == ["a", "b", "c"]
+    assert [path.name for path in tmp_path.iterdir()] == ["work"]

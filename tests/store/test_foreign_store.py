@@ -17,6 +17,8 @@ from support.commands import Folder, run_once
 from evaluand.core.errors import EvaluandWarning
 from evaluand.data.dataset import Dataset
 from evaluand.engine.policy import Policy
+from evaluand.evaluation.evaluator import Evaluator
+from evaluand.evaluation.scorer import scorer
 from evaluand.run.runner import Runner
 from evaluand.run.task import task
 from evaluand.store.manifests import ref_file
@@ -396,6 +398,32 @@ def test_a_damaged_specification_of_open_work_is_written_again(folder: Folder) -
         run = Runner(folder.store, Policy(concurrency=1)).run(work, data, name="stopped")
     assert (run.id, calls) == (path.parent.name, [0, 1, 2, 3])
     assert folder.json("verify")["ok"]
+
+
+def test_an_evaluation_whose_open_specification_is_damaged_is_continued(folder: Folder) -> None:
+    graded, stops = [], [True]
+
+    def same(output: int, expected: int) -> bool:
+        if output == 2 and stops:
+            raise KeyboardInterrupt
+        graded.append(output)
+        return output == expected
+
+    run = Runner(folder.store).run(task(version="1")(int), Dataset.from_rows([{"input": i} for i in range(4)]))
+    evaluator = Evaluator(policy=Policy(concurrency=1))
+    scorers = {"same": scorer(version="1")(same)}
+    with pytest.raises(KeyboardInterrupt):
+        evaluator.evaluate(run, scorers, name="stopped")
+    path = next((folder.path / "store" / "evaluations").glob("*/open.json"))
+    content = bytearray(path.read_bytes())
+    content[253] ^= 1
+    path.write_bytes(content)
+    stops.clear()
+    with pytest.warns(
+        EvaluandWarning, match=r"open\.json: .*; it is written again, and the finished work is continued"
+    ):
+        evaluation = evaluator.evaluate(run, scorers, name="stopped")
+    assert (evaluation.id, graded) == (path.parent.name, [0, 1, 2, 3])
 
 
 def test_reuse_passes_over_damaged_tables(folder: Folder) -> None:

@@ -590,7 +590,7 @@ def _add_letters(ranked: Sequence[dict[str, Any]], pairs: Sequence[dict[str, Any
 
 
 def find_labelled_run(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -> Run | None:
-    """The run that was evaluated, under this label if several runs gave the same responses and share the evaluation.
+    """The run that a label means, as several that gave the same responses share the evaluation of the first.
 
     Args:
         refs: all names of the store.
@@ -603,12 +603,12 @@ def find_labelled_run(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -
     """
     store = evaluation.store
     names = [ref.name for ref in refs if (ref.kind, ref.id) == ("evaluations", evaluation.id)]
-    if len(names) < 2:
-        return read_run(evaluation)
-    meant = [name for name in names if name == label or name.endswith(f"/{label}")]
+    is_shared = len(names) > 1
+    meant = [name for name in names if name == label or name.endswith(f"/{label}")] if is_shared else names
     ids = [ref.id for ref in refs if ref.kind == "runs" and [ref.name] == meant]
     runs = [Run(store, id) for id in ids if store.is_sealed("runs", id)]
-    return next((run for run in runs if run.digest == evaluation.manifest["spec"]["run"]), None)
+    labelled = next((run for run in runs if run.digest == evaluation.manifest["spec"]["run"]), None)
+    return labelled if labelled or is_shared else read_run(evaluation)
 
 
 def read_run(evaluation: Evaluation) -> Run:

@@ -72,7 +72,7 @@ def judge_difference(
         return Outcome(False, f"undefined: one side has no scores; {pairs}", facts, is_decided=False)
     if is_same and not math.isnan(difference):
         passed = gate.relation in (NOT_WORSE, EQUAL)
-        return Outcome(passed, f"unchanged: both sides are the same evaluation; {pairs}", facts)
+        return Outcome(passed, f"unchanged: both sides are the same evaluation of the same task; {pairs}", facts)
     if math.isnan(end):
         fault = sample.fault if isinstance(sample, LabelledSample) else None
         why = fault or "the difference has no interval"

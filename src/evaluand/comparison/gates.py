@@ -33,7 +33,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -42,6 +42,7 @@ from evaluand.aggregation.fairness import CRITERIA
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
 from evaluand.comparison.anytime import Seen, heaviest_cluster, seen_values
+from evaluand.comparison.comparing import find_labelled_run
 from evaluand.comparison.difference import Sample, count_pairs
 from evaluand.comparison.disparity_gates import check_disparities, check_disparity_differences, declared_smallest
 from evaluand.comparison.gate_checks import at_level, check_attributes, check_decidable, check_number
@@ -229,7 +230,8 @@ def _check_gate(
     try:
         if gate.disparity is not None and base is not None:
             filled = [_with_missing(one, missing or _usual_fill(one)) for one in metrics]
-            found = list(check_disparity_differences(gate, base, evaluation, scorer, filled, smallest))
+            is_same = _is_unchanged(gate, label, evaluation, base)
+            found = list(check_disparity_differences(gate, base, evaluation, scorer, filled, smallest, is_same))
         elif gate.disparity is not None:
             filled = [_with_missing(one, missing) for one in metrics]
             found = list(check_disparities(gate, evaluation, scorer, filled, smallest))
@@ -240,7 +242,8 @@ def _check_gate(
             if gate.level is None:
                 found = list(_check_point_differences(gate, base, evaluation, scorer, filled[0]))
             else:
-                found = list(_check_differences(gate, base, evaluation, scorer, filled[0], heaviest))
+                is_same = _is_unchanged(gate, label, evaluation, base)
+                found = list(_check_differences(gate, base, evaluation, scorer, filled[0], heaviest, is_same))
     except DataError as error:
         found = [Outcome(False, first_fault(error), {}, is_decided=False)]
     except SpecError as error:
@@ -367,8 +370,26 @@ def _summarise(gate: Gate, evaluation: Evaluation, scorer: str, metric: Metric) 
     return summarise(rows, [metric], [attribute_columns(by)], repeated=is_repeated(evaluation))
 
 
+def _is_unchanged(gate: Gate, label: str, evaluation: Evaluation, base: Evaluation) -> bool:
+    """Whether both sides are one task. Two tasks with the same answers share an evaluation, and may differ elsewhere.
+
+    Answers that were made elsewhere do not say what made them, so that they may be of two systems.
+    """
+    if base.id != evaluation.id:
+        return False
+    refs = base.store.refs()
+    if base is not evaluation and not any((ref.kind, ref.id) == ("evaluations", base.id) for ref in refs):
+        return False
+    runs = [find_labelled_run(base, str(gate.baseline), refs), find_labelled_run(evaluation, label, refs)]
+    tasks = [run.manifest["spec"]["task"] for run in runs if run is not None]
+    return len(tasks) == 2 and tasks[0] == tasks[1] and tasks[0]["kind"] not in _MADE_ELSEWHERE
+
+
+_MADE_ELSEWHERE: Final = ("given", "recorded", "imported")
+
+
 def _check_differences(
-    gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metric: Metric, heaviest: float
+    gate: Gate, base: Evaluation, evaluation: Evaluation, scorer: str, metric: Metric, heaviest: float, is_same: bool
 ) -> Iterator[Outcome]:
     """Compares the difference to the baseline with a margin, by target."""
     level = gate.level or LEVEL
@@ -377,12 +398,11 @@ def _check_differences(
         for place, key in enumerate(every.rows.keys):
             own = every.take(every.rows.group == place)
             sample = LabelledSample.from_rows(own, 0, 1)
-            yield _check_difference(gate, own.rows, key[0], metric, level, base.id == evaluation.id, heaviest, sample)
+            yield _check_difference(gate, own.rows, key[0], metric, level, is_same, heaviest, sample)
         return
     rows = pair_rows([base, evaluation], scorer, metric, dict(gate.where))
     for place, key in enumerate(rows.keys):
-        own_rows, is_same = rows.take(rows.group == place), base.id == evaluation.id
-        yield _check_difference(gate, own_rows, key[0], metric, level, is_same, heaviest)
+        yield _check_difference(gate, rows.take(rows.group == place), key[0], metric, level, is_same, heaviest)
 
 
 def _check_difference(

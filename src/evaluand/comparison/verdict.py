@@ -27,6 +27,8 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
         else f" [{format_difference(pair['low'], pair)}, {format_difference(pair['high'], pair)}]"
     )
     p = f"{format_p(adjusted_p(pair))} after {adjustment([pair])}" if family > 1 else format_p(pair["p"])
+    if _contradicts_interval(pair, confidence):
+        p += " (exact test; the interval is approximate)"
     if is_significant(pair, confidence):
         word = "higher" if pair["direction"] is None else "better"
         first = (pair["difference"] > 0) == (pair["direction"] != "lower")
@@ -44,6 +46,13 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
     if pair["won"] is None:
         return f"{finding}; {rows} show no spread that a test could use" if pair["low"] is None else finding
     return f"{finding}; {rows}, of which {pair['won'] + pair['lost']:,} differ, are too few to show any"
+
+
+def _contradicts_interval(pair: Mapping[str, Any], confidence: float) -> bool:
+    """Whether the test alone, before it is adjusted for others, decides what the interval denies."""
+    if pair["p"] is None or pair["low"] is None:
+        return False
+    return bool((pair["p"] <= 1 - confidence) == (pair["low"] <= 0 <= pair["high"]))
 
 
 def same_evaluation_verdict(pair: Mapping[str, Any], labels: Sequence[str], id: str) -> str:

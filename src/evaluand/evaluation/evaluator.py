@@ -70,10 +70,10 @@ from evaluand.store.store import (
     check_store,
     drafted,
     exists,
-    find_made_from,
     find_sealed,
     journalled,
     now,
+    sealed_digests,
 )
 from evaluand.store.tables import FAILED, SCORED, SKIPPED, TableWriter
 
@@ -645,7 +645,12 @@ class _Job:
                     yield from inputs.same(scores, opened)
 
         open_slots = OpenSlots((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
-        index = KeyIndex(self.store, f"evaluations/{work}", sources, lambda id: scored_keys(self.store, id, work))
+        index = KeyIndex(
+            self.store,
+            f"evaluations/{work}",
+            sealed_digests(self.store, "evaluations", sources),
+            lambda id: scored_keys(self.store, id, work),
+        )
         for line in open_slots.fill_from(index, read, inputs.observer):
             lane.append(line)
             tally.reused += 1
@@ -658,9 +663,8 @@ def find_evaluations_of(store: Store, digest: str) -> list[Evaluation]:
 
 
 def newest_evaluation_of(store: Store, run: str) -> Evaluation | None:
-    """The newest sealed evaluation of the run with an id."""
-    found = (each["id"] for each in find_made_from(store, "evaluations", "runs", run) if "digest" in each)
-    return next((Evaluation(store, id) for id in found), None)
+    """The newest sealed evaluation of the responses of the run with an id."""
+    return next(iter(find_evaluations_of(store, Run(store, run).digest)), None)
 
 
 def _keys(run: Run) -> Iterator[tuple[int, int, int | None]]:

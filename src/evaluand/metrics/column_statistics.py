@@ -152,7 +152,10 @@ _ROWS = ("row_group", "row_value", "row_cluster")
 
 @dataclass(frozen=True, kw_only=True)
 class Positional(Metric):
-    """The value below which a share of the rows lies, with Woodruff's interval; the state holds every value."""
+    """The value below which a share of the rows lies, with Woodruff's interval; the state holds every value.
+
+    An end is open where the rows, or clusters, are so few that all of them may well lie on one side of the true value.
+    """
 
     interval = "woodruff"
 
@@ -193,13 +196,31 @@ class Positional(Metric):
         low, high = (at_share(values, starts, n, end) for end in ends)
         too_large = np.isinf(high)
         low, high = (np.where(too_large, np.nan, end) for end in (low, high))
-        each = zip(n.tolist(), np.isinf(value).tolist(), too_large.tolist(), strict=True)
-        reason = [_reason(*group) for group in each]
+        seen = n if clusters is None else clusters
+        open_low, open_high = ((1 - self.share) ** seen > self._error), (self.share**seen > self._error)
+        low, high = np.where(open_low, np.nan, low), np.where(open_high, np.nan, high)
+        groups = zip(n, np.isinf(value), too_large, open_low, open_high, strict=True)
+        reason = [_reason(*group[:3]) or self._why_open(*group[3:]) for group in groups]
         value = np.where(np.isinf(value), np.nan, value)
         data = [{"n": rows} for rows in n.tolist()]
         if clusters is not None:
             data = [entry | {"clusters": found} for entry, found in zip(data, clusters.tolist(), strict=True)]
         return Values(value, low, high, reason, data)
+
+    @property
+    def _error(self) -> float:
+        """How often the true value may lie beyond one end."""
+        return (1 - self.confidence) / 2 + 1e-12
+
+    def _why_open(self, low: bool, high: bool) -> str | None:
+        """Why an end is open, and how many rows it needs."""
+        beyond = [*([("lower", 1 - self.share)] if low else []), *([("upper", self.share)] if high else [])]
+        needed = (
+            f"no {end} end: a bound at {100 * (1 - self._error):g}% needs"
+            f" {math.ceil(math.log(self._error) / math.log(share)):,} rows"
+            for end, share in beyond
+        )
+        return "; ".join(needed) or None
 
     def most_blocks(self, n: int) -> int:
         return n

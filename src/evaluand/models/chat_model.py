@@ -70,7 +70,8 @@ class ChatModel:
             the key is sent only to hosts that `evaluand secrets` allows.
         temperature: 0 for the likeliest reply; None leaves it to the server.
         max_tokens: the largest length of a reply; None leaves it to the server.
-        seed: of the server's generator; few servers then always reply the same.
+        seed: of the server's generator, for the first reply to a question; further samples and replications derive
+            their own. Few servers then always reply the same.
         reasoning_effort: how long a reasoning model thinks: `low`, `medium`, `high`, or another word of the server.
         parameters: further parameters of each request, such as `{"top_p": 0.9}`.
         timeout: seconds after which a request is abandoned.
@@ -213,7 +214,8 @@ class ChatModel:
             return await ChatRequest(self, question, tracer or NoOpTracer(), sample).complete()
 
         if schema is None:
-            return await ask(question)
+            completion = await ask(question)
+            return completion if completion.tool_calls or logprobs else completion.without_reasoning()
         return await complete_structured(question, Structure.of(schema), ask, self._support)
 
     def stream(
@@ -281,7 +283,7 @@ class ChatModel:
         later = {"seed": self.seed, "reasoning_effort": self.reasoning_effort}  # absent where they are not set
         later |= {} if self.protocol == "chat" else {"protocol": self.protocol}
         return {
-            "behaviour": 1,
+            "behaviour": 1 if self.seed is None else 2,  # a seed for each repeat
             "model": self.name,
             "version": self.version,
             "temperature": self.temperature,

@@ -8,12 +8,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluand.core.errors import kind_of
+from evaluand.core.redaction import redact
 from evaluand.engine.http import BadAnswer
 from evaluand.models.completion import Completion, ToolCall
 from evaluand.models.question import Question, Settings, without_none
 
 PATH: Final = "/chat/completions"
 _SHOWN: Final = 300  # characters of an answer in a message
+_READ: Final = 4096  # and of those in which secrets are searched
 
 
 def write_body(question: Question, settings: Settings) -> dict[str, Any]:
@@ -139,7 +141,9 @@ class Stream:
 
 def excerpt(value: Any) -> str:
     """The start of a part of an answer, as JSON."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    text = redact(
+        json.dumps(value, ensure_ascii=False, default=str)[:_READ]
+    )  # before it is cut, within a secret perhaps
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, TaskError, TaskTimeout, TransientError
+from evaluand.core.errors import DataError, TaskError, TaskTimeout, TransientError, warn
 from evaluand.engine.budget import Budget
 from evaluand.engine.http import BadAnswer
 from evaluand.models import chat_protocol, responses_protocol
@@ -50,7 +50,8 @@ class ChatRequest(Request):
         self._model, self._question, self._tracer, self._sample = model, question, tracer, sample
         self._give = give
         self._protocol = PROTOCOLS[model.protocol]
-        self._body = self._protocol.write_body(question, model._settings)
+        self._settings = model._settings.repeated(sample, self._repetition.replication)
+        self._body = self._protocol.write_body(question, self._settings)
         if give is not None:
             self._body |= self._protocol.STREAM
         self._content = write_content(self._body)
@@ -95,6 +96,10 @@ class ChatRequest(Request):
                 answered = await self._receive(self._give)
             completion = self._priced(answered)
             self._record(span, completion)
+            if completion.finish_reason is None:
+                warn(
+                    f"{model.name}: the server does not say how its replies end (finish_reason); some may be incomplete"
+                )
             require_usable(completion, max_tokens=model.max_tokens, keep_cut_off=model.cut_off == "keep")
         return Reply(_completion_value(completion), _usage_of(completion, model))
 
@@ -139,7 +144,7 @@ class ChatRequest(Request):
             "model": model.name,
             "temperature": model.temperature,
             "max_tokens": model.max_tokens,
-            "seed": model.seed,
+            "seed": self._settings.seed,
             "reasoning_effort": model.reasoning_effort,
         }
         if self._question.tools:

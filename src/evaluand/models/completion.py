@@ -1,7 +1,10 @@
 """The answer of a model, and the errors of answers that cost tokens but cannot be used."""
 
+from __future__ import annotations
+
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 
@@ -41,8 +44,7 @@ class Completion(NamedTuple):
 
     Attributes:
         text: its reply.
-        finish_reason: why it ended: `stop`, `length` if it was cut off, `tool_calls`, `content_filter`, or another
-            value of the server.
+        finish_reason: why it ended, in the words of the server: `stop`, `length`, `MAX_TOKENS`; see `ending`.
         model: the model that answered, as reported by the server.
         input_tokens: how many it read, and `output_tokens` how many it wrote; None if the server does not report them.
             With a schema, those of all requests that were needed.
@@ -82,6 +84,26 @@ class Completion(NamedTuple):
     reasoning_tokens: int | None = None
 
     @property
+    def ending(self) -> Ending:
+        """How the reply ended: complete where the server does not say, broken where nobody knows its word."""
+        return "complete" if self.finish_reason is None else _ENDINGS.get(self.finish_reason.casefold(), "broken")
+
+    def without_reasoning(self) -> Completion:
+        """The completion with the text after the reasoning with which the reply begins.
+
+        Raises:
+            UnusableReply: there is none.
+        """
+        answer = answer_of(self.text)
+        if answer is None:
+            raise UnusableReply(
+                "the reply ends within its reasoning; raise max_tokens", code="reasoning", completion=self
+            )
+        if not answer:
+            raise UnusableReply("the reply has no text after its reasoning", code="empty", completion=self)
+        return self._replace(text=answer)
+
+    @property
     def message(self) -> dict[str, Any]:
         """The answer as a message of the conversation; the results of tool calls are appended after it."""
         message: dict[str, Any] = {"role": "assistant", "content": self.text}
@@ -93,11 +115,46 @@ class Completion(NamedTuple):
         return message
 
 
+Ending = Literal["complete", "cut", "withheld", "broken"]
+
+_ENDINGS: Final[Mapping[str, Ending]] = {
+    **dict.fromkeys(("stop", "tool_calls", "function_call", "tool_use"), "complete"),
+    **dict.fromkeys(("eos", "eos_token", "stop_sequence", "end_turn", "complete", "completed"), "complete"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "cut"),
+    **dict.fromkeys(
+        ("content_filter", "safety", "recitation", "blocklist", "prohibited_content", "sensitive"), "withheld"
+    ),
+}
+"""The words of OpenAI, Anthropic, Cohere, Gemini, Mistral, Hugging Face and Zhipu, in lower case."""
+
+REASONING: Final = re.compile(r"[<\[]\s*+(/?)\s*+(?:think|thinking|thoughts?|reasoning)\s*+[>\]]", re.IGNORECASE)
+"""A tag with which reasoning in a reply begins or ends."""
+
+
+def answer_of(text: str) -> str | None:
+    """The text after the reasoning with which a reply begins; None if the reasoning has no end.
+
+    Example:
+        >>> answer_of("<think>Paris? No.</think> Lyon"), answer_of("<think>It could be Paris, or"), answer_of("Lyon")
+        ('Lyon', None, 'Lyon')
+    """
+    answer = text
+    while tag := REASONING.search(answer):
+        begins = not tag[1] and not answer[: tag.start()].strip()
+        if not begins and tag[0] != "</think>":  # before which some servers leave out the tag that begins
+            break
+        end = next((each for each in REASONING.finditer(answer, tag.start()) if each[1]), None)
+        if end is None:
+            return None
+        answer = answer[end.end() :].strip()
+    return answer
+
+
 class UnusableReply(BadAnswer):
     """The answer of the model cost tokens, but has no usable reply.
 
     Attributes:
-        code: `refusal`, `content_filter` or `empty`.
+        code: `refusal`, `content_filter`, `ending`, `reasoning` or `empty`.
         completion: its answer.
     """
 
@@ -118,10 +175,13 @@ def require_usable(completion: Completion, *, max_tokens: int | None, keep_cut_o
     """
     if completion.refusal is not None:
         raise UnusableReply(f"the model refused: {completion.refusal}", code="refusal", completion=completion)
-    if completion.finish_reason == "content_filter":
-        message = "the reply was withheld by the server (finish_reason content_filter)"
+    if completion.ending == "withheld":
+        message = f"the reply was withheld by the server (finish_reason {completion.finish_reason})"
         raise UnusableReply(message, code="content_filter", completion=completion)
-    if completion.finish_reason == "length" and not keep_cut_off:
+    if completion.ending == "broken":
+        message = f"the server broke the reply off, or says so in words unknown here: {completion.finish_reason!r}"
+        raise UnusableReply(f"{message} (finish_reason)", code="ending", completion=completion)
+    if completion.ending == "cut" and not keep_cut_off:
         limit = f" after {max_tokens} tokens" if max_tokens is not None else ""
         if completion.reasoning_tokens:
             limit += f", {completion.reasoning_tokens} of them for reasoning"

@@ -1,9 +1,10 @@
 """One request to a model, independent of the protocol."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple
+from dataclasses import dataclass, replace
+from typing import Any, Literal, NamedTuple, Self
 
+from evaluand.core import identity
 from evaluand.models.tools import Tool
 
 Protocol = Literal["chat", "responses"]
@@ -58,6 +59,17 @@ class Settings:
     reasoning_effort: str | None = None
     parameters: Mapping[str, Any] | None = None
     max_tokens_name: str = "max_tokens"
+
+    def repeated(self, *numbers: int) -> Self:
+        """The settings for a repeat of a question: a declared seed is that of the first, each other has its own.
+
+        Args:
+            numbers: of the repeat, all 0 for the first.
+        """
+        if self.seed is None or not any(numbers):
+            return self
+        drawn = identity.digest([self.seed, *numbers])
+        return replace(self, seed=int.from_bytes(drawn[:4], "big") >> 1)  # servers take 31 bits
 
 
 def without_none(settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -151,7 +151,7 @@ async def complete_structured(question: Question, structure: Structure, ask: Ask
         if not fault:
             support.note(refused, step)
             return _summed(completions, steps, data, "")
-        if completion.finish_reason == "length":
+        if completion.ending == "cut":
             return _summed(completions, steps, None, f"the reply was cut off: {fault}")
         if fault in _IGNORED and step != "text":
             refused.add(step)  # ignored: a server that enforces JSON gives some, and nothing else

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from evaluand.core.errors import plural
 from evaluand.models.usage_total import UsageTotal
 from evaluand.report.text import safe
 
@@ -90,6 +91,26 @@ def total_spent(made: Iterable[Mapping[str, Any]]) -> UsageTotal:
         for one in costs.values() if any(isinstance(cost, Mapping) for cost in costs.values()) else [costs]:
             total.merge(UsageTotal.read({"cost": one}))
     return total
+
+
+def whole_cost(steps: Iterable[Mapping[str, Any]]) -> str:
+    """What making some artifacts has cost, each counted once, and of how many rows that is unknown.
+
+    Args:
+        steps: facts with `id`, `usage` and `spent`.
+
+    Returns:
+        An empty text if no cost is known.
+    """
+    made = {step["id"]: step for step in steps}.values()
+    used = UsageTotal()
+    for step in made:
+        for _, total in usage_totals(step.get("usage")):
+            used.merge(total)
+    if not used.cost:
+        return ""
+    unknown = f", and an unknown amount for {plural(used.without_cost, 'row')}" if used.without_cost else ""
+    return (" and ".join(total_spent(made).costs()) or "nothing") + unknown
 
 
 def brief_usage(entry: Mapping[str, Any]) -> str:

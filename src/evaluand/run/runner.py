@@ -65,7 +65,7 @@ from evaluand.run.task import Recorded, Runnable, Task, as_task
 from evaluand.store.journal import WorkLog
 from evaluand.store.key_index import KeyIndex
 from evaluand.store.ownership import note_foreign
-from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store
+from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store, sealed_digests
 from evaluand.store.tables import FAILED
 from evaluand.trace.values import text_of
 
@@ -360,7 +360,12 @@ def _reusable(
 
     if not sources or not open_slots.left:
         return
-    index = KeyIndex(store, f"runs/{calls.work}", sources, lambda source: completed_keys(store, source))
+    index = KeyIndex(
+        store,
+        f"runs/{calls.work}",
+        sealed_digests(store, "runs", sources),
+        lambda source: completed_keys(store, source),
+    )
     yield from open_slots.fill_from(index, read, inputs.observer)
 
 

@@ -23,5 +23,5 @@ class DirectoryStore(FolderStore):
     """
 
     def __init__(self, root: str | os.PathLike[str] = ".evaluand") -> None:
-        top = DiskFolder(root)
+        top = DiskFolder(os.path.abspath(root))  # user code may change the current folder
         super().__init__(top, FolderJournals(top), Path(root))

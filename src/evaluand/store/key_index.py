@@ -1,17 +1,19 @@
 """Which rows of sealed tables have a key, found without reading the tables.
 
 The first eight bytes of the keys, sorted, are stored in the user's cache, where they may be deleted at any time, and
-are mapped into memory: a look-up touches as many pages as the logarithm of the number of rows. What is new is indexed
-when it is first looked for. Who reads a row compares its whole key, so an index that is wrong costs a look-up, no more.
+are mapped into memory. What is new is indexed when it is first looked for; so is a source of which the store now has
+another content, as the digests of what was indexed are stored with it. Who reads a row compares its whole key.
 
-A file is called a level. One that is new takes in those up to twice its size, so there are few.
+A file is called a level, and is read only while its checksum is right. One that is new takes in those up to twice its
+size, so there are few.
 """
 
 from __future__ import annotations
 
 import mmap
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
@@ -23,11 +25,10 @@ from evaluand.core.errors import EngineError, warn
 from evaluand.store.io import DiskFolder, close
 from evaluand.store.user_cache import cache_place, file_prefix, remove_unused
 
-_MAGIC: Final = b"EVKEYS01"
+_MAGIC: Final = b"EVKEYS02"
 _MOST_ROWS: Final = 1 << 25  # of a level that is merged
 _KEY: Final = np.dtype(np.uint64)
 _NUMBER: Final = np.dtype(np.uint32)
-_ROW_BYTES: Final = _KEY.itemsize + 2 * _NUMBER.itemsize
 
 Numbers = np.ndarray[Any, np.dtype[np.uint64]]
 Places = np.ndarray[Any, np.dtype[np.int64]]
@@ -41,31 +42,32 @@ class KeyIndex:
     Args:
         store: the store of the sources.
         name: what the sources have in common, by which their index is found.
-        sources: their ids, the best first.
+        digests: their ids, the best first, each with the digest of its content; None if the source is not sealed.
         read: reads the keys of a source that is not in the index.
 
     Attributes:
         others: the sources that are not sealed.
     """
 
-    def __init__(self, store: Any, name: str, sources: Sequence[str], read: ReadNumbers) -> None:
-        self._ranks = {source: rank for rank, source in enumerate(sources)}
-        self.sources = sources
+    def __init__(self, store: Any, name: str, digests: Mapping[str, str | None], read: ReadNumbers) -> None:
+        labels = {f"{id} {digest}": id for id, digest in digests.items()}
+        self._ranks = {label: rank for rank, label in enumerate(labels)}
+        self.sources = [*digests]
         self.others: list[str] = []
         files = _Files(store, name)
         self._levels = files.load()
-        known = {source for level in self._levels for source in level.sources}
-        if new := self._read_new([source for source in sources if source not in known], read):
+        known = {label for level in self._levels for label in level.sources}
+        if new := self._read_new({label: id for label, id in labels.items() if label not in known}, read):
             self._levels = files.store(self._levels, new, self._ranks)
 
     def search(self, numbers: Numbers) -> Search:
         """A search for the rows with these numbers, which are sorted and unique."""
         return Search(numbers, self._levels, self._ranks, self.sources)
 
-    def _read_new(self, sources: Sequence[str], read: ReadNumbers) -> _Level | None:
+    def _read_new(self, sources: Mapping[str, str], read: ReadNumbers) -> _Level | None:
         found: list[str] = []
         numbers, places, owners = [], [], []
-        for source in sources:
+        for label, source in sources.items():
             try:
                 keys = read(source)
             except EngineError as error:
@@ -77,7 +79,7 @@ class KeyIndex:
             numbers.append(keys[0])
             places.append(keys[1])
             owners.append(np.full(len(keys[0]), len(found)))
-            found.append(source)
+            found.append(label)
         return _Level.of_rows(found, *map(np.concatenate, (numbers, owners, places))) if found else None
 
 
@@ -88,7 +90,7 @@ class Search:
         self, numbers: Numbers, levels: Sequence[_Level], ranks: dict[str, int], sources: Sequence[str]
     ) -> None:
         self._levels, self._sources = levels, sources
-        self._ranks = [np.array([*(ranks.get(each, -1) for each in level.sources), -1], np.int64) for level in levels]
+        self._ranks = [np.array([ranks.get(each, -1) for each in level.sources], np.int64) for level in levels]
         self._at = [np.searchsorted(level.numbers, numbers, "left") for level in levels]
         self._stop = [np.searchsorted(level.numbers, numbers, "right") for level in levels]
 
@@ -120,8 +122,7 @@ class Search:
         level, at = self._levels[number], self._at[number]
         n = np.minimum(most, self._stop[number] - at)
         rows = np.repeat(at - np.cumsum(n) + n, n) + np.arange(n.sum())
-        ranks = self._ranks[number]
-        ranks = ranks[np.minimum(level.owners[rows], len(ranks) - 1)]
+        ranks = self._ranks[number][level.owners[rows]]
         return np.repeat(np.arange(len(n)), n), ranks, level.places[rows].astype(np.int64), np.full(len(rows), number)
 
     def _by_source(self, rank: Places, place: Places) -> Iterator[tuple[str, Places]]:
@@ -134,7 +135,11 @@ class Search:
 
 @dataclass(frozen=True)
 class _Level:
-    """Some rows, sorted by their numbers: the number, the source and the place of each."""
+    """Some rows, sorted by their numbers: the number, the source and the place of each.
+
+    Attributes:
+        sources: their ids, each with the digest of the content that was indexed.
+    """
 
     sources: list[str]
     numbers: Numbers
@@ -166,7 +171,8 @@ class _Level:
         head = orjson.dumps({"rows": len(self.numbers), "sources": self.sources})
         head += b" " * (-len(head) % 8)
         arrays = (self.numbers.tobytes(), self.owners.tobytes(), self.places.tobytes())
-        return b"".join([_MAGIC, len(head).to_bytes(8, "little"), head, *arrays])
+        content = b"".join([len(head).to_bytes(8, "little"), head, *arrays])
+        return b"".join([_MAGIC, zlib.crc32(content).to_bytes(8, "little"), content])
 
     @classmethod
     def decode(cls, content: Any, file: str) -> _Level:
@@ -175,13 +181,11 @@ class _Level:
         Raises:
             ValueError: the content is not that of a level.
         """
-        size = int.from_bytes(content[8:16], "little")
-        if content[:8] != _MAGIC or size > len(content):
+        if content[:8] != _MAGIC or int.from_bytes(content[8:16], "little") != zlib.crc32(memoryview(content)[16:]):
             raise ValueError(file)
-        head = orjson.loads(content[16 : 16 + size])
-        n, start = head["rows"], 16 + size
-        if len(content) != start + n * _ROW_BYTES or not all(type(each) is str for each in head["sources"]):
-            raise ValueError(file)
+        start = 24 + int.from_bytes(content[16:24], "little")
+        head = orjson.loads(content[24:start])
+        n = head["rows"]
         numbers = np.frombuffer(content, np.uint64, n, start)
         owners = np.frombuffer(content, _NUMBER, n, start + numbers.nbytes)
         places = np.frombuffer(content, _NUMBER, n, start + numbers.nbytes + owners.nbytes)
@@ -232,7 +236,7 @@ class _Files:
         with suppress(EngineError):
             for name in self._folder.files():
                 if name.startswith(self._prefix) and name.endswith(".keys"):
-                    with suppress(FileNotFoundError, EngineError, ValueError, KeyError, TypeError, OSError):
+                    with suppress(FileNotFoundError, EngineError, ValueError, OSError):
                         yield _Level.decode(_map(self._folder, name), name)
 
 

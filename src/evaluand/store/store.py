@@ -7,7 +7,7 @@ Names are refs to ids. The protocol exposes no paths, so other backends can impl
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
@@ -373,6 +373,11 @@ def sealed_manifest(store: Store, kind: str, id: str) -> Manifest | None:
     return None if manifest is None or "digest" not in manifest else manifest
 
 
+def sealed_digests(store: Store, kind: str, ids: Iterable[str]) -> dict[str, str | None]:
+    """By id, the digest of each sealed artifact; None as for `sealed_manifest`."""
+    return {id: (sealed_manifest(store, kind, id) or {}).get("digest") for id in ids}
+
+
 def _manifest_if_sound(store: Store, kind: str, id: str) -> Manifest | None:
     try:
         return store.manifest(kind, id)
@@ -505,9 +510,14 @@ def _attempt(
                 f"{kind} {resume} cannot be resumed: its code, data or settings have changed since it began; {begun}"
             )
         return resume, made.index(resume)
-    if made and not again(made[-1]):
+    if made and (_is_open_and_damaged(store, kind, made[-1]) or not again(made[-1])):
         return made[-1], len(made) - 1
     return artifact_id(kind, spec, len(made)), len(made)
+
+
+def _is_open_and_damaged(store: Store, kind: str, id: str) -> bool:
+    """Whether an artifact is open and its manifest cannot be read; who opens it again writes that again."""
+    return not store.is_sealed(kind, id) and _manifest_if_sound(store, kind, id) is None
 
 
 def attempts(store: Store, kind: str, spec: Mapping[str, Any]) -> list[str]:

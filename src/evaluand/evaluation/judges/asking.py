@@ -87,7 +87,7 @@ async def ask_verdict(
     form = _ReplyForm(rubric.schema, read)
     completion = await _ask(model, rubric.messages(values), form, sample=sample, logprobs=logprobs)
     reply, steps = escape_surrogates(completion.text), completion.steps
-    verdict = ending_fault(completion.finish_reason, completion.refusal, reply) or read(reply)
+    verdict = ending_fault(completion) or read(reply)
     if isinstance(verdict, Unreadable):
         return Opinion(reply, verdict, reason=verdict.reason, steps=steps)
     if not from_logprobs:
@@ -106,7 +106,7 @@ async def ask_parts(rubric: Rubric, model: ChatModel, values: Mapping[str, Any])
     """
     completion = await _ask(model, rubric.messages_to_divide(values), _ReplyForm(rubric.schema_to_divide, read_parts))
     reply = escape_surrogates(completion.text)
-    return reply, ending_fault(completion.finish_reason, completion.refusal, reply) or read_parts(reply)
+    return reply, ending_fault(completion) or read_parts(reply)
 
 
 class _ReplyForm(structured.Structure):

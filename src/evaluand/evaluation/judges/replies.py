@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 from evaluand.core.json_like import escape_surrogates
 from evaluand.evaluation.judges.scale import Level, Scale
 from evaluand.evaluation.scorer import described
+from evaluand.models.completion import REASONING, Completion
 
 VERDICT: Final = "verdict"
 REASONS: Final = "reasons"
@@ -123,13 +124,15 @@ def read_parts(text: str) -> list[str] | Unreadable:
     return list(dict.fromkeys(escape_surrogates(part.strip()) for part in parts if part.strip()))
 
 
-def ending_fault(finish_reason: str | None, refusal: str | None, text: str) -> Unreadable | None:
-    """Why an answer has no reply to read: it was refused, withheld, cut off or is empty."""
-    if refusal or finish_reason == "content_filter":
-        return Unreadable(REFUSAL, refusal or "the server withheld the reply")
-    if finish_reason in ("length", "max_output_tokens"):
+def ending_fault(completion: Completion) -> Unreadable | None:
+    """Why an answer has no reply to read: it was refused, withheld, cut off, broken off or is empty."""
+    if completion.refusal or completion.ending == "withheld":
+        return Unreadable(REFUSAL, completion.refusal or "the server withheld the reply")
+    if completion.ending == "cut":
         return Unreadable(CUT_OFF, "the reply was cut off; raise max_tokens of the model")
-    if not text.strip():
+    if completion.ending == "broken":
+        return Unreadable(CUT_OFF, f"the server broke the reply off (finish_reason {completion.finish_reason!r})")
+    if not completion.text.strip():
         return Unreadable(EMPTY, "the reply is empty")
     return None
 
@@ -195,7 +198,7 @@ def _read_reply(text: str, labels: Collection[str]) -> _Reply | Unreadable:
     Reasoning, which may contain drafts, ends with a tag; some servers cut off the tag with which it begins. If a reply
     is an object without text around it, tags in the object are quotations.
     """
-    ends = [0, *(tag.end() for tag in _THOUGHT.finditer(text) if tag[1])]
+    ends = [0, *(tag.end() for tag in REASONING.finditer(text) if tag[1])]
     for end in (*ends[:2], ends[-1]):
         reply = _split(text[end:])
         if reply is not None and not any(part.strip() for part in reply.around):
@@ -204,7 +207,7 @@ def _read_reply(text: str, labels: Collection[str]) -> _Reply | Unreadable:
     if not said.strip():
         return Unreadable(EMPTY, "the reply is empty")
     around = said if reply is None else "\n".join(reply.around)
-    if _THOUGHT.search(around):
+    if REASONING.search(around):
         return Unreadable(CUT_OFF, "the reply ends within its thoughts; raise max_tokens of the model")
     if reply is None:
         fault = WRONG_LANGUAGE if _is_foreign(said, labels) else REFUSAL if _refuses(said) else NO_JSON
@@ -312,7 +315,6 @@ _DECODER: Final = json.JSONDecoder(strict=False, object_pairs_hook=_object, pars
 _BEGINNING: Final = re.compile(r'\{\s*["}]')  # other braces are words
 _LINE_BREAK: Final = re.compile(r"[\r\n]")
 _FENCE: Final = re.compile(r"(?:`{3,}\s*\w*)?")
-_THOUGHT: Final = re.compile(r"[<\[]\s*+(/?)\s*+(?:think|thinking|thoughts?|reasoning)\s*+[>\]]", re.IGNORECASE)
 _REFUSAL: Final = re.compile(
     r"\W*(?:I(?:['’]m| am)? (?:very |so )?(?:sorry|unable|not able|afraid)|I (?:cannot|can['’]t|won['’]t|must decline)"
     r"|(?:sorry|apologies),? (?:but )?I|as an ai\b)",

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from evaluand.core.errors import DataError, with_article
+from evaluand.core.errors import DataError, warn, with_article
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     RIGHT,
@@ -84,6 +84,8 @@ class ExactMatch(Scorer):
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         answers = self._answers(expected)
+        if "punctuation" in self.normalise and any(isinstance(a, str) and _TELLING.search(a) for a in answers):
+            warn(_PUNCTUATION_COUNTS)
         for output in outputs:
             if answers and all(_is_no_answer_to(output, answer) for answer in answers):
                 raise _never_equal(output, answers[0])
@@ -116,6 +118,11 @@ class ExactMatch(Scorer):
         return tuple(chosen)
 
 
+_TELLING: Final = re.compile(r"(?<!\w)[-−]\d|\d[.,]\d|#")
+_PUNCTUATION_COUNTS: Final = (
+    "exact_match: expected values hold signs, decimal points or #, which `normalise: punctuation` ignores, so that -5"
+    " equals 5, 3.5 equals 35 and C# equals C; leave it out, or grade numbers by numeric_answer"
+)
 _NOTHING_ACCEPTABLE: Final = Score.abstained("the list of acceptable answers is empty")
 
 

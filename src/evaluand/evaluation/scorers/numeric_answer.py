@@ -6,9 +6,9 @@ number and a fraction (`2 1/2`, `2½`). Currency signs, a trailing `.` and `%` a
 
 What does not: digits that continue a word (`H2O`, `covid19`). A minus after a letter, digit or bracket is a dash or a
 subtraction: `10-5` holds 10 and 5, `covid-19` holds 19. Groups must be complete: `1,2,3` are three numbers, and so are
-`1,2,345`; yet `100,200,300` can only be read as one. Decimal commas, points between thousands, number words
-(`-1.8 billion` is read as -1.8), `× 10^5` and LaTeX's `\frac` are not understood: where answers look like that, extract
-them first.
+`1,2,345`; yet `100,200,300` can only be read as one. Decimal commas and points between thousands are not understood:
+where answers look like that, extract them first. A number that is a piece of LaTeX (`\frac{5}{4}`), of a power or an
+index (`3 × 10^5`, `x_1`), or that a word of size follows (`1.2 million`), is none that can be graded; `\boxed{5}` is 5.
 
 Numbers are compared exactly, as decimals, never as floats: long integers and `0.1` are what they say.
 """
@@ -47,7 +47,7 @@ class NumericAnswer(Scorer):
     """1 where the number in the output is the expected one, 0 where it is another; the number's text is the `label`.
 
     Outputs and expected values may be text or numbers. Abstains where the output holds no number to grade: no marker,
-    no digits, several numbers where only one is allowed, a list, `true`, NaN.
+    no digits, several numbers where only one is allowed, a piece of a larger expression, a list, `true`, NaN.
 
     Attributes:
         after: only the text after the last occurrence of this marker is looked at, such as `A:` or `####`.
@@ -67,7 +67,7 @@ class NumericAnswer(Scorer):
     """
 
     kind = "numeric_answer"
-    version = 1
+    version = 2
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
@@ -123,25 +123,29 @@ class NumericAnswer(Scorer):
             _, found, text = text.rpartition(marker)
             if not found:
                 return f"no text after {marker!r}"
+        text = text.translate(_PLAIN)
         numbers = self._numbers(text)
         chosen = next(numbers, None)
         if chosen is None:
             return "no number in the answer"
         if self.take != "first":
             for number in numbers:
-                if self.take == "only" and number[1] != chosen[1]:
-                    return f"several numbers in the answer: {chosen[0]}, {number[0]}"
+                if self.take == "only" and number[0][1] != chosen[0][1]:
+                    return f"several numbers in the answer: {chosen[0][0]}, {number[0][0]}"
                 chosen = number
-        return chosen
+        number, (start, end) = chosen
+        if (before := _PIECE_BEFORE.search(text[:start])) or _PIECE_AFTER.match(text, end):
+            begin = before.start() if before else start
+            return f"{text[begin : end + _AROUND].strip()!r} is a piece of an expression, or a word of size follows"
+        return number
 
-    def _numbers(self, text: str) -> Iterator[_Number]:
-        if not text.isascii():
-            text = text.translate(_PLAIN)
+    def _numbers(self, text: str) -> Iterator[tuple[_Number, tuple[int, int]]]:
+        """The numbers in a text, each with its place."""
         for match in (_NUMBER if self.fractions else _NUMBER_WITHOUT_FRACTIONS).finditer(text):
             value = _value(match)
             if value is not None:
                 sign = "-" if "-" in (match["sign"], match["inner"]) else ""
-                yield sign + match["number"], value.copy_negate() if sign else value
+                yield (sign + match["number"], value.copy_negate() if sign else value), match.span()
 
     def _close(self, value: Decimal, target: Decimal) -> bool:
         if not self.tolerance and not self.relative:
@@ -184,6 +188,14 @@ _VULGAR: Final = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"
 _PLAIN: Final = {ord("−"): "-", ord("⁄"): "/", ord("\u2009"): "\u00a0", ord("\u202f"): "\u00a0"} | {
     ord(c): " " + unicodedata.normalize("NFKC", c).replace("⁄", "/") for c in _VULGAR
 }
+
+_AROUND: Final = 12  # characters after a number that is refused
+_PIECE_BEFORE: Final = re.compile(r"(?:\\[!,;:]?|(?<!\\boxed)\{|[\^}]|[^\W_]_)$")
+_PIECE_AFTER: Final = re.compile(
+    r"\s*+(?:\\(?![)\]])|[{^]|_\{|(?:[×x*]|\\times|\\cdot)\s*+10(?:\^|\*\*)"
+    r"|(?:hundred|thousand|million|billion|trillion|dozen|lakh|crore|mn|bn)s?\b)",
+    re.IGNORECASE,
+)
 
 # Repeats are possessive (++), so that no text, however hostile, is read twice.
 _SIGN = r"(?:(?<![^\W_])(?<![.)\]%+-])(?P<sign>[-+]))?+(?:[$€£¥₹₽₩₺₪₫฿₦₴₱₲¢][ ]?+(?P<inner>[-+])?+|(?<![^\W_]))"

@@ -372,7 +372,7 @@ def _reason(error: Exception) -> str:
     if isinstance(error, KeyError):
         return f"there is no {error}"
     text = str(error).splitlines()
-    return redact(text[0][:300]) if text else type(error).__name__
+    return redact(text[0])[:300] if text else type(error).__name__
 
 
 _Key = tuple[str, str, int]

@@ -80,7 +80,8 @@ def _chat_answer(reply: Any) -> dict[str, Any]:
     text = text() if callable(text) and not isinstance(text, str) else text
     details = getattr(reply, "response_metadata", None) or {}
     used = getattr(reply, "usage_metadata", None) or {}
-    answer = {"choices": [{"message": {"content": text}, "finish_reason": details.get("finish_reason")}]}
+    ending = details.get("finish_reason") or details.get("stop_reason")
+    answer = {"choices": [{"message": {"content": text}, "finish_reason": ending}]}
     if used:
         usage = {"prompt_tokens": used.get("input_tokens"), "completion_tokens": used.get("output_tokens")}
         answer["usage"] = usage  # type: ignore[assignment]

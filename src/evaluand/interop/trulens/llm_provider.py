@@ -243,7 +243,7 @@ class LLMProvider(Provider):
             completion = await model.complete_async([{"role": "user", "content": prompt}], current_span())
         except UnusableReply as error:
             completion = error.completion
-        fault = ending_fault(completion.finish_reason, completion.refusal, completion.text)
+        fault = ending_fault(completion)
         return fault or completion.text
 
     # Texts

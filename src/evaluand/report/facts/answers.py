@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import between, disparity_phrase, group_name, numbers
-from evaluand.report.usage import brief_usage, total_spent
+from evaluand.report.usage import brief_usage, whole_cost
 
 if TYPE_CHECKING:
     from evaluand.aggregation.aggregator import Measure
@@ -178,9 +178,8 @@ def _describe_cost(facts: Facts) -> Answer:
         for text in [" + ".join(_texts_of([entry["run"], entry["evaluation"] or {}]))]
         if text
     ]
-    made = {step["id"]: step for entry in facts["tasks"] for step in (entry["run"], entry["evaluation"]) if step}
-    if (spent := " and ".join(total_spent(made.values()).costs())) and used:
-        used.append(f"Making all of it cost {spent}")
+    if cost := whole_cost(step for entry in facts["tasks"] for step in (entry["run"], entry["evaluation"]) if step):
+        used.append(f"Making all of it cost {cost}")
     return Answer(question, used or ["No call says what it used"])
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evaluand.comparison.verdict import adjusted_p, adjustment, format_difference, format_p, is_significant, unit_suffix
+from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
 from evaluand.report.metric_labels import add_labels
 from evaluand.report.text import numbers
@@ -52,7 +53,8 @@ def headlines(
         metric = pairs[0]["label"] if key[2] is None else f"{pairs[0]['label']} · {key[2]}"
         caution = "" if pairs[0]["metric"] == _BY_PEOPLE else _caution(key[0], judges)
         found.append(_sentence(metric, names, shown, better, similar, systems, family) + caution)
-    return found[:_MOST_METRICS]
+    more = len(found) - _MOST_METRICS
+    return [*found[:_MOST_METRICS], *([f"{plural(more, 'more metric')} in the tables"] if more > 0 else [])]
 
 
 _BY_PEOPLE: Final = "prediction_powered_mean"

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.page import clean, name, table, th
-from evaluand.report.usage import total_spent, usage_cells, usage_totals
+from evaluand.report.usage import usage_cells, usage_totals, whole_cost
 
 _CAPTION = "What calls and judges have used; reused answers with what they cost when they were made"
 
@@ -34,11 +34,7 @@ def usage_section(tasks: Sequence[Facts]) -> str:
 
 def _spent_line(tasks: Sequence[Facts]) -> str:
     """What making the runs and evaluations of the page has cost, each of them once; empty if no cost is known."""
-    made = {step["id"]: step for entry in tasks for step in (entry["run"], entry["evaluation"]) if step is not None}
-    has_cost = any(total.cost for step in made.values() for _, total in usage_totals(step.get("usage")))
-    if not has_cost:
+    cost = whole_cost(step for entry in tasks for step in (entry["run"], entry["evaluation"]) if step is not None)
+    if not cost:
         return ""
-    costs = " and ".join(total_spent(made.values()).costs()) or "nothing"
-    return (
-        f"\n<p>Making these runs and evaluations cost {clean(costs)} in total, without the rows that were reused.</p>"
-    )
+    return f"\n<p>In total, making these runs and evaluations cost {clean(cost)}, without rows that were reused.</p>"

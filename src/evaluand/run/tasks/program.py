@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import secrets
 import select
 import shlex
@@ -40,6 +41,7 @@ from evaluand.core.errors import SpecError, TaskError, TaskTimeout
 from evaluand.core.fingerprint import Identity
 from evaluand.core.redaction import (
     is_secret_variable,
+    redact,
     redact_command,
     redact_message,
     use_secret,
@@ -55,6 +57,7 @@ GRACE = 1.0  # seconds a program may take to end by itself
 _TAIL = 4096  # bytes of stderr to remember
 _SHOWN = 300
 _LAST = 3  # lines of stderr that are shown
+_PART_OF_WORD = re.compile(rb"\S*")  # at the beginning of what was cut: the rest of a secret perhaps
 _CHUNK = 1 << 16
 
 
@@ -297,7 +300,8 @@ def _broken(what: str) -> ProgramError:
 
 
 def _excerpt(line: bytes) -> str:
-    return repr(line[:_SHOWN].decode("utf-8", "replace")) + ("…" if len(line) > _SHOWN else "")
+    text = redact(line[:_TAIL].decode("utf-8", "replace"))  # before it is cut, within a secret perhaps
+    return repr(text[:_SHOWN]) + ("…" if len(text) > _SHOWN else "")
 
 
 class _Pool:
@@ -397,7 +401,7 @@ class _Process:
                     raise self._died()
                 size += len(piece)
                 if size > LONGEST:
-                    start = _excerpt(b"".join([*pieces, piece])[: _SHOWN + 1])
+                    start = _excerpt(b"".join([*pieces, piece]))
                     raise _broken(f"wrote a line of more than {LONGEST >> 20} MiB, which begins {start}")
                 head, ended, self._read = piece.partition(b"\n")
                 pieces.append(head)
@@ -446,7 +450,7 @@ class _Process:
         lives = not self._await_exit(time.monotonic() + GRACE)
         status = self.kill()
         self._drain.join(GRACE)
-        said = self._tail.decode("utf-8", "replace").strip().splitlines()[-_LAST:]
+        said = redact(self._tail.decode("utf-8", "replace")).strip().splitlines()[-_LAST:]
         last = f"; the last it wrote to stderr: {' | '.join(said)[-_SHOWN:]}" if said else ""
         if lives:
             return ProgramDied(f"the program closed its output without an answer{last}", code="closed")
@@ -473,7 +477,8 @@ class _Process:
 
     def _drain_stderr(self) -> None:
         while piece := os.read(self._stderr.fileno(), _CHUNK):
-            self._tail = (self._tail + piece)[-_TAIL:]
+            said = self._tail + piece
+            self._tail = said if len(said) <= _TAIL else _PART_OF_WORD.sub(b"", said[-_TAIL:], count=1)
         self._stderr.close()
 
 

@@ -72,7 +72,8 @@ def read_trace(source: Source, run: str, index: str) -> Facts:
     number, store = _parse_index(index), source.store
     made = find_part(source, run, NO_EVALUATION).run.manifest
     graded, labelled = _list_evaluations(source)
-    entry = {"id": run, "evaluation": graded.get(run) or labelled.get(run), "labels": None}
+    digest = made["digest"]
+    entry = {"id": run, "evaluation": graded.get(digest) or labelled.get(digest), "labels": None}
     found = _read_calls(source, entry, number, Budget(_ROOM, _LONGEST_TRACED))
     if not found["rows"]:
         raise NotFound(f"this run has no example {number}")
@@ -109,16 +110,18 @@ def _optional_cell(value: Any) -> Any:
 
 def list_runs(source: Source, dataset: str) -> list[Facts]:
     """The finished runs over a dataset, newest first, each with its newest evaluation and labels by people."""
-    ids = (entry["id"] for entry in source.finished("runs"))
-    over = [id for id in ids if _find_origin(source, "runs", id) == dataset]
+    over = [entry for entry in source.finished("runs") if _find_origin(source, "runs", entry["id"]) == dataset]
     graded, labelled = _list_evaluations(source) if over else ({}, {})
-    return [{"id": id, "evaluation": graded.get(id), "labels": labelled.get(id)} for id in over]
+    return [
+        {"id": run["id"], "evaluation": graded.get(run["digest"]), "labels": labelled.get(run["digest"])}
+        for run in over
+    ]
 
 
-def _list_evaluations(source: Source) -> tuple[dict[str, str], dict[str, str]]:
-    """The newest finished evaluation of each run by scorers, and by people alone."""
-    graded: dict[str, str] = {}
-    labelled: dict[str, str] = {}
+def _list_evaluations(source: Source) -> tuple[dict[str | None, str], dict[str | None, str]]:
+    """By the digest of a run, its newest finished evaluation by scorers, and by people alone."""
+    graded: dict[str | None, str] = {}
+    labelled: dict[str | None, str] = {}
     for entry in source.finished("evaluations"):
         found = labelled if _is_by_people(source, entry["id"]) else graded
         found.setdefault(_find_origin(source, "evaluations", entry["id"]), entry["id"])
@@ -136,11 +139,10 @@ def _is_by_people(source: Source, id: str) -> bool:
 
 
 def _find_origin(source: Source, kind: str, id: str) -> str:
-    """The dataset of a run, or the run of an evaluation."""
+    """The dataset of a run, or the digest of the run of an evaluation."""
 
     def find() -> str:
-        made = source.store.manifest(kind, id)
-        return str(made["spec"]["dataset"] if kind == "runs" else made["provenance"]["run"])
+        return str(source.store.manifest(kind, id)["spec"]["dataset" if kind == "runs" else "run"])
 
     return source.facts.get(("origin", kind, id), find)
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluand.aggregation.aggregator import find_summary
+from evaluand.comparison.comparing import find_labelled_run, read_run
 from evaluand.core.errors import EvaluandError
 from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
@@ -98,7 +99,7 @@ def _list_cards(source: Source) -> Iterator[Mapping[str, str]]:
 def read_card(source: Source, kind: str, id: str) -> Facts:
     """What the list shows of an artifact besides its entry: task, model, dataset, and metrics with intervals.
 
-    Of an evaluation also what its run used, which the entry of the evaluation does not say.
+    Of an evaluation also what the run used that has its name, which the entry of the evaluation does not say.
     """
     manifest = source.store.manifest(kind, id)
     spec, origin = manifest.get("spec") or {}, (manifest.get("provenance") or {}).get("origin") or {}
@@ -119,7 +120,9 @@ def read_card(source: Source, kind: str, id: str) -> Facts:
 def _find_usage(source: Source, manifest: Facts) -> str:
     """What the run of an evaluation used."""
     try:
-        return brief_usage(usage_facts(source.store.manifest("runs", manifest["provenance"]["run"])))
+        evaluation = Evaluation(source.store, manifest["id"])
+        run = find_labelled_run(evaluation, manifest["name"] or "", source.store.refs()) or read_run(evaluation)
+        return brief_usage(usage_facts(run.manifest))
     except EvaluandError:
         return ""
 

@@ -141,10 +141,16 @@ def find_part(source: Source, run: str, evaluation: str) -> Part:
 
 
 def list_parts(source: Source) -> Iterator[Mapping[str, str]]:
-    """All runs and evaluations, each as the parameters of `find_rows`."""
+    """All runs and evaluations, each as the parameters of `find_rows`; runs may share an evaluation."""
+    runs = {ref.id for ref in source.store.refs() if ref.kind == "runs"}
+    named: dict[str | None, set[str]] = {}
+    for entry in source.finished("runs"):
+        if entry["id"] in runs:
+            named.setdefault(entry["digest"], set()).add(entry["id"])
     for entry in source.finished("evaluations"):
-        made_from = source.store.manifest("evaluations", entry["id"])["provenance"]
-        yield {"run": made_from["run"], "evaluation": entry["id"]}
+        made = source.store.manifest("evaluations", entry["id"])
+        for run in sorted({made["provenance"]["run"], *named.get(made["spec"]["run"], ())}):
+            yield {"run": run, "evaluation": entry["id"]}
     yield from ({"run": entry["id"], "evaluation": NO_EVALUATION} for entry in source.finished("runs"))
 
 
