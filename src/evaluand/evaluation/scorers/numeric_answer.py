@@ -129,10 +129,10 @@ class NumericAnswer(Scorer):
         if chosen is None:
             return "no number in the answer"
         if self.take != "first":
-            for number in numbers:
-                if self.take == "only" and number[0][1] != chosen[0][1]:
-                    return f"several numbers in the answer: {chosen[0][0]}, {number[0][0]}"
-                chosen = number
+            for other in numbers:
+                if self.take == "only" and other[0][1] != chosen[0][1]:
+                    return f"several numbers in the answer: {chosen[0][0]}, {other[0][0]}"
+                chosen = other
         number, (start, end) = chosen
         if (before := _PIECE_BEFORE.search(text[:start])) or _PIECE_AFTER.match(text, end):
             begin = before.start() if before else start
