@@ -705,7 +705,8 @@ def test_recorded_answers_to_gsm8k_are_graded_as_their_authors_did(model: str, r
     assert [score.value == 1 for score in scores] == [row[model]["is_correct"] for row in recorded]
     assert sum(score.value == 1 for score in scores) == right
     reasons = Counter(score.reason for score in scores if score.status == "abstained")
-    assert reasons == {"no text after 'A:'": abstained}
+    assert reasons.pop("no text after 'A:'") == abstained
+    assert {*reasons} <= {"'-1.8 billion' is a piece of an expression, or a word of size follows"}
 
 
 # ---------------------------------------------------------------- json_equality

@@ -27,14 +27,15 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
         else f" [{format_difference(pair['low'], pair)}, {format_difference(pair['high'], pair)}]"
     )
     p = f"{format_p(adjusted_p(pair))} after {adjustment([pair])}" if family > 1 else format_p(pair["p"])
-    if _contradicts_interval(pair, confidence):
+    contradicts_interval = _contradicts_interval(pair, confidence)
+    if contradicts_interval:
         p += " (exact test; the interval is approximate)"
     if is_significant(pair, confidence):
         word = "higher" if pair["direction"] is None else "better"
         first = (pair["difference"] > 0) == (pair["direction"] != "lower")
         return f"{b if first else a} is {word}: {b} − {a} = {size}{unit_suffix(pair)}{interval}; {p}"
     finding = f"no difference could be shown: {b} − {a} = {size}{unit_suffix(pair)}{interval}; {p}"
-    if family > 1 and pair["low"] is not None and not pair["low"] <= 0 <= pair["high"]:
+    if family > 1 and not contradicts_interval and pair["low"] is not None and not pair["low"] <= 0 <= pair["high"]:
         finding += f" (the interval is not adjusted for the {family} comparisons)"
     rows = plural(pair["n_used"], "row")
     if pair["detectable"] is not None:
