@@ -398,7 +398,7 @@ def test_differences_of_systems_cover_the_truth_and_equal_ones_rarely_differ() -
 
     assert 0.93 <= coverage.mean() <= 0.975
     assert coverage.min() >= 0.91 - 3 * math.sqrt(0.91 * 0.09 / times)
-    assert level.mean() <= 0.055 + 2 * math.sqrt(0.055 * 0.945 / (times * len(level)))
+    assert level.mean() <= 0.055 + (times < 500 and 2 * math.sqrt(0.055 * 0.945 / (times * len(level))))
     assert max(one["ratio"] for one in found.values()) <= 1.03
 
 

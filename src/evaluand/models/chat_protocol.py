@@ -141,9 +141,8 @@ class Stream:
 
 def excerpt(value: Any) -> str:
     """The start of a part of an answer, as JSON."""
-    text = redact(
-        json.dumps(value, ensure_ascii=False, default=str)[:_READ]
-    )  # before it is cut, within a secret perhaps
+    start = json.dumps(value, ensure_ascii=False, default=str)[:_READ]
+    text = redact(start)  # before it is cut, within a secret perhaps
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 

@@ -95,13 +95,13 @@ class Completion(NamedTuple):
             UnusableReply: there is none.
         """
         answer = answer_of(self.text)
+        completion = self._replace(text=answer or "")
         if answer is None:
-            raise UnusableReply(
-                "the reply ends within its reasoning; raise max_tokens", code="reasoning", completion=self
-            )
+            message = "the reply ends within its reasoning; raise max_tokens"
+            raise UnusableReply(message, code="reasoning", completion=completion)
         if not answer:
-            raise UnusableReply("the reply has no text after its reasoning", code="empty", completion=self)
-        return self._replace(text=answer)
+            raise UnusableReply("the reply has no text after its reasoning", code="empty", completion=completion)
+        return completion
 
     @property
     def message(self) -> dict[str, Any]:
@@ -143,10 +143,10 @@ def answer_of(text: str) -> str | None:
         begins = not tag[1] and not answer[: tag.start()].strip()
         if not begins and tag[0] != "</think>":  # before which some servers leave out the tag that begins
             break
-        end = next((each for each in REASONING.finditer(answer, tag.start()) if each[1]), None)
-        if end is None:
+        closing = next((later for later in REASONING.finditer(answer, tag.start()) if later[1]), None)
+        if closing is None:
             return None
-        answer = answer[end.end() :].strip()
+        answer = answer[closing.end() :].strip()
     return answer
 
 

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import secrets
 import select
 import shlex
@@ -57,7 +56,6 @@ GRACE = 1.0  # seconds a program may take to end by itself
 _TAIL = 4096  # bytes of stderr to remember
 _SHOWN = 300
 _LAST = 3  # lines of stderr that are shown
-_PART_OF_WORD = re.compile(rb"\S*")  # at the beginning of what was cut: the rest of a secret perhaps
 _CHUNK = 1 << 16
 
 
@@ -477,8 +475,7 @@ class _Process:
 
     def _drain_stderr(self) -> None:
         while piece := os.read(self._stderr.fileno(), _CHUNK):
-            said = self._tail + piece
-            self._tail = said if len(said) <= _TAIL else _PART_OF_WORD.sub(b"", said[-_TAIL:], count=1)
+            self._tail = (self._tail + piece)[-_TAIL:]
         self._stderr.close()
 
 
