@@ -457,7 +457,7 @@ def test_paired_intervals_cover_the_true_difference(name: str, n: int, quoted: i
     assert 0.93 - of_mean <= np.mean(found.covered) <= most + of_mean
     assert min(found.covered) >= 0.91 - (fewer or repeats < 300) * noise(0.91)
     for errors in (found.wrong, found.passed):
-        assert np.mean(errors) <= 0.055 + (fewer and noise(0.055, max(len(errors), 1)))
+        assert np.mean(errors) <= 0.055 + (fewer and noise(0.055, len(errors)))
     if name.startswith("ratio"):
         assert max(found.beyond) <= 0.07 + 2 * math.sqrt(0.07 * 0.93 / repeats)
     if "few" in name:

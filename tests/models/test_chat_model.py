@@ -77,6 +77,12 @@ def test_each_replication_and_sample_has_a_seed_of_its_own_and_the_first_the_dec
     assert (first, len({7, *others}), unseeded) == (7, 3, None)
 
 
+def test_an_answer_that_ends_within_its_reasoning_leaves_no_text_that_could_be_graded(chat: Starts) -> None:
+    with pytest.raises(UnusableReply, match="ends within its reasoning") as raised:
+        complete(chat({"text": "<think>It could be Paris, or"}).model)
+    assert (raised.value.code, raised.value.completion.text) == ("reasoning", "")
+
+
 def test_settings_are_sent_where_they_are_set(chat: Starts) -> None:
     server = chat()
     complete(replace(server.model, seed=7, reasoning_effort="low", temperature=None, parameters={"top_k": 5}))

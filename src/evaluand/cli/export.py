@@ -19,7 +19,7 @@ from evaluand.cli.options import (
 )
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
-from evaluand.comparison.comparing import find_labelled_run, read_run
+from evaluand.comparison.comparing import read_labelled_run
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.core import registry
 from evaluand.core.errors import NotFound, SpecError, alternatives, nearest, singular
@@ -211,7 +211,7 @@ def _find_result(store: FolderStore, artifact: str) -> Result:
             assert isinstance(found, Evaluation | Run)
             found.called = None if found.id.startswith(artifact) else artifact
             if isinstance(found, Evaluation):
-                return Result(find_labelled_run(found, artifact, store.refs()) or read_run(found), found)
+                return Result(read_labelled_run(found, artifact, store.refs()), found)
             return Result(found, newest_evaluation_of(store, found.id))
     resolve(store, artifact)  # raises the error about an unknown name
     raise SpecError(f"{artifact!r} is neither a run nor an evaluation; name one, see `evaluand list evaluations`")

@@ -23,7 +23,7 @@ from evaluand.cli.options import (
 )
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
-from evaluand.comparison.comparing import Comparison, find_labelled_run, read_run
+from evaluand.comparison.comparing import Comparison, read_labelled_run
 from evaluand.comparison.measures import declared_measures
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.core.errors import EngineError, NotFound, SpecError, plural, singular, warn
@@ -232,7 +232,7 @@ def _add_chats(store: FolderStore, facts: Facts, name: str) -> None:
         raise SpecError("--messages shows the rows of one evaluation; leave out --against")
     evaluation = Evaluation(store, id)
     add_judge_messages(evaluation, evaluation.run, facts["rows"])
-    return add_chats(find_labelled_run(evaluation, name, store.refs()) or read_run(evaluation), rows)
+    return add_chats(read_labelled_run(evaluation, name, store.refs()), rows)
 
 
 def _read_rubrics(facts: Facts, scorers: tuple[str, ...]) -> list[Facts]:

@@ -611,6 +611,11 @@ def find_labelled_run(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -
     return labelled if labelled or is_shared else read_run(evaluation)
 
 
+def read_labelled_run(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -> Run:
+    """As `find_labelled_run`; the first run that was evaluated where the label means no certain one."""
+    return find_labelled_run(evaluation, label, refs) or read_run(evaluation)
+
+
 def read_run(evaluation: Evaluation) -> Run:
     """The run that was evaluated.
 

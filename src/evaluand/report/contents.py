@@ -17,7 +17,7 @@ from evaluand.aggregation.aggregator import REFUSED, Aggregation, Measure, find_
 from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
 from evaluand.apps.leaderboards.records import find_recording
 from evaluand.apps.recording.stored import KIND, Recording
-from evaluand.comparison.comparing import find_labelled_run, read_run
+from evaluand.comparison.comparing import find_labelled_run, read_labelled_run
 from evaluand.comparison.measures import find_evaluations, find_summaries, resolve_measures
 from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.ratings.stored import Ratings
@@ -266,7 +266,7 @@ def _read_parts(evaluations: Sequence[Evaluation], names: Sequence[str]) -> list
     return [
         Part(
             name if names.count(name) == 1 else f"{name} {evaluation.id[:SHORT_ID]}",
-            find_labelled_run(evaluation, name, refs) or read_run(evaluation),
+            read_labelled_run(evaluation, name, refs),
             evaluation,
         )
         for name, evaluation in zip(names, evaluations, strict=True)

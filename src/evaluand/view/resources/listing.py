@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluand.aggregation.aggregator import find_summary
-from evaluand.comparison.comparing import find_labelled_run, read_run
+from evaluand.comparison.comparing import read_labelled_run
 from evaluand.core.errors import EvaluandError
 from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
@@ -121,7 +121,7 @@ def _find_usage(source: Source, manifest: Facts) -> str:
     """What the run of an evaluation used."""
     try:
         evaluation = Evaluation(source.store, manifest["id"])
-        run = find_labelled_run(evaluation, manifest["name"] or "", source.store.refs()) or read_run(evaluation)
+        run = read_labelled_run(evaluation, manifest["name"] or "", source.store.refs())
         return brief_usage(usage_facts(run.manifest))
     except EvaluandError:
         return ""
