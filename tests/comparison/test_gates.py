@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import math
+import re
 import shutil
 import sys
 from collections.abc import Mapping
@@ -175,21 +176,33 @@ def test_the_bound_of_rows_that_are_not_independent_is_called_about(store: Memor
     assert one(base, "mean > 0.5").message == "0.75; 40 rows: 40 scored"
 
 
-def test_a_bound_of_a_mean_that_could_have_a_range_asks_for_it(base: Evaluation) -> None:
-    with pytest.raises(
-        SpecError, match=r"no bound holds at a level .* \{kind: mean, scorer: score, range: \[0, 10\]\}"
-    ):
-        one(base, "mean > 0.5 at 95%")
-    assert one(base, "mean > 0.5 at 95%", measures=[Measure("score", Mean(range=(0, 1)))]).passed
+@pytest.mark.parametrize(
+    ("gate", "instead"),
+    [
+        ("mean > 0.5 at 95%", "leave out `at …`"),
+        ("mean better than base", "compare the values themselves: `mean >= base`"),
+        ("mean not worse than base by 1", "compare the values themselves: `mean >= base`"),
+    ],
+)
+def test_a_bound_of_values_that_could_have_a_range_asks_for_it(
+    store: MemoryStore, base: Evaluation, gate: str, instead: str
+) -> None:
+    other = evaluated(store, "other", {})
+    known, unknown = ([Measure("score", Mean(range=range))] for range in ((0, 1), (-math.inf, math.inf)))
+    message = rf"no bound holds at a level .* \{{kind: mean, scorer: score, range: \[0, 10\]\}}, or {re.escape(instead)}$"
+    with pytest.raises(SpecError, match=message):
+        one(other, gate, base, measures=unknown)
+    with pytest.raises(SpecError, match=message):
+        check_fit([Gate.parse(gate)], ["score"], unknown, ["topic"], ["base"], store)
+    assert one(other, gate, base, measures=known).passed
 
 
-def test_a_bound_of_values_without_a_range_says_that_its_level_is_not_guaranteed(
+def test_a_bound_of_values_with_half_a_range_says_that_its_level_is_not_guaranteed(
     store: MemoryStore, base: Evaluation
 ) -> None:
     other = evaluated(store, "other", dict.fromkeys(range(1, 8, 2), 0))
-    free, held = ([Measure("score", Mean(range=range))] for range in ((-float("inf"), float("inf")), (0, 1)))
-    for measures, unsure in ((free, True), (held, False)):
-        message = one(other, "mean better than base", base, measures=measures).message
+    for span, unsure in (((0, math.inf), True), ((0, 1), False)):
+        message = one(other, "mean better than base", base, measures=[Measure("score", Mean(range=span))]).message
         assert ("without a range of values its level is not guaranteed" in message) == unsure
         assert ("bound about" in message) == unsure
 
@@ -244,7 +257,7 @@ def test_a_bound_that_the_rows_cannot_give_passes_no_gate_and_says_how_many_rows
 def test_where_lower_is_better_the_upper_bound_counts(store: MemoryStore) -> None:
     slow = evaluated(store, "slow", {i: 5 + i % 3 for i in range(N)})
     quick = evaluated(store, "quick", {i: 2 + i % 2 for i in range(N)})
-    measures = [Measure("score", Mean(direction="lower"))]
+    measures = [Measure("score", Mean(direction="lower", range=(0, 10)))]
     assert one(quick, "mean better than base", slow, measures=measures).passed
     assert not one(slow, "mean not worse than base by 1", quick, measures=measures).passed
 
@@ -261,18 +274,52 @@ def test_a_side_without_a_single_score_passes_no_comparison(store: MemoryStore, 
 
 def test_crashes_count_against_whoever_crashed(store: MemoryStore, base: Evaluation) -> None:
     crashing = evaluated(store, "crashing", dict.fromkeys(range(1, 21, 2), "fail"))
-    assert one(crashing, "accuracy >= 1").passed
-    assert one(crashing, "accuracy >= 1").message == "1; 40 rows: 30 scored, 10 failed, worst 0.75 … best 1"
+    left_out = one(crashing, "accuracy >= 1", missing="leave_out")
+    assert (left_out.passed, left_out.message) == (True, "1; 40 rows: 30 scored, 10 failed, worst 0.75 … best 1")
     held = one(crashing, "accuracy better than base", base)
     assert not held.passed
     assert "10 without a score" in held.message
     assert not one(crashing, "accuracy >= 1", missing="wrong").passed
 
 
+@pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")
+@pytest.mark.parametrize(
+    ("gate", "failed", "measure", "decided"),
+    [
+        ("accuracy >= 0.9", 2, {}, True),
+        ("accuracy >= 0.9", 3, {}, False),
+        ("accuracy >= 0.5 at 95%", 3, {}, False),
+        ("accuracy difference by topic <= 0.1", 3, {}, False),
+        ("accuracy >= 0.9", 3, {"states_missing": True}, True),
+        ("accuracy >= 0.9", 3, {"metric": Accuracy(missing="wrong")}, True),
+    ],
+)
+def test_a_rule_that_holds_for_the_scored_rows_is_undecided_where_many_have_no_score(
+    store: MemoryStore, gate: str, failed: int, measure: dict[str, Any], decided: bool
+) -> None:
+    crashing = evaluated(store, "crashing", dict.fromkeys(range(failed), "fail"))
+    found = one(crashing, gate, measures=[Measure(**{"scorer": "score", "metric": Accuracy()} | measure)])
+    assert (found.passed, found.is_decided) == (decided, decided)
+    assert found.message.startswith("undecided: too many rows have no score; score them, or declare") != decided
+
+
+@pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")
+def test_values_that_miss_rows_on_either_side_are_not_compared_unless_somebody_says_how(store: MemoryStore) -> None:
+    whole = evaluated(store, "whole", dict.fromkeys(range(N), 2.0))
+    part = evaluated(store, "part", {i: "fail" if i < 3 else 2.0 for i in range(N)})
+    measures = [Measure("score", Mean(direction="higher"))]
+    for own, base in ((whole, part), (part, whole)):
+        held = one(own, "mean >= base", base, measures=measures)
+        assert (held.passed, held.is_decided, held.message[:10]) == (False, False, "undecided:")
+        assert one(own, "mean >= base", base, measures=measures, missing="leave_out").passed
+    assert not one(part, "mean > base", whole, measures=measures).passed
+
+
 def test_what_cannot_be_counted_as_wrong_does_not_pass(store: MemoryStore) -> None:
     a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
     b = evaluated(store, "b", {i: 9.0 + i % 2 for i in range(N)} | {0: "fail"})
-    held = one(b, "mean better than base", a, measures=[Measure("score", Mean())])
+    no_worst = Mean(direction="lower", range=(0, math.inf))
+    held = one(b, "mean better than base", a, measures=[Measure("score", no_worst)])
     assert held.message.startswith("undefined: rows without a score have no worst value")
     assert one(b, "mean better than base", a, measures=[Measure("score", Mean(range=(0, 10)))]).passed
 
@@ -280,9 +327,9 @@ def test_what_cannot_be_counted_as_wrong_does_not_pass(store: MemoryStore) -> No
 def test_a_gate_says_why_it_passes_or_fails_with_an_interval_that_seems_to_say_otherwise(store: MemoryStore) -> None:
     a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
     b = evaluated(store, "b", {i: 1.9 + i % 3 + 0.5 * (-1) ** (i // 3) for i in range(N)})
-    lower = [Measure("score", Mean(direction="lower"))]
-    free = one(b, "mean not worse than a by 0.06", a, measures=lower)
-    [pair] = compare(a, b, metrics=Mean(direction="lower")).pairs
+    lower = Mean(direction="lower", range=(0, math.inf))
+    free = one(b, "mean not worse than a by 0.06", a, measures=[Measure("score", lower)])
+    [pair] = compare(a, b, metrics=lower).pairs
     assert free.passed
     assert pair["high"] > 0.06 > free.facts["values"][0]["bound"]
     assert free.message.endswith(
@@ -329,12 +376,13 @@ def test_agreement_on_numbers_is_no_certainty_that_nothing_is_worse(store: Memor
     a = evaluated(store, "a", {i: 2.0 + i % 3 for i in range(N)})
     b = evaluated(store, "b", {i: str(2.0 + i % 3) for i in range(N)})
     half = -paired_score(0, 0, 40, 0.9, correction=0.5)[0]
-    for measures, span in (([Measure("score", Mean())], 2), ([Measure("score", Mean(range=(0, 10)))], 10)):
+    for highest, span in ((math.inf, 2), (10, 10)):
+        measures = [Measure("score", Mean(range=(0, highest)))]
         assert one(b, f"mean not worse than a by {half * span + 1e-6}", a, measures=measures).passed
         assert not one(b, f"mean not worse than a by {half * span - 1e-6}", a, measures=measures).passed
     same = evaluated(store, "same", dict.fromkeys(range(N), 5.0))
     other = evaluated(store, "other", dict.fromkeys(range(N), "5.0"))
-    held = one(other, "mean not worse than same by 0.01", same, measures=[Measure("score", Mean())])
+    held = one(other, "mean not worse than same by 0.01", same, measures=[Measure("score", Mean(range=(0, math.inf)))])
     assert not held.passed
     assert held.message.startswith("undefined: the difference has no interval")
 
@@ -437,7 +485,7 @@ tasks:
 scorers:
   cost: {function: costs.py:cost}
 metrics:
-  - {kind: mean, scorer: cost, direction: lower}
+  - {kind: mean, scorer: cost, direction: lower, range: [0, 20]}
 """
 
 
@@ -503,7 +551,7 @@ def test_where_no_direction_is_known_nothing_is_better_and_a_gate_on_it_is_refus
     for gate in ("mean better than a", "mean not worse than a by 1"):
         with pytest.raises(SpecError, match="mean of 'score' has no direction; declare under metrics"):
             one(b, gate, a)
-    assert one(b, "mean better than a", a, measures=[Measure("score", Mean())]).passed
+    assert one(b, "mean better than a", a, measures=[Measure("score", Mean(range=(0, 10)))]).passed
 
 
 def test_a_gate_does_not_choose_among_several_metrics_of_its_kind(base: Evaluation) -> None:

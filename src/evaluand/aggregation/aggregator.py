@@ -60,6 +60,8 @@ class Measure:
         where: only rows of examples that match this `RowFilter`; gates, comparisons and trade-offs leave it out.
         rules: which groups disparities compare; by default the two that differ most.
         search: where to look for the groups with the worst values, see `GroupSearch`; by default nowhere.
+        states_missing: whether the metric's `missing` was chosen, rather than left at its default: gates pass on many
+            rows without a score only then.
 
     Raises:
         SpecError: the metric is not a `Metric`, there is no such disparity, there are no groups to compare, or the
@@ -80,6 +82,7 @@ class Measure:
     where: str | None = None
     rules: GroupRules | None = None
     search: GroupSearch | None = None
+    states_missing: bool = False
 
     def __post_init__(self) -> None:
         if self.where is not None:
@@ -107,6 +110,8 @@ class Measure:
             spec["where"] = self.where
         if self.search is not None:
             spec["worst_groups"] = self.search.spec
+        if self.states_missing:
+            spec["states_missing"] = True
         return spec
 
 
@@ -190,7 +195,8 @@ def read_measure(spec: Mapping[str, Any]) -> Measure | None:
     stored = spec["metric"]
     try:
         metric = registry.find("metrics", stored["kind"])(**stored["parameters"])
-        further = {name: spec[name] for name in ("disparities", "criterion", "called", "where") if name in spec}
+        names = ("disparities", "criterion", "called", "where", "states_missing")
+        further = {name: spec[name] for name in names if name in spec}
         if "rules" in spec:
             further["rules"] = read_rules(spec["by"], **spec["rules"])
         if "worst_groups" in spec:

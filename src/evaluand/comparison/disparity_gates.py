@@ -73,7 +73,7 @@ def check_disparities(
         about = "about " if end else ""
         shown = f"{format_bound_name(end, gate.level)}{about}{format_target(row.target)}{number:.4g}; {groups}{counts}"
         shown += _name_small(row.small, row.unjudged)
-        yield Outcome(RELATIONS[gate.relation](number, gate.number), shown, facts)
+        yield Outcome(RELATIONS[gate.relation](number, gate.number), shown, facts, rows=overall[row.target])
 
 
 def check_disparity_differences(

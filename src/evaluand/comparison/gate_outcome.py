@@ -18,12 +18,20 @@ from evaluand.core.files.json import none_if_nan
 
 
 class Outcome(NamedTuple):
-    """The outcome for one target."""
+    """The outcome for one target; `rows` are those of a value that leaves some out."""
 
     passed: bool
     message: str
     facts: dict[str, Any]
     is_decided: bool = True
+    rows: MetricRow | None = None
+
+    def doubted(self) -> Outcome:
+        """Undecided where a rule holds and more than one row in twenty has no score, which could be worse ones."""
+        if not self.passed or self.rows is None or self.rows.n_scored >= 0.95 * self.rows.n:
+            return self
+        why = "too many rows have no score; score them, or declare what they count as: `missing: wrong` or `leave_out`"
+        return self._replace(passed=False, message=f"undecided: {why}; {self.message}", is_decided=False)
 
 
 def name_counts(counts: Mapping[str, int]) -> dict[str, int]:

@@ -149,13 +149,14 @@ def check_gates(
                 )
                 continue
             metrics = _find_metrics(gate, chosen, found[label], missing, metric_by_name)
+            stated = missing is not None or _states_missing(metrics, chosen, found[label])
             base = _find_baseline(gate, evaluations[label], evaluations, others)
             metrics = find_ranges(metrics, chosen, [one for one in (base, evaluations[label]) if one is not None])
             check_ranges(gate, chosen, metrics)
             smallest = declared_smallest(gate, chosen, metrics, found[label])
             heaviest = heaviest_cluster(evaluations[label], metrics[0], drawn_from) if gate.anytime else 0.0
             check = partial(
-                _check_gate, gate, label, evaluations[label], base, chosen, metrics, missing, smallest, heaviest
+                _check_gate, gate, label, evaluations[label], base, chosen, metrics, missing, stated, smallest, heaviest
             )
             reads_labels = all(metric.reads_labels for metric in metrics)  # then people measure the judge here and now
             judges = [] if reads_labels else _find_judges([evaluations[label], base], chosen, known)
@@ -223,6 +224,7 @@ def _check_gate(
     scorer: str,
     metrics: Sequence[Metric],
     missing: Missing | None,
+    states_missing: bool,
     smallest: int,
     heaviest: float,
 ) -> GateResult:
@@ -251,10 +253,17 @@ def _check_gate(
         raise error if named else SpecError(f"gate {gate.text!r}: {error}") from None
     if not found:
         found = [Outcome(False, "no rows", {}, is_decided=False)]
+    found = found if states_missing else [outcome.doubted() for outcome in found]
     passed = all(one.passed for one in found)
     message = "; ".join(one.message for one in found if one.passed == passed)
     decided = passed or any(one.is_decided and not one.passed for one in found)
     return GateResult(gate, label, passed, message, {"scorer": scorer, "values": [one.facts for one in found]}, decided)
+
+
+def _states_missing(metrics: Sequence[Metric], scorer: str, measures: Sequence[Measure]) -> bool:
+    """Whether somebody chose how rows without a score count."""
+    stated = [measure.metric for measure in measures if measure.scorer == scorer and measure.states_missing]
+    return all(metric.missing != "leave_out" or metric in stated for metric in metrics)
 
 
 def _usual_fill(metric: Metric) -> Missing:
@@ -301,7 +310,7 @@ def _check_values(
             yield Outcome(False, f"undefined: {why}; {format_counts(row)}", facts | counts, is_decided=False)
         else:
             passed = RELATIONS[gate.relation](number, gate.number)
-            yield Outcome(passed, f"{shown}; {format_counts(row)}", facts | counts)
+            yield Outcome(passed, f"{shown}; {format_counts(row)}", facts | counts, rows=row)
 
 
 def _check_point_differences(
@@ -335,7 +344,8 @@ def _check_point_differences(
         values = f"{format_target(target)}{row.value:.4g} against {other.value:.4g}, difference {difference:+.4g}"
         note = f"a point rule, which ignores chance{f'; {rule} allows for it' if rule else ''}"
         passed = RELATIONS[gate.relation](_rounded(difference), gate.number)
-        yield Outcome(passed, f"{values}: {note}; {format_counts(row)}", facts)
+        left_out = min(row, other, key=lambda side: side.n_scored / side.n) if metric.missing == "leave_out" else None
+        yield Outcome(passed, f"{values}: {note}; {format_counts(row)}", facts, rows=left_out)
 
 
 def _rounded(difference: float) -> float:

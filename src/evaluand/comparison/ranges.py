@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from evaluand.aggregation.aggregator import Measure, shared_ranges, with_ranges
 from evaluand.comparison.anytime import check_anytime
-from evaluand.comparison.rule import Gate
+from evaluand.comparison.rule import Gate, quote_word
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
@@ -24,13 +24,16 @@ def check_ranges(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> None:
     """Refuses a bound of values that could have a range and have none: rare values, not seen yet, could be anywhere."""
     if gate.anytime:
         check_anytime(gate.text, metrics[0])
-    if gate.level is None or gate.baseline is not None:
+    if gate.level is None:
         return
     for metric in metrics:
         can_have = any(field.name == "range" for field in dataclasses.fields(metric))
         if can_have and metric.range == (-math.inf, math.inf):
+            sign = "<=" if metric.direction == "lower" else ">="
+            points = f"compare the values themselves: `{gate.metric} {sign} {quote_word(str(gate.baseline))}`"
+            instead = points if gate.baseline is not None else "leave out `at …`"
             raise SpecError(
                 f"gate {gate.text!r}: no bound holds at a level without the lowest and the highest possible value;"
                 f" declare them under metrics of the experiment: {{kind: {metric.kind}, scorer: {scorer},"
-                " range: [0, 10]}, or leave out `at …`"
+                f" range: [0, 10]}}, or {instead}"
             )

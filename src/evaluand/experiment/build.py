@@ -408,7 +408,9 @@ def measure(spec: MetricEntry, scorers: Sequence[str], folder: Path) -> Measure:
     kinds, rules = check_kinds(spec.disparities), _group_rules(spec, by)
     if rules is not None and not kinds:
         raise SpecError("reference, pairs, given and smallest are about disparities; add disparities: difference")
-    return Measure(scorer, metric, by, kinds, where=spec.where, rules=rules, search=_group_search(spec))
+    stated = "missing" in (spec.parameters if isinstance(spec, MetricSpec) else spec.model_fields_set)
+    search = _group_search(spec)
+    return Measure(scorer, metric, by, kinds, where=spec.where, rules=rules, search=search, states_missing=stated)
 
 
 def _group_search(spec: MetricEntry) -> GroupSearch | None:
