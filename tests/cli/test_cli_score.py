@@ -247,3 +247,23 @@ def test_the_positive_label_reaches_gates(folder: Folder) -> None:
     (folder.path / "p.csv").write_text(rows)
     assert folder.call(*given, "--pos-label", "m", "--metric", "accuracy").exit_code == 0
     assert folder.call(*given, "--pos-label", "f", "--metric", "accuracy").exit_code == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "shown", "passed", "decided"),
+    [
+        ((), 1.0, False, False),
+        (("--missing", "leave_out"), 1.0, True, True),
+        (("--missing", "wrong"), 0.75, False, True),
+    ],
+)
+def test_a_gate_passes_on_rows_without_a_prediction_only_if_it_is_said_how_they_count(
+    folder: Folder, words: tuple[str, ...], shown: float, passed: bool, decided: bool
+) -> None:
+    (folder.path / "few.csv").write_text(csv(("label", "a"), ("x", "x"), ("x", "x"), ("y", "y"), ("y", "")))
+    options = ("--truth", "label", "--prediction", "a", "--metric", "accuracy", "--gate", "accuracy >= 0.8", "--json")
+    result = folder.call("score", "few.csv", *options, *words)
+    facts = json.loads(result.stdout)
+    [gate] = facts["gates"]
+    assert (values(facts)["a", "accuracy"], gate["passed"], gate["decided"]) == (shown, passed, decided)
+    assert result.exit_code == (0 if passed else 3)

@@ -30,8 +30,9 @@ class Outcome(NamedTuple):
         """Undecided where a rule holds and more than one row in twenty has no score, which could be worse ones."""
         if not self.passed or self.rows is None or self.rows.n_scored >= 0.95 * self.rows.n:
             return self
-        why = "too many rows have no score; score them, or declare what they count as: `missing: wrong` or `leave_out`"
-        return self._replace(passed=False, message=f"undecided: {why}; {self.message}", is_decided=False)
+        way = "say how they count: `missing: wrong` or `leave_out` of the metric, or --missing of the command"
+        why = f"undecided: too many rows have no score; score them, or {way}; {self.message}"
+        return self._replace(passed=False, message=why, is_decided=False)
 
 
 def name_counts(counts: Mapping[str, int]) -> dict[str, int]:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 from shlex import join
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import click
 import orjson
@@ -26,6 +26,7 @@ from evaluand.cli.score.problems import ProblemOptions, score_problem
 from evaluand.data.files import STDIN, is_glob
 from evaluand.experiment.columns.proposals import KINDS
 from evaluand.experiment.columns.scoring import ColumnOptions
+from evaluand.metrics.base.metric import Missing
 from evaluand.problem.formats import default_format
 
 _EXAMPLES = """\b
@@ -100,6 +101,7 @@ _NEAR_OPTIONS: Final = {
     help="Such as accuracy; repeatable. By default those that suit the column of the truth, or those of the problem.",
 )
 @repeatable("--by", metavar="COLUMN", help="Values by group, and their disparities; A,B crosses two columns.")
+@click.option("--missing", type=click.Choice(get_args(Missing)), help="How rows without a prediction count.")
 @click.option("--pos-label", metavar="LABEL", help="The label that counts as positive.")
 @click.option("--kind", type=click.Choice(KINDS), help="What --truth holds, if its values do not say it.")
 @repeatable("--input", "inputs", metavar="COLUMN", help="A column to show with each example; repeatable.")
@@ -168,7 +170,7 @@ def command(**given: Any) -> None:
 
 _COLUMN_OPTIONS: Final = (
     *("prediction", "scores", "confidences", "threshold", "truth_file", "id_", "by", "kind", "inputs", "weight"),
-    *("cluster", "where", "form", "delimiter", "gates", "junit"),
+    *("cluster", "where", "missing", "form", "delimiter", "gates", "junit"),
 )
 _PROBLEM_OPTIONS: Final = ("predictions", "k", "definition", "part", "out", "layout")
 _FLAGS: Final = {"id_": "--id", "form": "--format", "scores": "--score", "confidences": "--confidence"}
@@ -230,6 +232,7 @@ def _column_files(given: dict[str, Any]) -> ColumnFiles:
         ],
         by=given["by"],
         gates=given["gates"],
+        missing=given["missing"],
         kind=given["kind"],
         pos_label=given["pos_label"],
         threshold=given["threshold"],

@@ -1,6 +1,7 @@
 """Gates on the values of systems whose predictions exist already, of which `baseline` is the first."""
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.gate_result import GateResult
@@ -11,7 +12,7 @@ from evaluand.core.errors import SpecError
 from evaluand.experiment.columns.notes import Notes
 from evaluand.experiment.columns.tables import NamedTable
 from evaluand.experiment.experiment import Results
-from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.base.metric import Metric, Missing
 
 
 def check_gate_columns(
@@ -32,11 +33,13 @@ def check_system_gates(
     results: Results,
     measures: Sequence[Measure],
     metric_by_name: Callable[[str], Metric] = default_metric,
+    missing: Missing | None = None,
 ) -> list[GateResult]:
     """The results of gates, of which `baseline` is the first system.
 
     Args:
         metric_by_name: the metric of a name that no measure has.
+        missing: what happens to rows without a score, in place of the default of gates.
 
     Raises:
         SpecError: a gate compares, and there is one system.
@@ -44,9 +47,10 @@ def check_system_gates(
     if not gates:
         return []
     evaluations = results.evaluations
+    check = partial(check_gates, measures=measures, metric_by_name=metric_by_name, missing=missing)
     first = next(iter(evaluations))
     absolute = [gate for gate in gates if gate.baseline is None]
-    found = check_gates(absolute, evaluations, measures=measures, metric_by_name=metric_by_name) if absolute else []
+    found = check(absolute, evaluations) if absolute else []
     for gate in gates:
         if gate.baseline is None:
             continue
@@ -54,9 +58,7 @@ def check_system_gates(
             raise SpecError(f"gate {gate.text!r}: compares two systems; name a second one")
         if gate.baseline == BASELINE:
             others = {name: each for name, each in evaluations.items() if name != first}
-            found += check_gates(
-                [gate], others, {BASELINE: evaluations[first]}, measures=measures, metric_by_name=metric_by_name
-            )
+            found += check([gate], others, {BASELINE: evaluations[first]})
         else:
-            found += check_gates([gate], evaluations, measures=measures, metric_by_name=metric_by_name)
+            found += check([gate], evaluations)
     return found

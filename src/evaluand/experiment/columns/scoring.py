@@ -37,7 +37,7 @@ from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_tabl
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
 from evaluand.metrics.base.labels import contents
-from evaluand.metrics.base.metric import VALUE, Metric
+from evaluand.metrics.base.metric import VALUE, Metric, Missing
 from evaluand.metrics.function import as_metric
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.gates import list_gates
@@ -153,6 +153,7 @@ class ColumnOptions:
     by: Sequence[str | Sequence[str]] = ()
     disparities: Sequence[DisparityKind] = ("difference",)
     gates: Sequence[str] = ()
+    missing: Missing | None = None
     kind: str | None = None
     pos_label: str | None = None
     threshold: float | None = None
@@ -193,6 +194,8 @@ def score_columns(
         by: columns to group by; a list crosses several.
         disparities: the disparities between groups.
         gates: rules such as `accuracy >= 0.9`; `baseline` is the first system.
+        missing: how rows without a prediction count: `leave_out` (the default; gates that hold are then undecided where
+            more than one row in twenty has none), `wrong` or `refuse`.
         kind: `binary`, `multiclass`, `multilabel` or `numeric`, if the values do not say it.
         pos_label: the text of the positive class.
         threshold: predict the positive class where a score is at least this.
@@ -347,7 +350,7 @@ def score_systems(
         target=typed.target,
         systems=[system.name for system in systems],
         results=results,
-        gates=check_system_gates(gates, results, experiment.measures, proposals.gate_metric),
+        gates=check_system_gates(gates, results, experiment.measures, proposals.gate_metric, options.missing),
         notes=notes.sentences(),
         proposals=proposals,
     )
@@ -582,6 +585,8 @@ def _metrics(proposals: Proposals, options: ColumnOptions, notes: Notes, *, real
         raise SpecError(
             f"{scored[0].kind} needs scores: give {notes.option('score', 'COLUMN')}, the score of the positive class"
         )
+    if options.missing is not None:
+        found = [replace(metric, missing=options.missing) for metric in found]
     if not options.intervals:
         found = [*map(_without_interval, found)]
     return found
