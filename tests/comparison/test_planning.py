@@ -401,6 +401,13 @@ def _mean() -> Any:
     return Mean(direction="higher", range=(-5.0, 5.0))
 
 
+def test_a_gate_that_would_be_refused_has_no_plan() -> None:
+    pilot = evaluations(np.random.default_rng(0).random((2, 50, 1)))
+    with pytest.raises(SpecError, match=r"no bound holds at a level .* \{kind: mean, scorer: score, range: \[0, 10\]\}"):
+        plan("mean better than base", pilot=pilot)
+    assert plan("mean better than base", pilot=pilot, metric=_mean()).needs
+
+
 def test_a_pilot_that_tells_no_spread_is_refused() -> None:
     with pytest.raises(DataError, match="it tells no spread"):
         plan("accuracy better than base", pilot=evaluations(np.ones((2, 50, 1))))

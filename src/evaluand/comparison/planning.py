@@ -28,6 +28,7 @@ from evaluand.comparison.power import (
     power_of_mcnemar,
     power_of_pairs,
 )
+from evaluand.comparison.ranges import check_ranges, find_ranges
 from evaluand.comparison.rule import EQUAL, LEVEL, NOT_WORSE, RELATIONS, Gate
 from evaluand.comparison.variance import VarianceSplit, align, split_variance
 from evaluand.core.errors import DataError, SpecError
@@ -331,7 +332,11 @@ def _plan_pilot(
         )
     metric = metric or default_metric(gate.metric if gate else "accuracy")
     _check_averages(gate, metric)
-    by_variant = _read_pilot(pilot, _find_scorers(pilot, gate, scorer), metric, dict(gate.where) if gate else None)
+    scorers = _find_scorers(pilot, gate, scorer)
+    [metric] = find_ranges([metric], scorers[0], [evaluation for pair in pilot for evaluation in pair])
+    if gate is not None:
+        check_ranges(gate, scorers[0], [metric])
+    by_variant = _read_pilot(pilot, scorers, metric, dict(gate.where) if gate else None)
     rows = _mean_of(by_variant)
     sample = Sample.from_rows(rows, 0, 1, metric)
     if sample.clusters < _FEWEST_CLUSTERS or not sample.change.any():
