@@ -38,7 +38,7 @@ from evaluand.store.store import resolve
 pytestmark = pytest.mark.filterwarnings("ignore:.* was not begun by you in this store")
 
 QUICK, BATCH = 6, 100
-THOROUGH = int(os.environ.get("DAMAGES", "1000"))  # 10,000 were tried when this was written
+THOROUGH = int(os.environ.get("DAMAGES", "600"))  # 10,000 were tried when this was written
 
 Reading = dict[str, Any]
 """What is stored, by its place: a manifest, a table, the list, the names; an error where it cannot be read."""

@@ -106,7 +106,7 @@ def test_only_undamaged_lines_count_and_damage_is_listed(
 
 @pytest.mark.slow
 @given(written=WRITTEN, damages=st.lists(DAMAGE, min_size=1, max_size=6))
-@settings(max_examples=5000, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=2000, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 def test_only_undamaged_lines_count_in_thousands_of_journals(
     written: list[list[tuple[int, Any]]], damages: list[tuple[Any, ...]]
 ) -> None:

@@ -122,9 +122,12 @@ def test_forged_manifests_and_names_are_damaged_or_read(sample: Path, tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(8))
-def test_any_forged_manifest_or_name_is_damaged_or_read(sample: Path, tmp_path: Path, part: int) -> None:
-    read_forged(sample, tmp_path / "store", list_forgeries(sample)[part::8])
+@pytest.mark.parametrize("part", range(4))
+def test_many_forged_manifests_and_names_are_damaged_or_read(sample: Path, tmp_path: Path, part: int) -> None:
+    """Half of all forgeries, in four parts."""
+    forgeries = list_forgeries(sample)
+    random.Random(0).shuffle(forgeries)
+    read_forged(sample, tmp_path / "store", forgeries[part::8])
 
 
 def test_a_role_of_a_column_that_the_table_lacks_is_one_sentence(folder: Folder) -> None:
