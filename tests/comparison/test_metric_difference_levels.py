@@ -459,6 +459,6 @@ def test_paired_intervals_cover_the_true_difference(name: str, n: int, quoted: i
     for errors in (found.wrong, found.passed):
         assert np.mean(errors) <= 0.055 + (fewer and noise(0.055, len(errors)))
     if name.startswith("ratio"):
-        assert max(found.beyond) <= 0.07 + 2 * math.sqrt(0.07 * 0.93 / repeats)
+        assert max(found.beyond) <= 0.07 + (2 + fewer) * math.sqrt(0.07 * 0.93 / repeats)
     if "few" in name:
         assert max(found.wrong) <= 0.055 + 2 * math.sqrt(0.055 * 0.945 / repeats)
