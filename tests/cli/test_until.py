@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from html import escape, unescape
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import given, strategies as st
 
+from evaluand import DirectoryStore, Evaluation, compare
+from evaluand.aggregation.aggregator import find_summary
 from evaluand.aggregation.random_order import draw_positions
 from evaluand.cli import main
 from evaluand.data.dataset import Dataset
+from evaluand.view.resources.base import Source, find_resources, read_resource
 
 EXPERIMENT = """
 name: quiz
@@ -192,3 +196,48 @@ def test_bounds_at_any_time_are_called_so_and_are_wider(folder: Path) -> None:
     assert "anytime" not in fixed["values"][0]
     assert by_word["values"][0]["bound"] < fixed["values"][0]["bound"]
     assert call("compare", "quiz/base", "quiz/mine", "--anytime").exit_code == 2
+
+
+STOPPED = "stopped by --until 'accuracy better than base anytime' after {} of 300 examples: other intervals, p values"
+
+
+def test_all_that_shows_its_numbers_says_that_the_run_stopped_early(folder: Path) -> None:
+    found = until(run(folder, 1, "--until", "accuracy better than base", "--json"))
+    stopped = STOPPED.format(found["examples"])
+    for words in (
+        ("compare", "quiz/base", "quiz/mine"),
+        ("compare", "quiz", "--json"),
+        ("show", "quiz/mine"),
+        ("show", "quiz/mine", "--below", "1"),
+        ("show", "quiz", "--metric", "accuracy"),
+        ("report", "quiz", "--markdown"),
+    ):
+        assert stopped in " ".join(call(*words).stdout.split()), words
+    assert call("report", "quiz", "-o", "page.html").exit_code == 0
+    assert escape(stopped) in (folder / "page.html").read_text()
+
+
+def test_pages_and_values_in_python_say_so_too(folder: Path) -> None:
+    found = until(run(folder, 1, "--until", "accuracy better than base", "--json"))
+    store, stopped = DirectoryStore("store"), STOPPED.format(found["examples"])
+    base, mine = (Evaluation.open(store, name) for name in ("quiz/base", "quiz/mine"))
+    comparison = compare(base, mine)
+    assert stopped in str(comparison)
+    find_resources()
+    for path in ("answers/quiz", "sections/quiz", f"compare/{base.id}/{mine.id}"):
+        assert stopped in unescape(bytes(read_resource(Source(store), path, {})).decode()), path
+    for shown in (comparison, find_summary(mine), mine):
+        assert stopped in unescape(shown._repr_html_())
+
+
+def test_a_comparison_with_a_whole_run_says_which_side_stopped(folder: Path) -> None:
+    run(folder, 0.5, "--task", "base")
+    found = until(run(folder, 1, "--task", "mine", "--until", "accuracy better than quiz/base", "--json"))
+    said = f"stopped by --until 'accuracy better than quiz/base anytime' after {found['examples']} of 300 examples"
+    assert said in " ".join(call("compare", "quiz/base", "quiz/mine").stdout.split())
+
+
+def test_a_run_of_all_examples_has_not_stopped(folder: Path) -> None:
+    for words in (("--limit", "20", "--until", "accuracy better than base"), ("--limit", "40")):
+        run(folder, 0.9, *words)
+        assert "stopped by" not in call("compare", "quiz").stdout

@@ -49,7 +49,7 @@ from evaluand.comparison.measures import find_evaluations
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EngineError, EvaluandError, SpecError, nearest, plural
 from evaluand.core.labels import shown_name
-from evaluand.core.provenance import look_for_git_changes
+from evaluand.core.provenance import ONE_LOOK, look_for_git_changes
 from evaluand.engine.budget import CODE as BUDGET, Budget
 from evaluand.engine.outcome import Aborted
 from evaluand.evaluation.evaluator import Evaluation
@@ -241,14 +241,8 @@ def _look_at_any_time(gates: Sequence[Gate]) -> list[Gate]:
 def _say_why_it_stopped(checked: Sequence[Facts], rule: Gate, stop: Stop) -> list[Facts]:
     """The results of gates, that of the rule of `--until` with when and why it stopped."""
     click.echo(f"{rule.text}: {safe(stop)}", err=True)
-    click.echo(_ONE_LOOK, err=True)
+    click.echo(f"note: this rule allows for all looks; {ONE_LOOK}", err=True)
     return [one | ({"until": stop.facts} if one["gate"] == rule.text else {}) for one in checked]
-
-
-_ONE_LOOK: Final = (
-    "note: this rule allows for all looks; other intervals, p values and gates are those of a single look, and too sure"
-    " after several"
-)
 
 
 def _only_shared(experiment: Experiment, rule: Gate, tasks: Sequence[str], store: FolderStore) -> Experiment:

@@ -48,7 +48,7 @@ from evaluand.run.runner import Run
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
-from evaluand.store.store import Manifest, find_made_from, resolve
+from evaluand.store.store import Manifest, early_stops, find_made_from, resolve
 
 _FOLLOWING = {
     "datasets": ("runs",),
@@ -334,6 +334,7 @@ def _facts(
         "status": "sealed" if store.is_sealed(kind, id) else "open",
         "manifest": manifest,
         "made_from": [_artifact_facts(store, names, *origin) for origin in origins(manifest)],
+        "early_stops": early_stops(store, [(kind, id)]),
         "used_by": _find_uses(store, names, kind, id),
     }
     if facts["status"] == "open":

@@ -37,7 +37,7 @@ from evaluand.metrics.prediction_powered import PredictionPoweredMean
 from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.runner import Run
 from evaluand.store.sealing import seal_tables, tables_digest
-from evaluand.store.store import MemoryStore, Ref, Store, check_name, exists
+from evaluand.store.store import MemoryStore, Ref, Store, check_name, early_stops, exists
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 from evaluand.store.window import WindowedStore
 
@@ -76,6 +76,7 @@ class Comparison(Artifact):
             yield f"{row_title(place)}: {labels[place['evaluation']]} {value} {place['letters']}"
         for one in self.left_out:
             yield f"{row_title(one | {'target': None})}: not compared, {one['reason']}"
+        yield from self.early_stops
 
     @property
     def confidence(self) -> float:
@@ -117,6 +118,11 @@ class Comparison(Artifact):
         """The declared metrics that refused the scores of an evaluation."""
         return self.read_rows("left_out") if "left_out" in self.manifest["counts"] else []
 
+    @property
+    def early_stops(self) -> list[str]:
+        """See `store.early_stops`, of the evaluations compared."""
+        return early_stops(self.store, [("evaluations", id) for id in self.evaluations])
+
     def flips(self) -> list[dict[str, Any]]:
         """The examples won and lost: the first of each pair, or those that gained and lost most.
 
@@ -148,6 +154,7 @@ class Comparison(Artifact):
             "pairs": self.pairs,
             "ranking": self.ranking,
             "left_out": self.left_out,
+            "early_stops": self.early_stops,
             "flips": self.flips(),
         }
 

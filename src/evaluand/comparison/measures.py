@@ -1,6 +1,7 @@
 """The evaluations that names refer to, and the metrics they are compared by, resolved before any row is paired."""
 
 import dataclasses
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from shlex import quote
@@ -24,8 +25,9 @@ from evaluand.core.errors import NotFound, SpecError, nearest, singular, warn
 from evaluand.core.labels import join_name
 from evaluand.core.provenance import experiment_origin
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
+from evaluand.metrics.base.confusion import TRUTH
 from evaluand.metrics.base.metric import Metric, Missing
-from evaluand.metrics.names import as_called, make_metric, resolve_metric
+from evaluand.metrics.names import accepted_parameters, as_called, make_metric, resolve_metric
 from evaluand.store.store import Ref, Store, resolve
 
 
@@ -158,7 +160,7 @@ def resolve_measures(
     named = _as_list(metrics)
     left_out: list[dict[str, str]] = []
     if named:
-        found = list(_named_measures(named, shared, declared))
+        found = list(_named_measures(evaluations, named, shared, declared))
     else:
         candidates = [*_check_declared(evaluations, declared)]
         left_out = _list_left_out(one for one in candidates if not names or one.measure.scorer in names)
@@ -188,6 +190,42 @@ def default_metric(name: str, **parameters: Any) -> Metric:
     found = registry.find("metrics", resolve_metric(name).kind)
     unknown = {field.name: None for field in dataclasses.fields(found) if field.name == "direction"}
     return make_metric(name, **unknown | parameters)
+
+
+def undeclared_metric(name: str, evaluations: Sequence[Evaluation], scorer: str, declared: Iterable[Measure]) -> Metric:
+    """The metric of a name that no measure has, of the class that the declared metrics of the scorer look at.
+
+    Raises:
+        SpecError: no metric has this name, or it depends on the class of two and these metrics look at none, or at
+            several.
+    """
+    metric = default_metric(name)
+    if TRUTH not in evaluations[0].columns(scorer) or not metric.label_columns:
+        return metric
+    parameters = [vars(measure.metric) for measure in declared if measure.scorer == scorer]
+    of_class = [values for values in parameters if isinstance(values.get("label"), str | int)]
+    if len({values["label"] for values in of_class}) == 1:
+        known = {word: values[word] for values in of_class for word in values.keys() & {"label", "scored_by"}}
+        return default_metric(name, **accepted_parameters(name, known))
+    if metric.of_either_class and _count_truths(evaluations, scorer) <= 2:
+        raise SpecError(
+            f"{name} is another number for each of two classes and for both, and no stored metric of {scorer!r} says"
+            " which class is meant",
+            python=f"pass the metric of the class, make_metric({name!r}, label=…)",
+            command=f"name {name} where the evaluations are made: `--metric {name}` of `evaluand score`, or"
+            f" {{kind: {name}, label: …}} under metrics of the experiment",
+        )
+    return metric
+
+
+def _count_truths(evaluations: Sequence[Evaluation], scorer: str) -> float:
+    """How many labels the truths have; infinite where they are lists."""
+    truths: set[Any] = set()
+    for batch in (batch for each in evaluations for batch in each.batches(scorer, [TRUTH])):
+        if pa.types.is_nested(batch.column(0).type):
+            return math.inf
+        truths.update(batch.column(0).drop_null().unique().to_pylist())
+    return len(truths)
 
 
 def declared_as(name: str, measures: Iterable[Measure]) -> list[Metric]:
@@ -235,7 +273,10 @@ def _shared_scorers(
 
 
 def _named_measures(
-    metrics: Iterable[str | Metric | Measure], scorers: Sequence[str], declared: Sequence[Measure]
+    evaluations: Sequence[Evaluation],
+    metrics: Iterable[str | Metric | Measure],
+    scorers: Sequence[str],
+    declared: Sequence[Measure],
 ) -> Iterator[Measure]:
     for metric in metrics:
         if isinstance(metric, Measure):
@@ -244,7 +285,7 @@ def _named_measures(
             for scorer in scorers:
                 alike = declared_as(metric, (m for m in declared if m.scorer == scorer))
                 own = [Measure(scorer, each) for each in alike]
-                yield from own or [Measure(scorer, default_metric(metric))]
+                yield from own or [Measure(scorer, undeclared_metric(metric, evaluations, scorer, declared))]
         else:
             yield from (Measure(scorer, metric) for scorer in scorers)
 

@@ -82,11 +82,13 @@ class MetricSample:
         change: from one value to the other.
         clusters: the number of independent examples or clusters.
         span: the largest possible distance of two values; infinite where unknown.
+        fault: why a value, which is defined, has no interval; None where nothing speaks against one.
     """
 
     change: PairedChange
     clusters: int
     span: float
+    fault: str | None = None
 
     @classmethod
     def from_rows(cls, rows: PairedRows, a: int, b: int, computed: Computed | None = None) -> "MetricSample":
@@ -103,7 +105,8 @@ class MetricSample:
         for side in (a, b):
             if (side, key) not in computed:
                 computed[side, key] = _leave_out(used, side, metric, Blocks(place % n, n))
-        return cls(paired_change(computed[a, key], computed[b, key], metric, clusters), clusters, span)
+        of_a, of_b = computed[a, key], computed[b, key]
+        return cls(paired_change(of_a, of_b, metric, clusters), clusters, span, of_a.reason[0] or of_b.reason[0])
 
     @property
     def value(self) -> float:
@@ -197,6 +200,8 @@ def _reason(counts: dict[str, int], sample: MetricSample) -> str | None:
         return None
     if sample.clusters == 1:
         return "one row has no interval" if counts["n_used"] == 1 else "one cluster has no interval"
+    if sample.fault:
+        return sample.fault
     if change.error == 0:
         return "no interval: leaving any row out changes nothing"
     return "no interval: without a few rows a side has no value"

@@ -16,7 +16,7 @@ import numpy as np
 
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.drawn_power import DRAWS, DrawnPower
-from evaluand.comparison.measures import default_metric
+from evaluand.comparison.measures import declared_measures, default_metric, undeclared_metric
 from evaluand.comparison.pairing import PairedRows, pair_rows
 from evaluand.comparison.power import (
     MOST_ROWS,
@@ -150,8 +150,12 @@ def plan(
     if pilot is not None:
         if not (value is base is differ is None):
             raise SpecError("give a pilot or assumed shares, not both")
-        pairs = [pilot] if isinstance(pilot[0], Evaluation) else list(pilot)
-        return _plan_pilot(gate, question, pairs, scorer, metric, power, confidence, at)  # type: ignore[arg-type]
+        pairs: list[Any] = [pilot] if isinstance(pilot[0], Evaluation) else list(pilot)
+        if metric is None and gate is not None:
+            sides = [each for pair in pairs for each in pair]
+            of = _find_scorers(pairs, gate, scorer)[0]
+            metric = undeclared_metric(gate.metric, sides, of, declared_measures(sides))
+        return _plan_pilot(gate, question, pairs, scorer, metric, power, confidence, at)
     _check_shares(gate)
     if gate is not None and gate.baseline is None:
         if not (base is differ is None):

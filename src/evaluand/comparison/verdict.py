@@ -45,7 +45,7 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
             f"{finding}; with these {rows} only a difference of at least {least} would be found 80 % of the time{alone}"
         )
     if pair["won"] is None:
-        return f"{finding}; {rows} show no spread that a test could use" if pair["low"] is None else finding
+        return f"{finding}; {pair['reason']}" if pair["low"] is None else finding
     return f"{finding}; {rows}, of which {pair['won'] + pair['lost']:,} differ, are too few to show any"
 
 

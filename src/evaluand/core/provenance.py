@@ -8,7 +8,8 @@ from contextvars import ContextVar
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, NamedTuple
+from shlex import quote
+from typing import Any, Final, NamedTuple
 
 from evaluand._version import __version__
 from evaluand.core.checkout import find_checkout, read_commit
@@ -86,6 +87,12 @@ class UntilOrigin(NamedTuple):
     rule: str
     drawn: int
     of: int
+
+    def __str__(self) -> str:
+        return f"stopped by --until {quote(self.rule)} after {self.drawn:,} of {self.of:,} examples: {ONE_LOOK}"
+
+
+ONE_LOOK: Final = "other intervals, p values and gates are those of a single look, and too sure after several"
 
 
 class ExperimentOrigin(NamedTuple):

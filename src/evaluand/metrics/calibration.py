@@ -101,7 +101,7 @@ class _DebiasedError(WeightedRowsMetric):
         """None from a spread: `group_results` gives the ends."""
         return np.full(value.shape, np.nan), np.full(value.shape, np.nan)
 
-    def _ends_of_means(self, state: State, value: np.ndarray, groups: Any) -> np.ndarray:
+    def _ends_of_means(self, state: State, value: np.ndarray, groups: Any, results: Any) -> np.ndarray:
         """None: near 0 the mean of several such values has no known law."""
         return np.full((len(groups), 2), np.nan)
 

@@ -97,6 +97,7 @@ class BalancedAccuracy(ByClass):
     missing rows have.
 
     The interval is made of those of the classes, so it is wide where one of them has few rows, though all are right.
+    There is none while a class has fewer than three rows, or is the only one.
     Source: K. Brodersen et al., "The balanced accuracy and its posterior distribution" (ICPR 2010).
 
     Args:
@@ -133,6 +134,9 @@ class BalancedAccuracy(ByClass):
 
     def basis_of(self, counts: ClassCounts, vocabulary: np.ndarray) -> float:
         return harmonic(counts.expected[0], float(counts.total[0]))
+
+    def averaged(self, counts: ClassCounts) -> np.ndarray:
+        return np.asarray(counts.expected[0] > 0)
 
     def undefined(self, rows: object, weight: object) -> str:
         return "all truths are one label, so guessing cannot be wrong"

@@ -88,6 +88,7 @@ class Brier(OfScores, PartlyDefined):
 
     kind = "brier"
     direction = "lower"
+    of_either_class: ClassVar[bool] = True
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
     unfit: ClassVar[str] = f"no probability for the truth; {GIVE_SCORES}, or absent=0, which takes it for 0"
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, nearest, singular, warn, with_article
 from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.core.labels import shown_name
-from evaluand.core.provenance import found_by, origins
+from evaluand.core.provenance import experiment_origin, found_by, origins
 from evaluand.store.journal import MemoryLog, WorkLog
 from evaluand.store.memory_leases import MemoryLeases, MemoryShards
 from evaluand.store.ownership import with_mac
@@ -371,6 +371,24 @@ def sealed_manifest(store: Store, kind: str, id: str) -> Manifest | None:
     """The manifest of a sealed artifact; None if it is open, damaged or not in the store."""
     manifest = _manifest_if_sound(store, kind, id)
     return None if manifest is None or "digest" not in manifest else manifest
+
+
+def early_stops(store: Store, made: Iterable[tuple[str, str]]) -> list[str]:
+    """A sentence for each rule of `--until` that stopped runs before all examples, from which artifacts were made.
+
+    Args:
+        made: the (kind, id) of each artifact.
+    """
+    found, waiting = dict[str, None](), [*made]
+    for kind, id in waiting:  # which grows
+        manifest = None if kind == "datasets" else sealed_manifest(store, kind, id)
+        if manifest is None:
+            continue
+        waiting += origins(manifest)
+        until = (origin := experiment_origin(manifest)) and origin.until
+        if until and until.drawn < until.of:
+            found[str(until)] = None
+    return [*found]
 
 
 def sealed_digests(store: Store, kind: str, ids: Iterable[str]) -> dict[str, str | None]:

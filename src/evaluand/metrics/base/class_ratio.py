@@ -130,6 +130,10 @@ class ClassRatio(ByClass):
             return harmonic(np.where(self._there(counts)[0], about, 0.0), total)
         return float(about.sum()) / total
 
+    def averaged(self, counts: ClassCounts) -> np.ndarray | None:
+        is_defined = np.isfinite(self.of_classes(counts)[0])
+        return self._there(counts)[0] & is_defined if self._mode == "macro" else None
+
     def settled(self, labels: Labels) -> Self:
         truths = labels.get(TRUTH, ())
         if self.label is not None or self.average not in (None, BINARY) or not truths:

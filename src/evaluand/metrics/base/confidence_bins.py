@@ -58,6 +58,7 @@ class ConfidenceBins(OfScores, WeightedRowsMetric):
     direction = "lower"
     range = (0.0, 1.0)
     like_share: ClassVar[bool] = False
+    of_either_class: ClassVar[bool] = True
     row_columns: ClassVar[tuple[str, ...]] = ("probability", "right")
     of_one: ClassVar[tuple[ScoredBy, ...]] = ("classes", "positive", "labels")
 

@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Final, NamedTuple, Self
 
 import numpy as np
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, plural
 from evaluand.metrics.base.labels import in_order, one_vocabulary
 from evaluand.metrics.base.metric import INDEPENDENT, LABELS, WEIGHT, Columns, Fill, State, Values, refuse
 from evaluand.metrics.base.weighted_rows import (
@@ -160,6 +160,21 @@ class OfCounts(Confusion):
         """See `details`; the counts are those of one replicate."""
         return {}
 
+    def averaged(self, counts: ClassCounts) -> np.ndarray | None:
+        """Which classes of one replicate an average over classes takes; None if the value is another function."""
+        return None
+
+    def why_unbounded(self, rows: Columns) -> str | None:
+        counts = class_counts(rows, np.asarray(rows[WEIGHT] > 0 if self.weighted else rows[WEIGHT], np.float64)[None])
+        return self._find_rare_class(counts, counts.expected[0])
+
+    def _find_rare_class(self, counts: ClassCounts, rows: np.ndarray) -> str | None:
+        """See `why_rare`; `rows` is the number of rows of each class, which sums of weights do not say."""
+        chosen = self.averaged(counts)
+        if chosen is None:
+            return None
+        return why_rare([counts.classes[place] for place in np.flatnonzero(chosen).tolist()], rows[chosen])
+
     def at_once(self, vocabulary: np.ndarray) -> bool:
         """Whether the value depends on the counts alone, and classes that do not occur do not matter."""
         return True
@@ -207,8 +222,11 @@ class OfCounts(Confusion):
             if math.isfinite(value):
                 mine = slice(ends[place], ends[place + 1])
                 basis = min(self.basis_of(counts, rows[LABELS]), 1.0)
+                by_block = leaves.expected[mine, seen[place]]
+                of_class = (by_block > 0).sum(axis=0) if self.weighted else counts.expected[0]
+                why = None if self.confidence is None else self._find_rare_class(counts, of_class)
                 found = GroupResult(
-                    value, details, None, basis, without[mine][there[mine]], often=often[mine][there[mine]]
+                    value, details, why, basis, without[mine][there[mine]], often=often[mine][there[mine]]
                 )
                 if bounds and alone[place]:
                     found = found._replace(ends=tuple(bounds[place]))
@@ -307,6 +325,27 @@ class ByClass(OfCounts):
         worst, best = self.ends
         value = np.where(limits["to_worst"], worst, np.where(limits["to_best"], best, values.value))
         return replace(values, value=value)
+
+
+def why_rare(classes: Sequence[Label], rows: np.ndarray) -> str | None:
+    """Why an average over classes, which so many rows have as their truth, has no interval; None if it has one.
+
+    Few rows of a class do not show how its share varies, and there is none at all of a class that does not occur.
+
+    Example:
+        >>> why_rare(["cat", "dog"], np.array([9, 2]))
+        "no interval: class 'dog' has 2 rows, and an average over classes needs 3 of each"
+    """
+    if len(classes) == 1:
+        return f"no interval: class {classes[0]!r} is the only one, and an average over classes needs two"
+    rarest = int(rows.argmin())
+    if rows[rarest] >= _FEWEST:
+        return None
+    n = plural(int(rows[rarest]), "row")
+    return f"no interval: class {classes[rarest]!r} has {n}, and an average over classes needs {_FEWEST} of each"
+
+
+_FEWEST: Final = 3
 
 
 def harmonic(counts: np.ndarray, total: float) -> float:

@@ -37,6 +37,8 @@ class LeftOut(NamedTuple):
         ends: of each group, where the spread of `without` does not give the interval; `without` then only shows which
             blocks move the value together, and may be another number than the value. None for a group without an
             interval.
+        reason: of each group, why its value has no interval, so that `without` is NaN; None where nothing speaks
+            against one.
     """
 
     value: np.ndarray
@@ -45,6 +47,7 @@ class LeftOut(NamedTuple):
     ends: Sequence[Ends | None] | None = None
     expected: np.ndarray | None = None
     parts: np.ndarray | None = None
+    reason: Sequence[str | None] = (None,)
 
 
 def rarest_parts(part: np.ndarray, blocks: Blocks) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, has_label, one_hot
-from evaluand.metrics.base.confusion import PREDICTION, TRUTH, harmonic
+from evaluand.metrics.base.confusion import PREDICTION, TRUTH, harmonic, why_rare
 from evaluand.metrics.base.curves import PARTS, Curve, Drawn, Kind, part_name
 from evaluand.metrics.base.labels import in_order, object_array
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Metric, State
@@ -281,6 +281,12 @@ class OneVsRest(OfScores, WeightedRowsMetric):
             return None
         rank = np.argsort(np.argsort(-_often(rows, classes, weight), kind="stable")) + 1
         return np.asarray(np.where(_members(rows, classes), rank, 0).max(axis=1))
+
+    def why_unbounded(self, rows: Columns) -> str | None:
+        classes = _classes(rows)
+        if self.label is not None or self.average != "macro":
+            return None
+        return why_rare(rows[LABELS][classes].tolist(), _often(rows, classes, np.sign(rows[WEIGHT])))
 
     def basis(self, rows: Columns, weight: np.ndarray) -> float:
         share = self._row_shares(rows, weight)

@@ -81,7 +81,7 @@ class GroupResult(NamedTuple):
     Attributes:
         value: NaN where undefined.
         details: further results.
-        reason: why the value is undefined; None if it is defined.
+        reason: why the value, or only its interval, is undefined; None if nothing speaks against them.
         basis: the share of the rows that the value depends on, up to 1.
         without: the values without each block, for an interval by the jackknife.
         least: see `least_variance`.
@@ -185,6 +185,10 @@ class WeightedRowsMetric(Metric):
         The measured variance counts more, relative to this expectation, the more rows there are: see `steady_interval`.
         """
         return self.basis(rows, weight)
+
+    def why_unbounded(self, rows: Columns) -> str | None:
+        """Why the value of these rows, which is defined, has no interval; None if nothing speaks against one."""
+        return None
 
     def parts(self, rows: Columns, weight: np.ndarray) -> np.ndarray | None:
         """The part of each row, such as its class, if the influences of the rows of a part have a mean of 0."""
@@ -301,10 +305,10 @@ class WeightedRowsMetric(Metric):
         for group, found in self.group_results(state):
             value[group], reasons[group] = found.value, found.reason
             data[group] |= found.details
-            if found.reason is not None:
-                continue
             if found.basis < 1 - _ROUNDING:
                 data[group]["rests_on"] = round(float(n[group]) * found.basis, 1)
+            if found.reason is not None:
+                continue
             if found.ends is not None:
                 low[group], high[group] = found.ends
                 continue
@@ -322,7 +326,7 @@ class WeightedRowsMetric(Metric):
             low[known], high[known] = self._score_interval(value[known], spread)
             for group in np.flatnonzero(np.isfinite(value)).tolist():
                 few, all_ = int(clusters[group]), int(n[group])
-                reasons[group] = None if math.isfinite(low[group]) else _no_interval(all_, few)
+                reasons[group] = None if math.isfinite(low[group]) else _no_interval(all_, few, reasons[group])
                 data[group] |= {"clusters": few} if few != all_ else {}
         return Values(value, low, high, reasons, data)
 
@@ -339,7 +343,8 @@ class WeightedRowsMetric(Metric):
             if not math.isfinite(value):
                 yield group, GroupResult(value, details, self._undefined_reason(arranged, weight))
                 continue
-            found = GroupResult(value, details, None, min(self.basis(arranged, weight), 1.0))
+            why = self.why_unbounded(arranged) if _has_blocks(state) else None
+            found = GroupResult(value, details, why, min(self.basis(arranged, weight), 1.0))
             if _has_blocks(state) and self.interval == "influence":
                 found = found._replace(changes=self._changes(arranged))
             elif _has_blocks(state):
@@ -365,15 +370,17 @@ class WeightedRowsMetric(Metric):
         """The value of each group, and the values without each block."""
         n = state["n"]
         value, without, basis = np.full(n.shape, np.nan), np.full((n_blocks, *n.shape), np.nan), np.ones(n.shape)
+        reason: list[str | None] = [None] * len(n)
         for group, rows in self.rows_of(state):
             arranged = self.arranged(rows)
             weight = arranged[WEIGHT]
             value[group] = without[:, group] = self._values(arranged, weight[None])[0]
             if math.isfinite(value[group]):
                 basis[group] = min(self.basis(arranged, weight), 1.0)
+                reason[group] = self.why_unbounded(arranged)
             blocks, left = self.without_each(arranged, arranged[BLOCK])
-            without[blocks, group] = left
-        return LeftOut(value, without, basis)
+            without[blocks, group] = left if reason[group] is None else np.nan
+        return LeftOut(value, without, basis, reason=reason)
 
     def most_blocks(self, n: int) -> int:
         if self.interval == "influence":
@@ -389,20 +396,23 @@ class WeightedRowsMetric(Metric):
             return self.replicates(state, blocks.n)
         value, without = np.full(n_groups, np.nan), np.full((blocks.n, n_groups), np.nan)
         basis, expected, parts = np.ones(n_groups), np.ones(n_groups), np.full((blocks.n, n_groups), -1)
+        reason: list[str | None] = [None] * n_groups
         for place, rows in self.rows_of(state):
             arranged = self.arranged(rows)
             value[place] = self._values(arranged, arranged[WEIGHT][None])[0]
             if not math.isfinite(value[place]):
                 continue
             changes, part = self._changes(arranged), self.parts(arranged, arranged[WEIGHT])
+            reason[place] = self.why_unbounded(arranged)
             change = np.bincount(arranged[BLOCK], changes.change, minlength=blocks.n)
             if part is not None:
                 parts[:, place] = rarest_parts(part, Blocks(arranged[BLOCK], blocks.n))
                 change = change * spread_of_parts(parts[:, place])
-            without[:, place] = value[place] - change * (blocks.n / max(blocks.n - 1, 1))
+            if reason[place] is None:
+                without[:, place] = value[place] - change * (blocks.n / max(blocks.n - 1, 1))
             basis[place], expected[place] = min(self.basis(arranged, arranged[WEIGHT]), 1.0), changes.expected
         known = (parts >= 0).any()
-        return LeftOut(value, without, basis, None, expected if known else None, parts if known else None)
+        return LeftOut(value, without, basis, None, expected if known else None, parts if known else None, reason)
 
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
         """With an interval that leaves a block out of all groups at once, or in which a cluster changes all of them."""
@@ -410,20 +420,27 @@ class WeightedRowsMetric(Metric):
         if self.confidence is None:
             each = zip(found.value, found.reason, strict=True)
             return replace(found, reason=[None if value == value else reason for value, reason in each])
-        ends = self._ends_of_means(state, found.value, groups)
+        results = dict(self.group_results(state))
+        of_groups = ([results[group].reason for group in members.tolist() if group in results] for members in groups)
+        faults = [next(filter(None, reasons), None) for reasons in of_groups]
+        bounded = np.where([fault is None for fault in faults], found.value, np.nan)
+        ends = self._ends_of_means(state, bounded, groups, results)
+        known = np.isfinite(ends[:, 0])
         reason = [
-            None if known else reason if value != value else _FEW_DECIDE
-            for known, value, reason in zip(np.isfinite(ends[:, 0]), found.value, found.reason, strict=True)
+            None if has_interval else undefined if value != value else fault or _FEW_DECIDE
+            for has_interval, value, undefined, fault in zip(known, found.value, found.reason, faults, strict=True)
         ]
         return replace(found, low=ends[:, 0], high=ends[:, 1], reason=reason)
 
-    def _ends_of_means(self, state: State, value: np.ndarray, groups: Sequence[np.ndarray]) -> np.ndarray:
+    def _ends_of_means(
+        self, state: State, value: np.ndarray, groups: Sequence[np.ndarray], results: Mapping[int, GroupResult]
+    ) -> np.ndarray:
+        """The ends of the interval of each mean; a value that is NaN has none."""
         ends = np.full((len(groups), 2), np.nan)
         if not _has_blocks(state):
             return ends
         known = [place for place in range(len(groups)) if math.isfinite(value[place])]
         _, effective = clusters_of(state)
-        results = dict(self.group_results(state))
         if self.interval == "influence":
             for place in known:
                 members = groups[place]
@@ -573,9 +590,9 @@ _FEWEST: Final = 1.5  # a single deciding row has no spread
 _FEW_DECIDE: Final = "no interval: leaving a few rows out leaves no value, or changes nothing, or too much"
 
 
-def _no_interval(n: int, clusters: int) -> str:
+def _no_interval(n: int, clusters: int, reason: str | None) -> str:
     if clusters > 1:
-        return _FEW_DECIDE
+        return reason or _FEW_DECIDE
     return "one scored row has no interval" if n == 1 else "one cluster has no interval"
 
 

@@ -46,10 +46,11 @@ def _describe_best(facts: Facts) -> Answer:
     several = len(facts["tasks"]) > 1
     question = "Which is better, and how sure is it?" if several else "How good is it, and how sure is it?"
     if facts.get("headlines"):
-        return Answer(question, list(facts["headlines"]))
+        return Answer(question, [*facts["headlines"], *facts["early_stops"]])
     values = [f"{row['task']}: {_format_value(row)}" for row in _overall_values(facts) if row["value"] is not None]
     values = values or [*_feedback_means(facts)]
-    return Answer(question, values[: 2 * _MOST] or ["No metric has been computed"], facts.get("not_compared"))
+    values = values[: 2 * _MOST] or ["No metric has been computed"]
+    return Answer(question, [*values, *facts["early_stops"]], facts.get("not_compared"))
 
 
 def _feedback_means(facts: Facts) -> Iterator[str]:

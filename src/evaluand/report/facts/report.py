@@ -21,6 +21,7 @@ from evaluand.report.facts.run import missing_facts
 from evaluand.report.metric_labels import add_labels, distinct_values
 from evaluand.report.usage import command_usage
 from evaluand.run.excerpts import to_json
+from evaluand.store.store import early_stops
 
 if TYPE_CHECKING:
     from evaluand.aggregation.aggregator import Aggregation
@@ -63,8 +64,10 @@ def report_facts(
         worst_groups: as `worst_groups_facts` returns them.
         distributions: whether to read those of all scores, which takes longest.
     """
+    made = [("evaluations", part.evaluation.id) if part.evaluation else ("runs", part.run.id) for part in parts]
     return {
         "title": title,
+        "early_stops": early_stops(parts[0].run.store, made) if parts else [],
         "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "evaluand": __version__,
         "tasks": [

@@ -215,6 +215,8 @@ def summary_section(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     )
     if lines := "".join(f"<li>{_text(each)}.</li>" for each in facts.get("headlines") or ()):
         parts.insert(0, f'<ul class="words">{lines}</ul>')
+    if stops := "".join(f"<li>{_text(sentence)}.</li>" for sentence in facts["early_stops"]):
+        parts.insert(0, f'<ul class="words warn">{stops}</ul>')
     parts += [f'<h3>What is missing</h3>\n<ul class="words">{sentences}</ul>', usage_section(facts["tasks"])]
     bounded = [row for row in whole if row["worst"] != row["best"]]
     if bounded:

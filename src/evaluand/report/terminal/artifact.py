@@ -146,6 +146,8 @@ def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
     if defaulted := defaulted_text(origin):
         yield "defaulted", safe(defaulted, 4 * CELL)
     yield from _describe_origin(origin)
+    for sentence in facts.get("early_stops", ()) if facts["kind"] != "comparisons" else ():  # which say so below
+        yield "note", Text(safe(sentence), "yellow")
     if "digest" in manifest:
         yield "digest", safe(manifest["digest"], CELL)
 

@@ -33,6 +33,7 @@ def comparison_parts(facts: Facts) -> Iterator[RenderableType]:
     """The same, part by part."""
     facts = {**facts, "pairs": add_labels(facts["pairs"]), "ranking": add_labels(facts["ranking"])}
     yield _legend(facts)
+    yield from (Text(safe(sentence), "yellow") for sentence in facts["early_stops"])
     yield from map(_prompt_change, facts["prompts"])
     if used := list(_list_usage(facts)):
         yield _usage_table(used)

@@ -89,7 +89,8 @@ def read_comparison(source: Source, a: str, b: str) -> Facts:
 
 
 def _list_caveats(source: Source, tasks: list[Facts], comparison: Comparison) -> Iterator[str]:
-    """What a reader must know of the differences: other scorers, judges that nobody has measured, rows left out."""
+    """What a reader must know of the differences: early stops, other scorers, unmeasured judges, rows left out."""
+    yield from comparison.early_stops
     evaluations, names = _read_evaluations(source, tasks), _name_sides(tasks)
     scorers = [pair["scorer"] for pair in comparison.pairs]
     yield from describe_other_scorers(evaluations, names, scorers)
