@@ -144,7 +144,7 @@ def test_what_can_never_be_equal_is_refused() -> None:
 
 def test_doubtful_data_are_noted() -> None:
     spelt = score_columns({"y": ["Yes", "No"], "m": ["yes", "No"]}, "y", "m")
-    assert "differ in case or blanks only: 'Yes' and 'yes'" in notes(spelt)
+    assert "'Yes' and 'yes' differ in spelling only" in notes(spelt)
     assert "is it a copy of the truth?" in notes(score_columns({"y": ["a", "b"], "m": ["a", "b"]}, "y", "m"))
     assert "'m' is 'a' in every row" in notes(score_columns({"y": ["a", "b"], "m": ["a", "a"]}, "y", "m"))
     assert "has one class only, 'a'" in notes(score_columns({"y": ["a", "a"], "m": ["a", "b"]}, "y", "m"))

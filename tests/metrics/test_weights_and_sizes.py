@@ -116,7 +116,7 @@ def table(metric: Metric, n: int, seed: int, weight: np.ndarray | None = None, *
     kind = pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())]))
     read = {"truth": truth, "prediction": labels[scores.argmax(axis=1)], "confidence": scores.max(axis=1)}
     read |= {"scores": pa.array(held, kind), "value": (random.random(n) < 0.5).astype(float)}
-    return pa.table({**fixed, **read, "_response_index_": np.zeros(n, np.int64)})
+    return pa.table({**fixed, **read, "_response_index_": np.arange(n) % 2})
 
 
 def boxes(n: int, random: np.random.Generator) -> dict[str, list[str]]:

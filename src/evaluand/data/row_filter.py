@@ -1,7 +1,8 @@
 """Row filters: `sex == "F" and age > 30` over the columns of a table. The language is in `core/selector/conditions.py`.
 
 A filter is computed column by column in Arrow; only conditions on JSON and on paths that no Arrow column has go row by
-row, with the same result. Missing values (null and NaN) match nothing, and are counted.
+row, with the same result. Missing values (null and NaN) match nothing, and are counted. Where texts are compared with a
+number, those that are numbers are read as such, and words such as NA as missing.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity
-from evaluand.core.errors import SpecError, nearest, plural, pluralize
+from evaluand.core.errors import SpecError, nearest, plural, pluralize, warn
 from evaluand.core.json_like import surrogate_fault
 from evaluand.core.selector.conditions import (
     AllOf,
@@ -36,7 +37,8 @@ from evaluand.core.selector.conditions import (
 )
 from evaluand.core.selector.patterns import anchored
 from evaluand.core.selector.steps import quoted
-from evaluand.data.source import missing_column, read_column
+from evaluand.data.source import DataNote, missing_column, read_column
+from evaluand.data.text_numbers import as_texts, is_code, is_missing, is_number, parse_numbers
 from evaluand.store import tables
 
 
@@ -136,7 +138,7 @@ class _Columns:
             column = self.names.get(name, name)
             if column in self.schema.names:
                 return column, name == path.text or len(path.steps) == 1
-        raise self._error(self._describe_missing(path))
+        raise self.error(self._describe_missing(path))
 
     def kind(self, operand: Operand) -> str | None:
         """The kind of the values of an operand: text, number, boolean, time; None if unknown."""
@@ -159,7 +161,7 @@ class _Columns:
                 return None
             if kind.get_field_index(step) < 0:
                 known = [kind.field(i).name for i in range(kind.num_fields)]
-                raise self._error(f"{path.text}: {column!r} has no {step!r}{nearest(step, known)}")
+                raise self.error(f"{path.text}: {column!r} has no {step!r}{nearest(step, known)}")
             kind = kind.field(step).type
         return kind.value_type if pa.types.is_dictionary(kind) else kind
 
@@ -173,39 +175,42 @@ class _Columns:
             self._check_comparison(condition)
         elif isinstance(condition, Choice):
             for each in condition.literals:
-                self._check_kinds(condition.operand, Literal(each), "==")
+                self.check_kinds(condition.operand, Literal(each), "==")
         elif isinstance(condition, Pattern):
             if self.kind(condition.operand) not in (None, "text"):
-                raise self._error(f"{condition.name} needs a text, and {_describe(condition.operand)} is none")
+                raise self.error(f"{condition.name} needs a text, and {_describe(condition.operand)} is none")
         elif isinstance(condition, Truth):
             kind = self.kind(condition.path)
             if kind not in (None, "boolean"):
                 name = condition.path.text
-                raise self._error(f"{name} is not true or false; compare it, or write {name} != null")
+                raise self.error(f"{name} is not true or false; compare it, or write {name} != null")
         else:
             self.kind(condition.operand)
 
     def _check_comparison(self, condition: Comparison) -> None:
         for name in paths_in(condition):
             self.find(name)
-        self._check_kinds(condition.left, condition.right, condition.sign)
+        self.check_kinds(condition.left, condition.right, condition.sign)
 
-    def _check_kinds(self, left: Operand, right: Operand, sign: str) -> None:
+    def check_kinds(self, left: Operand, right: Operand, sign: str, *, cells_decide: bool = True) -> None:
+        """Refuses a comparison of two kinds; `cells_decide` if numbers may be written in a column of text."""
         one, other = self.kind(left), self.kind(right)
         for kind, side, literal in ((one, left, right), (other, right, left)):
             if kind == "time" and isinstance(literal, Literal):
                 self._check_time(side, literal)
                 return
+            if cells_decide and (kind, self.kind(literal)) == ("text", "number") and isinstance(literal, Literal):
+                return
         if one and other and one != other:
             kinds = f"{_describe(left)} is {_kind_word(one)} and {_describe(right)} is {_kind_word(other)}"
-            raise self._error(f"{kinds}, which are never equal{_remedy(left, right, one, other)}")
+            raise self.error(f"{kinds}, which are never equal{_remedy(left, right, one, other)}")
         if sign not in ("==", "!=") and "boolean" in (one, other):
-            raise self._error("true and false have no order; write == or !=")
+            raise self.error("true and false have no order; write == or !=")
 
     def _check_time(self, side: Operand, literal: Literal) -> None:
         kind = self.type(side) if isinstance(side, Path) else None
         if kind is not None and _as_time(literal.literal, kind) is None:
-            raise self._error(f'{_describe(side)} is a time; compare it with a text such as "2026-01-31"')
+            raise self.error(f'{_describe(side)} is a time; compare it with a text such as "2026-01-31"')
 
     def _describe_missing(self, path: Path) -> str:
         known = [name for name in (*self.schema.names, *self.names) if not name.startswith("_digest")]
@@ -218,7 +223,7 @@ class _Columns:
         text = f'; write a text in quotes: "{name}"' if len(path.steps) == 1 and "did you mean" not in message else ""
         return f"{message}{hint}{text}"
 
-    def _error(self, message: str) -> SpecError:
+    def error(self, message: str) -> SpecError:
         return SpecError(f"filter {self.text!r}: {message}")
 
 
@@ -249,6 +254,8 @@ class _Evaluation:
             column = self._column(condition.path)
             return column if column is not None and pa.types.is_boolean(column.type) else None
         column = self._column(condition.operand)
+        if isinstance(condition, Presence) and (numbers := self._numbers(condition.operand)) is not None:
+            column = numbers if numbers.null_count < len(numbers) else column
         if column is None:
             return None
         if isinstance(condition, Presence):
@@ -270,6 +277,10 @@ class _Evaluation:
         left, right, sign = condition.left, condition.right, condition.sign
         if isinstance(left, Literal):
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
+        if isinstance(right, Literal) and _literal_kind(right.literal) == "number":
+            if (numbers := self._numbers(left)) is not None:
+                return _SIGNS[sign](numbers, pa.scalar(float(right.literal)))
+            self._refuse_words(left, right)
         column = self._column(left)
         if column is None or _type_kind(column.type) is None or pa.types.is_decimal(column.type):
             return None
@@ -280,6 +291,36 @@ class _Evaluation:
         if other is None or other.type != column.type:
             return None
         return _SIGNS[sign](_without_nan(column), _without_nan(other))
+
+    def _numbers(self, operand: Operand) -> pa.Array | None:
+        """The numbers of a column of text, or of JSON with texts among numbers; None if it holds anything else."""
+        texts = as_texts(self._values_of(operand))
+        numbers = None if texts is None or any(text and is_code(text) for text in texts) else parse_numbers(texts)
+        if numbers is not None:
+            warn(f"where: the texts of {_describe(operand)} are read as numbers, words such as NA as missing", DataNote)
+        return numbers
+
+    def _refuse_words(self, operand: Operand, literal: Literal) -> None:
+        """Refuses to compare a column with a number where its texts are words and numbers, or all words."""
+        values = [value for value in self._values_of(operand) if value is not None]
+        texts = [value for value in values if isinstance(value, str)]
+        if as_texts(values) is None:
+            return
+        if any(is_number(text) and not is_code(text) for text in texts):
+            word = next(text for text in texts if is_code(text) or not (is_number(text) or is_missing(text)))
+            raise self.columns.error(f"{_describe(operand)} has {word!r} among numbers; leave such cells empty")
+        if len(texts) == len(values):
+            self.columns.check_kinds(operand, literal, "==", cells_decide=False)
+
+    def _values_of(self, operand: Operand) -> list[Any]:
+        """The values of a column of text or JSON; none of any other."""
+        if not isinstance(operand, Path):
+            return []
+        column = self._column(operand)
+        if column is not None:
+            return column.to_pylist() if _is_text(column.type) else []
+        name, full = self.columns.find(operand)
+        return self._read(name) if full else []
 
     def _column(self, operand: Operand) -> pa.Array | None:
         """The values of an operand as one column; None if Arrow has no such column."""

@@ -42,7 +42,9 @@ from evaluand.experiment.array_columns import (
 from evaluand.experiment.array_systems import Reading, evaluate_systems, name_scores, read_system
 from evaluand.experiment.columns.notes import Notes, note_lines
 from evaluand.experiment.columns.proposals import Proposals, Target, note_reversed_scores
+from evaluand.experiment.columns.readings import read_group
 from evaluand.experiment.columns.scoring import ColumnScores
+from evaluand.experiment.columns.tables import NamedTable
 from evaluand.experiment.experiment import Experiment, Results
 from evaluand.experiment.matrices import as_columns
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
@@ -459,10 +461,12 @@ class _Arrays:
         columns = {name: to_column(name, value) for name, value in arrays.items() if value is not None}
         check_lengths(columns)
         system, proposals, notes = read_system(columns, score_names, reading, weight)
+        by_name = {name.removeprefix("by "): column for name, column in columns.items()}
+        base = NamedTable("the arrays", pa.table(by_name), lambda row: f"row {row}")
         return cls(
             system,
-            {name: columns[f"by {name}"] for name in names},
-            columns.get("cluster"),
+            {name: read_group(base, name, notes) for name in names},
+            base.column("cluster", "cluster") if "cluster" in columns else None,
             {name: columns[f"column {name}"] for name in further},
             proposals,
             notes,

@@ -14,7 +14,6 @@ from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.yaml import Document, Place
 from evaluand.data.dataset import Dataset
-from evaluand.data.row_filter import RowFilter
 from evaluand.data.view import ViewSpec
 from evaluand.evaluation.matching.comparison_scorers import as_comparison_scorer
 from evaluand.evaluation.preflight import check_gradable
@@ -72,7 +71,7 @@ def check_fit(
                 with document.at(*place):
                     check_measures([measure], {measure.scorer: scorers[measure.scorer].readable}, dataset.roles)
                     if measure.where is not None:
-                        RowFilter(measure.where).check(dataset.schema)
+                        dataset.matches(measure.where)  # refuses what the cells do not suit
                     for labels in _expected_columns(dataset) if measure.criterion else ():
                         check_decided(measure, labels)
 

@@ -136,11 +136,11 @@ class TopK(Accuracy):
 
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         found = (*super().columns_for(available), *(name for name in self.fill_columns if name in available))
-        ranks_scores = self.k > 1 and SCORES in available and RESPONSE_INDEX not in available
-        return (*found, SCORES) if ranks_scores else found
+        return (*found, SCORES) if self.k > 1 and SCORES in available else found
 
     def prepare(self, columns: Columns) -> Columns:
-        if SCORES in columns and any(scores is not None for scores in columns[SCORES]):
+        several = RESPONSE_INDEX in columns and (columns[RESPONSE_INDEX] > 0).any()
+        if not several and SCORES in columns and any(scores is not None for scores in columns[SCORES]):
             raise SpecError(
                 f"{self.kind}: it reads several answers to a row, best first, not scores of classes; give each row's "
                 "labels in the order of their scores, to the scorer top_k"

@@ -13,10 +13,11 @@ from typing import Any, Final, Literal
 import numpy as np
 import orjson
 
-from evaluand.core.errors import DataError, SpecError
+from evaluand.core.errors import DataError, SpecError, plural, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
-from evaluand.data.source import read_column
+from evaluand.data.source import DataNote, read_column
+from evaluand.data.text_numbers import as_texts, describe_numbers, is_code, is_missing, is_number, parse_numbers
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.run.runner import Run
 from evaluand.store.tables import FAILED, SCORED, SKIPPED
@@ -232,6 +233,7 @@ def join_columns(a: Sample, b: Sample) -> Iterator[Column]:
 
 
 def _as_column(name: str, values: list[Any]) -> Column:
+    values = _read_texts(name, values)
     known = [value for value in values if value is not None and value == value]  # not NaN
     if known and all(isinstance(value, str) and _DATE.match(value) for value in known):
         with suppress(ValueError):
@@ -251,6 +253,20 @@ def _as_column(name: str, values: list[Any]) -> Column:
     categories = sorted(counts, key=lambda text: (-counts[text], text))
     code = {text: i for i, text in enumerate(categories)}
     return Column(name, "category", np.array([-1 if text is None else code[text] for text in texts]), (*categories,))
+
+
+def _read_texts(name: str, values: list[Any]) -> list[Any]:
+    """Texts as numbers where they write some, words such as NA as missing; other values as they are."""
+    texts = as_texts(values) or []
+    written = [is_number(text) and not is_code(text) for text in texts if text is not None and not is_missing(text)]
+    numbers = parse_numbers(texts) if all(written) else None
+    if any(written) and numbers is not None:
+        warn(describe_numbers(name, texts), DataNote)
+        return [*numbers.to_pylist()]
+    if 2 * sum(written) > len(written):
+        n = plural(len(written) - sum(written), "text")
+        warn(f"{name!r} has {n} among numbers, so it is compared as text", DataNote)
+    return values
 
 
 def _as_text(value: Any) -> str:

@@ -5,7 +5,7 @@ For search, recommendation and link prediction, where one answer is a whole rank
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -33,7 +33,8 @@ class Ranking(Scorer):
     that a system that gives all the same score is not right by chance; `ndcg` takes the mean over their orders instead.
 
     The expected value is one relevant answer, a list of them, or an object answer → relevance (0 or more). Abstains
-    where nothing relevant is expected. An empty ranking is a ranking. Answers compare as they are, with their types.
+    where nothing relevant is expected. An empty ranking is a ranking. Numbers compare by value; a text equals no
+    number, and a ranking whose answers have other types than all that is relevant is refused.
 
     Columns: `reciprocal_rank`; `first_rank`, empty where no relevant answer is found; the lists `ranks` and `grades` of
     the answers, best first; and `relevant`, the relevances of all that is relevant, largest first.
@@ -51,7 +52,7 @@ class Ranking(Scorer):
     """
 
     kind = "ranking"
-    version = 2
+    version = 3
     cheap = True
     by_target = True
 
@@ -78,6 +79,7 @@ class Ranking(Scorer):
             return NO_ANSWER
         answers, ranks = self._ordered(output)
         keys = self._keys(answers)
+        _check_types(answers, expected)
         grades = [relevance.get(key, 0.0) for key in keys]
         first = next((rank for rank, grade in zip(ranks, grades, strict=True) if grade), None)
         reciprocal = 0.0 if first is None else 1 / first
@@ -97,11 +99,8 @@ class Ranking(Scorer):
 
     def _relevance(self, expected: Any) -> list[tuple[bytes, float]]:
         if isinstance(expected, Mapping):
-            return [
-                (identity.encode(answer), _number(f"relevance of {answer!r}", g, 0)) for answer, g in expected.items()
-            ]
-        answers = expected if isinstance(expected, list | tuple) else [expected]
-        return [(identity.encode(answer), 1.0) for answer in answers]
+            return [(_key(answer), _number(f"relevance of {answer!r}", g, 0)) for answer, g in expected.items()]
+        return [(_key(answer), 1.0) for answer in _relevant(expected)]
 
     def _ordered(self, output: Any) -> tuple[Sequence[Any], list[float]]:
         """The answers, best first, and their ranks."""
@@ -120,7 +119,7 @@ class Ranking(Scorer):
         keys: list[bytes] = []
         seen: set[bytes] = set()
         for answer in answers:
-            key = identity.encode(answer)
+            key = _key(answer)
             if key in seen and not self.repeats:
                 raise DataError(f"the ranking has {answer!r} twice; give each answer one place")
             keys.append(_AGAIN if key in seen else key)
@@ -129,6 +128,30 @@ class Ranking(Scorer):
 
 
 _AGAIN: Final = b""  # the key of no answer
+
+
+def _key(answer: Any) -> bytes:
+    """The key of an answer, the same for equal numbers."""
+    whole = isinstance(answer, float) and answer.is_integer()
+    return identity.encode(int(answer) if whole else answer)
+
+
+def _relevant(expected: Any) -> Collection[Any]:
+    return expected if isinstance(expected, Mapping | list | tuple) else [expected]
+
+
+def _check_types(answers: Sequence[Any], expected: Any) -> None:
+    """Refuses answers of which none has a type of the relevant ones, so that none can be among them."""
+    relevant = _relevant(expected)
+    if answers and not {*map(_type, answers)} & {*map(_type, relevant)}:
+        raise DataError(
+            f"the ranking has {described(answers[0])}, and relevant is {described(next(iter(relevant)))}, which are"
+            " never equal; write the ids in one type, such as all of them as text"
+        )
+
+
+def _type(answer: Any) -> type:
+    return float if isinstance(answer, int) and not isinstance(answer, bool) else type(answer)
 
 
 def _by_rank(pairs: list[tuple[Any, float]]) -> tuple[list[Any], list[float]]:

@@ -5,21 +5,25 @@ Numbers and labels written in several ways are converted, and whatever is taken 
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import partial
 from typing import Any, Final
+from unicodedata import normalize
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import plural
+from evaluand.core import identity
+from evaluand.core.errors import DataError, Fault, plural
+from evaluand.core.selector.filters import compare
 from evaluand.data.columns import join_chunks
-from evaluand.evaluation.prediction_table import HEAD, common_type
+from evaluand.data.text_numbers import is_missing, is_number
+from evaluand.evaluation.prediction_table import HEAD, common_type, convert
 from evaluand.experiment.columns.names import guess_columns
 from evaluand.experiment.columns.notes import Notes
 from evaluand.experiment.columns.proposals import Target, find_target, hold_few_integers
 from evaluand.experiment.columns.systems import (
-    MISSING,
     SystemSpec,
     align_prediction,
     align_truth,
@@ -27,9 +31,11 @@ from evaluand.experiment.columns.systems import (
     check_decimal_commas,
     read_text_numbers,
 )
-from evaluand.experiment.columns.tables import NamedTable
-from evaluand.metrics.base.labels import contents
+from evaluand.experiment.columns.tables import NamedTable, read_column
+from evaluand.metrics.base.labels import contents, is_list
 
+_LABELS: Final = ("bools", "integers", "text")
+_SHOWN: Final = 3
 _SCALARS: Final = ("bools", "integers", "numbers", "text")
 
 
@@ -67,7 +73,7 @@ def read_typed(
         kind: see `find_target`, also for the other arguments.
 
     Raises:
-        DataError: a cell is no number where one is needed; names its place.
+        DataError: a cell is no number where one is needed, or JSON equals the truth only by value; names its place.
         SpecError: columns have types that are never equal, or do not suit `kind`.
     """
     truth = align_truth(base, name, specs, notes)
@@ -90,7 +96,14 @@ def read_typed(
         label=label,
         scored=labels,
     )
-    return TypedColumns(truth, predictions, target, _shared_type(truth, columns))
+    if target.kind in ("binary", "multiclass", "text", "multilabel"):
+        notes.append_later(partial(_describe_spellings, {name: truth, **predictions}, "labels"))
+        _note_no_overlap(name, truth, predictions, notes)
+    type = _shared_type(truth, columns)
+    for spec in specs:
+        if type == "json" and spec.name in predictions:
+            _require_one_spelling(name, truth, spec, predictions[spec.name])
+    return TypedColumns(truth, predictions, target, type)
 
 
 def _shared_type(truth: pa.Array, predictions: Iterable[pa.Array]) -> str:
@@ -143,7 +156,7 @@ def read_words(
 def _note_words(name: str, column: pa.Array, notes: Notes) -> None:
     """Notes labels that are words for a missing value."""
     counts = [(each["values"], each["counts"]) for each in pc.value_counts(column.drop_null()).to_pylist()]
-    words = {text: n for text, n in counts if len(text) < 5 and text.strip().lower() in MISSING}
+    words = {text: n for text, n in counts if len(text) < 5 and is_missing(text)}
     if words:
         shown = ", ".join(map(repr, words))
         notes.append(
@@ -173,6 +186,13 @@ def read_integers(
     return truth.cast(pa.int64()), found
 
 
+def read_group(table: NamedTable, name: str, notes: Notes) -> pa.Array:
+    """A column to group by."""
+    column = read_column(table, name, "by", notes)
+    notes.append_later(partial(_describe_spellings, {name: column}, "groups"))
+    return column
+
+
 # What is noted
 
 
@@ -193,6 +213,55 @@ def _note_values(truth_name: str, truth: pa.Array, predictions: Mapping[str, pa.
 def _is_constant(column: pa.Array) -> bool:
     """Whether all values of a column, of which none is null, are equal."""
     return len(pc.unique(column[:HEAD])) == 1 and len(pc.unique(column)) == 1
+
+
+def _describe_spellings(columns: Mapping[str, pa.Array], what: str) -> str | None:
+    """A sentence on values that differ in spelling only: in case, blanks, Unicode or how a number is written.
+
+    Args:
+        columns: the columns of text by name; others are left out.
+        what: what different values are, such as labels.
+
+    Example:
+        >>> _describe_spellings({"y": pa.array(["Yes", "7"]), "p": pa.array(["yes", "7.0"])}, "labels")
+        "'y' and 'p': 'Yes' and 'yes', '7' and '7.0' differ in spelling only; they count as different labels"
+    """
+    values = {name: [each for each in _distinct(column) if isinstance(each, str)] for name, column in columns.items()}
+    by_form: dict[Any, dict[str, None]] = {}
+    for texts in values.values():
+        for text in texts:
+            form = Decimal(text.strip()) if is_number(text) else " ".join(normalize("NFKC", text).casefold().split())
+            by_form.setdefault(form, {})[text] = None
+    alike = [spellings for spellings in by_form.values() if len(spellings) > 1]
+    if not alike:
+        return None
+    names = [name for name, texts in values.items() if any({*texts} & spellings.keys() for spellings in alike)]
+    shown = ", ".join(" and ".join(map(repr, spellings)) for spellings in alike[:_SHOWN])
+    return f"{' and '.join(map(repr, names))}: {shown} differ in spelling only; they count as different {what}"
+
+
+def _distinct(column: pa.Array) -> list[Any]:
+    """The different values of a column, or those in its lists."""
+    members = column.flatten() if is_list(column.type) else column
+    return pc.unique(members.drop_null()).to_pylist() if contents(members.type) in _LABELS else []
+
+
+def _require_one_spelling(name: str, truth: pa.Array, spec: SystemSpec, column: pa.Array) -> None:
+    """Refuses JSON that is equal by value and not as text, such as 1 and 1.0, since each such row would be wrong."""
+    pairs = zip(*(convert(each, "json").to_pylist() for each in (truth, column)), strict=True)
+    for row, (a, b) in enumerate(pairs):
+        if a != b and None not in (a, b) and compare(identity.decode(a), "==", identity.decode(b)):
+            message = f"{spec.prediction!r} is {b} and {name!r} {a}, which are equal and differ as JSON"
+            raise DataError(Fault(spec.table.where(row), f"{message}; write numbers in one way"))
+
+
+def _note_no_overlap(name: str, truth: pa.Array, predictions: Mapping[str, pa.Array], notes: Notes) -> None:
+    """Notes predictions that share no label with the truth."""
+    known = _distinct(truth)
+    for title, column in predictions.items():
+        predicted = _distinct(column)
+        if known and predicted and not {*known} & {*predicted}:
+            notes.append(f"no value of {title!r}, such as {predicted[0]!r}, occurs in {name!r}, such as {known[0]!r}")
 
 
 def _describe_copies(table: pa.Table) -> str | None:

@@ -31,7 +31,7 @@ from evaluand.experiment.columns.gates import check_gate_columns, check_system_g
 from evaluand.experiment.columns.names import guess_columns, looks_like_id
 from evaluand.experiment.columns.notes import PYTHON, Notes, note_lines
 from evaluand.experiment.columns.proposals import Proposals, Target, note_reversed_scores
-from evaluand.experiment.columns.readings import TypedColumns, read_typed
+from evaluand.experiment.columns.readings import TypedColumns, read_group, read_typed
 from evaluand.experiment.columns.systems import System, SystemSpec, make_system, read_text_numbers
 from evaluand.experiment.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
 from evaluand.experiment.experiment import Experiment, Results
@@ -605,7 +605,7 @@ def _grouping(base: NamedTable, by: str | Sequence[str], notes: Notes) -> tuple[
     if len(names) == 1 and names[0] not in base.table.column_names and "," in names[0]:
         names = tuple(part.strip() for part in names[0].split(","))
     for name in names:
-        count = pc.count_distinct(base.column(name, notes.name("by"))).as_py()
+        count = pc.count_distinct(read_group(base, name, notes)).as_py()
         if count > _MOST_GROUPS:
             raise SpecError(
                 f"{notes.option('by', name)}: has {count:,} different values in {base.table.num_rows:,} rows; group by"

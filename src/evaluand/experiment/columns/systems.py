@@ -5,7 +5,7 @@ mean two things is refused.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -15,15 +15,14 @@ import pyarrow.compute as pc
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, plural
+from evaluand.data.text_numbers import describe_numbers, is_missing, is_number, parse_numbers
 from evaluand.evaluation.prediction_table import PredictionColumns, infinite_rows, label_text, nan_as_null
 from evaluand.experiment.columns.notes import Notes
 from evaluand.experiment.columns.proposals import Target
-from evaluand.experiment.columns.tables import NamedTable
+from evaluand.experiment.columns.tables import NamedTable, read_column
 from evaluand.metrics.base.labels import contents
 
-MISSING: Final = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "?", ".")
 _INFINITE: Final = ("inf", "+inf", "-inf", "infinity", "+infinity", "-infinity")
-_NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
 _DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d+,\d+\s*")
 _THOUSANDS: Final = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
 _GROUPED: Final = re.compile(
@@ -74,13 +73,17 @@ class System:
 
 
 def align_truth(truth: NamedTable, name: str, specs: Sequence[SystemSpec], notes: Notes) -> pa.Array:
-    """The truth; as numbers where it is numbers written as text, and predictions are numbers."""
-    column = _known_numbers(truth.column(name, notes.name("truth")))
+    """The truth; as numbers where it has numbers written as text, and predictions are numbers.
+
+    Raises:
+        DataError: a cell is a word among numbers; names its place.
+    """
+    column = _known_numbers(read_column(truth, name, "truth", notes))
     predicted = [
         each.table.column(each.prediction, notes.name("prediction")) for each in specs if each.prediction is not None
     ]
     kinds = {contents(each.type) for each in predicted}
-    if contents(column.type) == "text" and kinds & {"integers", "numbers"} and _all_numbers(column):
+    if contents(column.type) == "text" and kinds & {"integers", "numbers"} and _has_numbers(column):
         return read_text_numbers(column, truth, name, notes)
     return column
 
@@ -94,12 +97,11 @@ def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: 
     """
     assert spec.prediction is not None
     name = spec.prediction
-    column = _known_numbers(spec.table.column(name, notes.name("prediction")))
+    column = _known_numbers(read_column(spec.table, name, "prediction", notes))
     one, other = contents(truth.type), contents(column.type)
     if other == "" or one == other or {one, other} <= {"integers", "numbers"}:
         if one in ("lists", "other"):
             _check_json_types(truth, column, truth_name, name)
-        _note_spellings(truth, column, truth_name, name, notes)
         return column
     if {one, other} == {"bools", "integers"} and _is_zero_or_one(column if one == "bools" else truth):
         notes.append(f"{truth_name!r} and {name!r} are bools and 0 or 1: true is taken as 1")
@@ -359,7 +361,7 @@ def _known_numbers(column: pa.Array) -> pa.Array:
 
 
 def read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.Array:
-    column = table.column(name, notes.name(option))
+    column = read_column(table, name, option, notes)
     holds = contents(column.type)
     if holds == "text":
         column = read_text_numbers(column, table, name, notes)
@@ -372,19 +374,18 @@ def read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.
     return nan_as_null(numbers)
 
 
-def _all_numbers(column: pa.Array) -> bool:
-    values = pc.unique(column.drop_null()).to_pylist()
-    return all(_NUMBER.fullmatch(value) or value.strip().lower() in MISSING for value in values)
+def _has_numbers(column: pa.Array) -> bool:
+    return any(map(is_number, pc.unique(column.drop_null()).to_pylist()))
 
 
 def are_numbers_with_words(columns: Sequence[pa.Array]) -> bool:
     """Whether columns of text hold numbers, and some of them words such as NaN or inf."""
     values = [pc.unique(column.drop_null()).to_pylist() for column in columns]
-    numbers = [[_NUMBER.fullmatch(value) is not None for value in each] for each in values]
+    numbers = [[*map(is_number, each)] for each in values]
     if not all(map(any, numbers)) or all(map(all, numbers)):
         return False
     return all(
-        number or value.strip().lower() in (*MISSING, *_INFINITE)
+        number or is_missing(value) or value.strip().lower() in _INFINITE
         for each, flags in zip(values, numbers, strict=True)
         for value, number in zip(each, flags, strict=True)
     )
@@ -397,15 +398,16 @@ def read_text_numbers(column: pa.Array, table: NamedTable, name: str, notes: Not
         DataError: a cell is neither; names its place.
     """
     texts = column.to_pylist()
-    wrong = [
-        (row, text)
-        for row, text in enumerate(texts)
-        if text is not None and not _NUMBER.fullmatch(text) and text.strip().lower() not in MISSING
-    ]
-    _check_commas([(row, text) for row, text in wrong], len(column) - column.null_count, table, name)
-    if wrong:
+    numbers = parse_numbers(texts)
+    if numbers is None:
+        wrong = [
+            (row, text)
+            for row, text in enumerate(texts)
+            if text is not None and not is_number(text) and not is_missing(text)
+        ]
+        _check_commas(wrong, len(column) - column.null_count, table, name)
         row, text = wrong[0]
-        more = f" ({len(wrong) - 1:,} more such cells)" if len(wrong) > 1 else ""
+        more = f" ({plural(len(wrong) - 1, 'more such cell')})" if len(wrong) > 1 else ""
         raise DataError(
             Fault(
                 table.where(row),
@@ -414,17 +416,8 @@ def read_text_numbers(column: pa.Array, table: NamedTable, name: str, notes: Not
                 code="not_a_number",
             )
         )
-    words = [text for text in texts if text is not None and not _NUMBER.fullmatch(text)]
-    if words:
-        shown = ", ".join(map(repr, dict.fromkeys(words)))
-        notes.append(f"{name!r} has {plural(len(words), 'cell')} with {shown}, taken as missing")
-    else:
-        notes.append(f"{name!r} has numbers written as text, taken as numbers")
-    values = [float(text) if text is not None and _NUMBER.fullmatch(text) else None for text in texts]
-    known = [value for value in values if value is not None]
-    if all(value.is_integer() and abs(value) < 2**53 for value in known):
-        return pa.array([None if value is None else int(value) for value in values], pa.int64())
-    return pa.array(values, pa.float64())
+    notes.append(describe_numbers(name, texts))
+    return numbers
 
 
 def _check_commas(cells: Sequence[tuple[int, str]], n: int, table: NamedTable, name: str, otherwise: str = "") -> None:
@@ -488,8 +481,8 @@ def check_decimal_commas(columns: Sequence[tuple[pa.Array, NamedTable, str]], no
     for column, table, name in columns:
         values = pc.unique(column.drop_null()).to_pylist()
         marked = [text for text in values if _is_marked(text)]
-        others = [text for text in values if text not in {*marked} and not _NUMBER.fullmatch(text)]
-        if any(text.strip().lower() not in (*MISSING, *_INFINITE) for text in others):
+        others = [text for text in values if text not in {*marked} and not is_number(text)]
+        if any(not is_missing(text) and text.strip().lower() not in _INFINITE for text in others):
             return
         if marked:
             found.append((column, table, name, marked))
@@ -521,30 +514,3 @@ def _first(column: pa.Array) -> Any:
     if isinstance(known, pa.ExtensionArray) and len(known):
         return identity.decode(known.storage[0].as_py())
     return known[0].as_py() if len(known) else None
-
-
-def _note_spellings(truth: pa.Array, column: pa.Array, truth_name: str, name: str, notes: Notes) -> None:
-    """Notes labels that differ only in case or blanks, and predictions that share no label with the truth."""
-    if not contents(truth.type) == contents(column.type) == "text":
-        return
-    known, predicted = ({*pc.unique(each.drop_null()).to_pylist()} for each in (truth, column))
-    if predicted and not predicted & known:
-        one, other = (
-            next(iter(sorted(predicted))),
-            next(
-                iter(
-                    sorted(known),
-                ),
-                None,
-            ),
-        )
-        notes.append(f"no value of {name!r}, such as {one!r}, occurs in {truth_name!r}, such as {other!r}")
-    notes.extend(_spellings(known, predicted - known, truth_name, name))
-
-
-def _spellings(known: set[str], others: set[str], truth_name: str, name: str) -> Iterator[str]:
-    by_form = {each.strip().casefold(): each for each in known}
-    alike = [(by_form[each.strip().casefold()], each) for each in sorted(others) if each.strip().casefold() in by_form]
-    if alike:
-        shown = ", ".join(f"{one!r} and {other!r}" for one, other in alike[:_SHOWN])
-        yield f"{truth_name!r} and {name!r} differ in case or blanks only: {shown}; they count as different labels"

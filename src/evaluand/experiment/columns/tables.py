@@ -10,12 +10,14 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, plural, warn
 from evaluand.data.columns import join_chunks
 from evaluand.data.paths import add_paths
 from evaluand.data.row_filter import RowFilter
 from evaluand.data.source import DataSource, missing_column
 from evaluand.data.sources import open_data, open_file
+from evaluand.data.text_numbers import as_texts
 from evaluand.experiment.columns.names import guess_columns
 from evaluand.experiment.columns.notes import Notes
 from evaluand.store.tables import is_json
@@ -37,7 +39,7 @@ class NamedTable:
     where: Callable[[int], str]
 
     def column(self, name: str, role: str) -> pa.Array:
-        """A column as one array.
+        """A column as one array; numbers among texts are texts, as they are in a CSV file.
 
         Args:
             role: what it was named for, such as `--truth`.
@@ -47,7 +49,7 @@ class NamedTable:
         """
         if name not in self.table.column_names:
             raise SpecError(f"{role}: in {self.name} {missing_column(name, self.table.column_names)}")
-        return join_chunks(self.table.column(name))
+        return _mixed_as_texts(join_chunks(self.table.column(name)))
 
     def with_paths(self, names: Iterable[tuple[str, str]]) -> NamedTable:
         """This table with a column for each name that is a path into a column, such as `gold.answers[0]`.
@@ -80,6 +82,24 @@ class NamedTable:
             warn(f"where: {condition.describe_unknown(masks.null_count, len(masks))}, which matches nothing")
         places = rows.to_pylist()
         return replace(self, table=self.table.take(rows), where=lambda row: self.where(places[row]))
+
+
+def _mixed_as_texts(column: pa.Array) -> pa.Array:
+    if column.type != _JSON:
+        return column
+    texts = as_texts([None if text is None else identity.decode(text) for text in column.storage.to_pylist()])
+    return column if texts is None else pa.array(texts, pa.string())
+
+
+def read_column(table: NamedTable, name: str, option: str, notes: Notes) -> pa.Array:
+    """A column as `NamedTable.column` has it, with a note if it has numbers among texts."""
+    column = table.column(name, notes.name(option))
+    if column.type != (given := table.table.column(name)).type:
+        is_text = pc.starts_with(join_chunks(given).storage.drop_null(), '"')
+        n = pc.sum(is_text).as_py()
+        numbers = plural(len(is_text) - n, "number")
+        notes.append(f"{name!r} has {plural(n, 'text')} among {numbers}; both are read as in a CSV file")
+    return column
 
 
 def read_table(path: str | os.PathLike[str], format: str | None = None, delimiter: str | None = None) -> NamedTable:
