@@ -7,7 +7,6 @@ from typing import Any
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.gates import check_gates
-from evaluand.comparison.measures import default_metric
 from evaluand.comparison.ratings.rating_gates import check_rating_gates
 from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import BASELINE, Gate
@@ -112,13 +111,13 @@ class _Subjects:
     Attributes:
         evaluations: label → evaluation.
         measures: the metrics that gates refer to; None takes those that summarised each evaluation.
-        metric_by_name: the metric of a name that no measure has.
+        metric_by_name: the metric of a name that no measure has; see `check_gates`.
         baseline: the label of the evaluation that rules call `baseline`; empty if there is none.
     """
 
     evaluations: Mapping[str, Evaluation]
     measures: Sequence[Measure] | None = None
-    metric_by_name: Callable[[str], Metric] = default_metric
+    metric_by_name: Callable[[str], Metric] | None = None
     baseline: str = ""
 
 

@@ -189,7 +189,9 @@ def test_a_bound_of_values_that_could_have_a_range_asks_for_it(
 ) -> None:
     other = evaluated(store, "other", {})
     known, unknown = ([Measure("score", Mean(range=range))] for range in ((0, 1), (-math.inf, math.inf)))
-    message = rf"no bound holds at a level .* \{{kind: mean, scorer: score, range: \[0, 10\]\}}, or {re.escape(instead)}$"
+    message = (
+        rf"no bound holds at a level .* \{{kind: mean, scorer: score, range: \[0, 10\]\}}, or {re.escape(instead)}$"
+    )
     with pytest.raises(SpecError, match=message):
         one(other, gate, base, measures=unknown)
     with pytest.raises(SpecError, match=message):

@@ -403,7 +403,9 @@ def _mean() -> Any:
 
 def test_a_gate_that_would_be_refused_has_no_plan() -> None:
     pilot = evaluations(np.random.default_rng(0).random((2, 50, 1)))
-    with pytest.raises(SpecError, match=r"no bound holds at a level .* \{kind: mean, scorer: score, range: \[0, 10\]\}"):
+    with pytest.raises(
+        SpecError, match=r"no bound holds at a level .* \{kind: mean, scorer: score, range: \[0, 10\]\}"
+    ):
         plan("mean better than base", pilot=pilot)
     assert plan("mean better than base", pilot=pilot, metric=_mean()).needs
 

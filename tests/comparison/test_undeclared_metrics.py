@@ -54,6 +54,8 @@ def test_a_comparison_has_the_number_that_score_has(folder: Path, declared: str)
     [pair] = json.loads(call("compare", "old", "new", "--metric", "brier", "--json").stdout)["pairs"]
     assert (pair["value_a"], pair["value_b"]) == pytest.approx((square_error(OLD), square_error(NEW)))
     assert "label=1" in pair["signature"].split()
+    [gate] = json.loads(call("compare", "old", "new", "--gate", "brier <= 0.5", "--json").stdout)["gates"]
+    assert gate["values"][0]["value"] == pytest.approx(square_error(NEW))
 
 
 def test_the_class_that_was_chosen_counts_and_not_the_usual_one(folder: Path) -> None:
@@ -67,12 +69,13 @@ def test_without_a_stored_class_it_is_refused(folder: Path) -> None:
     score("--metric", "accuracy")
     for words in (
         ("compare", "old", "new", "--metric", "brier"),
+        ("compare", "old", "new", "--metric", "accuracy", "--gate", "brier <= 0.5"),
         ("plan", "brier better than old", "--pilot", "old", "new"),
     ):
         result = call(*words)
         assert result.exit_code == 1
         assert REFUSED in result.stderr
-        assert "name brier where the evaluations are made" in result.stderr
+        assert "name it where the evaluations are made, by `--metric brier` of" in result.stderr
     assert (
         json.loads(call("compare", "old", "new", "--metric", "roc_auc", "--json").stdout)["pairs"][0]["value_a"] > 0.8
     )
@@ -87,12 +90,12 @@ def test_a_plan_is_for_the_class_that_is_stored(folder: Path) -> None:
     assert by_name == by_metric
 
 
-def test_arrays_are_refused_in_words_of_python() -> None:
+def test_arrays_are_refused_too() -> None:
     sides = [
         evaluand.evaluate(TRUTH, [int(p > 0.5) for p in scores], scores=scores, metrics="accuracy")
         for scores in (OLD, NEW)
     ]
-    with pytest.raises(SpecError, match=r"pass the metric of the class, make_metric\('brier', label=…\)"):
+    with pytest.raises(SpecError, match=r"name it where .* or make_metric\('brier', label=…\)"):
         evaluand.compare(*sides, metrics="brier")
     [pair] = evaluand.compare(*sides, metrics=make_metric("brier", label=1)).pairs
     assert pair["value_a"] == pytest.approx(square_error(OLD))

@@ -83,7 +83,7 @@ def judge_difference(
         passed = gate.relation in (NOT_WORSE, EQUAL)
         return Outcome(passed, f"unchanged: both sides are the same evaluation of the same task; {pairs}", facts)
     if math.isnan(end):
-        fault = sample.fault if isinstance(sample, LabelledSample) else None
+        fault = None if isinstance(sample, Sample) else sample.fault
         why = fault or "the difference has no interval"
         return Outcome(False, f"undefined: {why}; {pairs}", facts, is_decided=False)
     passed = end > -margin if which == "low" else end < margin

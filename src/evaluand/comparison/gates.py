@@ -65,7 +65,13 @@ from evaluand.comparison.judge_gates import (
     correct_value,
 )
 from evaluand.comparison.labelled_differences import LabelledSample, pair_labelled_rows
-from evaluand.comparison.measures import declared_as, declared_measures, default_metric, find_evaluations
+from evaluand.comparison.measures import (
+    declared_as,
+    declared_measures,
+    default_metric,
+    find_evaluations,
+    undeclared_metric,
+)
 from evaluand.comparison.metric_differences import MetricSample
 from evaluand.comparison.pairing import PairedRows, pair_rows, why_unpairable
 from evaluand.comparison.ranges import check_ranges, find_ranges
@@ -99,7 +105,7 @@ def check_gates(
     measures: Sequence[Measure] | None = None,
     scorer: str | None = None,
     missing: Missing | None = None,
-    metric_by_name: Callable[[str], Metric] = default_metric,
+    metric_by_name: Callable[[str], Metric] | None = None,
     allow_unmeasured_judges: bool = False,
     drawn_from: Dataset | None = None,
 ) -> list[GateResult]:
@@ -114,7 +120,7 @@ def check_gates(
             summarised each evaluation, or else its baseline.
         scorer: the scorer of gates that name none.
         missing: what happens to rows without a score, in place of the default of gates.
-        metric_by_name: the metric of a name that no measure has.
+        metric_by_name: the metric of a name that no measure has; by default as `undeclared_metric` finds it.
         allow_unmeasured_judges: whether verdicts of judges count that have no card, only one from before they
             changed, or one that does not show agreement with people; otherwise gates on them are refused, and fail.
         drawn_from: the dataset of which the evaluated examples were drawn, for bounds at repeated looks; by default
@@ -148,7 +154,10 @@ def check_gates(
                     check_corrected(gate, label, evaluations[label], chosen, forms, allowed=allow_unmeasured_judges)
                 )
                 continue
-            metrics = _find_metrics(gate, chosen, found[label], missing, metric_by_name)
+            undeclared = partial(
+                undeclared_metric, evaluations=[evaluations[label]], scorer=chosen, declared=found[label]
+            )
+            metrics = _find_metrics(gate, chosen, found[label], missing, metric_by_name or undeclared)
             stated = missing is not None or _states_missing(metrics, chosen, found[label])
             base = _find_baseline(gate, evaluations[label], evaluations, others)
             metrics = find_ranges(metrics, chosen, [one for one in (base, evaluations[label]) if one is not None])

@@ -210,10 +210,8 @@ def undeclared_metric(name: str, evaluations: Sequence[Evaluation], scorer: str,
     if metric.of_either_class and _count_truths(evaluations, scorer) <= 2:
         raise SpecError(
             f"{name} is another number for each of two classes and for both, and no stored metric of {scorer!r} says"
-            " which class is meant",
-            python=f"pass the metric of the class, make_metric({name!r}, label=…)",
-            command=f"name {name} where the evaluations are made: `--metric {name}` of `evaluand score`, or"
-            f" {{kind: {name}, label: …}} under metrics of the experiment",
+            f" which class is meant; name it where the evaluations are made, by `--metric {name}` of `evaluand score`,"
+            f" {{kind: {name}, label: …}} under metrics of the experiment or make_metric({name!r}, label=…)"
         )
     return metric
 

@@ -6,7 +6,6 @@ from functools import partial
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.gates import check_gates
-from evaluand.comparison.measures import default_metric
 from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.core.errors import SpecError
 from evaluand.experiment.columns.notes import Notes
@@ -32,13 +31,13 @@ def check_system_gates(
     gates: Sequence[Gate],
     results: Results,
     measures: Sequence[Measure],
-    metric_by_name: Callable[[str], Metric] = default_metric,
+    metric_by_name: Callable[[str], Metric] | None = None,
     missing: Missing | None = None,
 ) -> list[GateResult]:
     """The results of gates, of which `baseline` is the first system.
 
     Args:
-        metric_by_name: the metric of a name that no measure has.
+        metric_by_name: the metric of a name that no measure has; see `check_gates`.
         missing: what happens to rows without a score, in place of the default of gates.
 
     Raises:
