@@ -55,6 +55,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from evaluand.core.errors import plural
@@ -126,6 +127,7 @@ class Identity:
         unpinned: why not.
         parts: what the spec's fingerprint was made of, for explaining changes.
         facts: what observing its calls needs to know, where code was fingerprinted.
+        read_code: reads the code for which a declared version stands.
     """
 
     spec: Mapping[str, Any]
@@ -133,6 +135,7 @@ class Identity:
     unpinned: tuple[str, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
     facts: CodeFacts | None = field(default=None, compare=False, repr=False)
+    read_code: Callable[[], Fingerprint] | None = field(default=None, compare=False, repr=False)
 
     @property
     def observed(self) -> CodeFacts | None:
@@ -170,9 +173,10 @@ def code_identity(
         >>> sorted(code_identity("function", len, "length", items=False).spec)
         ['fingerprint', 'items', 'kind']
     """
+    read_code = partial(fingerprint, code, files=files, seeds_estimators=seeds_estimators)
     if version is not None:
-        return Identity({"kind": kind, "name": name, "version": version, **more})
-    print_ = fingerprint(code, files=files, seeds_estimators=seeds_estimators)
+        return Identity({"kind": kind, "name": name, "version": version, **more}, read_code=read_code)
+    print_ = read_code()
     parts = {**print_.parts, **print_.files}
     spec = {"kind": kind, "fingerprint": print_.digest, **more}
     return Identity(spec, print_.pinned, print_.unpinned, parts, print_.facts)
