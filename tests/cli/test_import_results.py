@@ -83,10 +83,16 @@ WEB_SPAN = {
 OF_OTHER_CONVENTIONS = [{"key": "traceloop.entity.input", "value": {"stringValue": "Who wrote Emma?"}}]
 
 
+def write_span(folder: Path, attributes: object) -> Path:
+    path = folder / "spans.json"
+    spans = [{**WEB_SPAN, "attributes": attributes}]
+    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
+    return path
+
+
 @pytest.mark.parametrize("attributes", [WEB_SPAN["attributes"], OF_OTHER_CONVENTIONS], ids=["web", "traceloop"])
 def test_spans_of_which_nothing_is_read_are_refused(folder: Path, attributes: object) -> None:
-    path = folder / "spans.json"
-    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [{**WEB_SPAN, "attributes": attributes}]}]}]}))
+    path = write_span(folder, attributes)
     imported = call("import", path)
     assert imported.exit_code == 1
     assert "no sample has an input, an output, a score or a call of a model" in imported.output
@@ -95,10 +101,9 @@ def test_spans_of_which_nothing_is_read_are_refused(folder: Path, attributes: ob
 
 
 def test_spans_of_a_model_without_its_messages_are_imported(folder: Path) -> None:
-    path = folder / "spans.json"
     said = {"openinference.span.kind": "LLM", "llm.model_name": "small"}
     attributes = [{"key": key, "value": {"stringValue": value}} for key, value in said.items()]
-    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [{**WEB_SPAN, "attributes": attributes}]}]}]}))
+    path = write_span(folder, attributes)
     imported = call("import", path)
     assert imported.exit_code == 0, imported.output
     assert "have calls of models without input and output" in imported.output

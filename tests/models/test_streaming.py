@@ -83,7 +83,11 @@ def test_a_stream_yields_no_reasoning(chat: Starts, protocol: Any, text: str, pi
     [
         ("<think>It could be Paris, or", "the reply ends within its reasoning; raise max_tokens", []),
         ("<think>Paris.</think>", "the reply has no text after its reasoning", []),
-        ("Hm </think> Lyon", "the beginning of the reply was reasoning, which only its end says", ["Hm", " </think>", " Lyon"]),
+        (
+            "Hm </think> Lyon",
+            "the beginning of the reply was reasoning, which only its end says",
+            ["Hm", " </think>", " Lyon"],
+        ),
     ],
 )
 def test_a_stream_fails_where_reasoning_has_no_end_or_was_passed_on(

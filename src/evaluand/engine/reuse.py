@@ -243,8 +243,8 @@ class InputCheck:
             path = (origin or {}).get("experiment")
             again = f"`evaluand run {quote(path)} --fresh`" if path else "fresh=True"
             warn(
-                f"{code}: {', '.join([*dict.fromkeys(changes)][:MAX_SHOWN])}; its declared version is the same, so answers"
-                f" from before the change are used: declare another version, or repeat the calls with {again}"
+                f"{code}: {', '.join([*dict.fromkeys(changes)][:MAX_SHOWN])}; its declared version is the same, so"
+                f" answers from before the change are used: declare another version, or repeat the calls with {again}"
             )
 
     @property

@@ -281,9 +281,7 @@ class Evaluator:
                 budget.count_earlier(_work_name(manifest, name), costs)
 
 
-def _warn_of_changes(
-    inputs: Mapping[str, InputCheck], manifest: Manifest, origin: Mapping[str, Any] | None
-) -> None:
+def _warn_of_changes(inputs: Mapping[str, InputCheck], manifest: Manifest, origin: Mapping[str, Any] | None) -> None:
     for name, check in inputs.items():
         check.warn_of_changes(f"scorer {name!r}", manifest, origin)
 

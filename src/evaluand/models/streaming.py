@@ -10,7 +10,8 @@ from evaluand.models.completion import Completion, UnusableReply, answer_of, beg
 class TextStream:
     """The pieces of a reply, in an event loop; `completion` is the complete answer, available at the end.
 
-    Reasoning with which the reply begins is left out. The request is sent when the first piece is requested. It is abandoned if the iteration stops early.
+    Reasoning with which the reply begins is left out. The request is sent when the first piece is requested. It is
+    abandoned if the iteration stops early.
 
     Raises:
         TaskError: as in `ChatModel.complete`, at the point at which the pieces end. Or reasoning that is marked at its

@@ -278,9 +278,7 @@ class Runner:
             return True
         return retry_failed and self.store.manifest("runs", last).get("counts", {}).get(FAILED, 0) > 0
 
-    def _manifest_facts(
-        self, calls: Calls, fresh: bool, origin: dict[str, Any] | None, inputs: InputCheck
-    ) -> Manifest:
+    def _manifest_facts(self, calls: Calls, fresh: bool, origin: dict[str, Any] | None, inputs: InputCheck) -> Manifest:
         """The facts of the manifest in addition to the spec, after the task has accepted the dataset."""
         with inputs.observer.preparing() if inputs.observer else nullcontext():
             prepare(calls.task, calls.dataset)
