@@ -236,7 +236,7 @@ class InputCheck:
         """
         if self._declared is None:
             return
-        files = sorted(self.unchanged.changed) if self.unchanged and self._is_kept else ()
+        files = sorted(self._changed | self.unchanged.changed) if self.unchanged and self._is_kept else ()
         changes = [line for each in (manifest, *self._sources) for line in self.explain(each)]
         changes += [f"{name.removeprefix('./')} changed" for name in files if not name.startswith("(")]
         if changes:
@@ -249,7 +249,9 @@ class InputCheck:
 
     @property
     def why(self) -> str:
-        """Which inputs of the last attempt have changed or cannot be compared, in words; empty if none."""
+        """Which inputs of the last attempt have changed or cannot be compared, in words; empty if answers are kept."""
+        if self._is_kept:
+            return ""
         files = sorted(name.removeprefix("./") for name in self._changed if not name.startswith("("))
         more = [f"{len(files) - MAX_SHOWN:,} more"] if len(files) > MAX_SHOWN else []
         changed = [f"changed since opened: {', '.join([*files[:MAX_SHOWN], *more])}"] if files else []
@@ -265,10 +267,8 @@ class InputCheck:
             self._unrecorded = not self._is_kept
             return self._unrecorded
         stale = Inputs.stored(self.store, kind, id, table).stale(self.unchanged)
-        if self._is_kept:
-            return False
         self._changed |= self.unchanged.changed
-        return bool(stale)
+        return bool(stale) and not self._is_kept
 
     def void_stale(self, lane: WorkLog, place: int) -> None:
         """Void the finished units whose inputs have changed since.
@@ -282,14 +282,11 @@ class InputCheck:
 
     def stale(self, lane: WorkLog, place: int) -> list[int]:
         """The finished slots of a lane whose inputs have changed since; arguments as in `void_stale`."""
-        unchanged = self.unchanged if self._is_kept else self._unchanged_in_attempt
-        if unchanged is None or not lane.n_done:
+        if self._unchanged_in_attempt is None or not lane.n_done:
             return []
-        stale = Inputs.written(lane, place).stale(unchanged)
-        if self._is_kept:
-            return []
-        self._changed |= unchanged.changed
-        return stale
+        stale = Inputs.written(lane, place).stale(self._unchanged_in_attempt)
+        self._changed |= self._unchanged_in_attempt.changed
+        return [] if self._is_kept else stale
 
     def may_use(self, kind: str, id: str) -> bool:
         """Whether the answers of earlier work may be reused: it was observed, if this code must be observed."""
