@@ -376,6 +376,7 @@ def test_the_input_of_a_workflow_is_what_it_was_started_with_not_the_state_of_it
     assert run_workflow(Upper(), query="a", top=2)["main_input"] == {"query": "a", "top": 2}
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_the_input_of_an_agent_is_the_message_of_the_user_and_its_output_the_reply() -> None:
     record = run_workflow(ReActAgent(tools=[], llm=MockLLM(max_tokens=3)), user_msg="Who?")
     assert (record["main_input"], record["main_output"]) == ("Who?", "text text")

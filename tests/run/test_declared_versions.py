@@ -83,9 +83,9 @@ def edit(name: str, old: str, new: str) -> None:
     ("file", "old", "new", "note"),
     [
         ("app.py", '"nothing"', '"no idea"', "task 'own/app': app.retrieve changed"),
-        ("app.py", '"Paris"', '"Lyon"', "task 'own/app': app.HANDBOOK changed"),
+        ("app.py", '"Paris"', '"Marseille"', "task 'own/app': app.HANDBOOK changed"),
         ("prompt.txt", "Answer", "Reply", "task 'own/app': prompt.txt changed"),
-        ("app.py", "output == expected", "output != expected", "scorer 'same': app.same changed"),
+        ("app.py", "output == expected", "len(output) == len(expected)", "scorer 'same': app.same changed"),
     ],
     ids=["function", "constant", "file", "scorer"],
 )

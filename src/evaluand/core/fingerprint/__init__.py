@@ -69,6 +69,7 @@ def fingerprint(
     *,
     files: Sequence[str | os.PathLike[str]] = (),
     seeds_estimators: bool = False,
+    reads_state: bool = True,
 ) -> Fingerprint:
     """The fingerprint of a function, class or instance as it is now.
 
@@ -77,6 +78,8 @@ def fingerprint(
         files: files and folders it depends on, relative to the current directory or to the folder of the code. If
             there are any, they replace everything that cannot be observed.
         seeds_estimators: whoever calls it sets each `random_state` of an estimator that is None.
+        reads_state: whether what is in containers and objects counts; otherwise only code, texts and numbers do, which
+            calls do not change.
 
     Raises:
         SpecError: one of `files` does not exist or cannot be read.
@@ -91,7 +94,7 @@ def fingerprint(
         >>> fingerprint(shout).digest == print_.digest
         False
     """
-    return Walk(seeds_estimators).run(obj, files)
+    return Walk(seeds_estimators, reads_state).run(obj, files)
 
 
 def explain(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
@@ -173,10 +176,10 @@ def code_identity(
         >>> sorted(code_identity("function", len, "length", items=False).spec)
         ['fingerprint', 'items', 'kind']
     """
-    read_code = partial(fingerprint, code, files=files, seeds_estimators=seeds_estimators)
     if version is not None:
+        read_code = partial(fingerprint, code, files=files, reads_state=False)
         return Identity({"kind": kind, "name": name, "version": version, **more}, read_code=read_code)
-    print_ = read_code()
+    print_ = fingerprint(code, files=files, seeds_estimators=seeds_estimators)
     parts = {**print_.parts, **print_.files}
     spec = {"kind": kind, "fingerprint": print_.digest, **more}
     return Identity(spec, print_.pinned, print_.unpinned, parts, print_.facts)
