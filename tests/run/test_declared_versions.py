@@ -146,3 +146,18 @@ def test_a_program_is_warned_where_it_runs_and_evaluates() -> None:
     words.suffix, words.best = "!", 0.0
     with pytest.warns(EvaluandWarning, match="scorer 'best'.*fresh=True"):
         run_and_evaluate(store)
+
+
+def test_what_code_keeps_between_calls_is_no_change_of_it() -> None:
+    seen: list[str] = []
+
+    @task(version="1")
+    def noted(text: str) -> str:
+        seen.append(text)
+        return text
+
+    store, data = MemoryStore(), Dataset.from_rows([{"input": "a"}])
+    for _ in range(2):
+        run = Runner(store).run(noted, data)
+    assert run.receipt is not None
+    assert (run.receipt.kept, seen) == (1, ["a"])
