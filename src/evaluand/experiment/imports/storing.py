@@ -48,8 +48,8 @@ class ImportedResult:
         aggregations: one for each problem.
         samples: how many samples were read.
         left_out: the rows that were not imported, and why.
-        unreadable: the same of files that could not be read at all, beside others that could, and of rows that count as
-            failed, since a text of theirs cannot be stored.
+        unreadable: the same of files that could not be read at all, beside others that could; of files whose samples
+            have no content; and of rows that count as failed, since a text of theirs cannot be stored.
         agreements: how many totals of the files were equal to those of the imported scores.
         notes: sentences about totals that differ, and about what was assumed.
     """
@@ -164,7 +164,7 @@ class _Results:
             for why in refused:
                 importer.leave_out(where, why)
         if self.n_samples > n_before and not has_content:
-            raise DataError(Fault(str(importer.path), _NO_CONTENT))
+            self.unreadable.append(Fault(str(importer.path), _NO_CONTENT))
 
     def _add(self, sample: Sample, importer: Importer, where: str) -> str | None:
         key = _key(sample.problem, sample.system, importer)
@@ -320,8 +320,8 @@ class _Results:
 
 
 _NO_CONTENT: Final = (
-    "no sample has an input, an output, a score or a call of a model, so none is imported; of spans, the attributes of"
-    " OpenInference and of OpenTelemetry's gen_ai are read"
+    "no sample has an input, an output, a score or a call of a model; of spans, the attributes of OpenInference and of"
+    " OpenTelemetry's gen_ai are read"
 )
 
 
