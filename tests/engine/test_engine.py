@@ -745,7 +745,6 @@ def test_an_error_that_says_so_stops_the_work_whatever_the_policy(way: Callable[
 
 @pytest.mark.parametrize("engine", [LocalEngine(), ProcessEngine(1)], ids=["local", "processes"])
 @WAYS
-@pytest.mark.filterwarnings("ignore:task .* changed; its declared version is the same")
 def test_no_call_starts_after_the_time_for_all_of_them(
     way: Callable[[Call], Call], engine: Engine, tmp_path: Path
 ) -> None:
@@ -798,7 +797,6 @@ def test_stopping_at_a_failure_does_not_wait_for_a_thread_that_hangs() -> None:
 
 
 @WAYS
-@pytest.mark.filterwarnings("ignore:task .* changed; its declared version is the same")
 def test_an_aborted_run_stays_open_and_is_resumed_without_repeating_a_call(way: Callable[[Call], Call]) -> None:
     calls, broken = Counter[int](), True
 

@@ -576,7 +576,6 @@ def test_fresh_makes_everything_anew_and_ends_the_same(bench: Bench) -> None:
     assert (bench.calls, again.id) == ({}, new_run.id)
 
 
-@pytest.mark.filterwarnings("ignore:task .* changed; its declared version is the same")
 def test_an_aborted_run_lends_what_it_finished(bench: Bench) -> None:
     calls = Counter[str]()
     broken = True

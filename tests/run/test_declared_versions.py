@@ -130,34 +130,36 @@ def test_answers_stored_before_the_code_was_recorded_are_used_without_a_warning(
 
 
 def test_a_program_is_warned_where_it_runs_and_evaluates() -> None:
-    words = SimpleNamespace(suffix="!", best=1.0)
+    words = SimpleNamespace(suffix="!", best="a!")
     data = Dataset.from_rows([{"input": "a", "expected": "b"}])
 
     def run_and_evaluate(store: MemoryStore) -> None:
         suffix, best = words.suffix, words.best
         run = Runner(store).run(task(version="1")(lambda text: text + suffix), data)
-        Evaluator().evaluate(run, {"best": scorer(version="1")(lambda output: best)})
+        Evaluator().evaluate(run, {"best": scorer(version="1")(lambda output: output == best)})
 
     store = MemoryStore()
     run_and_evaluate(store)
     words.suffix = "?"
     with pytest.warns(EvaluandWarning, match="changed; its declared version .* repeat the calls with fresh=True"):
         run_and_evaluate(store)
-    words.suffix, words.best = "!", 0.0
+    words.suffix, words.best = "!", "a"
     with pytest.warns(EvaluandWarning, match="scorer 'best'.*fresh=True"):
         run_and_evaluate(store)
 
 
 def test_what_code_keeps_between_calls_is_no_change_of_it() -> None:
-    seen: list[str] = []
+    seen, count = list[str](), 0
 
     @task(version="1")
     def noted(text: str) -> str:
+        nonlocal count
         seen.append(text)
+        count += 1
         return text
 
     store, data = MemoryStore(), Dataset.from_rows([{"input": "a"}])
     for _ in range(2):
         run = Runner(store).run(noted, data)
     assert run.receipt is not None
-    assert (run.receipt.kept, seen) == (1, ["a"])
+    assert (run.receipt.kept, seen, count) == (1, ["a"], 1)

@@ -78,8 +78,8 @@ def fingerprint(
         files: files and folders it depends on, relative to the current directory or to the folder of the code. If
             there are any, they replace everything that cannot be observed.
         seeds_estimators: whoever calls it sets each `random_state` of an estimator that is None.
-        reads_state: whether what is in containers and objects counts; otherwise only code, texts and numbers do, which
-            calls do not change.
+        reads_state: whether numbers, containers and objects count, which calls may change; otherwise only code and
+            texts do.
 
     Raises:
         SpecError: one of `files` does not exist or cannot be read.

@@ -193,9 +193,9 @@ class Walk:
         kind = type(value)
         if is_text_or_path(value):
             return name_token(self.secrets.hide(value), place.home.folder)
-        if kind is int:
+        if kind is int and self.reads_state:
             return of_integer(value)
-        if kind in _SCALARS:
+        if kind in _SCALARS and self.reads_state:
             return leaf("data", identity.encode(value))
         if kind not in _CONTAINERS and (is_code(value) or is_function(value)):
             self.judge.value(value, place)
