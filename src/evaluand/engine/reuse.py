@@ -5,7 +5,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from shlex import quote
 from typing import Any
 
@@ -205,7 +205,9 @@ class InputCheck:
         folder = None if root is None else local_folder(root)
         self._declared = self.identity.read_code() if self.identity.read_code else None
         self._is_kept = self.identity.observed is None  # in spite of changes
-        facts = self.identity.observed or (self._declared and self._declared.facts)
+        # what other calls of the process have read is not named, although code that remembers may have it from them
+        own = self._declared and replace(self._declared.facts, remembers=False)
+        facts = self.identity.observed or own
         self.observer = Observer[Any](facts, [] if folder is None else [folder]) if facts else None
         self.unchanged = Unchanged(facts.folder) if facts else None
         self._unchanged_in_attempt = Unchanged(facts.folder, files_only=True) if facts else None

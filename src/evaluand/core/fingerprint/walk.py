@@ -209,7 +209,9 @@ class Walk:
             self.files.declare(os.fspath(file), self.homes.of(value))
         if token := self.code.token(value, place):
             return token
-        return self._object(value, place) if self.reads_state else mix("state", self.value(kind, place))
+        if self.reads_state:
+            return self._object(value, place)
+        return mix("state", self.value(kind, place)) if self.homes.of_class(kind).ours else leaf("state", b"")
 
     def _container(self, value: Any, place: Place) -> bytes:
         if id(value) in self._open:
