@@ -18,7 +18,7 @@ from langchain_classic.chains import ConversationalRetrievalChain, RetrievalQA
 from langchain_core.documents import Document
 from langchain_core.language_models.fake import FakeListLLM
 from langchain_core.language_models.fake_chat_models import FakeMessagesListChatModel, GenericFakeChatModel
-from langchain_core.messages import AIMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.retrievers import BaseRetriever
@@ -70,6 +70,28 @@ RUNS = [
     "last.invoke",
     "invoke",
 ]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [HumanMessage("weather in Rome?"), {"role": "user", "content": "weather in Rome?"}, ("user", "weather in Rome?")],
+    ids=["message", "dict", "pair"],
+)
+def test_a_question_is_read_in_each_form_of_a_message(message: Any) -> None:
+    agent = RunnableLambda(lambda state: {"messages": [*state["messages"], AIMessage("sunny")]})
+    with LangChainApp(agent, name="agent") as recording:
+        agent.invoke({"messages": [("user", "hi"), message]})
+    record = recording.get()
+    assert (record["main_input"], record["main_output"]) == ("weather in Rome?", "sunny")
+    length = Feedback(lambda text: float(len(text)), name="length").on_input()
+    assert length.evaluate({"__record__": record}).value == 16.0
+
+
+def test_what_is_no_list_of_messages_stays_as_it_is() -> None:
+    chain = RunnableLambda(lambda state: state["messages"][0]["n"])
+    with LangChainApp(chain, name="sums") as recording:
+        chain.invoke({"messages": [{"n": 1}]})
+    assert recording.get()["main_input"] == [{"n": 1}]
 
 
 def test_runs_stand_where_their_components_stand() -> None:

@@ -12,18 +12,21 @@ import pytest
 pytest.importorskip("llama_index.core", reason="needs llama_index.core: make install")
 
 from llama_index.core import Document, VectorStoreIndex
+from llama_index.core.agent.workflow import ReActAgent
 from llama_index.core.base.llms.types import ChatMessage, CompletionResponse, CompletionResponseGen, LLMMetadata
 from llama_index.core.embeddings import BaseEmbedding
-from llama_index.core.llms import CustomLLM
+from llama_index.core.llms import CustomLLM, MockLLM
 from llama_index.core.memory import ChatMemoryBuffer
 from llama_index.core.query_engine import CustomQueryEngine
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
+from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
 from evaluand.apps.app import App
 from evaluand.apps.frameworks.llama_index import _HANDLER, LlamaIndexApp
 from evaluand.apps.instrumentation.marking import instrument
 from evaluand.core.errors import EvaluandWarning, SpecError
+from evaluand.evaluation.feedback import Feedback
 from evaluand.trace.record import Record
 
 
@@ -346,4 +349,34 @@ def test_messages_are_reported_by_their_content() -> None:
     model = Echo()
     with LlamaIndexApp(model) as recording:
         model.chat([ChatMessage(content="hi")])
-    assert recording.get()["main_output"] == "an answer"
+    record = recording.get()
+    assert (record["main_input"], record["main_output"]) == ("hi", "an answer")
+
+
+class Upper(Workflow):
+    @step
+    async def answer(self, event: StartEvent) -> StopEvent:
+        return StopEvent(result=event.query.upper())
+
+
+def run_workflow(flow: Workflow, **fields: Any) -> Record:
+    async def run() -> None:
+        await flow.run(**fields)
+
+    with LlamaIndexApp(flow) as recording:
+        asyncio.run(run())
+    return recording.get()
+
+
+def test_the_input_of_a_workflow_is_what_it_was_started_with_not_the_state_of_its_runtime() -> None:
+    record = run_workflow(Upper(), query="who wrote emma")
+    assert (record["main_input"], record["main_output"]) == ("who wrote emma", "WHO WROTE EMMA")
+    length = Feedback(lambda text: float(len(text)), name="length").on_input()
+    assert length.evaluate({"__record__": record}).value == 14.0
+    assert run_workflow(Upper(), query="a", top=2)["main_input"] == {"query": "a", "top": 2}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_input_of_an_agent_is_the_message_of_the_user_and_its_output_the_reply() -> None:
+    record = run_workflow(ReActAgent(tools=[], llm=MockLLM(max_tokens=3)), user_msg="Who?")
+    assert (record["main_input"], record["main_output"]) == ("Who?", "text text")

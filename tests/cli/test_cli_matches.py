@@ -14,6 +14,7 @@ from support import casing
 from support.casing import write_rows_and_code
 
 from evaluand.cli import main
+from evaluand.store.directory import DirectoryStore
 
 CODE = (
     casing.CODE
@@ -290,6 +291,18 @@ def test_a_trial_that_takes_over_a_name_is_reported() -> None:
     more = f"those of more examples: evaluand show {full['id'][:12]};"
     assert f"note: all now names the matches of the first 2 examples; {more}" in trial.stderr
     assert "now names" not in call(*arguments).stderr
+
+
+def test_a_name_means_its_own_run_where_others_gave_the_same_responses(run_folder: Path) -> None:
+    code = (run_folder / "app.py").read_text()
+    (run_folder / "app.py").write_text(f"{code}\n\ndef twin(text):\n    return text.upper()\n")
+    (run_folder / "e.yaml").write_text(casing.EXPERIMENT.replace("app.py:early", "app.py:twin"))
+    assert call("run", "e.yaml").exit_code == 0
+    judged = read("compare", "--pairwise", "casing", "--judge", "app.py:cased")
+    manifest = DirectoryStore(run_folder / ".evaluand").manifest("matches", judged["id"])
+    names = {ref.id: ref.name for ref in DirectoryStore(run_folder / ".evaluand").refs() if ref.kind == "runs"}
+    assert manifest["spec"]["systems"] == ["upper", "twin", "same"]
+    assert [names[id] for id in manifest["provenance"]["runs"]] == ["casing/upper", "casing/twin", "casing/same"]
 
 
 @pytest.mark.usefixtures("run_folder")

@@ -10,6 +10,8 @@ from click.testing import CliRunner, Result
 from support.foreign_results import write_deepeval, write_inspect, write_ragas
 
 from evaluand.cli import main
+from evaluand.experiment.imports.storing import import_results
+from evaluand.store.store import MemoryStore
 
 
 @pytest.fixture
@@ -53,6 +55,57 @@ def test_json_lists_what_was_stored_and_what_was_left_out(folder: Path) -> None:
     assert left_out["where"].endswith("ragas.json: [3]")
     assert left_out["reason"] == "there is no 'user_input'"
     assert [run["counts"] for run in facts["runs"]] == [{"completed": 3}]
+
+
+def test_a_row_with_half_an_emoji_counts_as_failed_and_the_import_as_incomplete(folder: Path) -> None:
+    path = write_ragas(folder)
+    path.write_text(path.read_text().replace('"10"', '"10 \\ud83d"', 1))
+    imported = call("import", path)
+    assert imported.exit_code == 1
+    assert "3 samples of ragas imported" in imported.output
+    assert "ragas.json: [1]: has half of a character (a lone surrogate, such as half an emoji)" in imported.output
+    assert "so the row counts as failed; mend the text there" in imported.output
+    result = import_results(path, MemoryStore())
+    assert [run.counts for run in result.runs] == [{"completed": 2, "failed": 1}]
+    assert result.evaluations[0].counts["faithfulness"] == {"scored": 2, "failed": 1}
+    assert "half of a character" in call("show", "ragas").output
+
+
+WEB_SPAN = {
+    "traceId": "0a" * 16,
+    "spanId": "0b" * 8,
+    "name": "GET /chat",
+    "startTimeUnixNano": "1700000000000000000",
+    "endTimeUnixNano": "1700000000900000000",
+    "attributes": [{"key": "http.method", "value": {"stringValue": "GET"}}],
+}
+OF_OTHER_CONVENTIONS = [{"key": "traceloop.entity.input", "value": {"stringValue": "Who wrote Emma?"}}]
+
+
+def write_span(folder: Path, attributes: object) -> Path:
+    path = folder / "spans.json"
+    spans = [{**WEB_SPAN, "attributes": attributes}]
+    path.write_text(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}))
+    return path
+
+
+@pytest.mark.parametrize("attributes", [WEB_SPAN["attributes"], OF_OTHER_CONVENTIONS], ids=["web", "traceloop"])
+def test_an_import_of_spans_of_which_nothing_is_read_fails(folder: Path, attributes: object) -> None:
+    path = write_span(folder, attributes)
+    imported = call("import", path)
+    assert imported.exit_code == 1
+    assert "no sample has an input, an output, a score or a call of a model" in imported.output
+    [fault] = import_results(path, MemoryStore()).unreadable
+    assert "of spans, the attributes of OpenInference and of OpenTelemetry's gen_ai are read" in str(fault)
+
+
+def test_spans_of_a_model_without_its_messages_are_imported(folder: Path) -> None:
+    said = {"openinference.span.kind": "LLM", "llm.model_name": "small"}
+    attributes = [{"key": key, "value": {"stringValue": value}} for key, value in said.items()]
+    path = write_span(folder, attributes)
+    imported = call("import", path)
+    assert imported.exit_code == 0, imported.output
+    assert "have calls of models without input and output" in imported.output
 
 
 def test_a_name_is_that_of_the_run(folder: Path) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from evaluand.aggregation.aggregator import Aggregator, Measure
-from evaluand.core.errors import Skipped, SpecError
+from evaluand.core.errors import EvaluandWarning, Skipped, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.engines.processes import ProcessEngine
@@ -150,7 +150,8 @@ def test_what_was_completed_elsewhere_does_not_fill_a_row_that_is_skipped() -> N
 
     runner = Runner()
     assert runner.run(All(), data(4)).counts == {"completed": 4}
-    run = runner.run(Odd(), data(5))
+    with pytest.warns(EvaluandWarning, match="its declared version is the same"):
+        run = runner.run(Odd(), data(5))
     assert statuses(run) == "scscs"
     assert (run.receipt.reused, run.receipt.skipped) == (2, 3)
 

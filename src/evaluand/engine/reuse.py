@@ -5,7 +5,8 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from shlex import quote
 from typing import Any
 
 import numpy as np
@@ -13,14 +14,14 @@ import orjson
 import pyarrow as pa
 
 from evaluand.core.errors import EngineError, warn
-from evaluand.core.fingerprint import CodeFacts
+from evaluand.core.fingerprint import Identity, explain
 from evaluand.core.fingerprint.files import CHANGED, file_state, listing_state, located, stamp_of
 from evaluand.core.fingerprint.parts import PIN
 from evaluand.engine.observation import UNKNOWN, Node, Observer, node_key
 from evaluand.store.addresses import local_folder
 from evaluand.store.journal import WorkLog
 from evaluand.store.key_index import KeyIndex
-from evaluand.store.store import Store
+from evaluand.store.store import Manifest, Store
 from evaluand.store.tables import INPUTS
 
 MAX_SHOWN = 5  # changed files in a receipt
@@ -185,28 +186,74 @@ class Unchanged:
 
 @dataclass
 class InputCheck:
-    """Observes which files the calls of some code open, and compares the files that earlier answers depend on.
+    """Observes which files the calls of some code open, and compares what earlier answers depend on: files and code.
+
+    Answers of code with a declared version are reused in any case; a warning names what has changed.
 
     Args:
         store: the store of the answers.
-        facts: facts of the code; None if no code was fingerprinted, so that there is nothing to observe.
+        identity: the identity of the code; there may be none to observe.
+        entry: the entry of the code among the parts in the provenance of an artifact; None if all are of this code.
     """
 
     store: Store
-    facts: CodeFacts | None
+    identity: Identity
+    entry: str | None = None
 
     def __post_init__(self) -> None:
         root = getattr(self.store, "root", None)
         folder = None if root is None else local_folder(root)
-        self.observer = Observer[Any](self.facts, [] if folder is None else [folder]) if self.facts else None
-        self.unchanged = Unchanged(self.facts.folder) if self.facts else None
-        self._unchanged_in_attempt = Unchanged(self.facts.folder, files_only=True) if self.facts else None
+        self._declared = self.identity.read_code() if self.identity.read_code else None
+        self._is_kept = self.identity.observed is None  # in spite of changes
+        # what other calls of the process have read is not named, although code that remembers may have it from them
+        own = self._declared and replace(self._declared.facts, remembers=False)
+        facts = self.identity.observed or own
+        self.observer = Observer[Any](facts, [] if folder is None else [folder]) if facts else None
+        self.unchanged = Unchanged(facts.folder) if facts else None
+        self._unchanged_in_attempt = Unchanged(facts.folder, files_only=True) if facts else None
         self._changed: set[str] = set()
         self._unrecorded = False
+        self._sources: list[Manifest] = []
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """What the code consists of, for explaining changes."""
+        declared = {**self._declared.parts, **self._declared.files} if self._declared else {}
+        return {**self.identity.parts, **declared}
+
+    def explain(self, manifest: Manifest) -> list[str]:
+        """How the code differs from that of stored work, in words; nothing where that is not known."""
+        stored = manifest["provenance"].get("parts") or {}
+        stored = stored if self.entry is None else stored.get(self.entry) or {}
+        is_known = self._declared is None or stored.keys() & self._declared.parts.keys()
+        return explain(stored, self.parts) if is_known else []
+
+    def warn_of_changes(self, code: str, manifest: Manifest, origin: Mapping[str, Any] | None) -> None:
+        """Warn if code with a declared version, or a file that it opened, has changed since it gave the answers used.
+
+        Args:
+            code: what the code is, such as "task 'app'".
+            manifest: of the work that has the answers.
+            origin: where the request came from.
+        """
+        if self._declared is None:
+            return
+        files = sorted(self._changed | self.unchanged.changed) if self.unchanged and self._is_kept else ()
+        changes = [line for each in (manifest, *self._sources) for line in self.explain(each)]
+        changes += [f"{name.removeprefix('./')} changed" for name in files if not name.startswith("(")]
+        if changes:
+            path = (origin or {}).get("experiment")
+            again = f"`evaluand run {quote(path)} --fresh`" if path else "fresh=True"
+            warn(
+                f"{code}: {', '.join([*dict.fromkeys(changes)][:MAX_SHOWN])}; its declared version is the same, so"
+                f" answers from before the change are used: declare another version, or repeat the calls with {again}"
+            )
 
     @property
     def why(self) -> str:
-        """Which inputs of the last attempt have changed or cannot be compared, in words; empty if none."""
+        """Which inputs of the last attempt have changed or cannot be compared, in words; empty if answers are kept."""
+        if self._is_kept:
+            return ""
         files = sorted(name.removeprefix("./") for name in self._changed if not name.startswith("("))
         more = [f"{len(files) - MAX_SHOWN:,} more"] if len(files) > MAX_SHOWN else []
         changed = [f"changed since opened: {', '.join([*files[:MAX_SHOWN], *more])}"] if files else []
@@ -219,11 +266,11 @@ class InputCheck:
         if self.unchanged is None or not self.store.is_sealed(kind, id):
             return False
         if not self.store.manifest(kind, id).get("observed"):
-            self._unrecorded = True
-            return True
+            self._unrecorded = not self._is_kept
+            return self._unrecorded
         stale = Inputs.stored(self.store, kind, id, table).stale(self.unchanged)
         self._changed |= self.unchanged.changed
-        return bool(stale)
+        return bool(stale) and not self._is_kept
 
     def void_stale(self, lane: WorkLog, place: int) -> None:
         """Void the finished units whose inputs have changed since.
@@ -241,11 +288,13 @@ class InputCheck:
             return []
         stale = Inputs.written(lane, place).stale(self._unchanged_in_attempt)
         self._changed |= self._unchanged_in_attempt.changed
-        return stale
+        return [] if self._is_kept else stale
 
     def may_use(self, kind: str, id: str) -> bool:
         """Whether the answers of earlier work may be reused: it was observed, if this code must be observed."""
-        return self.unchanged is None or bool(self.store.manifest(kind, id).get("observed"))
+        manifest = self.store.manifest(kind, id)
+        self._sources.append(manifest)
+        return self._is_kept or bool(manifest.get("observed"))
 
     def same(self, answers: Iterator[tuple[int, bytes, list[Any]]], inputs: Inputs) -> Iterator[Answer]:
         """The answers whose inputs are unchanged.
@@ -256,7 +305,7 @@ class InputCheck:
         """
         for slot, key, record in answers:
             node = inputs.of(slot)
-            if self.unchanged is None or self.unchanged.holds(node, inputs.nodes):
+            if self.unchanged is None or self.unchanged.holds(node, inputs.nodes) or self._is_kept:
                 if self.observer is not None and node is not None:
                     self.observer.learn(node, inputs.nodes)
                 yield key, record, node

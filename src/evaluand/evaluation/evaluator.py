@@ -228,7 +228,7 @@ class Evaluator:
         self.engine.check(self.policy)
         store = run.store if self.store is None else self.store
         check_store(store)
-        inputs = {n: InputCheck(store, identity.observed) for n, identity in request.identities.items()}
+        inputs = {n: InputCheck(store, identity, n) for n, identity in request.identities.items()}
         manifest = begin(
             store,
             "evaluations",
@@ -248,10 +248,11 @@ class Evaluator:
                 )
             ),
             resume=resume,
-            about=lambda: request.about(fresh, origin),
+            about=lambda: request.about(fresh, origin, inputs),
         )
         total = sum(run.counts.values()) * len(request.scorers)
         if "digest" in manifest:
+            _warn_of_changes(inputs, manifest, origin)
             self._count_earlier(manifest)
             why = "nothing to do: the same responses were graded by the same scorers before"
             receipt = Receipt(total, kept=total, why=why)
@@ -265,6 +266,7 @@ class Evaluator:
                 work = None if manifest["fresh"] else request.work(scorer_name)
                 job.grade(number, scorer_name, scorer, work, (judged or {}).get(scorer_name, ()))
             job.seal(list(request.scorers.values()))
+        _warn_of_changes(inputs, manifest, origin)
         stale = [check.why for check in inputs.values() if check.why] if job.called else []
         why = _why(stale, request.unpinned(in_experiment="experiment" in (origin or {})))
         receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed, usage=job.usage)
@@ -277,6 +279,11 @@ class Evaluator:
         if budget := self.policy.shared_budget:
             for name, costs in manifest.get("spent", {}).items():
                 budget.count_earlier(_work_name(manifest, name), costs)
+
+
+def _warn_of_changes(inputs: Mapping[str, InputCheck], manifest: Manifest, origin: Mapping[str, Any] | None) -> None:
+    for name, check in inputs.items():
+        check.warn_of_changes(f"scorer {name!r}", manifest, origin)
 
 
 def _evaluation_called(name: str | None, store: Store, id: str, receipt: Receipt) -> Evaluation:
@@ -359,9 +366,9 @@ class _Request:
         identity = self.identities[name]
         return work_of(identity.spec) if identity.pinned else None
 
-    def about(self, fresh: bool, origin: dict[str, Any] | None) -> Manifest:
+    def about(self, fresh: bool, origin: dict[str, Any] | None, inputs: Mapping[str, InputCheck]) -> Manifest:
         """The entries of the manifest besides the spec."""
-        parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
+        parts = {name: check.parts for name, check in inputs.items()}
         unpinned = self.unpinned(in_experiment="experiment" in (origin or {}))
         reasons = [f"{name}: {why}" for name, each in unpinned.items() for why in each]
         judges = [name for name, scorer in self.scorers.items() if scorer.is_judge]
@@ -371,7 +378,7 @@ class _Request:
         return {
             "work": [work for name in self.scorers if (work := self.work(name))],
             "pinned": self.pinned,
-            "observed": any(identity.observed for identity in self.identities.values()),
+            "observed": any(check.observer for check in inputs.values()),
             "fresh": fresh,
             "provenance": provenance(origin) | made_of | {"ranges": ranges_of(self.scorers)},
         }

@@ -25,14 +25,13 @@ import pyarrow.compute as pc
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError
-from evaluand.core.fingerprint import Identity, explain, summarize_reasons
+from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.labels import shown_name
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example, ExampleStream
 from evaluand.engine.engine import Engine
 from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, Tally, take_turn_to_seal
-from evaluand.engine.observation import Observer
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
 from evaluand.models.account import Account
@@ -208,7 +207,7 @@ class Runner:
         self.engine.check(self.policy)
         calls = replace(calls, dataset=calls.dataset.save(self.store))
         before = self._named_run(name)
-        inputs = InputCheck(self.store, calls.identity.observed)
+        inputs = InputCheck(self.store, calls.identity)
         manifest = begin(
             self.store,
             "runs",
@@ -216,7 +215,7 @@ class Runner:
             name=name,
             again=lambda last: self._needs_new_attempt(last, fresh, calls.identity.pinned, inputs, retry_failed),
             resume=resume,
-            about=lambda: self._manifest_facts(calls, fresh, origin, inputs.observer),
+            about=lambda: self._manifest_facts(calls, fresh, origin, inputs),
         )
         if "digest" in manifest:
             why = f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z"
@@ -225,8 +224,9 @@ class Runner:
                 self.policy.shared_budget.count_earlier(f"runs/{manifest['id']}", manifest.get("spent", {}))
         else:
             receipt = _Job(self, calls, manifest, inputs).perform()
-            why = self._why(calls, manifest, before, retry_failed, receipt.called)
+            why = self._why(calls, inputs, manifest, before, retry_failed, receipt.called)
             why = "; ".join(each for each in (inputs.why if receipt.called else "", why) if each)
+        inputs.warn_of_changes(f"task {shown_name(name or calls.task.name)!r}", manifest, origin)
         run = Run(self.store, manifest["id"])
         run.called = name
         run.receipt = replace(receipt, why=why, failures=run.failures)
@@ -253,7 +253,7 @@ class Runner:
         """
         calls = Calls.requested(task, dataset, limit, replications, seed)
         prepare(calls.task, calls.dataset)
-        inputs = InputCheck(self.store, calls.identity.observed)
+        inputs = InputCheck(self.store, calls.identity)
         last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
         if last is None or self._needs_new_attempt(last, fresh, calls.identity.pinned, inputs, retry_failed):
             receipt = self._planned(calls, None, None, fresh)
@@ -266,7 +266,7 @@ class Runner:
                 receipt, why = self._planned(calls, last, lane, self.store.manifest("runs", last)["fresh"]), ""
         if receipt.why or not receipt.called:
             return receipt
-        return replace(receipt, why=why or self._changes(self._named_run(name), calls, None, receipt.called))
+        return replace(receipt, why=why or self._changes(self._named_run(name), calls, inputs, None, receipt.called))
 
     def _named_run(self, name: str | None) -> str | None:
         """The id of the newest run with a name."""
@@ -278,37 +278,37 @@ class Runner:
             return True
         return retry_failed and self.store.manifest("runs", last).get("counts", {}).get(FAILED, 0) > 0
 
-    def _manifest_facts(
-        self, calls: Calls, fresh: bool, origin: dict[str, Any] | None, observer: Observer[Any] | None
-    ) -> Manifest:
+    def _manifest_facts(self, calls: Calls, fresh: bool, origin: dict[str, Any] | None, inputs: InputCheck) -> Manifest:
         """The facts of the manifest in addition to the spec, after the task has accepted the dataset."""
-        with observer.preparing() if observer else nullcontext():
+        with inputs.observer.preparing() if inputs.observer else nullcontext():
             prepare(calls.task, calls.dataset)
         identity = calls.identity
         unpinned = identity.reasons(in_yaml="experiment" in (origin or {}))
         facts = {
             "task": text_of(calls.task.name),
-            "parts": dict(identity.parts),
+            "parts": inputs.parts,
             "unpinned": unpinned,
             "policy": _policy(self.policy.with_defaults(calls.task.retries, calls.task.transient)),
         } | ({"engine": self.engine.facts} if self.engine.facts else {})
         return {
             "work": [calls.work] if calls.work else [],
             "pinned": identity.pinned,
-            "observed": observer is not None,
+            "observed": inputs.observer is not None,
             "fresh": fresh,
             "provenance": provenance(origin) | facts | _defaulted(calls.dataset),
         }
 
-    def _why(self, calls: Calls, manifest: Manifest, before: str | None, retry_failed: bool, called: int) -> str:
+    def _why(
+        self, calls: Calls, inputs: InputCheck, manifest: Manifest, before: str | None, retry_failed: bool, called: int
+    ) -> str:
         """Why there was work to do, in words."""
         if not calls.identity.pinned:
             return _unpinned(manifest["provenance"]["unpinned"])
         if retry_failed and manifest["attempt"]:
             return _FAILURES
-        return self._changes(before, calls, manifest["id"], called)
+        return self._changes(before, calls, inputs, manifest["id"], called)
 
-    def _changes(self, before: str | None, calls: Calls, id: str | None, called: int) -> str:
+    def _changes(self, before: str | None, calls: Calls, inputs: InputCheck, id: str | None, called: int) -> str:
         """What changed since the previous run of this name, in words."""
         if before is None or before == id:
             return ""
@@ -316,13 +316,12 @@ class Runner:
             earlier = self.store.manifest("runs", before)
         except EngineError:  # it was removed, or is damaged
             return ""
-        changes = explain(earlier["provenance"].get("parts", {}), calls.identity.parts)
-        changes = changes or (_explain_request(earlier["spec"], calls.spec) if called else [])
+        changes = inputs.explain(earlier) or (_explain_request(earlier["spec"], calls.spec) if called else [])
         return "; ".join(changes[:5])
 
     def _planned(self, calls: Calls, last: str | None, lane: WorkLog | None, fresh: bool) -> Receipt:
         """The work that remains after what is in the lane of the last attempt; a fresh one reuses nothing."""
-        inputs = InputCheck(self.store, calls.identity.observed)
+        inputs = InputCheck(self.store, calls.identity)
         stale = inputs.stale(lane, N_FIELDS) if lane else ()
         n_done = lane.n_done - len(stale) if lane else 0
         open_slots = calls.open_slots(lambda slot: lane is not None and lane.is_done(slot) and slot not in stale)

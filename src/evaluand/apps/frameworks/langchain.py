@@ -41,7 +41,7 @@ from evaluand.core.selector import Selector
 
 try:
     from langchain_core.callbacks import BaseCallbackHandler
-    from langchain_core.messages import BaseMessage
+    from langchain_core.messages import BaseMessage, convert_to_messages
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.runnables import Runnable
     from langchain_core.runnables.config import var_child_runnable_config
@@ -291,12 +291,22 @@ def _main(value: Any, keys: Sequence[str]) -> Any:
         texts = [key for key, item in value.items() if isinstance(item, str)]
         known = [key for key in (*keys, *_OUTPUTS) if key in value]
         key = known[0] if known else next(iter(value)) if len(value) == 1 else texts[0] if len(texts) == 1 else None
+        if key == "messages" and isinstance(value[key], list):
+            return _last_content(value[key])
         return value if key is None else _main(value[key], ())
     if isinstance(value, BaseMessage):
         return value.content
     if isinstance(value, list) and value and isinstance(value[-1], BaseMessage):
         return value[-1].content
     return value
+
+
+def _last_content(messages: list[Any]) -> Any:
+    """The content of the last of some messages, in any form that LangChain takes; all of them if it takes them not."""
+    try:
+        return convert_to_messages(messages)[-1].content
+    except (IndexError, NotImplementedError, ValueError):
+        return messages
 
 
 _OUTPUTS: Final = ("output", "answer", "result", "messages")

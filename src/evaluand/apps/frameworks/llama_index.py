@@ -44,7 +44,7 @@ try:
     from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
     from llama_index.core.schema import QueryBundle
     from llama_index.core.tools import BaseTool
-    from llama_index.core.workflow import Workflow
+    from llama_index.core.workflow import Event, StopEvent, Workflow
     from llama_index_instrumentation import get_dispatcher
     from llama_index_instrumentation.dispatcher import DISPATCHER_SPAN_DECORATED_ATTR as _DECORATED
 except ModuleNotFoundError as error:
@@ -121,7 +121,7 @@ class Handler(BaseSpanHandler[BaseSpan]):
         place, _, method = id_[:-_UUID].rpartition(".")
         component = class_key("llama_index", place) if instance is None else instance
         args = dict(bound_args.arguments)
-        given = _text(next(iter(args.values()), None))
+        given = _text(args.get("start_event", next(iter(args.values()), None)))  # of a workflow, not its state
         above = None if parent_span_id is None else self._steps.get(parent_span_id)
         step = begin_step(component, method, args, kind=_kind(instance, method), given=given, above=above)
         if step is None:
@@ -267,11 +267,19 @@ def _kind(instance: Any, method: str) -> str:
 
 
 def _text(value: Any) -> Any:
-    """The main part of an input or output: the text of a question or a response."""
+    """The main part of an input or output: the text of a question or a response, also where it is an event's."""
+    if type(value) is StopEvent:
+        return _text(value.result)
+    if isinstance(value, Event):
+        fields = {name: getattr(value, name) for name in type(value).model_fields} | dict(value.items())
+        names = [name for name in ("user_msg", "response") if fields.get(name)] or [*fields]
+        return _text(fields[names[0]]) if len(names) == 1 else fields
     if isinstance(value, QueryBundle):
         return value.query_str
     if isinstance(value, Response | AgentChatResponse | StreamingAgentChatResponse):
         return value.response
+    if isinstance(value, list) and value and isinstance(value[-1], ChatMessage):
+        return value[-1].content
     if isinstance(value, ChatMessage):
         return value.content
     if isinstance(value, ChatResponse):

@@ -55,6 +55,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 from evaluand.core.errors import plural
@@ -68,6 +69,7 @@ def fingerprint(
     *,
     files: Sequence[str | os.PathLike[str]] = (),
     seeds_estimators: bool = False,
+    reads_state: bool = True,
 ) -> Fingerprint:
     """The fingerprint of a function, class or instance as it is now.
 
@@ -76,6 +78,8 @@ def fingerprint(
         files: files and folders it depends on, relative to the current directory or to the folder of the code. If
             there are any, they replace everything that cannot be observed.
         seeds_estimators: whoever calls it sets each `random_state` of an estimator that is None.
+        reads_state: whether numbers, containers and objects count, which calls may change; otherwise only code and
+            texts do.
 
     Raises:
         SpecError: one of `files` does not exist or cannot be read.
@@ -90,7 +94,7 @@ def fingerprint(
         >>> fingerprint(shout).digest == print_.digest
         False
     """
-    return Walk(seeds_estimators).run(obj, files)
+    return Walk(seeds_estimators, reads_state).run(obj, files)
 
 
 def explain(old: Mapping[str, str], new: Mapping[str, str]) -> list[str]:
@@ -126,6 +130,7 @@ class Identity:
         unpinned: why not.
         parts: what the spec's fingerprint was made of, for explaining changes.
         facts: what observing its calls needs to know, where code was fingerprinted.
+        read_code: reads the code for which a declared version stands.
     """
 
     spec: Mapping[str, Any]
@@ -133,6 +138,7 @@ class Identity:
     unpinned: tuple[str, ...] = ()
     parts: Mapping[str, str] = field(default_factory=dict)
     facts: CodeFacts | None = field(default=None, compare=False, repr=False)
+    read_code: Callable[[], Fingerprint] | None = field(default=None, compare=False, repr=False)
 
     @property
     def observed(self) -> CodeFacts | None:
@@ -171,7 +177,8 @@ def code_identity(
         ['fingerprint', 'items', 'kind']
     """
     if version is not None:
-        return Identity({"kind": kind, "name": name, "version": version, **more})
+        read_code = partial(fingerprint, code, files=files, reads_state=False)
+        return Identity({"kind": kind, "name": name, "version": version, **more}, read_code=read_code)
     print_ = fingerprint(code, files=files, seeds_estimators=seeds_estimators)
     parts = {**print_.parts, **print_.files}
     spec = {"kind": kind, "fingerprint": print_.digest, **more}

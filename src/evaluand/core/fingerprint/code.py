@@ -74,6 +74,7 @@ class Code:
         homes: where code comes from.
         judge: judges what is reached.
         value: gives the token of any value reached.
+        reads_state: whether the present value of a global counts; otherwise what its statements say, too.
     """
 
     def __init__(
@@ -83,8 +84,10 @@ class Code:
         judge: Judge,
         value: Callable[[Any, Place], bytes],
         secrets: EnvironmentSecrets,
+        reads_state: bool,
     ) -> None:
         self.parts, self.homes, self.judge, self.value, self.secrets = parts, homes, judge, value, secrets
+        self.reads_state = reads_state
         self.sources = Sources()
         self._constants: dict[tuple[int, str], bytes] = {}
 
@@ -234,7 +237,9 @@ class Code:
         if known := _public_name(value, name):
             self.judge.meet(known)
             return leaf("object", known.encode())
-        return self._constant(namespace, name, lambda at: self.value(value, at))
+        if self.reads_state:
+            return self._constant(namespace, name, lambda at: self.value(value, at))
+        return self._constant(namespace, name, lambda at: self._start(name, namespace, at) + self.value(value, at))
 
     def _named_code(self, value: Any, place: Place) -> bytes:
         """Code that is used by its name, so that it shows how it is used."""

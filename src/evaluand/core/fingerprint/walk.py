@@ -134,16 +134,17 @@ class Fingerprint:
 
 
 class Walk:
-    """One traversal."""
+    """One traversal; without state, only code is read: what calls may change counts by its class and source."""
 
-    def __init__(self, seeds_estimators: bool = False) -> None:
+    def __init__(self, seeds_estimators: bool = False, reads_state: bool = True) -> None:
         cwd = working_folder()
         self.parts = Parts()
         self.homes = Homes(cwd)
         self.files = Files(cwd)
         self.judge = Judge(self.homes, self.parts.unpinned, seeds_estimators)
         self.secrets = EnvironmentSecrets()
-        self.code = Code(self.parts, self.homes, self.judge, self.value, self.secrets)
+        self.reads_state = reads_state
+        self.code = Code(self.parts, self.homes, self.judge, self.value, self.secrets, reads_state)
         self._open: set[int] = set()
         self._cyclic = False
 
@@ -192,21 +193,25 @@ class Walk:
         kind = type(value)
         if is_text_or_path(value):
             return name_token(self.secrets.hide(value), place.home.folder)
-        if kind is int:
+        if kind is int and self.reads_state:
             return of_integer(value)
-        if kind in _SCALARS:
+        if kind in _SCALARS and self.reads_state:
             return leaf("data", identity.encode(value))
         if kind not in _CONTAINERS and (is_code(value) or is_function(value)):
             self.judge.value(value, place)
         known = self.parts.known(value)
         if known is not None:
             return known
-        if kind in _CONTAINERS:
+        if kind in _CONTAINERS and self.reads_state:
             return self._container(value, place)
         for file in declared_files(value):
             self.judge.declared(value)
             self.files.declare(os.fspath(file), self.homes.of(value))
-        return self.code.token(value, place) or self._object(value, place)
+        if token := self.code.token(value, place):
+            return token
+        if self.reads_state:
+            return self._object(value, place)
+        return mix("state", self.value(kind, place)) if self.homes.of_class(kind).ours else leaf("state", b"")
 
     def _container(self, value: Any, place: Place) -> bytes:
         if id(value) in self._open:

@@ -400,6 +400,7 @@ class Feedback(Scorer):
             tuple(why for identity in parts.values() for why in identity.unpinned),
             {name: digest for identity in parts.values() for name, digest in identity.parts.items()},
             CodeFacts.combine(identity.observed for identity in parts.values()),
+            parts["implementation"].read_code,
         )
 
     def _identify_implementation(self) -> Identity:

@@ -147,7 +147,7 @@ class Matcher:
         )
         if recorded is not None:
             return recorded
-        inputs = InputCheck(store, request.identity.observed)
+        inputs = InputCheck(store, request.identity, "judge")
         manifest = begin(
             store,
             "matches",
@@ -160,9 +160,10 @@ class Matcher:
                 or (retry_failed and _has_failures(store, last))
             ),
             resume=resume,
-            about=lambda: request.about(fresh, origin),
+            about=lambda: request.about(fresh, origin, inputs),
         )
         if "digest" in manifest:
+            inputs.warn_of_changes("the judge", manifest, origin)
             matches = Matches(store, manifest["id"])
             if budget := self.policy.shared_budget:
                 for number, costs in manifest.get("spent", {}).items():
@@ -174,6 +175,7 @@ class Matcher:
         with closing(request.judge), closing(_Job(self, store, request, manifest, inputs)) as job:
             job.perform()
             job.seal()
+        inputs.warn_of_changes("the judge", manifest, origin)
         return _with_receipt(Matches(store, manifest["id"]), job.tally, job.why, job.usage)
 
 
@@ -268,14 +270,14 @@ class _Request:
             {"rubrics": {"judge": rubrics}} if rubrics else {}
         )
 
-    def about(self, fresh: bool, origin: dict[str, Any] | None) -> Manifest:
+    def about(self, fresh: bool, origin: dict[str, Any] | None, inputs: InputCheck) -> Manifest:
         """The entries of the manifest besides the spec."""
-        parts = {"judge": dict(self.identity.parts)}
+        parts = {"judge": inputs.parts}
         made_of = {"runs": [run.id for run in self.runs], "parts": parts, "unpinned": self.unpinned(origin)}
         return {
             "work": [self.work] if self.work else [],
             "pinned": self.identity.pinned,
-            "observed": bool(self.identity.observed),
+            "observed": inputs.observer is not None,
             "fresh": fresh,
             "provenance": provenance(origin) | made_of | self._judge_entries,
         }

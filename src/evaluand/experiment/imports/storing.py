@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import combinations
 from os import PathLike
@@ -19,6 +19,7 @@ from typing import Any, Final
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, alternatives, plural, singular
+from evaluand.core.json_like import to_json_like
 from evaluand.core.provenance import provenance
 from evaluand.core.redaction import is_hidden, redact
 from evaluand.data.dataset import Dataset
@@ -47,7 +48,8 @@ class ImportedResult:
         aggregations: one for each problem.
         samples: how many samples were read.
         left_out: the rows that were not imported, and why.
-        unreadable: the same of files that could not be read at all, beside others that could.
+        unreadable: the same of files that could not be read at all, beside others that could; of files whose samples
+            have no content; and of rows that count as failed, since a text of theirs cannot be stored.
         agreements: how many totals of the files were equal to those of the imported scores.
         notes: sentences about totals that differ, and about what was assumed.
     """
@@ -150,24 +152,34 @@ class _Results:
             self._read.append(importer)
 
     def _read_samples(self, importer: Importer) -> None:
+        n_before, has_content = self.n_samples, False
         for where, record in _records_of(importer):
             try:
                 samples = [*importer.samples(record)]
-                refused = [why for sample in samples if (why := self._add(sample, importer))]
+                has_content = has_content or any(map(_has_content, samples))
+                refused = [why for sample in samples if (why := self._add(sample, importer, where))]
             except (*_UNREADABLE, DataError) as error:
                 importer.leave_out(where, _reason(error))
                 continue
             for why in refused:
                 importer.leave_out(where, why)
+        if self.n_samples > n_before and not has_content:
+            self.unreadable.append(Fault(str(importer.path), _NO_CONTENT))
 
-    def _add(self, sample: Sample, importer: Importer) -> str | None:
+    def _add(self, sample: Sample, importer: Importer, where: str) -> str | None:
         key = _key(sample.problem, sample.system, importer)
         if key not in self._answers:
             problem = self._problems.setdefault(key[0], Problem(key[0], self._texts))
             self._answers[key] = Answers(problem, key[1], self._texts)
             self._importers[key] = importer
         sample.grades = {self._scorer(scorer): grade for scorer, grade in sample.grades.items()}
-        why = self._answers[key].add(sample)
+        try:
+            why = self._answers[key].add(sample)
+        except TypeError as error:
+            if "surrogates" not in str(error):
+                raise
+            why = self._answers[key].add(_without_answer(sample))
+            self.unreadable.append(Fault(where, f"{_HALF_CHARACTER}, so the row counts as failed; mend the text there"))
         self.n_samples += why is None
         return why
 
@@ -305,6 +317,29 @@ class _Results:
                     f"{importer.path.name}: the mean of {total.scorer} is {found:g} over examples, as the file has it,"
                     f" and {scorer.mean:g} over rows, as shown: examples have unequal numbers of repeats"
                 )
+
+
+_NO_CONTENT: Final = (
+    "no sample has an input, an output, a score or a call of a model; of spans, the attributes of OpenInference and of"
+    " OpenTelemetry's gen_ai are read"
+)
+
+
+def _has_content(sample: Sample) -> bool:
+    """Whether anything but names and times was read of a sample."""
+    spans = ((row[3], row[7], row[8]) for row in sample.spans)  # kind, input and output
+    is_read = (kind not in ("task", "span") or input is not None or output is not None for kind, input, output in spans)
+    return sample.input is not None or sample.output is not None or bool(sample.grades) or any(is_read)
+
+
+_HALF_CHARACTER: Final = "has half of a character (a lone surrogate, such as half an emoji), which cannot be stored"
+
+
+def _without_answer(sample: Sample) -> Sample:
+    """A sample that failed, since a text of it cannot be stored; what names and describes its example is escaped."""
+    example = {name: to_json_like(getattr(sample, name)) for name in ("id", "input", "expected", "attributes")}
+    failure: Any = {"output": None, "error": ("DataError", _HALF_CHARACTER), "grades": {}, "usage": None, "spans": ()}
+    return replace(sample, **example, **failure)
 
 
 def _describe_renamed(result: ImportedResult, named_before: Mapping[tuple[str, str], str]) -> Iterator[str]:
