@@ -142,6 +142,7 @@ def test_an_unmeasured_judge_stops_a_gate_until_it_has_a_card(folder: Folder) ->
 
 def test_how_to_measure_a_judge_is_said_once_and_for_the_first_task(folder: Folder) -> None:
     text = EXPERIMENT.replace("{mine: judge.py:answer}", "{mine: judge.py:answer, other: judge.py:answer}")
+    text = text.replace("[mean]", "[{kind: mean, range: [0, 1]}]")
     text = text.replace("[mean >= 0.4]", "[mean not worse than mine, mean >= 0.4]")
     (folder.path / "numbers.yaml").write_text(text)
     refused = folder.call("run", "numbers.yaml", "--report")
@@ -164,9 +165,11 @@ def test_a_file_may_allow_unmeasured_judges(folder: Folder) -> None:
 
 
 def test_a_changed_judge_is_stale_everywhere(folder: Folder) -> None:
+    ranged = EXPERIMENT.replace("[mean]", "[{kind: mean, range: [0, 1]}]")
+    (folder.path / "numbers.yaml").write_text(ranged)
     folder.call("run", "numbers.yaml", "--allow-unmeasured-judges")
     folder.call("judge", "card", "numbers/mine", "--labels", "right")
-    changed = EXPERIMENT.replace("{function: judge.py:Even}", "{function: judge.py:Even, parameters: {limit: 2}}")
+    changed = ranged.replace("{function: judge.py:Even}", "{function: judge.py:Even, parameters: {limit: 2}}")
     (folder.path / "numbers.yaml").write_text(changed)
     shown = words(folder.call("run", "numbers.yaml").output)
     assert "stale: limit changed since card" in shown

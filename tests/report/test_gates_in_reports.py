@@ -28,7 +28,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
 
 def gated(folder: Folder, *rules: str, text: str | None = None) -> Path:
     path = folder.experiment() if text is None else folder.path / "e.yaml"
-    path.write_text((path.read_text() if text is None else text) + f"gates: {json.dumps(rules)}\n")
+    text = text or path.read_text().replace("by: [parity]", "by: [parity], missing: leave_out")
+    path.write_text(text + f"gates: {json.dumps(rules)}\n")
     return path
 
 
