@@ -60,46 +60,6 @@ def test_a_streamed_reply_is_that_of_one_answer(chat: Starts, protocol: Any) -> 
 
 
 @PROTOCOLS
-@pytest.mark.parametrize(
-    ("text", "pieces"),
-    [
-        ("<think>Paris? No, not Paris.</think>\n\nLyon, of course", ["Lyon,", " of", " course"]),
-        ("[THOUGHT] Paris? [/THOUGHT] <think> No. </think> Lyon", ["Lyon"]),
-        ("< 3 or [a", ["< 3", " or", " [a"]),
-        ("[a", ["[a"]),
-    ],
-)
-def test_a_stream_yields_no_reasoning(chat: Starts, protocol: Any, text: str, pieces: list[str]) -> None:
-    server = chat({"text": text}, {"text": text})
-    model = replace(server.model, protocol=protocol)
-    streamed, completion = read(model)
-    assert streamed == pieces
-    assert completion == model.complete(ASKED)
-    assert completion.text == "".join(pieces)
-
-
-@pytest.mark.parametrize(
-    ("text", "message", "pieces"),
-    [
-        ("<think>It could be Paris, or", "the reply ends within its reasoning; raise max_tokens", []),
-        ("<think>Paris.</think>", "the reply has no text after its reasoning", []),
-        (
-            "Hm </think> Lyon",
-            "the beginning of the reply was reasoning, which only its end says",
-            ["Hm", " </think>", " Lyon"],
-        ),
-    ],
-)
-def test_a_stream_fails_where_reasoning_has_no_end_or_was_passed_on(
-    chat: Starts, text: str, message: str, pieces: list[str]
-) -> None:
-    given: list[str] = []
-    with pytest.raises(UnusableReply, match=message) as raised:
-        read(chat({"text": text}).model, given)
-    assert (raised.value.code == "empty", given) == ("no text" in message, pieces)
-
-
-@PROTOCOLS
 def test_calls_of_tools_are_put_together(chat: Starts, protocol: Any) -> None:
     calls = [
         {"name": "add", "arguments": '{"a": 1, "b": 2}', "id": "x"},

@@ -214,7 +214,8 @@ class ChatModel:
             return await ChatRequest(self, question, tracer or NoOpTracer(), sample).complete()
 
         if schema is None:
-            return (await ask(question)).without_reasoning()
+            completion = await ask(question)
+            return completion if completion.tool_calls or logprobs else completion.without_reasoning()
         return await complete_structured(question, Structure.of(schema), ask, self._support)
 
     def stream(
@@ -238,12 +239,7 @@ class ChatModel:
             ...     return stream.completion
         """
         question = self._question(messages, tools, logprobs)
-
-        async def ask(give: Callable[[str], None]) -> Completion:
-            request = ChatRequest(self, question, tracer or NoOpTracer(), give=give)
-            return (await request.complete()).without_reasoning()
-
-        return TextStream(ask)
+        return TextStream(lambda give: ChatRequest(self, question, tracer or NoOpTracer(), give=give).complete())
 
     def check(self) -> None:
         """Raise a SpecError if no request can be made.

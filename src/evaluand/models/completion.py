@@ -91,13 +91,9 @@ class Completion(NamedTuple):
     def without_reasoning(self) -> Completion:
         """The completion with the text after the reasoning with which the reply begins.
 
-        Unchanged if it requests tool calls, or has the probabilities of the tokens of all of its text.
-
         Raises:
-            UnusableReply: there is no text after it.
+            UnusableReply: there is none.
         """
-        if self.tool_calls or self.logprobs:
-            return self
         answer = answer_of(self.text)
         completion = self._replace(text=answer or "")
         if answer is None:
@@ -152,20 +148,6 @@ def answer_of(text: str) -> str | None:
             return None
         answer = answer[closing.end() :].strip()
     return answer
-
-
-def begun_answer(text: str) -> str:
-    """What has arrived of the answer; empty within reasoning, and as long as the text may be the beginning of a tag.
-
-    Example:
-        >>> begun_answer("<thi"), begun_answer("<think>Paris"), begun_answer("<think>Paris? No.</think> Ly")
-        ('', '', 'Ly')
-    """
-    answer = answer_of(text)
-    return "" if answer is None or _BEGUN_TAG.fullmatch(answer) else answer
-
-
-_BEGUN_TAG: Final = re.compile(r"\s*+(?:[<\[]\s*+/?+\s*+[a-z]*+\s*+)?+", re.IGNORECASE)
 
 
 class UnusableReply(BadAnswer):

@@ -4,18 +4,16 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 
 from evaluand.core.errors import SpecError
-from evaluand.models.completion import Completion, UnusableReply, answer_of, begun_answer
+from evaluand.models.completion import Completion
 
 
 class TextStream:
     """The pieces of a reply, in an event loop; `completion` is the complete answer, available at the end.
 
-    Reasoning with which the reply begins is left out. The request is sent when the first piece is requested. It is
-    abandoned if the iteration stops early.
+    The request is sent when the first piece is requested. It is abandoned if the iteration stops early.
 
     Raises:
-        TaskError: as in `ChatModel.complete`, at the point at which the pieces end. Or reasoning that is marked at its
-            end alone has been passed on.
+        TaskError: as in `ChatModel.complete`, at the point at which the pieces end.
     """
 
     def __init__(self, ask: Callable[[Callable[[str], None]], Awaitable[Completion]]) -> None:
@@ -37,21 +35,10 @@ class TextStream:
         pieces: asyncio.Queue[str | None] = asyncio.Queue()
         asking = asyncio.ensure_future(self._ask(pieces.put_nowait))
         asking.add_done_callback(lambda _: pieces.put_nowait(None))
-        received = given = ""
         try:
             while (piece := await pieces.get()) is not None:
-                received += piece
-                if begun := piece if given else begun_answer(received):
-                    given += begun
-                    yield begun
-            completion = await asking
-            answer = answer_of(completion.text) or ""
-            if given and given.strip() != answer.strip():
-                message = "the beginning of the reply was reasoning, which only its end says; use complete"
-                raise UnusableReply(message, code="reasoning", completion=completion)
-            self._completion = completion
-            if not given and answer:
-                yield answer
+                yield piece
+            self._completion = await asking
         finally:
             asking.cancel()
             await asyncio.gather(asking, return_exceptions=True)
