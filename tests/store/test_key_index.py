@@ -70,6 +70,14 @@ def test_an_index_finds_each_row_once_and_the_best_first(
     }
 
 
+def test_a_row_behind_which_a_source_was_removed_is_found(tmp_path: Path) -> None:
+    store, rows = DirectoryStore(tmp_path), {"a": [0, 0], "b": [0], "c": [0]}
+    index_of(store, rows, ["a"])
+    index_of(store, rows, ["b", "a"])
+    index, _ = index_of(store, rows, ["c", "b"])
+    assert found(index, [0], 2) == {0: [("c", 0), ("b", 0)]}
+
+
 def test_several_numbers_are_searched_together(tmp_path: Path) -> None:
     index, _ = index_of(DirectoryStore(tmp_path), {"a": [5, 9, 5, 7], "b": [9, 5]}, ["b", "a"])
     search = index.search(np.array([5, 8, 9], np.uint64))

@@ -106,10 +106,10 @@ class Search:
         if not self._levels:
             return None
         parts = [self._next(number, most) for number in range(len(self._levels))]
-        key, rank, place, level = (np.concatenate(each) for each in zip(*parts, strict=True))
+        turn, key, rank, place, level = (np.concatenate(each) for each in zip(*parts, strict=True))
         if not len(key):
             return None
-        order = np.lexsort((place, rank, key))
+        order = np.argsort(turn, kind="stable")
         key, rank, place, level = (each[order] for each in (key, rank, place, level))
         chosen = np.arange(len(key)) - np.searchsorted(key, key) < most[key]
         for number, at in enumerate(self._at):
@@ -117,13 +117,18 @@ class Search:
         chosen &= rank >= 0
         return [*self._by_source(rank[chosen], place[chosen])]
 
-    def _next(self, number: int, most: Places) -> tuple[Places, Places, Places, Places]:
-        """The number's position, the rank of the source and the place of the next rows in a level."""
+    def _next(self, number: int, most: Places) -> tuple[Places, ...]:
+        """The turn, the number's position, the rank of the source and the place of the next rows in a level.
+
+        A row of a source that does not count has the turn of the row before it, so that the rows of a level are taken
+        in their order.
+        """
         level, at = self._levels[number], self._at[number]
         n = np.minimum(most, self._stop[number] - at)
         rows = np.repeat(at - np.cumsum(n) + n, n) + np.arange(n.sum())
-        ranks = self._ranks[number][level.owners[rows]]
-        return np.repeat(np.arange(len(n)), n), ranks, level.places[rows].astype(np.int64), np.full(len(rows), number)
+        key, ranks = np.repeat(np.arange(len(n)), n), self._ranks[number][level.owners[rows]]
+        turn = np.maximum.accumulate((key << 32) + ranks + 1)
+        return turn, key, ranks, level.places[rows].astype(np.int64), np.full(len(rows), number)
 
     def _by_source(self, rank: Places, place: Places) -> Iterator[tuple[str, Places]]:
         order = np.lexsort((place, rank))
