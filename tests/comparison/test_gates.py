@@ -302,7 +302,7 @@ def test_a_rule_that_holds_for_the_scored_rows_is_undecided_where_many_have_no_s
     crashing = evaluated(store, "crashing", dict.fromkeys(range(failed), "fail"))
     found = one(crashing, gate, measures=[Measure(**{"scorer": "score", "metric": Accuracy()} | measure)])
     assert (found.passed, found.is_decided) == (decided, decided)
-    assert found.message.startswith("undecided: too many rows have no score; score them, or say") != decided
+    assert found.message.startswith("undecided: too many rows have no score; score them, or declare") != decided
 
 
 @pytest.mark.filterwarnings("ignore::evaluand.evaluation.evaluator.ScorerFailed")

@@ -30,7 +30,7 @@ class Outcome(NamedTuple):
         """Undecided where a rule holds and more than one row in twenty has no score, which could be worse ones."""
         if not self.passed or self.rows is None or self.rows.n_scored >= 0.95 * self.rows.n:
             return self
-        way = "say how they count: `missing: wrong` or `leave_out` of the metric, or --missing of the command"
+        way = "declare how they count, `missing: wrong` or `missing: leave_out` (--missing of score and compare)"
         why = f"undecided: too many rows have no score; score them, or {way}; {self.message}"
         return self._replace(passed=False, message=why, is_decided=False)
 

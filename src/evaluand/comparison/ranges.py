@@ -31,9 +31,10 @@ def check_ranges(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> None:
         if can_have and metric.range == (-math.inf, math.inf):
             sign = "<=" if metric.direction == "lower" else ">="
             points = f"compare the values themselves: `{gate.metric} {sign} {quote_word(str(gate.baseline))}`"
+            lower = ", direction: lower" if metric.direction == "lower" else ""
             instead = points if gate.baseline is not None else "leave out `at …`"
             raise SpecError(
                 f"gate {gate.text!r}: no bound holds at a level without the lowest and the highest possible value;"
-                f" declare them under metrics of the experiment: {{kind: {metric.kind}, scorer: {scorer},"
+                f" declare them under metrics of the experiment: {{kind: {metric.kind}, scorer: {scorer}{lower},"
                 f" range: [0, 10]}}, or {instead}"
             )

@@ -89,7 +89,7 @@ class UntilOrigin(NamedTuple):
     of: int
 
     def __str__(self) -> str:
-        return f"stopped by --until {quote(self.rule)} after {self.drawn:,} of {self.of:,} examples: {ONE_LOOK}"
+        return f"stopped early, after {self.drawn:,} of {self.of:,} examples that --until {quote(self.rule)} drew: {ONE_LOOK}"
 
 
 ONE_LOOK: Final = "other intervals, p values and gates are those of a single look, and too sure after several"

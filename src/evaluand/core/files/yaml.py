@@ -195,7 +195,8 @@ class Document:
         """The path to a fault without the steps that name one of several types."""
         value = self.value
         for step in place:
-            value = value[step] if isinstance(value, Mapping | list) else None
+            if step != 0 or isinstance(value, list):  # one entry may stand where a list is usual
+                value = value[step] if isinstance(value, Mapping | list) else None
         for step in fault["loc"]:
             is_item = isinstance(value, list) and isinstance(step, int) and step < len(value)
             if is_item or (isinstance(value, Mapping) and step in value):
