@@ -238,10 +238,10 @@ def _check_gate(
     heaviest: float,
 ) -> GateResult:
     metric = metrics[0]
+    is_same = base is not None and _is_unchanged(gate, label, evaluation, base)
     try:
         if gate.disparity is not None and base is not None:
             filled = [_with_missing(one, missing or _usual_fill(one)) for one in metrics]
-            is_same = _is_unchanged(gate, label, evaluation, base)
             found = list(check_disparity_differences(gate, base, evaluation, scorer, filled, smallest, is_same))
         elif gate.disparity is not None:
             filled = [_with_missing(one, missing) for one in metrics]
@@ -253,7 +253,6 @@ def _check_gate(
             if gate.level is None:
                 found = list(_check_point_differences(gate, base, evaluation, scorer, filled[0]))
             else:
-                is_same = _is_unchanged(gate, label, evaluation, base)
                 found = list(_check_differences(gate, base, evaluation, scorer, filled[0], heaviest, is_same))
     except DataError as error:
         found = [Outcome(False, first_fault(error), {}, is_decided=False)]

@@ -276,9 +276,9 @@ class _Evaluation:
         left, right, sign = condition.left, condition.right, condition.sign
         if isinstance(left, Literal):
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
-        if isinstance(right, Literal) and _literal_kind(right.literal) == "number":
-            if (numbers := self._numbers(left, right)) is not None:
-                return _SIGNS[sign](numbers, pa.scalar(float(right.literal)))
+        number = right if isinstance(right, Literal) and _literal_kind(right.literal) == "number" else None
+        if number and (numbers := self._numbers(left, number)) is not None:
+            return _SIGNS[sign](numbers, pa.scalar(float(number.literal)))
         column = self._column(left)
         if column is None or _type_kind(column.type) is None or pa.types.is_decimal(column.type):
             return None

@@ -82,10 +82,11 @@ def align_truth(truth: NamedTable, name: str, specs: Sequence[SystemSpec], notes
     predicted = [
         each.table.column(each.prediction, notes.name("prediction")) for each in specs if each.prediction is not None
     ]
-    kinds = {contents(each.type) for each in predicted}
-    if contents(column.type) == "text" and kinds & {"integers", "numbers"} and _has_numbers(column):
-        return read_text_numbers(column, truth, name, notes)
-    return column
+    numbers = any(contents(each.type) in ("integers", "numbers") for each in predicted)
+    if contents(column.type) != "text" or not numbers:
+        return column
+    texts = pc.unique(column.drop_null()).to_pylist()
+    return read_text_numbers(column, truth, name, notes) if any(map(is_number, texts)) else column
 
 
 def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: Notes) -> pa.Array:
@@ -372,10 +373,6 @@ def read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.
     if infinite:
         raise DataError(Fault(table.where(infinite[0]), f"{name!r} is infinite; give a finite number", code="infinite"))
     return nan_as_null(numbers)
-
-
-def _has_numbers(column: pa.Array) -> bool:
-    return any(map(is_number, pc.unique(column.drop_null()).to_pylist()))
 
 
 def are_numbers_with_words(columns: Sequence[pa.Array]) -> bool:
