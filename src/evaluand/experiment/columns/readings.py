@@ -86,16 +86,7 @@ def read_typed(
     notes.append_later(partial(_describe_copies, base.table))
     columns = [*predictions.values()]
     labels = [*dict.fromkeys(text for spec in specs for text in spec.scores or ())]
-    target = find_target(
-        name,
-        truth,
-        columns,
-        kind,
-        pos_label,
-        notes,
-        label=label,
-        scored=labels,
-    )
+    target = find_target(name, truth, columns, kind, pos_label, notes, label=label, scored=labels)
     if target.kind in ("binary", "multiclass", "text", "multilabel"):
         notes.append_later(partial(_describe_spellings, {name: truth, **predictions}, "labels"))
         _note_no_overlap(name, truth, predictions, notes)
