@@ -127,8 +127,8 @@ def read_words(
     columns = [truth, *predictions.values()]
     if not all(contents(each.type) == "text" for each in columns):
         return truth, {**predictions}
+    own = {spec.name: (spec.table, spec.prediction or spec.name) for spec in specs}
     if kind not in ("binary", "multiclass"):
-        own = {spec.name: (spec.table, spec.prediction or spec.name) for spec in specs}
         check_decimal_commas(
             [(truth, table, name), *((column, *own[system]) for system, column in predictions.items())], notes
         )
@@ -136,11 +136,7 @@ def read_words(
         for title, column in {name: truth, **predictions}.items():
             _note_words(title, column, notes)
         return truth, {**predictions}
-    tables = {spec.name: spec for spec in specs}
-    found = {}
-    for system, column in predictions.items():
-        spec = tables[system]
-        found[system] = read_text_numbers(column, spec.table, spec.prediction or system, notes)
+    found = {system: read_text_numbers(column, *own[system], notes) for system, column in predictions.items()}
     return read_text_numbers(truth, table, name, notes), found
 
 
