@@ -11,7 +11,7 @@ import pyarrow as pa
 from evaluand.core.errors import plural
 
 _MISSING: Final = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "?", ".")
-_NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
+_NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*")
 _CODE: Final = re.compile(r"\s*[+-]?(0\d|\d{16})")
 _EXACT: Final = 2**53
 
