@@ -186,6 +186,7 @@ T, F, N = True, False, None
         (["NA", None], "v > 30", [N, N]),
         ([1, "45", "NA", None], "v > 30", [F, T, N, N]),
         ([42, "Paris", None], "v == 42", [T, F, N]),
+        ([1, "45", None], "v in [45]", [F, T, N]),
     ],
 )
 @pytest.mark.filterwarnings("ignore::evaluand.data.DataNote")
@@ -277,6 +278,7 @@ def test_an_experiment_with_ids_of_another_type_is_refused(folder: Folder) -> No
         (["Positive", "positive", "no"], ["positive", "positive", "no"], "'Positive' and 'positive'"),
         (["101", "102", "x"], ["101.0", "102", "x"], "'101' and '101.0'"),
         (["a", "a", "b"], ["a", "b ", "b"], "'b' and 'b '"),
+        (["1e99999999999999999999", "X"], ["1", "x"], "'X' and 'x'"),
         ([["caf\u00e9"], ["b"]], [["cafe\u0301"], ["b"]], "'caf\u00e9' and 'cafe\u0301'"),
     ],
 )

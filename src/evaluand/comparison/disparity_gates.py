@@ -77,18 +77,12 @@ def check_disparities(
 
 
 def check_disparity_differences(
-    gate: Gate,
-    base: Evaluation,
-    evaluation: Evaluation,
-    scorer: str,
-    metrics: Sequence[Metric],
-    smallest: int,
-    is_same: bool,
+    gate: Gate, sides: Sequence[Evaluation], scorer: str, metrics: Sequence[Metric], smallest: int, is_same: bool
 ) -> Iterator[Outcome]:
     """Compares the difference of a disparity from that of the baseline with a margin, by target."""
     level = gate.level or LEVEL
     better, kind = better_disparity(str(gate.disparity)), cast("Kind", gate.disparity)
-    for each in disparity_differences([base, evaluation], scorer, metrics, kind, gate.by, smallest):
+    for each in disparity_differences(sides, scorer, metrics, kind, gate.by, smallest):
         found = judge_difference(gate, each.sample, each.target, better, level, is_same, name_counts(each.counts))
         yield found._replace(message=found.message + _name_small(each.small, each.unjudged))
 

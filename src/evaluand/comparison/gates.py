@@ -147,29 +147,26 @@ def check_gates(
         if not subjects:
             raise SpecError(f"gate {gate.text!r}: compares an evaluation with itself; name another baseline")
         for label in subjects:
-            chosen = _find_scorer(gate, evaluations[label].scorers, scorer, found[label])
+            evaluation, declared = evaluations[label], found[label]
+            chosen = _find_scorer(gate, evaluation.scorers, scorer, declared)
             if gate.metric == CORRECTED_MEAN:
-                forms = _find_judges([evaluations[label]], chosen, known)
-                results.append(
-                    check_corrected(gate, label, evaluations[label], chosen, forms, allowed=allow_unmeasured_judges)
-                )
+                forms = _find_judges([evaluation], chosen, known)
+                results.append(check_corrected(gate, label, evaluation, chosen, forms, allowed=allow_unmeasured_judges))
                 continue
-            undeclared = partial(
-                undeclared_metric, evaluations=[evaluations[label]], scorer=chosen, declared=found[label]
-            )
-            metrics = _find_metrics(gate, chosen, found[label], missing, metric_by_name or undeclared)
-            stated = missing is not None or _states_missing(metrics, chosen, found[label])
-            base = _find_baseline(gate, evaluations[label], evaluations, others)
-            metrics = find_ranges(metrics, chosen, [one for one in (base, evaluations[label]) if one is not None])
+            undeclared = partial(undeclared_metric, evaluations=[evaluation], scorer=chosen, declared=declared)
+            metrics = _find_metrics(gate, chosen, declared, missing, metric_by_name or undeclared)
+            stated = missing is not None or _states_missing(metrics, chosen, declared)
+            base = _find_baseline(gate, evaluation, evaluations, others)
+            metrics = find_ranges(metrics, chosen, [one for one in (base, evaluation) if one is not None])
             check_ranges(gate, chosen, metrics)
-            smallest = declared_smallest(gate, chosen, metrics, found[label])
-            heaviest = heaviest_cluster(evaluations[label], metrics[0], drawn_from) if gate.anytime else 0.0
+            smallest = declared_smallest(gate, chosen, metrics, declared)
+            heaviest = heaviest_cluster(evaluation, metrics[0], drawn_from) if gate.anytime else 0.0
             check = partial(
-                _check_gate, gate, label, evaluations[label], base, chosen, metrics, missing, stated, smallest, heaviest
+                _check_gate, gate, label, evaluation, base, chosen, metrics, missing, stated, smallest, heaviest
             )
             reads_labels = all(metric.reads_labels for metric in metrics)  # then people measure the judge here and now
-            judges = [] if reads_labels else _find_judges([evaluations[label], base], chosen, known)
-            correct = partial(correct_value, gate, evaluations[label], chosen)
+            judges = [] if reads_labels else _find_judges([evaluation, base], chosen, known)
+            correct = partial(correct_value, gate, evaluation, chosen)
             results.append(
                 check_judged(gate, label, judges, allowed=allow_unmeasured_judges, check=check, correct=correct)
             )
@@ -238,11 +235,11 @@ def _check_gate(
     heaviest: float,
 ) -> GateResult:
     metric = metrics[0]
+    is_same = base is not None and _is_unchanged(gate, label, evaluation, base)
     try:
         if gate.disparity is not None and base is not None:
             filled = [_with_missing(one, missing or _usual_fill(one)) for one in metrics]
-            is_same = _is_unchanged(gate, label, evaluation, base)
-            found = list(check_disparity_differences(gate, base, evaluation, scorer, filled, smallest, is_same))
+            found = list(check_disparity_differences(gate, [base, evaluation], scorer, filled, smallest, is_same))
         elif gate.disparity is not None:
             filled = [_with_missing(one, missing) for one in metrics]
             found = list(check_disparities(gate, evaluation, scorer, filled, smallest))
@@ -253,7 +250,6 @@ def _check_gate(
             if gate.level is None:
                 found = list(_check_point_differences(gate, base, evaluation, scorer, filled[0]))
             else:
-                is_same = _is_unchanged(gate, label, evaluation, base)
                 found = list(_check_differences(gate, base, evaluation, scorer, filled[0], heaviest, is_same))
     except DataError as error:
         found = [Outcome(False, first_fault(error), {}, is_decided=False)]

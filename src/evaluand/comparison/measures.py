@@ -1,7 +1,6 @@
 """The evaluations that names refer to, and the metrics they are compared by, resolved before any row is paired."""
 
 import dataclasses
-import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from shlex import quote
@@ -207,7 +206,7 @@ def undeclared_metric(name: str, evaluations: Sequence[Evaluation], scorer: str,
     if len({values["label"] for values in of_class}) == 1:
         known = {word: values[word] for values in of_class for word in values.keys() & {"label", "scored_by"}}
         return default_metric(name, **accepted_parameters(name, known))
-    if metric.of_either_class and _count_truths(evaluations, scorer) <= 2:
+    if metric.of_either_class and _have_two_classes(evaluations, scorer):
         raise SpecError(
             f"{name} is another number for each of two classes and for both, and no stored metric of {scorer!r} says"
             f" which class is meant; name it where the evaluations are made, by `--metric {name}` of `evaluand score`,"
@@ -216,14 +215,12 @@ def undeclared_metric(name: str, evaluations: Sequence[Evaluation], scorer: str,
     return metric
 
 
-def _count_truths(evaluations: Sequence[Evaluation], scorer: str) -> float:
-    """How many labels the truths have; infinite where they are lists."""
-    truths: set[Any] = set()
-    for batch in (batch for each in evaluations for batch in each.batches(scorer, [TRUTH])):
-        if pa.types.is_nested(batch.column(0).type):
-            return math.inf
-        truths.update(batch.column(0).drop_null().unique().to_pylist())
-    return len(truths)
+def _have_two_classes(evaluations: Sequence[Evaluation], scorer: str) -> bool:
+    """Whether the truths are two labels, or fewer."""
+    columns = [batch.column(0) for each in evaluations for batch in each.batches(scorer, [TRUTH])]
+    if any(pa.types.is_nested(column.type) for column in columns):
+        return False
+    return len({label for column in columns for label in column.drop_null().unique().to_pylist()}) <= 2
 
 
 def declared_as(name: str, measures: Iterable[Measure]) -> list[Metric]:

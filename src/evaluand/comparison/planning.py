@@ -150,12 +150,8 @@ def plan(
     if pilot is not None:
         if not (value is base is differ is None):
             raise SpecError("give a pilot or assumed shares, not both")
-        pairs: list[Any] = [pilot] if isinstance(pilot[0], Evaluation) else list(pilot)
-        if metric is None and gate is not None:
-            sides = [each for pair in pairs for each in pair]
-            of = _find_scorers(pairs, gate, scorer)[0]
-            metric = undeclared_metric(gate.metric, sides, of, declared_measures(sides))
-        return _plan_pilot(gate, question, pairs, scorer, metric, power, confidence, at)
+        pairs = [pilot] if isinstance(pilot[0], Evaluation) else list(pilot)
+        return _plan_pilot(gate, question, pairs, scorer, metric, power, confidence, at)  # type: ignore[arg-type]
     _check_shares(gate)
     if gate is not None and gate.baseline is None:
         if not (base is differ is None):
@@ -334,10 +330,11 @@ def _plan_pilot(
         raise SpecError(
             f"gate {gate.text!r}: a pilot plans for `better than`, `not worse than` and `equal to` a baseline"
         )
-    metric = metric or default_metric(gate.metric if gate else "accuracy")
+    scorers, sides = _find_scorers(pilot, gate, scorer), [evaluation for pair in pilot for evaluation in pair]
+    if metric is None:
+        metric = undeclared_metric(gate.metric if gate else "accuracy", sides, scorers[0], declared_measures(sides))
     _check_averages(gate, metric)
-    scorers = _find_scorers(pilot, gate, scorer)
-    [metric] = find_ranges([metric], scorers[0], [evaluation for pair in pilot for evaluation in pair])
+    [metric] = find_ranges([metric], scorers[0], sides)
     if gate is not None:
         check_ranges(gate, scorers[0], [metric])
     by_variant = _read_pilot(pilot, scorers, metric, dict(gate.where) if gate else None)

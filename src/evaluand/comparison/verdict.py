@@ -27,15 +27,17 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
         else f" [{format_difference(pair['low'], pair)}, {format_difference(pair['high'], pair)}]"
     )
     p = f"{format_p(adjusted_p(pair))} after {adjustment([pair])}" if family > 1 else format_p(pair["p"])
-    contradicts_interval = _contradicts_interval(pair, confidence)
-    if contradicts_interval:
+    excludes_zero = pair["low"] is not None and not pair["low"] <= 0 <= pair["high"]
+    is_found = pair["p"] is not None and pair["p"] <= 1 - confidence  # by the test alone, before it is adjusted
+    disagree = None not in (pair["p"], pair["low"]) and is_found != excludes_zero
+    if disagree:
         p += " (exact test; the interval is approximate)"
     if is_significant(pair, confidence):
         word = "higher" if pair["direction"] is None else "better"
         first = (pair["difference"] > 0) == (pair["direction"] != "lower")
         return f"{b if first else a} is {word}: {b} − {a} = {size}{unit_suffix(pair)}{interval}; {p}"
     finding = f"no difference could be shown: {b} − {a} = {size}{unit_suffix(pair)}{interval}; {p}"
-    if family > 1 and not contradicts_interval and pair["low"] is not None and not pair["low"] <= 0 <= pair["high"]:
+    if family > 1 and excludes_zero and not disagree:
         finding += f" (the interval is not adjusted for the {family} comparisons)"
     rows = plural(pair["n_used"], "row")
     if pair["detectable"] is not None:
@@ -47,13 +49,6 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
     if pair["won"] is None:
         return f"{finding}; {pair['reason']}" if pair["low"] is None else finding
     return f"{finding}; {rows}, of which {pair['won'] + pair['lost']:,} differ, are too few to show any"
-
-
-def _contradicts_interval(pair: Mapping[str, Any], confidence: float) -> bool:
-    """Whether the test alone, before it is adjusted for others, decides what the interval denies."""
-    if pair["p"] is None or pair["low"] is None:
-        return False
-    return bool((pair["p"] <= 1 - confidence) == (pair["low"] <= 0 <= pair["high"]))
 
 
 def same_evaluation_verdict(pair: Mapping[str, Any], labels: Sequence[str], id: str) -> str:

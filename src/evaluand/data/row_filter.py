@@ -10,6 +10,7 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any, Final
 
 import pyarrow as pa
@@ -175,7 +176,7 @@ class _Columns:
             self._check_comparison(condition)
         elif isinstance(condition, Choice):
             for each in condition.literals:
-                self.check_kinds(condition.operand, Literal(each), "==")
+                self._check_kinds(condition.operand, Literal(each), "==")
         elif isinstance(condition, Pattern):
             if self.kind(condition.operand) not in (None, "text"):
                 raise self.error(f"{condition.name} needs a text, and {_describe(condition.operand)} is none")
@@ -190,20 +191,18 @@ class _Columns:
     def _check_comparison(self, condition: Comparison) -> None:
         for name in paths_in(condition):
             self.find(name)
-        self.check_kinds(condition.left, condition.right, condition.sign)
+        self._check_kinds(condition.left, condition.right, condition.sign)
 
-    def check_kinds(self, left: Operand, right: Operand, sign: str, *, cells_decide: bool = True) -> None:
-        """Refuses a comparison of two kinds; `cells_decide` if numbers may be written in a column of text."""
+    def _check_kinds(self, left: Operand, right: Operand, sign: str) -> None:
         one, other = self.kind(left), self.kind(right)
         for kind, side, literal in ((one, left, right), (other, right, left)):
             if kind == "time" and isinstance(literal, Literal):
                 self._check_time(side, literal)
                 return
-            if cells_decide and (kind, self.kind(literal)) == ("text", "number") and isinstance(literal, Literal):
-                return
+            if (kind, self.kind(literal)) == ("text", "number") and isinstance(literal, Literal):
+                return  # the texts may be numbers
         if one and other and one != other:
-            kinds = f"{_describe(left)} is {_kind_word(one)} and {_describe(right)} is {_kind_word(other)}"
-            raise self.error(f"{kinds}, which are never equal{_remedy(left, right, one, other)}")
+            raise self.unequal(left, right, one, other)
         if sign not in ("==", "!=") and "boolean" in (one, other):
             raise self.error("true and false have no order; write == or !=")
 
@@ -222,6 +221,10 @@ class _Columns:
         message = missing_column(name, known)
         text = f'; write a text in quotes: "{name}"' if len(path.steps) == 1 and "did you mean" not in message else ""
         return f"{message}{hint}{text}"
+
+    def unequal(self, left: Operand, right: Operand, one: str, other: str) -> SpecError:
+        kinds = f"{_describe(left)} is {_kind_word(one)} and {_describe(right)} is {_kind_word(other)}"
+        return self.error(f"{kinds}, which are never equal{_remedy(left, right, one, other)}")
 
     def error(self, message: str) -> SpecError:
         return SpecError(f"filter {self.text!r}: {message}")
@@ -253,34 +256,29 @@ class _Evaluation:
         if isinstance(condition, Truth):
             column = self._column(condition.path)
             return column if column is not None and pa.types.is_boolean(column.type) else None
+        if isinstance(condition, Choice):
+            found = [self._compare(Comparison(condition.operand, "==", Literal(each))) for each in condition.literals]
+            return None if any(each is None for each in found) else reduce(pc.or_kleene, found)
         column = self._column(condition.operand)
-        if isinstance(condition, Presence) and (numbers := self._numbers(condition.operand)) is not None:
-            column = numbers if numbers.null_count < len(numbers) else column
+        if isinstance(condition, Presence):
+            numbers = self._numbers(condition.operand)
+            column = column if numbers is None or numbers.null_count == len(numbers) else numbers
         if column is None:
             return None
         if isinstance(condition, Presence):
             absent = pc.is_null(column, nan_is_null=True)
             return absent if condition.missing else pc.invert(absent)
-        if isinstance(condition, Pattern):
-            if not _is_text(column.type):
-                return None
-            return pc.match_substring_regex(column, anchored(condition.pattern, whole=condition.name == "match"))
-        found = [self._compare(Comparison(condition.operand, "==", Literal(each))) for each in condition.literals]
-        if any(each is None for each in found):
+        if not _is_text(column.type):
             return None
-        joined = found[0]
-        for each in found[1:]:
-            joined = pc.or_kleene(joined, each)
-        return joined
+        return pc.match_substring_regex(column, anchored(condition.pattern, whole=condition.name == "match"))
 
     def _compare(self, condition: Comparison) -> pa.BooleanArray | None:
         left, right, sign = condition.left, condition.right, condition.sign
         if isinstance(left, Literal):
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
-        if isinstance(right, Literal) and _literal_kind(right.literal) == "number":
-            if (numbers := self._numbers(left)) is not None:
-                return _SIGNS[sign](numbers, pa.scalar(float(right.literal)))
-            self._refuse_words(left, right)
+        number = right if isinstance(right, Literal) and _literal_kind(right.literal) == "number" else None
+        if number and (numbers := self._numbers(left, number)) is not None:
+            return _SIGNS[sign](numbers, pa.scalar(float(number.literal)))
         column = self._column(left)
         if column is None or _type_kind(column.type) is None or pa.types.is_decimal(column.type):
             return None
@@ -292,25 +290,26 @@ class _Evaluation:
             return None
         return _SIGNS[sign](_without_nan(column), _without_nan(other))
 
-    def _numbers(self, operand: Operand) -> pa.Array | None:
-        """The numbers of a column of text, or of JSON with texts among numbers; None if it holds anything else."""
-        texts = as_texts(self._values_of(operand))
-        numbers = None if texts is None or any(text and is_code(text) for text in texts) else parse_numbers(texts)
-        if numbers is not None:
-            warn(f"where: the texts of {_describe(operand)} are read as numbers, words such as NA as missing", DataNote)
-        return numbers
+    def _numbers(self, operand: Operand, compared: Literal | None = None) -> pa.Array | None:
+        """The numbers of a column of text, or of JSON with texts among numbers; None if it holds anything else.
 
-    def _refuse_words(self, operand: Operand, literal: Literal) -> None:
-        """Refuses to compare a column with a number where its texts are words and numbers, or all words."""
-        values = [value for value in self._values_of(operand) if value is not None]
-        texts = [value for value in values if isinstance(value, str)]
-        if as_texts(values) is None:
-            return
-        if any(is_number(text) and not is_code(text) for text in texts):
-            word = next(text for text in texts if is_code(text) or not (is_number(text) or is_missing(text)))
-            raise self.columns.error(f"{_describe(operand)} has {word!r} among numbers; leave such cells empty")
-        if len(texts) == len(values):
-            self.columns.check_kinds(operand, literal, "==", cells_decide=False)
+        Raises:
+            SpecError: texts that are compared with a number are words, or numbers and words.
+        """
+        values = self._values_of(operand)
+        texts = as_texts(values)
+        if texts is None:
+            return None
+        words = [text for text in texts if text and not is_missing(text) and (is_code(text) or not is_number(text))]
+        if not words:
+            warn(f"where: the texts of {_describe(operand)} are read as numbers, words such as NA as missing", DataNote)
+            return parse_numbers(texts)
+        if compared is not None:
+            if any(isinstance(value, str) and is_number(value) and not is_code(value) for value in values):
+                raise self.columns.error(f"{_describe(operand)} has {words[0]!r} among numbers; leave such cells empty")
+            if self.columns.kind(operand) == "text":
+                raise self.columns.unequal(operand, compared, "text", "number")
+        return None
 
     def _values_of(self, operand: Operand) -> list[Any]:
         """The values of a column of text or JSON; none of any other."""

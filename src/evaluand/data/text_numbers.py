@@ -11,7 +11,7 @@ import pyarrow as pa
 from evaluand.core.errors import plural
 
 _MISSING: Final = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "?", ".")
-_NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?\s*")
+_NUMBER: Final = re.compile(r"\s*[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d{1,3})?\s*")
 _CODE: Final = re.compile(r"\s*[+-]?(0\d|\d{16})")
 _EXACT: Final = 2**53
 
@@ -57,14 +57,9 @@ def parse_numbers(texts: Sequence[str | None]) -> pa.Array | None:
         >>> parse_numbers(["1", "NA", "2.0"]).to_pylist(), parse_numbers(["1", "about 2"])
         ([1, None, 2], None)
     """
-    values: list[float | None] = []
-    for text in texts:
-        if text is not None and is_number(text):
-            values.append(float(text))
-        elif text is None or is_missing(text):
-            values.append(None)
-        else:
-            return None
+    if not all(text is None or is_number(text) or is_missing(text) for text in texts):
+        return None
+    values = [float(text) if text is not None and is_number(text) else None for text in texts]
     whole = all(value is None or (value.is_integer() and abs(value) < _EXACT) for value in values)
     return pa.array(values, pa.float64()).cast(pa.int64()) if whole else pa.array(values, pa.float64())
 

@@ -652,12 +652,8 @@ class _Job:
                     yield from inputs.same(scores, opened)
 
         open_slots = OpenSlots((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
-        index = KeyIndex(
-            self.store,
-            f"evaluations/{work}",
-            sealed_digests(self.store, "evaluations", sources),
-            lambda id: scored_keys(self.store, id, work),
-        )
+        digests = sealed_digests(self.store, "evaluations", sources)
+        index = KeyIndex(self.store, f"evaluations/{work}", digests, lambda id: scored_keys(self.store, id, work))
         for line in open_slots.fill_from(index, read, inputs.observer):
             lane.append(line)
             tally.reused += 1

@@ -97,9 +97,7 @@ class ChatRequest(Request):
             completion = self._priced(answered)
             self._record(span, completion)
             if completion.finish_reason is None:
-                warn(
-                    f"{model.name}: the server does not say how its replies end (finish_reason); some may be incomplete"
-                )
+                warn(f"{model.name}: the server does not say how its replies end; some may be incomplete")
             require_usable(completion, max_tokens=model.max_tokens, keep_cut_off=model.cut_off == "keep")
         return Reply(_completion_value(completion), _usage_of(completion, model))
 

@@ -71,13 +71,19 @@ def spent_text(manifest: Mapping[str, Any]) -> str:
 
 def _brief_spent(manifest: Mapping[str, Any]) -> str:
     """The cost of making an artifact; empty where it is that of its rows."""
-    whole, spent = UsageTotal(), total_spent([manifest])
-    for _, total in usage_totals(manifest.get("usage")):
-        whole.merge(total)
+    whole, spent = _total_used([manifest]), total_spent([manifest])
     currencies = whole.cost.keys() | spent.cost.keys()
     if all(math.isclose(whole.cost.get(each, 0.0), spent.cost.get(each, 0.0), rel_tol=1e-9) for each in currencies):
         return ""
     return " and ".join(spent.costs()) or "nothing"
+
+
+def _total_used(made: Iterable[Mapping[str, Any]]) -> UsageTotal:
+    """What the rows of some artifacts have used."""
+    whole = UsageTotal()
+    for _, total in (used for each in made for used in usage_totals(each.get("usage"))):
+        whole.merge(total)
+    return whole
 
 
 def total_spent(made: Iterable[Mapping[str, Any]]) -> UsageTotal:
@@ -103,10 +109,7 @@ def whole_cost(steps: Iterable[Mapping[str, Any]]) -> str:
         An empty text if no cost is known.
     """
     made = {step["id"]: step for step in steps}.values()
-    used = UsageTotal()
-    for step in made:
-        for _, total in usage_totals(step.get("usage")):
-            used.merge(total)
+    used = _total_used(made)
     if not used.cost:
         return ""
     unknown = f", and an unknown amount for {plural(used.without_cost, 'row')}" if used.without_cost else ""
@@ -121,9 +124,7 @@ def brief_usage(entry: Mapping[str, Any]) -> str:
     """
     if not entry.get("usage"):
         return ""
-    whole = UsageTotal()
-    for _, total in usage_totals(entry["usage"]):
-        whole.merge(total)
+    whole = _total_used([entry])
     tokens = whole.input_tokens + whole.output_tokens
     parts = [*([f"{tokens:,} tokens"] if tokens else []), *([whole.describe_cost()] if whole.cost else [])]
     spent = _brief_spent(entry) if parts else ""

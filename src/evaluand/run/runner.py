@@ -359,12 +359,8 @@ def _reusable(
 
     if not sources or not open_slots.left:
         return
-    index = KeyIndex(
-        store,
-        f"runs/{calls.work}",
-        sealed_digests(store, "runs", sources),
-        lambda source: completed_keys(store, source),
-    )
+    digests = sealed_digests(store, "runs", sources)
+    index = KeyIndex(store, f"runs/{calls.work}", digests, lambda source: completed_keys(store, source))
     yield from open_slots.fill_from(index, read, inputs.observer)
 
 

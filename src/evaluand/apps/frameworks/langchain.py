@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from types import TracebackType
 from typing import Any, Final, Self
@@ -292,21 +293,14 @@ def _main(value: Any, keys: Sequence[str]) -> Any:
         known = [key for key in (*keys, *_OUTPUTS) if key in value]
         key = known[0] if known else next(iter(value)) if len(value) == 1 else texts[0] if len(texts) == 1 else None
         if key == "messages" and isinstance(value[key], list):
-            return _last_content(value[key])
+            with suppress(IndexError, NotImplementedError, ValueError):  # no messages in a form that LangChain takes
+                return convert_to_messages(value[key])[-1].content
         return value if key is None else _main(value[key], ())
     if isinstance(value, BaseMessage):
         return value.content
     if isinstance(value, list) and value and isinstance(value[-1], BaseMessage):
         return value[-1].content
     return value
-
-
-def _last_content(messages: list[Any]) -> Any:
-    """The content of the last of some messages, in any form that LangChain takes; all of them if it takes them not."""
-    try:
-        return convert_to_messages(messages)[-1].content
-    except (IndexError, NotImplementedError, ValueError):
-        return messages
 
 
 _OUTPUTS: Final = ("output", "answer", "result", "messages")

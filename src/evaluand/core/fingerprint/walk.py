@@ -207,11 +207,7 @@ class Walk:
         for file in declared_files(value):
             self.judge.declared(value)
             self.files.declare(os.fspath(file), self.homes.of(value))
-        if token := self.code.token(value, place):
-            return token
-        if self.reads_state:
-            return self._object(value, place)
-        return mix("state", self.value(kind, place)) if self.homes.of_class(kind).ours else leaf("state", b"")
+        return self.code.token(value, place) or self._object(value, place)
 
     def _container(self, value: Any, place: Place) -> bytes:
         if id(value) in self._open:
@@ -251,6 +247,8 @@ class Walk:
 
     def _object(self, value: Any, place: Place) -> bytes:
         kind = type(value)
+        if not self.reads_state:
+            return mix("state", self.value(kind, place)) if self.homes.of_class(kind).ours else leaf("state", b"")
         if issubclass(kind, enum.Enum):
             return mix("enum", self.value(kind, place), self.value(value._value_, place))
         if issubclass(kind, logging.Logger | logging.LoggerAdapter):

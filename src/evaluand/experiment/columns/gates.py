@@ -48,8 +48,7 @@ def check_system_gates(
     evaluations = results.evaluations
     check = partial(check_gates, measures=measures, metric_by_name=metric_by_name, missing=missing)
     first = next(iter(evaluations))
-    absolute = [gate for gate in gates if gate.baseline is None]
-    found = check(absolute, evaluations) if absolute else []
+    found = check([gate for gate in gates if gate.baseline is None], evaluations)
     for gate in gates:
         if gate.baseline is None:
             continue

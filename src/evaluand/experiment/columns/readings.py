@@ -86,16 +86,7 @@ def read_typed(
     notes.append_later(partial(_describe_copies, base.table))
     columns = [*predictions.values()]
     labels = [*dict.fromkeys(text for spec in specs for text in spec.scores or ())]
-    target = find_target(
-        name,
-        truth,
-        columns,
-        kind,
-        pos_label,
-        notes,
-        label=label,
-        scored=labels,
-    )
+    target = find_target(name, truth, columns, kind, pos_label, notes, label=label, scored=labels)
     if target.kind in ("binary", "multiclass", "text", "multilabel"):
         notes.append_later(partial(_describe_spellings, {name: truth, **predictions}, "labels"))
         _note_no_overlap(name, truth, predictions, notes)
@@ -136,8 +127,8 @@ def read_words(
     columns = [truth, *predictions.values()]
     if not all(contents(each.type) == "text" for each in columns):
         return truth, {**predictions}
+    own = {spec.name: (spec.table, spec.prediction or spec.name) for spec in specs}
     if kind not in ("binary", "multiclass"):
-        own = {spec.name: (spec.table, spec.prediction or spec.name) for spec in specs}
         check_decimal_commas(
             [(truth, table, name), *((column, *own[system]) for system, column in predictions.items())], notes
         )
@@ -145,11 +136,7 @@ def read_words(
         for title, column in {name: truth, **predictions}.items():
             _note_words(title, column, notes)
         return truth, {**predictions}
-    tables = {spec.name: spec for spec in specs}
-    found = {}
-    for system, column in predictions.items():
-        spec = tables[system]
-        found[system] = read_text_numbers(column, spec.table, spec.prediction or system, notes)
+    found = {system: read_text_numbers(column, *own[system], notes) for system, column in predictions.items()}
     return read_text_numbers(truth, table, name, notes), found
 
 

@@ -307,15 +307,7 @@ def score_systems(
     Args:
         label: the class that metrics look at, which may occur in no row.
     """
-    typed = read_typed(
-        base,
-        options.truth,
-        specs,
-        notes,
-        kind=options.kind,
-        pos_label=options.pos_label,
-        label=label,
-    )
+    typed = read_typed(base, options.truth, specs, notes, kind=options.kind, pos_label=options.pos_label, label=label)
     _check_values(base, options.truth, typed, notes)
     weight = _read_weight(base, options.weight, notes)
     systems = [

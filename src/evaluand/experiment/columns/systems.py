@@ -82,10 +82,11 @@ def align_truth(truth: NamedTable, name: str, specs: Sequence[SystemSpec], notes
     predicted = [
         each.table.column(each.prediction, notes.name("prediction")) for each in specs if each.prediction is not None
     ]
-    kinds = {contents(each.type) for each in predicted}
-    if contents(column.type) == "text" and kinds & {"integers", "numbers"} and _has_numbers(column):
-        return read_text_numbers(column, truth, name, notes)
-    return column
+    numbers = any(contents(each.type) in ("integers", "numbers") for each in predicted)
+    if contents(column.type) != "text" or not numbers:
+        return column
+    texts = pc.unique(column.drop_null()).to_pylist()
+    return read_text_numbers(column, truth, name, notes) if any(map(is_number, texts)) else column
 
 
 def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: Notes) -> pa.Array:
@@ -374,21 +375,18 @@ def read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.
     return nan_as_null(numbers)
 
 
-def _has_numbers(column: pa.Array) -> bool:
-    return any(map(is_number, pc.unique(column.drop_null()).to_pylist()))
-
-
 def are_numbers_with_words(columns: Sequence[pa.Array]) -> bool:
     """Whether columns of text hold numbers, and some of them words such as NaN or inf."""
     values = [pc.unique(column.drop_null()).to_pylist() for column in columns]
     numbers = [[*map(is_number, each)] for each in values]
     if not all(map(any, numbers)) or all(map(all, numbers)):
         return False
-    return all(
-        number or is_missing(value) or value.strip().lower() in _INFINITE
-        for each, flags in zip(values, numbers, strict=True)
-        for value, number in zip(each, flags, strict=True)
-    )
+    return all(is_number(text) or _is_word(text) for each in values for text in each)
+
+
+def _is_word(text: str) -> bool:
+    """Whether a text is a word that stands for a missing or an infinite number."""
+    return is_missing(text) or text.strip().lower() in _INFINITE
 
 
 def read_text_numbers(column: pa.Array, table: NamedTable, name: str, notes: Notes) -> pa.Array:
@@ -400,11 +398,7 @@ def read_text_numbers(column: pa.Array, table: NamedTable, name: str, notes: Not
     texts = column.to_pylist()
     numbers = parse_numbers(texts)
     if numbers is None:
-        wrong = [
-            (row, text)
-            for row, text in enumerate(texts)
-            if text is not None and not is_number(text) and not is_missing(text)
-        ]
+        wrong = [(row, text) for row, text in enumerate(texts) if text and not (is_number(text) or is_missing(text))]
         _check_commas(wrong, len(column) - column.null_count, table, name)
         row, text = wrong[0]
         more = f" ({plural(len(wrong) - 1, 'more such cell')})" if len(wrong) > 1 else ""
@@ -481,8 +475,7 @@ def check_decimal_commas(columns: Sequence[tuple[pa.Array, NamedTable, str]], no
     for column, table, name in columns:
         values = pc.unique(column.drop_null()).to_pylist()
         marked = [text for text in values if _is_marked(text)]
-        others = [text for text in values if text not in {*marked} and not is_number(text)]
-        if any(not is_missing(text) and text.strip().lower() not in _INFINITE for text in others):
+        if not all(is_number(text) or _is_word(text) for text in {*values} - {*marked}):
             return
         if marked:
             found.append((column, table, name, marked))

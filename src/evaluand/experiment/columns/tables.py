@@ -85,7 +85,7 @@ class NamedTable:
 
 
 def _mixed_as_texts(column: pa.Array) -> pa.Array:
-    if column.type != _JSON:
+    if column.type != _JSON or not pc.any(pc.starts_with(column.storage, '"')).as_py():
         return column
     texts = as_texts([None if text is None else identity.decode(text) for text in column.storage.to_pylist()])
     return column if texts is None else pa.array(texts, pa.string())

@@ -243,8 +243,7 @@ class LLMProvider(Provider):
             completion = await model.complete_async([{"role": "user", "content": prompt}], current_span())
         except UnusableReply as error:
             completion = error.completion
-        fault = ending_fault(completion)
-        return fault or completion.text
+        return ending_fault(completion) or completion.text
 
     # Texts
 

@@ -421,25 +421,21 @@ class WeightedRowsMetric(Metric):
             each = zip(found.value, found.reason, strict=True)
             return replace(found, reason=[None if value == value else reason for value, reason in each])
         results = dict(self.group_results(state))
-        of_groups = ([results[group].reason for group in members.tolist() if group in results] for members in groups)
-        faults = [next(filter(None, reasons), None) for reasons in of_groups]
-        bounded = np.where([fault is None for fault in faults], found.value, np.nan)
-        ends = self._ends_of_means(state, bounded, groups, results)
-        known = np.isfinite(ends[:, 0])
-        reason = [
-            None if has_interval else undefined if value != value else fault or _FEW_DECIDE
-            for has_interval, value, undefined, fault in zip(known, found.value, found.reason, faults, strict=True)
-        ]
+        ends, reason = self._ends_of_means(state, found.value, groups, results), [*found.reason]
+        for place in np.flatnonzero(np.isfinite(found.value)).tolist():
+            faults = filter(None, (results[group].reason for group in groups[place].tolist()))
+            reason[place] = None if math.isfinite(ends[place, 0]) else next(faults, _FEW_DECIDE)
         return replace(found, low=ends[:, 0], high=ends[:, 1], reason=reason)
 
     def _ends_of_means(
         self, state: State, value: np.ndarray, groups: Sequence[np.ndarray], results: Mapping[int, GroupResult]
     ) -> np.ndarray:
-        """The ends of the interval of each mean; a value that is NaN has none."""
+        """The ends of the interval of each mean; one of which a value is undefined or unbounded has none."""
         ends = np.full((len(groups), 2), np.nan)
         if not _has_blocks(state):
             return ends
-        known = [place for place in range(len(groups)) if math.isfinite(value[place])]
+        finite = np.flatnonzero(np.isfinite(value)).tolist()
+        known = [place for place in finite if not any(results[group].reason for group in groups[place].tolist())]
         _, effective = clusters_of(state)
         if self.interval == "influence":
             for place in known:

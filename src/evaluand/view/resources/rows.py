@@ -142,16 +142,13 @@ def find_part(source: Source, run: str, evaluation: str) -> Part:
 
 def list_parts(source: Source) -> Iterator[Mapping[str, str]]:
     """All runs and evaluations, each as the parameters of `find_rows`; runs may share an evaluation."""
-    runs = {ref.id for ref in source.store.refs() if ref.kind == "runs"}
-    named: dict[str | None, set[str]] = {}
+    runs: dict[str | None, list[str]] = {}
     for entry in source.finished("runs"):
-        if entry["id"] in runs:
-            named.setdefault(entry["digest"], set()).add(entry["id"])
+        runs.setdefault(entry["digest"], []).append(entry["id"])
+        yield {"run": entry["id"], "evaluation": NO_EVALUATION}
     for entry in source.finished("evaluations"):
-        made = source.store.manifest("evaluations", entry["id"])
-        for run in sorted({made["provenance"]["run"], *named.get(made["spec"]["run"], ())}):
-            yield {"run": run, "evaluation": entry["id"]}
-    yield from ({"run": entry["id"], "evaluation": NO_EVALUATION} for entry in source.finished("runs"))
+        digest = source.store.manifest("evaluations", entry["id"])["spec"]["run"]
+        yield from ({"run": run, "evaluation": entry["id"]} for run in runs.get(digest, ()))
 
 
 @resource("columns/{run}/{evaluation}", list_parts)
