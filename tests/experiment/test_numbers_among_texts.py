@@ -120,6 +120,12 @@ def test_equal_numbers_in_json_are_not_wrong_in_silence(truth: list[Any], said: 
         score_columns({"y": truth, "p": said}, "y", "p", metrics=["accuracy"])
 
 
+@pytest.mark.parametrize(("truth", "said"), [([True, False], ["True", False]), ([True, "False"], [True, False])])
+def test_a_text_among_true_and_false_is_refused(truth: list[Any], said: list[Any]) -> None:
+    with pytest.raises(SpecError, match="a text such as 'True' is never equal to true; write both in the same way"):
+        score_columns([{"y": a, "p": b} for a, b in zip(truth, said, strict=True)], "y", "p")
+
+
 def test_groups_are_those_of_equal_values(folder: Folder) -> None:
     rows = [(1, 1, 1), (0, 0, "1"), (1, 0, 1.0), (0, 0, None)]
     path = folder.write("rows.jsonl", [dict(zip("ypg", row, strict=True)) for row in rows])

@@ -127,6 +127,11 @@ def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: 
 def _check_json_types(truth: pa.Array, column: pa.Array, truth_name: str, name: str) -> None:
     """Refuses values that are never equal, such as text and lists of it."""
     one, other = (_json_types(each) for each in (truth, column))
+    if one & other == {"bools"} and "text" in one ^ other:
+        raise SpecError(
+            f"{truth_name!r} holds {' and '.join(sorted(one))}, {name!r} {' and '.join(sorted(other))}, and a text such"
+            " as 'True' is never equal to true; write both in the same way, and nothing where there is no answer"
+        )
     if one and other and not one & other:
         first, second = (_first(each) for each in (truth, column))
         raise SpecError(
