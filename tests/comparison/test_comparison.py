@@ -18,6 +18,7 @@ from rich.console import Console
 from statsmodels.stats.contingency_tables import mcnemar as reference_mcnemar
 from statsmodels.stats.multitest import multipletests
 from support.effort import simulations
+from support.manifests import create_manifest
 from support.thinned import thinned
 
 from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean, Measure, MemoryStore, Runner, compare
@@ -906,3 +907,10 @@ def test_simulated_bounds_of_graded_and_clustered_rows_err_at_most_in_five_of_a_
     for rows, truth in ((gains, 0.01 * (1 - 3 / n) - 0.5 * 3 / n), (steps, -0.015), (clusters, -1 / n)):
         erring = np.mean([bounds(rows(), metric)[0] > truth for _ in range(repeats)])
         assert erring <= 0.05 + 3 * math.sqrt(0.05 * 0.95 / repeats), rows.__name__
+
+
+def test_a_run_that_is_not_finished_has_no_evaluation_to_compare() -> None:
+    store, run = MemoryStore(), "a" * 32
+    store.open(create_manifest("runs", run))
+    with pytest.raises(SpecError, match="run aaaaaaaaaaaa has not been evaluated"):
+        find_evaluations(store, run)

@@ -89,7 +89,8 @@ class UntilOrigin(NamedTuple):
     of: int
 
     def __str__(self) -> str:
-        return f"stopped early, after {self.drawn:,} of {self.of:,} examples that --until {quote(self.rule)} drew: {ONE_LOOK}"
+        drawn = f"{self.drawn:,} of {self.of:,} examples that --until {quote(self.rule)} drew"
+        return f"stopped early, after {drawn}: {ONE_LOOK}"
 
 
 ONE_LOOK: Final = "other intervals, p values and gates are those of a single look, and too sure after several"

@@ -666,8 +666,9 @@ def find_evaluations_of(store: Store, digest: str) -> list[Evaluation]:
 
 
 def newest_evaluation_of(store: Store, run: str) -> Evaluation | None:
-    """The newest sealed evaluation of the responses of the run with an id."""
-    return next(iter(find_evaluations_of(store, Run(store, run).digest)), None)
+    """The newest sealed evaluation of the responses of the run with an id; none of a run that is not finished."""
+    digest = store.manifest("runs", run).get("digest")
+    return next(iter(find_evaluations_of(store, digest)), None) if digest else None
 
 
 def _keys(run: Run) -> Iterator[tuple[int, int, int | None]]:
