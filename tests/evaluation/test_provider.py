@@ -320,6 +320,7 @@ def test_only_so_many_replies_are_held_and_those_asked_last() -> None:
     assert echo.asked == {"a": 1, "b": 2, "c": 1}
 
 
+@pytest.mark.slow
 def test_several_processes_that_begin_at_once_write_one_file(tmp_path: Path) -> None:
     path = tmp_path / "replies.db"
     workers = [CONTEXT.Process(target=_say_many, args=(path, number)) for number in range(4)]

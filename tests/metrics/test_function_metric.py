@@ -29,6 +29,7 @@ def crashing(truth: Any, prediction: Any) -> float:
     return float(1 / (len(truth) - len(prediction)))
 
 
+@pytest.mark.slow
 def test_a_function_and_a_partial_of_scikit_learn_have_values_and_intervals() -> None:
     f2 = functools.partial(sklearn_metrics.fbeta_score, beta=2)
     result = evaluate(TRUTH, PREDICTED, metrics=["accuracy", agreement, f2])

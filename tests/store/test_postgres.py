@@ -243,6 +243,7 @@ def test_a_server_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:.* does not answer")
+@pytest.mark.slow
 def test_a_server_that_is_killed_loses_no_line(journals: PostgresJournals, postgres: PostgresServer) -> None:
     lane = open_lane(journals)
     lane.leases.claim(1)

@@ -301,6 +301,7 @@ def test_settings_of_a_checkout_write_no_page(tmp_path: Path, monkeypatch: pytes
     assert not (tmp_path / "src").exists()
 
 
+@pytest.mark.slow
 def test_the_page_needs_no_pandas_and_leaves_it_to_others() -> None:
     code = (
         "import sys; from evaluand.cli.view import _leave_pandas_out; import pyarrow as pa; _leave_pandas_out()\n"

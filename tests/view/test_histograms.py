@@ -151,6 +151,7 @@ def tab(chromium: Any, store: DirectoryStore, tmp_path_factory: pytest.TempPathF
         yield tab
 
 
+@pytest.mark.slow
 def test_a_bar_filters_the_rows_and_the_address_says_how(tab: Any, store: DirectoryStore) -> None:
     tab.goto(f"{tab.origin}/v/{find(store, 'evaluations', 'counts')}")
     bars = tab.get_by_role("group", name=f"Rows by {HOSTILE}").get_by_role("button")

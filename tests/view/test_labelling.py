@@ -383,6 +383,7 @@ def tab(chromium: Any) -> Iterator[Any]:
         yield tab
 
 
+@pytest.mark.slow
 def test_three_answers_are_labelled_by_the_keyboard(
     tab: Any, server: Server, store: DirectoryStore, folder: Path
 ) -> None:

@@ -118,6 +118,7 @@ def test_what_a_page_begins_with_is_read_early(path: str, early: list[str]) -> N
     assert first_reads(path) == early
 
 
+@pytest.mark.slow
 def test_what_is_read_early_is_read_once(tab: Any, server: Server) -> None:
     asked: list[str] = []
     tab.on("request", lambda request: asked.append(request.url))
@@ -221,6 +222,7 @@ def test_rows_are_read_by_keyboard_alone(tab: Any, server: Server) -> None:
     expect(panel).to_have_count(0)
 
 
+@pytest.mark.slow
 def test_columns_are_chosen_by_keyboard_and_are_in_the_address(tab: Any, server: Server) -> None:
     open_results(tab, server, '?s=index&f=topic == "plus"')
     grid = tab.get_by_role("grid")

@@ -210,6 +210,7 @@ def page(chromium: Any, store: DirectoryStore, tmp_path_factory: pytest.TempPath
         yield tab
 
 
+@pytest.mark.slow
 def test_the_slider_picks_the_point_that_the_command_picks(page: Any, store: DirectoryStore) -> None:
     page.goto(f"{page.origin}/o/validation")
     for section, name in ((0, "at thresholds"), (1, HOSTILE)):
