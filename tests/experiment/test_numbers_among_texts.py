@@ -126,6 +126,13 @@ def test_a_text_among_true_and_false_is_refused(truth: list[Any], said: list[Any
         score_columns([{"y": a, "p": b} for a, b in zip(truth, said, strict=True)], "y", "p")
 
 
+def test_a_word_for_a_missing_one_among_true_and_false_is_missing(folder: Folder) -> None:
+    rows = [(True, "True"), (False, "False"), (True, "NA"), (False, "False")]
+    facts = json.loads(score(folder, write(folder, "csv", rows), "--metric", "accuracy", "--json").stdout)
+    assert (facts["metrics"][0]["value"], facts["metrics"][0]["n_scored"]) == (1.0, 3)
+    assert "'p' has 1 cell with a word such as NA, taken as missing" in facts["notes"]
+
+
 def test_groups_are_those_of_equal_values(folder: Folder) -> None:
     rows = [(1, 1, 1), (0, 0, "1"), (1, 0, 1.0), (0, 0, None)]
     path = folder.write("rows.jsonl", [dict(zip("ypg", row, strict=True)) for row in rows])

@@ -111,6 +111,8 @@ def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: 
         return read_text_numbers(column, spec.table, name, notes)
     if other == "text" and one == "bools" and (found := _booleans_of(column)) is not None:
         notes.append(f"{name!r} has true and false in several spellings, taken as bools")
+        if n := found.null_count - column.null_count:
+            notes.append(f"{name!r} has {plural(n, 'cell')} with a word such as NA, taken as missing")
         return found
     if one == "":
         return column
@@ -492,7 +494,7 @@ def check_decimal_commas(columns: Sequence[tuple[pa.Array, NamedTable, str]], no
 
 
 def _booleans_of(column: pa.Array) -> pa.Array | None:
-    words = [None if text is None else text.strip().lower() for text in column.to_pylist()]
+    words = [None if text is None or is_missing(text) else text.strip().lower() for text in column.to_pylist()]
     if not {word for word in words if word is not None} <= {*_BOOLEANS}:
         return None
     return pa.array([None if word is None else _BOOLEANS[word] for word in words], pa.bool_())
