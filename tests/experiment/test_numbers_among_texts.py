@@ -197,6 +197,7 @@ T, F, N = True, False, None
         (["1", "NA", "45", None], "v != null", [T, F, T, F]),
         (["1", "NA", "45", None], 'v == "45"', [F, F, T, N]),
         (["NA", None], "v > 30", [N, N]),
+        (["1", "NA", "45", "1"], f"v < {10**310}", [T, N, T, T]),
         ([1, "45", "NA", None], "v > 30", [F, T, N, N]),
         ([42, "Paris", None], "v == 42", [T, F, N]),
         ([1, "45", None], "v in [45]", [F, T, N]),

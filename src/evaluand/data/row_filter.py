@@ -278,7 +278,7 @@ class _Evaluation:
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
         number = right if isinstance(right, Literal) and _literal_kind(right.literal) == "number" else None
         if number and (numbers := self._numbers(left, number)) is not None:
-            return _SIGNS[sign](numbers, pa.scalar(float(number.literal)))
+            return _SIGNS[sign](numbers, pa.scalar(float(str(number.literal))))  # infinite beyond all floats
         column = self._column(left)
         if column is None or _type_kind(column.type) is None or pa.types.is_decimal(column.type):
             return None
@@ -296,14 +296,15 @@ class _Evaluation:
         Raises:
             SpecError: texts that are compared with a number are words, or numbers and words.
         """
-        values = self._values_of(operand)
+        values, places = self._values_of(operand)
         texts = as_texts(values)
         if texts is None:
             return None
         words = [text for text in texts if text and not is_missing(text) and (is_code(text) or not is_number(text))]
         if not words:
             warn(f"where: the texts of {_describe(operand)} are read as numbers, words such as NA as missing", DataNote)
-            return parse_numbers(texts)
+            numbers = parse_numbers(texts)
+            return numbers if numbers is None or places is None else numbers.take(places)
         if compared is not None:
             if any(isinstance(value, str) and is_number(value) and not is_code(value) for value in values):
                 raise self.columns.error(f"{_describe(operand)} has {words[0]!r} among numbers; leave such cells empty")
@@ -311,15 +312,18 @@ class _Evaluation:
                 raise self.columns.unequal(operand, compared, "text", "number")
         return None
 
-    def _values_of(self, operand: Operand) -> list[Any]:
-        """The values of a column of text or JSON; none of any other."""
+    def _values_of(self, operand: Operand) -> tuple[list[Any], pa.Array | None]:
+        """The distinct texts of a column and the place of each row's among them, or the values of JSON; else none."""
         if not isinstance(operand, Path):
-            return []
+            return [], None
         column = self._column(operand)
-        if column is not None:
-            return column.to_pylist() if _is_text(column.type) else []
-        name, full = self.columns.find(operand)
-        return self._read(name) if full else []
+        if column is None:
+            name, full = self.columns.find(operand)
+            return self._read(name) if full else [], None
+        if not _is_text(column.type):
+            return [], None
+        distinct = pc.unique(column.drop_null())
+        return distinct.to_pylist(), pc.index_in(column, distinct)
 
     def _column(self, operand: Operand) -> pa.Array | None:
         """The values of an operand as one column; None if Arrow has no such column."""
