@@ -163,3 +163,18 @@ def test_what_code_keeps_between_calls_is_no_change_of_it() -> None:
         run = Runner(store).run(noted, data)
     assert run.receipt is not None
     assert (run.receipt.kept, seen, count) == (1, ["a"], 1)
+
+
+def test_a_judge_of_pairs_that_has_changed_is_named(folder: Path) -> None:
+    judge = "def longer(first, second):\n    return float(len(first) > len(second))\n"
+    Path("app.py").write_text(f"{APP}\n\ndef other(question):\n    return question\n\n\n{judge}")
+    matches = 'matches: {judge: {function: app.py:longer, version: "1"}}\n'
+    tasks = 'app: {function: app.py:answer, version: "1"}\n  other: app.py:other'
+    text = EXPERIMENT.replace('app: {function: app.py:answer, version: "1"}', tasks)
+    Path("own.yaml").write_text(text + matches)
+    first = call("run", "own.yaml")
+    assert first.exit_code == 0, first.output
+    Path("app.py").write_text(Path("app.py").read_text().replace("len(first) > len(second)", "len(first) >= 3"))
+    [note] = [note for note in notes(call("run", "own.yaml")) if note.startswith("note: the judge")]
+    assert "app.longer changed; its declared version is the same" in note
+    assert note.endswith("own.yaml --fresh`")

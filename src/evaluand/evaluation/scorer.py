@@ -348,7 +348,8 @@ class FunctionScorer(Scorer):
         return is_async(self.function)
 
     def identify(self) -> Identity:
-        code = self.function if type(self) is FunctionScorer else self  # a subclass may call it otherwise
+        is_alone = type(self) is FunctionScorer or self.declared is not None  # else a subclass may call it otherwise
+        code = self.function if is_alone else self
         return code_identity("function", code, self.name, version=self.declared, files=self.files, batch=self.batch)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
