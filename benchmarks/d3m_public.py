@@ -25,9 +25,9 @@ from pathlib import Path
 
 from evaluand.core.errors import DataError, EvaluandError, SpecError
 from evaluand.core.files.paths import relative_name
-from evaluand.experiment.scoring import Scores, score
 from evaluand.interop.d3m.documents import PROBLEM, document_at, problem_root
 from evaluand.interop.d3m.folder import examine_folder
+from evaluand.predictions.scoring import Scores, score
 
 BAD = "bad_input_testing"
 BAD_ARE_OF = "1491_one_hundred_plants_margin"

@@ -208,7 +208,7 @@ def child(path: Path) -> None:
     """Imports one file, and prints what it took."""
     import orjson
 
-    from evaluand.experiment import import_results
+    from evaluand.exchange import import_results
     from evaluand.store.opening import open_store
 
     work = speed()

@@ -57,7 +57,7 @@ def _files(metric: str, n: int) -> tuple[Any, Path]:
 
 
 def _ours(metric: str, intervals: bool, n: int) -> Callable[[], float]:
-    from evaluand.experiment.scoring import score
+    from evaluand.predictions.scoring import score
 
     held, place = _files(metric, n)
     files = [place / name for name in ("problemDoc.json", "predictions.csv", "targets.csv")]

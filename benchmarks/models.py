@@ -125,7 +125,7 @@ async def chat_model_with_schema(url: str) -> Ask:
 def judge(url: str, in_flight: int, requests: int) -> dict[str, float]:
     """Grades the rows of a run, each by one request."""
     from evaluand import ChatModel, Dataset, Evaluator, Policy, Runner, task
-    from evaluand.evaluation.judges import Judge
+    from evaluand.judges import Judge
 
     @task
     def capital(question: str) -> str:

@@ -24,9 +24,9 @@ from meter import cpu, peak_memory
 from evaluand import Accuracy, Aggregator, Dataset, DirectoryStore, Evaluator, Matcher, Mean, Measure, Runner, Score
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.cli.report import write
-from evaluand.comparison.ratings.rating import rate
+from evaluand.evaluation.comparison_scorers import Preference
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.evaluation.matching.comparison_scorers import Preference
+from evaluand.matches.ratings.rating import rate
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.html.examples import examples_of

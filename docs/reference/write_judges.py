@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evaluand.evaluation.judges.prompt import as_text
-from evaluand.evaluation.judges.rubric import Rubric, rubric_names
+from evaluand.judges.prompt import as_text
+from evaluand.judges.rubric import Rubric, rubric_names
 
 HEADING = "## Rubrics of evaluand\n"
 PAGE = Path(__file__).parents[1] / "howto" / "judges.md"

@@ -27,11 +27,11 @@ from sklearn.preprocessing import StandardScaler
 from evaluand import Dataset
 from evaluand.core.files.csv import write_table
 from evaluand.data.split import Folds
-from evaluand.experiment.scoring import Scores, score
 from evaluand.interop.d3m.folder import ProblemFolder
 from evaluand.interop.d3m.solving import solve
 from evaluand.interop.d3m.write import write_folder
-from evaluand.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
+from evaluand.predictions.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
+from evaluand.predictions.scoring import Scores, score
 
 LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
 

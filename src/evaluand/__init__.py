@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from evaluand.comparison.comparing import Comparison as Comparison, compare as compare
     from evaluand.comparison.drift.drift import Drift as Drift, measure_drift as measure_drift
     from evaluand.comparison.planning import Plan as Plan, examples_for_width as examples_for_width, plan as plan
-    from evaluand.comparison.ratings.method import RatingMethod as RatingMethod
-    from evaluand.comparison.ratings.rating import rate as rate
-    from evaluand.comparison.ratings.stored import Ratings as Ratings
     from evaluand.core.credentials import keep_credentials as keep_credentials
     from evaluand.core.errors import (
         DataError as DataError,
@@ -51,16 +48,13 @@ if TYPE_CHECKING:
     from evaluand.engine.policy import Policy as Policy
     from evaluand.engine.rate_limit import RateLimit as RateLimit
     from evaluand.engine.token_limit import TokenLimit as TokenLimit
-    from evaluand.evaluation.evaluator import Evaluation as Evaluation, Evaluator as Evaluator
-    from evaluand.evaluation.feedback.feedback import Feedback as Feedback
-    from evaluand.evaluation.judges.judge import Judge as Judge
-    from evaluand.evaluation.matching.comparison_scorers import (
+    from evaluand.evaluation.comparison_scorers import (
         ComparisonScorer as ComparisonScorer,
         Preference as Preference,
         comparison_scorer as comparison_scorer,
     )
-    from evaluand.evaluation.matching.matcher import Matcher as Matcher
-    from evaluand.evaluation.matching.matches import Matches as Matches
+    from evaluand.evaluation.evaluator import Evaluation as Evaluation, Evaluator as Evaluator
+    from evaluand.evaluation.feedback.feedback import Feedback as Feedback
     from evaluand.evaluation.provider import (
         Judgement as Judgement,
         Provider as Provider,
@@ -71,10 +65,13 @@ if TYPE_CHECKING:
     from evaluand.evaluation.providers.ground_truth import GroundTruth as GroundTruth
     from evaluand.evaluation.providers.local import Local as Local
     from evaluand.evaluation.scorer import Score as Score, Scorer as Scorer, scorer as scorer
-    from evaluand.experiment.arrays import ArrayEvaluation as ArrayEvaluation, evaluate as evaluate
-    from evaluand.experiment.coco.scoring import score_coco as score_coco
-    from evaluand.experiment.columns.scoring import score_columns as score_columns
     from evaluand.experiment.experiment import Experiment as Experiment
+    from evaluand.judges.judge import Judge as Judge
+    from evaluand.matches.matcher import Matcher as Matcher
+    from evaluand.matches.matches import Matches as Matches
+    from evaluand.matches.ratings.method import RatingMethod as RatingMethod
+    from evaluand.matches.ratings.rating import rate as rate
+    from evaluand.matches.ratings.stored import Ratings as Ratings
     from evaluand.metrics.accuracy import Accuracy as Accuracy, TopK as TopK
     from evaluand.metrics.adjusted_mutual_information import AdjustedMutualInformation as AdjustedMutualInformation
     from evaluand.metrics.areas import AveragePrecision as AveragePrecision, RocAuc as RocAuc
@@ -188,6 +185,9 @@ if TYPE_CHECKING:
     from evaluand.models.chat_model import ChatModel as ChatModel
     from evaluand.models.prices import Price as Price, PriceTable as PriceTable
     from evaluand.models.usage import report_usage as report_usage, spending as spending
+    from evaluand.predictions.arrays.arrays import ArrayEvaluation as ArrayEvaluation, evaluate as evaluate
+    from evaluand.predictions.coco.scoring import score_coco as score_coco
+    from evaluand.predictions.columns.scoring import score_columns as score_columns
     from evaluand.run.runner import Run as Run, Runner as Runner
     from evaluand.run.task import Candidates as Candidates, Task as Task, task as task
     from evaluand.run.tasks.chat import ChatTask as ChatTask

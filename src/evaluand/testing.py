@@ -7,17 +7,17 @@ from typing import Any
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.gates import check_gates
-from evaluand.comparison.ratings.rating_gates import check_rating_gates
-from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.core.errors import SpecError
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.experiment.arrays import TASK, ArrayEvaluation
-from evaluand.experiment.columns.scoring import ColumnScores
 from evaluand.experiment.match_gates import evaluate_match_gates, is_match_gate
 from evaluand.experiment.tournament import MatchResults
+from evaluand.matches.ratings.rating_gates import check_rating_gates
+from evaluand.matches.ratings.stored import Ratings
 from evaluand.metrics.base.metric import Metric, Missing
+from evaluand.predictions.arrays.arrays import TASK, ArrayEvaluation
+from evaluand.predictions.columns.scoring import ColumnScores
 from evaluand.report.text import safe
 from evaluand.store.store import MemoryStore
 

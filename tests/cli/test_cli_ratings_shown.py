@@ -11,8 +11,7 @@ from click.testing import CliRunner, Result
 
 from evaluand import DirectoryStore, rate
 from evaluand.cli import main
-from evaluand.comparison import Ratings
-from evaluand.evaluation import Matches, read_battles
+from evaluand.matches import Matches, Ratings, read_battles
 from evaluand.store.tables import MATCHES
 
 EXPERIMENT = """name: casing

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.commands import Folder, run_once
 
-from evaluand.view.resources.base import Source, list_paths, read_resource
+from evaluand.report.page.resources.base import Source, list_paths, read_resource
 
 CODE = """
 from evaluand import report_usage

@@ -10,7 +10,7 @@ from click.testing import CliRunner, Result
 from support.foreign_results import write_deepeval, write_inspect, write_ragas
 
 from evaluand.cli import main
-from evaluand.experiment.imports.storing import import_results
+from evaluand.exchange.storing import import_results
 from evaluand.store.store import MemoryStore
 
 

@@ -15,7 +15,7 @@ from evaluand.aggregation.aggregator import find_summary
 from evaluand.aggregation.random_order import draw_positions
 from evaluand.cli import main
 from evaluand.data.dataset import Dataset
-from evaluand.view.resources.base import Source, find_resources, read_resource
+from evaluand.report.page.resources.base import Source, find_resources, read_resource
 
 EXPERIMENT = """
 name: quiz

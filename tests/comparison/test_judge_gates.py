@@ -15,13 +15,14 @@ from support.matches import play_runs
 from evaluand import ComparisonScorer, Evaluation, Evaluator, Feedback, Matcher, MemoryStore, SpecError, rate
 from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.gates import check_gates
-from evaluand.comparison.ratings.rating_gates import check_rating_gates
-from evaluand.evaluation import RecordedBattles, RemoteProvider, asks, read_battles
-from evaluand.evaluation.judges.cards.card import make_card
-from evaluand.evaluation.judges.cards.from_evaluation import read_labelled_evaluation
-from evaluand.evaluation.judges.cards.from_files import read_labelled_file
-from evaluand.evaluation.judges.cards.from_matches import judge_of_matches
-from evaluand.evaluation.judges.cards.labelled_set import LabelledSet
+from evaluand.evaluation import RemoteProvider, asks
+from evaluand.judges.cards.card import make_card
+from evaluand.judges.cards.from_evaluation import read_labelled_evaluation
+from evaluand.judges.cards.from_files import read_labelled_file
+from evaluand.judges.cards.labelled_set import LabelledSet
+from evaluand.matches import RecordedBattles, read_battles
+from evaluand.matches.labelled_sets import judge_of_matches
+from evaluand.matches.ratings.rating_gates import check_rating_gates
 from evaluand.models.requests import Reply
 from evaluand.store.store import Store
 from evaluand.testing import assert_gate

@@ -9,7 +9,7 @@ from scipy import stats
 
 from evaluand import rate
 from evaluand.comparison.significance import DRAWS, drawn_p, holm, shaffer, sign_flip
-from evaluand.evaluation.matching.battles import read_battles
+from evaluand.matches.battles import read_battles
 
 
 def exact_p(sums: np.ndarray) -> float:

@@ -15,7 +15,7 @@ from evaluand import Aggregator, Dataset, Evaluator, Measure, Runner, Score, Sco
 from evaluand.comparison.comparing import compare
 from evaluand.comparison.gates import check_gates
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.evaluation.human_labels import HumanLabels, Label, draw_labelling_rows
+from evaluand.judges.people.human_labels import HumanLabels, Label, draw_labelling_rows
 from evaluand.metrics.prediction_powered import PredictionPoweredMean
 from evaluand.run.runner import Run
 from evaluand.store.directory import DirectoryStore

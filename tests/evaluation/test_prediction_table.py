@@ -12,8 +12,8 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.prediction_table import PredictionColumns
 from evaluand.evaluation.scorer import Score
-from evaluand.experiment import evaluate
 from evaluand.experiment.experiment import Experiment
+from evaluand.predictions import evaluate
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import MemoryStore
 

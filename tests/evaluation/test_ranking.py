@@ -19,7 +19,6 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.ranking import Ranking
-from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.rankings import (
     HitsAtK,
@@ -30,6 +29,7 @@ from evaluand.metrics.rankings import (
     PrecisionAtTopK,
     RecallAtK,
 )
+from evaluand.predictions.arrays.arrays import evaluate
 from evaluand.run.runner import Runner
 from evaluand.store.store import MemoryStore
 

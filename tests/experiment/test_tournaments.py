@@ -15,11 +15,12 @@ from support.json_schemas import jsonschema
 
 from evaluand import Dataset, DirectoryStore, Experiment, Matches, MemoryStore, Run, Runner, SpecError
 from evaluand.core.errors import EvaluandError
-from evaluand.evaluation import AgainstBaseline, ByScore
+from evaluand.evaluation import ByScore
 from evaluand.experiment import Tournament, json_schema
 from evaluand.experiment.access import read_access
 from evaluand.experiment.match_gates import evaluate_match_gates
 from evaluand.experiment.parsing import parse_file
+from evaluand.matches import AgainstBaseline
 from evaluand.report.verification import verify
 from evaluand.testing import assert_gate
 

@@ -25,8 +25,8 @@ from evaluand.interop.d3m.dataset import dataset_document, examine_dataset, read
 from evaluand.interop.d3m.folder import open_folder
 from evaluand.interop.d3m.splits import read_splits, write_splits
 from evaluand.interop.d3m.write import write_folder
-from evaluand.problem.problem import Criterion, Division, Problem, Target, TargetDataset, TaskType
-from evaluand.problem.truth import RowKeys
+from evaluand.predictions.problem.problem import Criterion, Division, Problem, Target, TargetDataset, TaskType
+from evaluand.predictions.problem.truth import RowKeys
 
 VECTORS = VECTORS_FOLDER / "d3m" / "problems"
 needs_vectors = needs(VECTORS)

@@ -12,8 +12,8 @@ from support.commands import Folder as Commands
 from support.d3m_problem import PROBLEM, ROWS, SPLITS, Made, column
 
 from evaluand.core.errors import DataError, SpecError
-from evaluand.experiment.scoring import score
 from evaluand.interop.d3m.folder import open_folder
+from evaluand.predictions.scoring import score
 
 INDEX = column(0, "d3mIndex", "integer", "index")
 

@@ -16,8 +16,8 @@ from evaluand.data.dataset import Dataset
 from evaluand.interop.d3m import compute_metric
 from evaluand.interop.d3m.solving import solve
 from evaluand.interop.d3m.write import write_folder
-from evaluand.problem import DEFINITIONS
-from evaluand.problem.problem import Criterion, Division, Problem, Target, TargetDataset, TaskType
+from evaluand.predictions import DEFINITIONS
+from evaluand.predictions.problem.problem import Criterion, Division, Problem, Target, TargetDataset, TaskType
 from evaluand.store.store import MemoryStore
 
 F1 = {"metric": "f1", "posLabel": "bad"}

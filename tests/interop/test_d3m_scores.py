@@ -25,12 +25,12 @@ from evaluand.comparison import compare
 from evaluand.core.errors import DataError, SpecError, TaskError
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
-from evaluand.experiment.scoring import Scores, score
 from evaluand.interop.d3m.folder import open_folder
 from evaluand.interop.d3m.solving import solve
 from evaluand.interop.d3m.write import write_folder
-from evaluand.problem.files import CellFault
-from evaluand.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
+from evaluand.predictions.problem.files import CellFault
+from evaluand.predictions.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
+from evaluand.predictions.scoring import Scores, score
 from evaluand.store.store import MemoryStore
 
 VECTORS = VECTORS_FOLDER / "d3m" / "problems"

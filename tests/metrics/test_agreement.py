@@ -15,12 +15,12 @@ from support.random_cases import Case, check_cases
 
 from evaluand.aggregation.groups import summarise
 from evaluand.core.errors import DataError, SpecError
-from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.adjusted_mutual_information import AdjustedMutualInformation, expected_information
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.confusion_matrix import ConfusionMatrix
 from evaluand.metrics.one_vs_one import OneVsOneRocAuc
 from evaluand.metrics.weighted_kappa import WeightedKappa
+from evaluand.predictions.arrays.arrays import evaluate
 
 LABELS = {"truth": pa.int64(), "prediction": pa.int64(), "_weight_": pa.float64()}
 SCORES = pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())]))

@@ -20,11 +20,11 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.prediction import Prediction
-from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.base.curves import precision_recall_curve, roc_curve
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.probabilities import Brier, ExpectedCalibrationError, LogLoss
+from evaluand.predictions.arrays.arrays import evaluate
 from evaluand.run.runner import Runner
 from evaluand.store.store import MemoryStore
 

@@ -16,9 +16,9 @@ from support.random_cases import Case, check_cases
 
 from evaluand.aggregation.groups import summarise
 from evaluand.core.errors import SpecError
-from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.covers import OmegaIndex, OverlappingMutualInformation
+from evaluand.predictions.arrays.arrays import evaluate
 
 SETS = pa.list_(pa.string())
 SCHEMA = {"truth": SETS, "prediction": SETS, "_weight_": pa.float64()}

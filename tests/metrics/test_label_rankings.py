@@ -13,10 +13,10 @@ from support.random_cases import Case, check_cases
 
 from evaluand.aggregation.groups import summarise
 from evaluand.core.errors import SpecError
-from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.label_rankings import CoverageError, LabelRankingAveragePrecision, LabelRankingLoss
 from evaluand.metrics.rankings import MeanReciprocalRank
+from evaluand.predictions.arrays.arrays import evaluate
 
 SCHEMA = {
     "truth": pa.list_(pa.string()),

@@ -14,10 +14,10 @@ import sklearn.metrics as sk
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.scorers.prediction import Prediction
-from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.probabilities import Brier, ExpectedCalibrationError, LogLoss
+from evaluand.predictions.arrays.arrays import evaluate
 from evaluand.store.store import MemoryStore
 
 SCORES = pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())]))

@@ -16,7 +16,6 @@ from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.comparison.pairing import why_unpairable
 from evaluand.core import registry
 from evaluand.core.errors import DataError, SpecError
-from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.column_statistics import Mean, Quantile
@@ -29,6 +28,7 @@ from evaluand.metrics.errors import (
     MeanSquaredLogError,
     RootMeanSquaredError,
 )
+from evaluand.predictions.arrays.arrays import evaluate
 
 REFERENCES: dict[str, Any] = {
     "mean_squared_error": sk.mean_squared_error,

@@ -18,7 +18,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.engine.outcome import Aborted
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
-from evaluand.evaluation.judges.judge import Judge
+from evaluand.judges.judge import Judge
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.prices import VARIABLE, Price, PriceTable, default_prices
 from evaluand.run.runner import Run, Runner

@@ -25,7 +25,7 @@ from evaluand import ChatTask, Dataset, MemoryStore, Run, Runner
 from evaluand.evaluation.scorers.code_tests import CodeTests
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.evaluation.scorers.numeric_answer import NumericAnswer
-from evaluand.experiment.imports.storing import import_results
+from evaluand.exchange.storing import import_results
 from evaluand.report.facts.run import CHATS, add_chats
 
 Read = Callable[..., dict[str, Any]]

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from support.commands import Folder
 
-from evaluand.view.resources.base import Source, find_resources, read_resource
+from evaluand.report.page.resources.base import Source, find_resources, read_resource
 
 EXPERIMENT = """
 name: NAME

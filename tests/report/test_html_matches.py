@@ -13,14 +13,14 @@ from click.testing import CliRunner
 from support.html_page import Page, data_of, head_of as packed_head_of
 
 from evaluand.cli import main
-from evaluand.comparison.ratings.rating import rate
-from evaluand.comparison.ratings.wording import bias_texts, method_texts
 from evaluand.data.dataset import Dataset
+from evaluand.evaluation.comparison_scorers import Preference
 from evaluand.evaluation.evaluator import Evaluator
-from evaluand.evaluation.matching.battles import read_battles
-from evaluand.evaluation.matching.comparison_scorers import Preference
-from evaluand.evaluation.matching.matcher import Matcher
-from evaluand.evaluation.matching.matches import Matches
+from evaluand.matches.battles import read_battles
+from evaluand.matches.matcher import Matcher
+from evaluand.matches.matches import Matches
+from evaluand.matches.ratings.rating import rate
+from evaluand.matches.ratings.wording import bias_texts, method_texts
 from evaluand.report.html.matches import OUTCOMES
 from evaluand.run.runner import Runner
 from evaluand.store.directory import DirectoryStore

@@ -11,8 +11,8 @@ from support.browser import open_tab, watch
 
 from evaluand import Dataset, Matcher, Runner, span
 from evaluand.cli.report import write
-from evaluand.comparison.ratings.rating import rate
-from evaluand.evaluation.matching.battles import read_battles
+from evaluand.matches.battles import read_battles
+from evaluand.matches.ratings.rating import rate
 from evaluand.store.directory import DirectoryStore
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="needs playwright: make install")

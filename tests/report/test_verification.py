@@ -25,8 +25,8 @@ from evaluand import (
     rate,
 )
 from evaluand.core.errors import Fault
-from evaluand.evaluation.judges.cards.card import make_card
-from evaluand.evaluation.judges.cards.from_files import read_labelled_file
+from evaluand.judges.cards.card import make_card
+from evaluand.judges.cards.from_files import read_labelled_file
 from evaluand.metrics.base.metric import Metric
 from evaluand.report.verification import UNCHECKED, verify
 from evaluand.store.store import KINDS, with_seal

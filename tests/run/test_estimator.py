@@ -36,9 +36,9 @@ from evaluand.data.split import Split
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.prediction import Prediction
-from evaluand.experiment.arrays import evaluate
 from evaluand.metrics.areas import RocAuc
 from evaluand.metrics.probabilities import Brier, ExpectedCalibrationError, LogLoss
+from evaluand.predictions.arrays.arrays import evaluate
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.tasks.estimator import EstimatorTask, PartedClusters

@@ -16,18 +16,19 @@ from support.manifests import create_manifest
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.apps.recording.writer import RecordingWriter
-from evaluand.comparison import compare, rate
+from evaluand.comparison import compare
 from evaluand.core.provenance import origins
 from evaluand.core.user import cache_folder
 from evaluand.data.dataset import Dataset
 from evaluand.engine.outcome import Aborted
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
-from evaluand.evaluation.judges.cards.card import make_card
-from evaluand.evaluation.judges.cards.from_files import read_labelled_file
-from evaluand.evaluation.matching.matcher import Matcher
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.experiment import Experiment
+from evaluand.judges.cards.card import make_card
+from evaluand.judges.cards.from_files import read_labelled_file
+from evaluand.matches import rate
+from evaluand.matches.matcher import Matcher
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task

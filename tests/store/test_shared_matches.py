@@ -18,7 +18,7 @@ import pytest
 from support.nursery import Nursery, noted
 from support.patience import PATIENCE
 
-from evaluand.evaluation import Matches
+from evaluand.matches import Matches
 from evaluand.report.verification import verify
 from evaluand.store.directory import DirectoryStore
 

@@ -24,7 +24,7 @@ from support.patience import PATIENCE
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.apps.recording.writer import RecordingWriter
-from evaluand.comparison import compare, rate
+from evaluand.comparison import compare
 from evaluand.core import identity
 from evaluand.core.errors import EngineError, EvaluandError, NotFound, SpecError
 from evaluand.data.dataset import Dataset
@@ -33,12 +33,13 @@ from evaluand.engine.keyed_work import KeyedWork
 from evaluand.engine.outcome import Aborted, Outcome
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
-from evaluand.evaluation.judges.cards.card import make_card
-from evaluand.evaluation.judges.cards.from_files import read_labelled_file
-from evaluand.evaluation.matching.matcher import Matcher
 from evaluand.evaluation.scorer import FunctionScorer
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.experiment import Experiment
+from evaluand.judges.cards.card import make_card
+from evaluand.judges.cards.from_files import read_labelled_file
+from evaluand.matches import rate
+from evaluand.matches.matcher import Matcher
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.column_statistics import Mean
 from evaluand.run.runner import Run, Runner

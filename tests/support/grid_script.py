@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from evaluand.view.resources.base import Source, read_resource
+from evaluand.report.page.resources.base import Source, read_resource
 from support.node import run_script
 
 _CODE = """

@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 
 from evaluand import Dataset, Evaluation, Evaluator, Run, Runner
-from evaluand.evaluation.human_labels import labelling_rows, read_labels
 from evaluand.evaluation.scorer import Score, Scorer
+from evaluand.judges.people.human_labels import labelling_rows, read_labels
 from evaluand.store.store import Store
 
 

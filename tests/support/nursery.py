@@ -26,10 +26,11 @@ from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
 from evaluand.data.dataset import Dataset
 from evaluand.engine.policy import Policy
-from evaluand.evaluation import InformationGain, Swiss, comparison_scorer
+from evaluand.evaluation import comparison_scorer
+from evaluand.matches import InformationGain, Swiss
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.feedback import Feedback
-from evaluand.evaluation.matching.matcher import Matcher
+from evaluand.matches.matcher import Matcher
 from evaluand.experiment import Experiment
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.run.runner import Run, Runner

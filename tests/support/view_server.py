@@ -25,7 +25,7 @@ ROWS = 8
 CODE = """
 import sys, time
 from evaluand.cli import main
-from evaluand.view.resources.base import resource
+from evaluand.report.page.resources.base import resource
 
 @resource("broken/{name}")
 def read_broken(source, name):

@@ -20,16 +20,16 @@ from evaluand.cli.options import (
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import read_labelled_run
-from evaluand.comparison.ratings.stored import Ratings
 from evaluand.core import registry
 from evaluand.core.errors import NotFound, SpecError, alternatives, nearest, singular
 from evaluand.data.dataset import Dataset
 from evaluand.data.formats.publishing import Form, publish
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
-from evaluand.evaluation.judges.cards.card import JudgeCard
-from evaluand.evaluation.matching.matches import Matches
+from evaluand.exchange.exporter import GROUP, Exporter, Result
+from evaluand.judges.cards.card import JudgeCard
+from evaluand.matches.matches import Matches
+from evaluand.matches.ratings.stored import Ratings
 from evaluand.report.export import FORMATS, Artifact, flat, list_tables, write_csv, write_jsonl, write_parquet
-from evaluand.report.exporters import GROUP, Exporter, Result
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.latex import metrics_latex
 from evaluand.report.text import SHORT_ID, safe

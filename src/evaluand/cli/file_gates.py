@@ -10,13 +10,13 @@ from evaluand.aggregation.aggregator import Aggregation
 from evaluand.cli.gates import gate_facts, has_results
 from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.gates import check_fit, check_gates
-from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound
 from evaluand.core.files.yaml import Document
 from evaluand.core.provenance import experiment_origin
 from evaluand.experiment.match_gates import evaluate_match_gates, is_match_gate
 from evaluand.experiment.parsing import ValidParts, name_in_experiment, parse_file
+from evaluand.matches.ratings.stored import Ratings
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import minute
 from evaluand.store.folder_store import FolderStore

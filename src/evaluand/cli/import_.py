@@ -19,12 +19,12 @@ from evaluand.core import registry
 from evaluand.core.errors import DataError, EvaluandError, NotFound, nearest, plural
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import format_names, names_files
-from evaluand.evaluation.matching.battles import read_battles
-from evaluand.evaluation.matching.column_options import spelled_for
-from evaluand.experiment.columns.names import guess_columns
-from evaluand.experiment.columns.tables import read_table
-from evaluand.experiment.imports.importer import Importer, UnknownFormat, find_importers
+from evaluand.exchange.importer import Importer, UnknownFormat, find_importers
+from evaluand.matches.battles import read_battles
+from evaluand.matches.column_options import spelled_for
 from evaluand.metrics.base.metric import Direction
+from evaluand.predictions.columns.names import guess_columns
+from evaluand.predictions.columns.tables import read_table
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.text import SHORT_ID, safe

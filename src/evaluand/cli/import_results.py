@@ -13,8 +13,8 @@ from evaluand.cli.options import suggest_command
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import display, show_notes
 from evaluand.core.errors import DataError, EvaluandError, plural
-from evaluand.experiment.imports.importer import Importer, LogFile
-from evaluand.experiment.imports.storing import ImportedResult, save_results
+from evaluand.exchange.importer import Importer, LogFile
+from evaluand.exchange.storing import ImportedResult, save_results
 from evaluand.metrics.base.metric import Direction
 from evaluand.report.text import SHORT_ID, numbers, safe
 from evaluand.run.runner import Run

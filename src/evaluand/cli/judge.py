@@ -21,15 +21,15 @@ from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
-from evaluand.evaluation.human_labels import human_scorers
-from evaluand.evaluation.judges.cards.card import KIND, make_card
-from evaluand.evaluation.judges.cards.from_evaluation import open_labels, read_labelled_evaluation
-from evaluand.evaluation.judges.cards.from_files import read_labelled_file
-from evaluand.evaluation.judges.cards.from_matches import read_labelled_matches
-from evaluand.evaluation.judges.cards.labelled_set import LabelledSet
-from evaluand.evaluation.judges.cards.tuning import CRITERION, tune_judges
-from evaluand.evaluation.matching.column_options import spelled_for
-from evaluand.evaluation.matching.matches import Matches
+from evaluand.judges.cards.card import KIND, make_card
+from evaluand.judges.cards.from_evaluation import open_labels, read_labelled_evaluation
+from evaluand.judges.cards.from_files import read_labelled_file
+from evaluand.judges.cards.labelled_set import LabelledSet
+from evaluand.judges.cards.tuning import CRITERION, tune_judges
+from evaluand.judges.people.human_labels import human_scorers
+from evaluand.matches.column_options import spelled_for
+from evaluand.matches.labelled_sets import read_labelled_matches
+from evaluand.matches.matches import Matches
 from evaluand.report.terminal.judges import card_table, tuning_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run

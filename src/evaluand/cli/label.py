@@ -26,7 +26,9 @@ from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
-from evaluand.evaluation.human_labels import (
+from evaluand.judges.cards.from_evaluation import describe_labels, find_all_labels
+from evaluand.judges.label_words import find_foreign_words
+from evaluand.judges.people.human_labels import (
     COLUMNS,
     HumanLabels,
     Labelled,
@@ -36,9 +38,7 @@ from evaluand.evaluation.human_labels import (
     n_filled_in,
     read_labels,
 )
-from evaluand.evaluation.judges.cards.from_evaluation import describe_labels, find_all_labels
-from evaluand.evaluation.judges.label_words import find_foreign_words
-from evaluand.evaluation.labelling import SCORER, find_strays, name_labels, store_labels
+from evaluand.judges.people.labelling import SCORER, find_strays, name_labels, store_labels
 from evaluand.report.export import write_csv
 from evaluand.report.facts.base import Names
 from evaluand.report.text import SHORT_ID, safe

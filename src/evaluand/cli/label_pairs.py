@@ -14,10 +14,10 @@ from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.json_like import escape_surrogates
-from evaluand.evaluation.label_files import append_row, name_file
-from evaluand.evaluation.matching.agreement import Agreement, agreement
-from evaluand.evaluation.matching.matches import Matches
-from evaluand.evaluation.matching.people import (
+from evaluand.judges.people.label_files import append_row, name_file
+from evaluand.matches.agreement import Agreement, agreement
+from evaluand.matches.matches import Matches
+from evaluand.matches.people import (
     COLUMNS,
     Judged,
     PairToJudge,

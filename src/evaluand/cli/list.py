@@ -87,7 +87,7 @@ def _list_metrics(as_json: bool) -> None:
 
 def _list_rubrics(as_json: bool) -> None:
     """Prints the rubrics of evaluand: what they measure, and what they read of a row."""
-    from evaluand.evaluation.judges.rubric import Rubric, rubric_names  # only here, as it imports much
+    from evaluand.judges.rubric import Rubric, rubric_names  # only here, as it imports much
 
     rubrics = [Rubric.of(name) for name in rubric_names()]
     if as_json:

@@ -245,7 +245,7 @@ def _has_battles(path: str) -> bool:
     """Whether a file has columns that say who met and who won."""
     from evaluand.core.errors import EvaluandError
     from evaluand.data.sources import open_file
-    from evaluand.evaluation.matching.battle_rows import BattleColumns
+    from evaluand.matches.battle_rows import BattleColumns
 
     try:
         BattleColumns.choose(open_file(path).schema.names, {})

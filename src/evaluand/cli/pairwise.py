@@ -21,7 +21,6 @@ from evaluand.cli.progress import display, show_notes
 from evaluand.cli.run import reported_stop
 from evaluand.comparison.comparing import read_labelled_run
 from evaluand.comparison.measures import read_evaluations
-from evaluand.comparison.ratings.rating_gates import check_rating_gates
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound, SpecError, plural, singular
 from evaluand.core.labels import short_labels
@@ -29,10 +28,11 @@ from evaluand.core.redaction import redact_command
 from evaluand.engine.budget import Budget
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.evaluation.matching.matcher import Matcher
-from evaluand.evaluation.matching.matches import Matches
 from evaluand.experiment.match_gates import check_match_gates, is_match_gate
 from evaluand.experiment.tournament_entries import read_tournament
+from evaluand.matches.matcher import Matcher
+from evaluand.matches.matches import Matches
+from evaluand.matches.ratings.rating_gates import check_rating_gates
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.tournaments import tournament_facts
 from evaluand.report.text import SHORT_ID, safe

@@ -9,9 +9,9 @@ from click.exceptions import Exit
 from evaluand.cli.options import Group, json_option
 from evaluand.cli.output import condensed, print_json
 from evaluand.core.errors import DataError, Fault, SpecError, plural
-from evaluand.problem.formats import OpenProblem, format_of
-from evaluand.problem.parts import scoring_faults
-from evaluand.problem.problem import Criterion, Division, Problem
+from evaluand.predictions.problem.formats import OpenProblem, format_of
+from evaluand.predictions.problem.parts import scoring_faults
+from evaluand.predictions.problem.problem import Criterion, Division, Problem
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
 

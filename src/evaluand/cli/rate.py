@@ -17,15 +17,15 @@ from evaluand.cli.options import (
 )
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
-from evaluand.comparison.ratings.method import COVARIATES, POSITION, Contradictory, Kind, Missing, Outcomes
-from evaluand.comparison.ratings.rating import rate
-from evaluand.comparison.ratings.rating_gates import check_rating_gates
-from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound, SpecError, nearest
-from evaluand.evaluation.matching.battles import read_battles
-from evaluand.evaluation.matching.column_options import spelled_for
-from evaluand.evaluation.matching.matches import Matches
+from evaluand.matches.battles import read_battles
+from evaluand.matches.column_options import spelled_for
+from evaluand.matches.matches import Matches
+from evaluand.matches.ratings.method import COVARIATES, POSITION, Contradictory, Kind, Missing, Outcomes
+from evaluand.matches.ratings.rating import rate
+from evaluand.matches.ratings.rating_gates import check_rating_gates
+from evaluand.matches.ratings.stored import Ratings
 from evaluand.metrics.ratings.connectivity import Ties
 from evaluand.report.facts.match_sets import ratings_facts
 from evaluand.report.terminal.comparison import gates_table

@@ -24,8 +24,8 @@ from evaluand.core.errors import EngineError, NotFound, SpecError, singular
 from evaluand.core.files.regular import read_regular_file
 from evaluand.core.provenance import ExperimentOrigin, experiment_origin, suite_origin
 from evaluand.engine.budget import Budget
-from evaluand.evaluation.matching.matches import Matches
 from evaluand.experiment.experiment import Experiment
+from evaluand.matches.matches import Matches
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.addresses import Place, local_folder
 from evaluand.store.folder_store import FolderStore

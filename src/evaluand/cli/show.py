@@ -25,14 +25,14 @@ from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import Comparison, read_labelled_run
 from evaluand.comparison.measures import declared_measures
-from evaluand.comparison.ratings.stored import Ratings
 from evaluand.core.errors import EngineError, NotFound, SpecError, plural, singular, warn
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.evaluation.judges.cards.card import JudgeCard
-from evaluand.evaluation.judges.stored_rubric import NO_RUBRIC, NOT_STORED, find_changed_rubrics
-from evaluand.evaluation.matching.matches import Matches
+from evaluand.judges.cards.card import JudgeCard
+from evaluand.judges.stored_rubric import NO_RUBRIC, NOT_STORED, find_changed_rubrics
+from evaluand.matches.matches import Matches
+from evaluand.matches.ratings.stored import Ratings
 from evaluand.report.facts.aggregation import summary_facts, value_facts
 from evaluand.report.facts.base import Facts, Names
 from evaluand.report.facts.evaluation import add_judge_messages, evaluation_facts, example_facts, grades_facts

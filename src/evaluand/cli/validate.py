@@ -23,15 +23,15 @@ from evaluand.core.identity import digest
 from evaluand.core.secret_hosts import is_loopback
 from evaluand.data.dataset import Dataset
 from evaluand.engine.event_loop import run_coroutine
-from evaluand.evaluation.judges.cards.from_evaluation import model_of
-from evaluand.evaluation.judges.cards.labelled_set import JudgeIdentity
-from evaluand.evaluation.judges.cards.standing import find_standing
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
 from evaluand.experiment.access import read_access
 from evaluand.experiment.experiment import Experiment
 from evaluand.experiment.match_gates import is_match_gate
 from evaluand.experiment.parsing import parse_file
 from evaluand.experiment.suite_spec import is_suite
+from evaluand.judges.cards.from_evaluation import model_of
+from evaluand.judges.cards.labelled_set import JudgeIdentity
+from evaluand.judges.cards.standing import find_standing
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
 from evaluand.run.responses import RECORDED

@@ -93,9 +93,9 @@ def command(
     if bundle is not None:
         return _write(bundle, folder, as_json)
     try:
-        from evaluand.view.addresses import choose_address
-        from evaluand.view.resources.base import Source
-        from evaluand.view.server import serve
+        from evaluand.report.page.addresses import choose_address
+        from evaluand.report.page.resources.base import Source
+        from evaluand.report.page.server import serve
     except ModuleNotFoundError as error:
         if error.name not in ("h11", "starlette", "uvicorn"):
             raise
@@ -199,8 +199,8 @@ _LEADING: Final = """<!DOCTYPE html>
 
 
 def _write(bundle: Path, folder: Place, as_json: bool) -> None:
-    from evaluand.view.bundle import PIECE, write_bundle
-    from evaluand.view.resources.base import Source
+    from evaluand.report.page.bundle import PIECE, write_bundle
+    from evaluand.report.page.resources.base import Source
 
     tally = Tally("files")
     with show_notes(), display(as_json, quiet=False)(tally):

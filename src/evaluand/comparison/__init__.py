@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from evaluand.comparison.gate_result import GateResult as GateResult
     from evaluand.comparison.gates import check_fit as check_fit, check_gates as check_gates
     from evaluand.comparison.measures import find_evaluations as find_evaluations, find_measures as find_measures
-    from evaluand.comparison.ratings.method import RatingMethod as RatingMethod
-    from evaluand.comparison.ratings.rating import rate as rate
-    from evaluand.comparison.ratings.rating_gates import check_rating_gates as check_rating_gates
-    from evaluand.comparison.ratings.stored import Ratings as Ratings
     from evaluand.comparison.rule import Gate as Gate
+    from evaluand.matches.ratings.method import RatingMethod as RatingMethod
+    from evaluand.matches.ratings.rating import rate as rate
+    from evaluand.matches.ratings.rating_gates import check_rating_gates as check_rating_gates
+    from evaluand.matches.ratings.stored import Ratings as Ratings
 
 __getattr__, __dir__ = lazy_names(__name__)

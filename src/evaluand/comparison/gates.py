@@ -11,7 +11,7 @@
     equalized_odds difference by sex <= 0.1          the disparity of groups by a metric or a criterion of fairness
     fpr difference by race from A <= 0.1             that to a reference group; `from A to B`: of a pair
     fpr difference by race given age <= 0.1          that of values standardised over the strata of an attribute
-    win_rate(mine, base) >= 0.55 at 95%              of ratings; see `evaluand.comparison.ratings.rating_gates`
+    win_rate(mine, base) >= 0.55 at 95%              of ratings; see `evaluand.matches.ratings.rating_gates`
 
 `at 95%` always means that a gate passes wrongly in at most 5 of 100 cases. The level is approximate for values that are
 not proportions of independent rows (the message says `about`), and not guaranteed for values without a known range: the
@@ -88,7 +88,7 @@ from evaluand.core.files.json import none_if_nan
 from evaluand.core.identity import encode
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.evaluation.judges.cards.standing import Standing, standings
+from evaluand.judges.cards.standing import Standing, standings
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.base.signature import distinguishing_words, words_of
 from evaluand.metrics.names import is_name

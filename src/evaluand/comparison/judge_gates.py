@@ -18,7 +18,7 @@ from evaluand.core.files.json import none_if_nan
 
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation
-    from evaluand.evaluation.judges.cards.standing import CorrectedMean, Standing
+    from evaluand.judges.cards.standing import CorrectedMean, Standing
 
 _SHOWN: Final = 3
 ALLOW: Final = "--allow-unmeasured-judges (in an experiment file: allow_unmeasured_judges: true)"
@@ -74,7 +74,7 @@ def correct_value(gate: Gate, evaluation: Evaluation, scorer: str, standing: Sta
     Returns:
         None where the gate is about something else, such as a group or a difference, or nothing can be corrected.
     """
-    from evaluand.evaluation.judges.cards.standing import correct_mean  # on use: gates on other scorers need it not
+    from evaluand.judges.cards.standing import correct_mean  # on use: gates on other scorers need it not
 
     is_of_all = gate.baseline is None and gate.disparity is None and not gate.where
     if standing.card is None or gate.metric not in _MEANS or not is_of_all:
@@ -115,7 +115,7 @@ def check_corrected(
     Raises:
         SpecError: the scorer is no judge, or the rule is about something else.
     """
-    from evaluand.evaluation.judges.cards.standing import correct_mean  # on use, as above
+    from evaluand.judges.cards.standing import correct_mean  # on use, as above
 
     check_corrected_rule(gate)
     if not standings:

@@ -32,14 +32,10 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.experiment.arrays import ArrayEvaluation as ArrayEvaluation, evaluate as evaluate
-    from evaluand.experiment.coco import score_coco as score_coco
-    from evaluand.experiment.columns import ColumnScores as ColumnScores, score_columns as score_columns
+    from evaluand.exchange.importer import Importer as Importer, LogFile as LogFile
+    from evaluand.exchange.sample import Grade as Grade, Sample as Sample, Total as Total
+    from evaluand.exchange.storing import ImportedResult as ImportedResult, import_results as import_results
     from evaluand.experiment.experiment import Experiment as Experiment, Result as Result, Results as Results
-    from evaluand.experiment.imports.importer import Importer as Importer, LogFile as LogFile
-    from evaluand.experiment.imports.sample import Grade as Grade, Sample as Sample, Total as Total
-    from evaluand.experiment.imports.storing import ImportedResult as ImportedResult, import_results as import_results
-    from evaluand.experiment.scoring import Score as Score, Scores as Scores, Spread as Spread, score as score
     from evaluand.experiment.spec import ExperimentSpec as ExperimentSpec
     from evaluand.experiment.spec_schema import json_schema as json_schema
     from evaluand.experiment.suite import Suite as Suite
@@ -47,5 +43,9 @@ if TYPE_CHECKING:
     from evaluand.experiment.suite_schema import suite_json_schema as suite_json_schema
     from evaluand.experiment.tournament import Tournament as Tournament
     from evaluand.experiment.user_code import import_reference as import_reference
+    from evaluand.predictions.arrays.arrays import ArrayEvaluation as ArrayEvaluation, evaluate as evaluate
+    from evaluand.predictions.coco import score_coco as score_coco
+    from evaluand.predictions.columns import ColumnScores as ColumnScores, score_columns as score_columns
+    from evaluand.predictions.scoring import Score as Score, Scores as Scores, Spread as Spread, score as score
 
 __getattr__, __dir__ = lazy_names(__name__)

@@ -21,10 +21,10 @@ from evaluand.core.files.paths import is_within
 from evaluand.core.redaction import redact_command
 from evaluand.core.secret_hosts import permissions, refusal
 from evaluand.engine.policy import TRANSIENT
-from evaluand.evaluation.judges.model_judge import rubric_files
 from evaluand.experiment.build import CHAT, CODE_PARAMETERS, MULTIPLE_CHOICE, TOOLS
 from evaluand.experiment.parsing import ValidParts
 from evaluand.experiment.spec import CodeSpec, KindSpec, graded_by
+from evaluand.judges.model_judge import rubric_files
 from evaluand.models.endpoints import read_short_name
 from evaluand.run.tasks.conversation import FILE
 

@@ -15,7 +15,6 @@ from evaluand.aggregation.disparity import check_kinds
 from evaluand.aggregation.fairness import measures_of
 from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.worst_groups import GroupSearch
-from evaluand.comparison.ratings.method import RatingMethod
 from evaluand.core import registry
 from evaluand.core.errors import DataError, ParameterError, SpecError, alternatives, kind_of, nearest
 from evaluand.core.files.yaml import Document
@@ -27,9 +26,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.roles import RoleError, Roles
 from evaluand.data.schema.data import Schema
 from evaluand.data.view import ViewSpec
-from evaluand.evaluation.judges.model_judge import ModelJudge, with_rubrics
-from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, FunctionComparison
-from evaluand.evaluation.matching.schedule import Schedule
+from evaluand.evaluation.comparison_scorers import ComparisonScorer, FunctionComparison
 from evaluand.evaluation.output_view import ExpectedView, OutputView
 from evaluand.evaluation.scorer import FunctionScorer, Scorer
 from evaluand.experiment.near_keys import parameter_advice, word_advice
@@ -56,6 +53,9 @@ from evaluand.experiment.spec import (
 )
 from evaluand.experiment.task_matrix import keys_of_several
 from evaluand.experiment.user_code import import_reference, load
+from evaluand.judges.model_judge import ModelJudge, with_rubrics
+from evaluand.matches.ratings.method import RatingMethod
+from evaluand.matches.schedule import Schedule
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.function import FunctionMetric
 from evaluand.metrics.names import resolve_metric, with_parameters

@@ -12,7 +12,6 @@ from typing import Any, ClassVar
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.aggregation.random_order import draw_positions
 from evaluand.comparison.comparing import Comparison, compare
-from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.files.yaml import Document, Place
@@ -27,8 +26,6 @@ from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.keyed_work import Progress
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
-from evaluand.evaluation.matching.matcher import Matcher
-from evaluand.evaluation.matching.matches import Matches
 from evaluand.evaluation.preflight import warn_of_declared
 from evaluand.evaluation.scorer import Scorer, as_scorer
 from evaluand.experiment import build
@@ -46,6 +43,9 @@ from evaluand.experiment.preflight import (
 from evaluand.experiment.tournament import MatchResults, Tournament
 from evaluand.experiment.tournament_entries import build_tournaments
 from evaluand.experiment.user_code import transient_errors
+from evaluand.matches.matcher import Matcher
+from evaluand.matches.matches import Matches
+from evaluand.matches.ratings.stored import Ratings
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.names import make_metric
 from evaluand.models.preflight import check_prices

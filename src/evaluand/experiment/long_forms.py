@@ -11,10 +11,10 @@ The models of `spec` have only the long forms:
 from collections.abc import Mapping
 from typing import Any, get_args
 
-from evaluand.comparison.ratings.method import Kind as RatingKind
 from evaluand.core import registry
 from evaluand.core.files.yaml import Document, Place
 from evaluand.experiment.task_matrix import expand_matrices
+from evaluand.matches.ratings.method import Kind as RatingKind
 from evaluand.metrics.names import is_name, resolve_metric
 
 

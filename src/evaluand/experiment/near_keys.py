@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from evaluand.core import registry
 from evaluand.core.files.yaml import Place
-from evaluand.evaluation.judges.rubric import rubric_names
+from evaluand.judges.rubric import rubric_names
 from evaluand.metrics.names import is_name
 
 _Near = Mapping[str, tuple[str, str]]

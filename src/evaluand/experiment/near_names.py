@@ -10,7 +10,7 @@ _NEAR: Final = {
     **dict.fromkeys(("load", "read", "load_dataset", "read_csv", "read_json", "from_csv", "from_pandas"), _READ),
     **dict.fromkeys(("load_experiment", "from_yaml", "from_file", "run_experiment"), _FROM_FILE),
     **dict.fromkeys(("evaluate_dataset", "assess", "test", "benchmark"), "evaluate(truth, predictions)"),
-    **dict.fromkeys(("score", "score_file"), "evaluate(truth, predictions, data=PATH), or evaluand.experiment.score"),
+    **dict.fromkeys(("score", "score_file"), "evaluate(truth, predictions, data=PATH), or evaluand.predictions.score"),
     **dict.fromkeys(
         ("scorers", "ExactMatch", "exact_match", "Prediction"),
         "evaluand.evaluation, such as evaluand.evaluation.ExactMatch",
@@ -25,7 +25,7 @@ _NEAR: Final = {
     **dict.fromkeys(("Model", "LLM", "OpenAI"), "ChatModel(url=…, name=…)"),
     **dict.fromkeys(("Chat", "Prompt", "PromptTemplate", "LLMTask"), "ChatTask(model, prompt=…)"),
     **dict.fromkeys(("Estimator", "sklearn"), "EstimatorTask(model)"),
-    **dict.fromkeys(("judge", "Judge", "LLMJudge"), "evaluand.evaluation.Judge(rubric=…, model=…)"),
+    **dict.fromkeys(("judge", "Judge", "LLMJudge"), "evaluand.judges.Judge(rubric=…, model=…)"),
     "traced": "with span(NAME)",
     "confusion_matrix": 'evaluate(truth, predictions, metrics="confusion_matrix")',
 }

@@ -15,7 +15,7 @@ from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.yaml import Document, Place
 from evaluand.data.dataset import Dataset
 from evaluand.data.view import ViewSpec
-from evaluand.evaluation.matching.comparison_scorers import as_comparison_scorer
+from evaluand.evaluation.comparison_scorers import as_comparison_scorer
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.experiment.match_gates import check_match_gates, is_match_gate

@@ -2,11 +2,11 @@
 
 from typing import Any, get_args
 
-from evaluand.comparison.ratings.method import Kind as RatingKind, RatingMethod
 from evaluand.core import registry
 from evaluand.engine.engines.choice import EngineKind
 from evaluand.experiment.spec import GRADED_BY, NO_RATING, ExperimentSpec
 from evaluand.experiment.task_matrix import allow_several
+from evaluand.matches.ratings.method import Kind as RatingKind, RatingMethod
 from evaluand.metrics.names import metric_names
 from evaluand.run.types import adapter_of
 

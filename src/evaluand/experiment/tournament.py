@@ -6,19 +6,19 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from evaluand.comparison.ratings.method import RatingMethod
-from evaluand.comparison.ratings.rating import check_systems, rate
-from evaluand.comparison.ratings.stored import Ratings
 from evaluand.core.errors import NotFound, SpecError, kind_of, nearest
 from evaluand.data.dataset import Dataset
-from evaluand.evaluation.matching.comparison_scorers import ComparisonScorer, as_comparison_scorer
-from evaluand.evaluation.matching.fixed import AgainstBaseline
-from evaluand.evaluation.matching.matcher import Matcher, check_pairing
-from evaluand.evaluation.matching.matches import Matches
-from evaluand.evaluation.matching.pairing import check_text
-from evaluand.evaluation.matching.schedule import Schedule, as_schedule
+from evaluand.evaluation.comparison_scorers import ComparisonScorer, as_comparison_scorer
 from evaluand.evaluation.scorer import FunctionScorer
 from evaluand.experiment.spec import MATCHES_NAME
+from evaluand.matches.fixed import AgainstBaseline
+from evaluand.matches.matcher import Matcher, check_pairing
+from evaluand.matches.matches import Matches
+from evaluand.matches.pairing import check_text
+from evaluand.matches.ratings.method import RatingMethod
+from evaluand.matches.ratings.rating import check_systems, rate
+from evaluand.matches.ratings.stored import Ratings
+from evaluand.matches.schedule import Schedule, as_schedule
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, check_name, resolve

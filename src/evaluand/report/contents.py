@@ -20,13 +20,13 @@ from evaluand.apps.recording.stored import KIND, Recording
 from evaluand.comparison.comparing import find_labelled_run, read_labelled_run
 from evaluand.comparison.measures import find_evaluations, find_summaries, resolve_measures
 from evaluand.comparison.prompts import prompt_changes, task_specs
-from evaluand.comparison.ratings.stored import Ratings
 from evaluand.comparison.stored import find_comparison
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, singular
 from evaluand.core.labels import shown_name
 from evaluand.core.provenance import experiment_origin
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
-from evaluand.evaluation.matching.matches import Matches
+from evaluand.matches.matches import Matches
+from evaluand.matches.ratings.stored import Ratings
 from evaluand.report.commands import format_command
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts

@@ -32,7 +32,6 @@ from orjson import Fragment
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.apps.recording.stored import Recording
-from evaluand.comparison.ratings.stored import TABLES as TABLES_OF_RATINGS, Ratings
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError, nearest, singular, warn
 from evaluand.core.files.csv import escape_formula
@@ -40,9 +39,10 @@ from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.evaluation.judges.cards.card import TABLES as TABLES_OF_CARDS, JudgeCard
-from evaluand.evaluation.matching.battle_export import battle_batches
-from evaluand.evaluation.matching.matches import Matches
+from evaluand.judges.cards.card import TABLES as TABLES_OF_CARDS, JudgeCard
+from evaluand.matches.battle_export import battle_batches
+from evaluand.matches.matches import Matches
+from evaluand.matches.ratings.stored import TABLES as TABLES_OF_RATINGS, Ratings
 from evaluand.run.runner import Run
 from evaluand.store import tables as rows
 from evaluand.trace import STATUSES

@@ -8,16 +8,16 @@ from typing import Final
 from evaluand.aggregation.aggregator import Aggregation, table_digest
 from evaluand.apps.recording.stored import Recording, count_records, find_faults, recording_digest
 from evaluand.comparison.comparing import stored_digest
-from evaluand.comparison.ratings.stored import stored_digest as digest_of_ratings
 from evaluand.core import identity
 from evaluand.core.errors import EngineError, EvaluandError, Fault, NotFound, describe_error, singular
 from evaluand.core.provenance import origins
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.evaluation.judges.cards.card import stored_digest as digest_of_card
-from evaluand.evaluation.judges.stored_rubric import find_changed_rubrics
 from evaluand.evaluation.known_scores import row_digest as score_digest
-from evaluand.evaluation.matching.matches import stored_digest as digest_of_matches
+from evaluand.judges.cards.card import stored_digest as digest_of_card
+from evaluand.judges.stored_rubric import find_changed_rubrics
+from evaluand.matches.matches import stored_digest as digest_of_matches
+from evaluand.matches.ratings.stored import stored_digest as digest_of_ratings
 from evaluand.run.responses import row_digest as response_digest
 from evaluand.run.runner import Run
 from evaluand.store.store import Manifest, Store

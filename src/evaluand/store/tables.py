@@ -272,7 +272,7 @@ LEFT_OUT: Final = pa.schema(
 STYLE: Final = pa.struct(
     [(name, pa.int64()) for name in ("characters", "words", "headings", "list_items", "bold", "code_blocks")]
 )
-"""The length and the markup of a response; see `evaluand.evaluation.matching.response_style`."""
+"""The length and the markup of a response; see `evaluand.matches.response_style`."""
 
 MATCHES: Final = pa.schema(
     [

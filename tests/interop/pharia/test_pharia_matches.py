@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from evaluand import Matcher, MemoryStore, Runner as NativeRunner
-from evaluand.evaluation.matching.matches import Matches as NativeMatches
 from evaluand.interop.pharia import (
     EloEvaluationLogic,
     Evaluator,
@@ -28,6 +27,7 @@ from evaluand.interop.pharia import (
     native_evaluation,
     native_matches,
 )
+from evaluand.matches.matches import Matches as NativeMatches
 from evaluand.metrics.ratings.elo import Record, count_results
 from evaluand.report.verification import verify
 from evaluand.store.directory import DirectoryStore

@@ -13,10 +13,10 @@ from click import UsageError
 from evaluand.cli.progress import display, show_notes
 from evaluand.cli.score.output import Output, check_output, write_scores
 from evaluand.data.files import STDIN, is_glob
-from evaluand.experiment.columns.names import ColumnGuesses, guess_columns
-from evaluand.experiment.columns.scoring import ColumnOptions, score_tables
-from evaluand.experiment.columns.tables import NamedTable, read_table
 from evaluand.metrics.base.labels import contents
+from evaluand.predictions.columns.names import ColumnGuesses, guess_columns
+from evaluand.predictions.columns.scoring import ColumnOptions, score_tables
+from evaluand.predictions.columns.tables import NamedTable, read_table
 from evaluand.report.text import safe
 
 _SHOWN: Final = 12

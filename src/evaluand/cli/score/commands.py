@@ -24,10 +24,10 @@ from evaluand.cli.score.objects import SHAPES, ObjectFiles, score_objects
 from evaluand.cli.score.output import Output
 from evaluand.cli.score.problems import ProblemOptions, score_problem
 from evaluand.data.files import STDIN, is_glob
-from evaluand.experiment.columns.proposals import KINDS
-from evaluand.experiment.columns.scoring import ColumnOptions
 from evaluand.metrics.base.metric import Missing
-from evaluand.problem.formats import default_format
+from evaluand.predictions.columns.proposals import KINDS
+from evaluand.predictions.columns.scoring import ColumnOptions
+from evaluand.predictions.problem.formats import default_format
 
 _EXAMPLES = """\b
 Examples:

@@ -7,7 +7,7 @@ from typing import Final
 from click import UsageError
 
 from evaluand.cli.score.output import Output, check_output, write_scores
-from evaluand.experiment.coco.scoring import score_coco
+from evaluand.predictions.coco.scoring import score_coco
 
 SHAPES: Final = ("boxes", "masks", "semantic")
 

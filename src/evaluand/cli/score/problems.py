@@ -20,11 +20,11 @@ from evaluand.cli.progress import show_notes
 from evaluand.cli.report import write as write_report
 from evaluand.core.errors import DataError, Fault, plural
 from evaluand.core.files.json import none_if_nan
-from evaluand.experiment.columns.names import looks_like_prediction, looks_like_truth
-from evaluand.experiment.scoring import Score, Scores, Spread, score
-from evaluand.problem.files import read_header
-from evaluand.problem.inline import criterion_named, inline_problem
-from evaluand.problem.problem import Problem
+from evaluand.predictions.columns.names import looks_like_prediction, looks_like_truth
+from evaluand.predictions.problem.files import read_header
+from evaluand.predictions.problem.inline import criterion_named, inline_problem
+from evaluand.predictions.problem.problem import Problem
+from evaluand.predictions.scoring import Score, Scores, Spread, score
 from evaluand.report.export import write_csv, write_parquet
 from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.cells import plain_table

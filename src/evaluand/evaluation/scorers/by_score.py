@@ -7,7 +7,7 @@ from typing import Any
 
 from evaluand.core.errors import SpecError
 from evaluand.core.fingerprint import Identity
-from evaluand.evaluation.matching.comparison_scorers import FIRST, SECOND, Better, ComparisonScorer, Preference
+from evaluand.evaluation.comparison_scorers import FIRST, SECOND, Better, ComparisonScorer, Preference
 from evaluand.evaluation.scorer import NO_ANSWER, Score, as_scorer, described, is_number
 
 

@@ -25,10 +25,10 @@ from evaluand.interop.d3m.documents import DATASET
 from evaluand.interop.d3m.names import COLUMN_TYPES
 from evaluand.interop.d3m.problem import SPLITS_FILE
 from evaluand.interop.d3m.splits import examine_splits
-from evaluand.problem.files import MOST_SHOWN
-from evaluand.problem.layout import FileLayout, layout_of, reads_of
-from evaluand.problem.problem import Problem, TargetDataset
-from evaluand.problem.truth import RowKeys
+from evaluand.predictions.problem.files import MOST_SHOWN
+from evaluand.predictions.problem.layout import FileLayout, layout_of, reads_of
+from evaluand.predictions.problem.problem import Problem, TargetDataset
+from evaluand.predictions.problem.truth import RowKeys
 
 
 def learning_resource(document: DatasetDocument, targets: TargetDataset) -> Resource | None:

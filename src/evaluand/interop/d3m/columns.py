@@ -15,8 +15,8 @@ from evaluand.core.files.paths import is_within
 from evaluand.data.sources import open_file
 from evaluand.interop.d3m.checks import learning_resource
 from evaluand.interop.d3m.dataset import Column, DatasetDocument, Resource, described
-from evaluand.problem.layout import INDEX_COLUMN, reads_of
-from evaluand.problem.problem import Problem, TargetDataset, TaskType
+from evaluand.predictions.problem.layout import INDEX_COLUMN, reads_of
+from evaluand.predictions.problem.problem import Problem, TargetDataset, TaskType
 
 _NUMERIC: Final = frozenset({TaskType.REGRESSION, TaskType.FORECASTING})
 _MOST_LISTED: Final = 10

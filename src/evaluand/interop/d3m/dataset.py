@@ -23,8 +23,8 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.evaluation.prediction_table import lists_by_row
 from evaluand.interop.d3m.names import COLUMN_TYPES, read_version
-from evaluand.problem.files import MOST_SHOWN
-from evaluand.problem.problem import TargetDataset
+from evaluand.predictions.problem.files import MOST_SHOWN
+from evaluand.predictions.problem.problem import TargetDataset
 
 LEARNING: Final = "learningData"
 

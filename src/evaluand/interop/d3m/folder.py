@@ -39,8 +39,8 @@ from evaluand.interop.d3m.documents import (
 )
 from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
 from evaluand.interop.d3m.splits import tested_by_truth
-from evaluand.problem.problem import Problem, TargetDataset
-from evaluand.problem.truth import RowKeys
+from evaluand.predictions.problem.problem import Problem, TargetDataset
+from evaluand.predictions.problem.truth import RowKeys
 from evaluand.store.store import check_name
 
 _Content = TypeVar("_Content")

@@ -21,15 +21,21 @@ from evaluand.interop.d3m.folder import ProblemFolder, examine_folder, take_find
 from evaluand.interop.d3m.names import METRICS, UPPER, WORDS, name_of, translate
 from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
 from evaluand.interop.d3m.splits import examine_splits
-from evaluand.problem.definitions import DEFINITIONS, STANDARD
-from evaluand.problem.files import read_truth
-from evaluand.problem.formats import OpenProblem, ProblemFormat
-from evaluand.problem.layout import FileLayout
-from evaluand.problem.problem import Problem
-from evaluand.problem.truth import ProblemTruth, RowKeys, check_numeric_targets, read_guessed_truth, split_parts
+from evaluand.predictions.problem.definitions import DEFINITIONS, STANDARD
+from evaluand.predictions.problem.files import read_truth
+from evaluand.predictions.problem.formats import OpenProblem, ProblemFormat
+from evaluand.predictions.problem.layout import FileLayout
+from evaluand.predictions.problem.problem import Problem
+from evaluand.predictions.problem.truth import (
+    ProblemTruth,
+    RowKeys,
+    check_numeric_targets,
+    read_guessed_truth,
+    split_parts,
+)
 
 if TYPE_CHECKING:
-    from evaluand.experiment.scoring import Score
+    from evaluand.predictions.scoring import Score
 
 
 def _truth_of_folder(

@@ -9,8 +9,8 @@ import pyarrow as pa
 from evaluand.core.errors import DataError, Fault, SpecError, nearest
 from evaluand.interop.d3m.names import name_of
 from evaluand.metrics.detection import BoxPrecisionCurve, Points, average_precision
-from evaluand.problem import judge
-from evaluand.problem.problem import Criterion
+from evaluand.predictions import judge
+from evaluand.predictions.problem.problem import Criterion
 
 _PARAMETERS: Final = {"K": "k", "k": "k", "posLabel": "positive", "pos_label": "positive"}
 _REFUSED: Final = "roc_auc"

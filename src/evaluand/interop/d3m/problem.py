@@ -28,7 +28,7 @@ from evaluand.interop.d3m.names import (
     takes_k,
     takes_label,
 )
-from evaluand.problem.problem import (
+from evaluand.predictions.problem.problem import (
     ColumnPlace,
     Criterion,
     DatasetView,

@@ -13,13 +13,13 @@ from evaluand.core.files.csv import write_table
 from evaluand.core.files.paths import require_within
 from evaluand.data.dataset import Dataset
 from evaluand.data.split import Folds
-from evaluand.experiment.scoring import Scores, score
 from evaluand.interop.d3m.checks import declared_layout
 from evaluand.interop.d3m.folder import ProblemFolder, open_folder
 from evaluand.interop.d3m.format import D3MFormat
-from evaluand.problem.layout import BY_CLASS, FileLayout, reads_of
-from evaluand.problem.parts import scoring_faults
-from evaluand.problem.reading import CONFIDENCE
+from evaluand.predictions.problem.layout import BY_CLASS, FileLayout, reads_of
+from evaluand.predictions.problem.parts import scoring_faults
+from evaluand.predictions.problem.reading import CONFIDENCE
+from evaluand.predictions.scoring import Scores, score
 from evaluand.run.runner import Runner
 from evaluand.run.tasks.estimator import EstimatorTask
 from evaluand.store.store import MemoryStore, Store

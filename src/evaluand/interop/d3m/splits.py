@@ -18,8 +18,8 @@ from evaluand.core.files.csv import write_table
 from evaluand.core.files.json import Findings
 from evaluand.data.split import NOT_TESTED, Folds
 from evaluand.interop.d3m.dataset import one_chunk, open_csv
-from evaluand.problem.files import MOST_SHOWN
-from evaluand.problem.truth import RowKeys
+from evaluand.predictions.problem.files import MOST_SHOWN
+from evaluand.predictions.problem.truth import RowKeys
 
 TESTED: Final = "TEST"
 LEARNT: Final = "TRAIN"

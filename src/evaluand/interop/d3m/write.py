@@ -28,8 +28,8 @@ from evaluand.interop.d3m.documents import DATASET, PROBLEM
 from evaluand.interop.d3m.folder import ProblemFolder, open_folder
 from evaluand.interop.d3m.problem import SPLITS_FILE, write_problem
 from evaluand.interop.d3m.splits import write_splits
-from evaluand.problem.problem import Problem
-from evaluand.problem.truth import RowKeys
+from evaluand.predictions.problem.problem import Problem
+from evaluand.predictions.problem.truth import RowKeys
 from evaluand.store import tables as rows
 
 

@@ -16,7 +16,6 @@ from pydantic_core import to_json
 
 from evaluand.core.errors import DataError, plural, warn
 from evaluand.core.files.paths import replaced
-from evaluand.evaluation.human_labels import filled_in
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
     FAILING,
@@ -39,6 +38,7 @@ from evaluand.interop.pharia.logic import EvaluationLogicBase
 from evaluand.interop.pharia.repository_files import file_name
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.interop.pharia.types import require_head_fields
+from evaluand.judges.people.human_labels import filled_in
 from evaluand.run.task import Input, Output
 from evaluand.run.types import adapter_of
 

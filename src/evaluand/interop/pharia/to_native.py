@@ -22,10 +22,8 @@ from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.labels import short_labels
 from evaluand.data.dataset import Dataset as NativeDataset, Example as NativeExample
+from evaluand.evaluation.comparison_scorers import FIRST, SECOND, ComparisonScorer, Preference
 from evaluand.evaluation.evaluator import Evaluation as NativeEvaluation, Evaluator as NativeEvaluator
-from evaluand.evaluation.matching.comparison_scorers import FIRST, SECOND, ComparisonScorer, Preference
-from evaluand.evaluation.matching.matches import Matches as NativeMatches
-from evaluand.evaluation.matching.recorded import RecordedMatch, store_recorded_matches
 from evaluand.evaluation.scorer import Score, Scorer
 from evaluand.interop.pharia.datasets import DatasetRepository
 from evaluand.interop.pharia.domain import (
@@ -43,6 +41,8 @@ from evaluand.interop.pharia.evaluations import EvaluationRepository
 from evaluand.interop.pharia.incremental import ComparisonEvaluation, EloEvaluationLogic, Matches, MatchOutcome
 from evaluand.interop.pharia.logic import EvaluationLogic, LogicTypes
 from evaluand.interop.pharia.runs import RunRepository
+from evaluand.matches.matches import Matches as NativeMatches
+from evaluand.matches.recorded import RecordedMatch, store_recorded_matches
 from evaluand.run.runner import Runner as NativeRunner
 from evaluand.run.task import Request, Task
 from evaluand.run.types import adapter_of

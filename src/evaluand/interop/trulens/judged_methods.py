@@ -25,13 +25,13 @@ from evaluand.core.identity import json_text
 from evaluand.core.json_like import to_json_like
 from evaluand.core.text.templates import Template
 from evaluand.engine.event_loop import run_coroutine
-from evaluand.evaluation.judges.questioner import Questioner
-from evaluand.evaluation.judges.rubric import Rubric
-from evaluand.evaluation.judges.rubric_fields import ITEMS, MODEL, Parts
-from evaluand.evaluation.judges.scale import Scale
 from evaluand.evaluation.provider import Judgement
 from evaluand.evaluation.scorer import Score, described
 from evaluand.interop.trulens.method_rubrics import method_rubric
+from evaluand.judges.questioner import Questioner
+from evaluand.judges.rubric import Rubric
+from evaluand.judges.rubric_fields import ITEMS, MODEL, Parts
+from evaluand.judges.scale import Scale
 
 Material = Mapping[str, Any]
 """Variables of a rubric → what the judge sees; None is left out."""

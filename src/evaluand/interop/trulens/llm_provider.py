@@ -15,13 +15,6 @@ from evaluand.core.errors import SpecError
 from evaluand.core.fingerprint import Identity
 from evaluand.core.text.sentences import sentences
 from evaluand.engine.event_loop import run_coroutine
-from evaluand.evaluation.judges.asking import Opinion
-from evaluand.evaluation.judges.judge_digest import ADDRESS
-from evaluand.evaluation.judges.outcomes import abstained, score_of_parts, score_of_samples
-from evaluand.evaluation.judges.questioner import Questioner, ask_together
-from evaluand.evaluation.judges.replies import Unreadable, ending_fault
-from evaluand.evaluation.judges.rubric import Rubric
-from evaluand.evaluation.judges.rubric_fields import SENTENCES, Parts
 from evaluand.evaluation.provider import Judgement, from_0_to_1
 from evaluand.evaluation.scorer import Score, described
 from evaluand.interop.trulens.judged_methods import (
@@ -39,6 +32,13 @@ from evaluand.interop.trulens.judged_methods import (
     with_reasons,
 )
 from evaluand.interop.trulens.provider import Provider
+from evaluand.judges.asking import Opinion
+from evaluand.judges.judge_digest import ADDRESS
+from evaluand.judges.outcomes import abstained, score_of_parts, score_of_samples
+from evaluand.judges.questioner import Questioner, ask_together
+from evaluand.judges.replies import Unreadable, ending_fault
+from evaluand.judges.rubric import Rubric
+from evaluand.judges.rubric_fields import SENTENCES, Parts
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.completion import UnusableReply
 from evaluand.trace.spans import current_span

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from evaluand.core.files.yaml import Document
-from evaluand.evaluation.judges.rubric import Rubric
+from evaluand.judges.rubric import Rubric
 
 
 @cache

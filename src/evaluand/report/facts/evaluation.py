@@ -123,7 +123,7 @@ def grades_facts(evaluation: Evaluation, index: int) -> dict[str, list[Facts]]:
 
 def add_judge_messages(evaluation: Evaluation, run: Run | None, rows: Mapping[str, Sequence[Facts]]) -> None:
     """Adds what judges were sent to rows by scorer: `sent`, or `not_sent`, why that is not known."""
-    from evaluand.evaluation.judges.sent_messages import SentMessages  # on use: needs Arrow
+    from evaluand.judges.sent_messages import SentMessages  # on use: needs Arrow
 
     sent = SentMessages(evaluation, run)
     judges = [name for name in evaluation.manifest["provenance"].get("judges") or () if name in rows]

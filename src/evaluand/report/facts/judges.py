@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluand.evaluation.judges.judge_digest import questions_of
+from evaluand.judges.judge_digest import questions_of
 from evaluand.report.facts.base import Facts
 
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation
-    from evaluand.evaluation.judges.cards.standing import Standing
-    from evaluand.evaluation.matching.matches import Matches
+    from evaluand.judges.cards.standing import Standing
+    from evaluand.matches.matches import Matches
     from evaluand.metrics.judging.estimate import Estimate
     from evaluand.store.store import Manifest, Store
 
@@ -27,7 +27,7 @@ def judge_facts(evaluations: Mapping[str, Evaluation]) -> list[Facts]:
     """
     if not any(evaluation.manifest["provenance"].get("judges") for evaluation in evaluations.values()):
         return []
-    from evaluand.evaluation.judges.cards.standing import correct_mean, standings  # on use: needs NumPy
+    from evaluand.judges.cards.standing import correct_mean, standings  # on use: needs NumPy
 
     found = []
     known: dict[tuple[str, str], Standing] = {}  # so that each judge is described once, whatever it has judged
@@ -46,7 +46,7 @@ def judge_facts(evaluations: Mapping[str, Evaluation]) -> list[Facts]:
 
 def card_facts(store: Store, judges: Iterable[Facts]) -> list[Facts]:
     """The cards of judges, as `judge_facts` names them, each once."""
-    from evaluand.evaluation.judges.cards.card import JudgeCard  # on use: needs NumPy
+    from evaluand.judges.cards.card import JudgeCard  # on use: needs NumPy
 
     ids = dict.fromkeys(judge["card"] for judge in judges if judge["status"] == "measured")
     return [JudgeCard(store, id).to_dict() for id in ids]
@@ -56,7 +56,7 @@ def matches_judge_facts(*sets: Matches | None) -> list[Facts]:
     """The same of the judges of matches, each once; their win rates are not corrected."""
     if not any(matches is not None and matches.manifest["provenance"].get("judges") for matches in sets):
         return []
-    from evaluand.evaluation.judges.cards.standing import standings_of_matches  # on use: needs NumPy
+    from evaluand.judges.cards.standing import standings_of_matches  # on use: needs NumPy
 
     found: dict[str, Facts] = {}
     for matches in sets:
@@ -114,7 +114,7 @@ def rubric_facts(manifests: Iterable[Manifest]) -> list[Facts]:
     for manifest in manifests:
         if not manifest["provenance"].get("rubrics"):
             continue
-        from evaluand.evaluation.judges.stored_rubric import stored_rubrics  # on use, as above
+        from evaluand.judges.stored_rubric import stored_rubrics  # on use, as above
 
         for judge, rubrics in stored_rubrics(manifest).items():
             for each in rubrics:
@@ -135,7 +135,7 @@ def rubric_changes(manifests: Iterable[Manifest]) -> list[str]:
     found: list[str] = []
     for manifest in manifests:
         if manifest["provenance"].get("judges"):
-            from evaluand.evaluation.judges.stored_rubric import find_changed_rubrics  # on use, as above
+            from evaluand.judges.stored_rubric import find_changed_rubrics  # on use, as above
 
             found += find_changed_rubrics(manifest).values()
     return [*dict.fromkeys(found)]

@@ -6,15 +6,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.core.errors import singular
-from evaluand.evaluation.matching.totals import sum_usage
+from evaluand.matches.totals import sum_usage
 from evaluand.report.facts.base import Facts, Names, count_reasons
 from evaluand.report.facts.judges import matches_judge_facts
 from evaluand.report.text import SHORT_ID
 from evaluand.store.store import find_sealed
 
 if TYPE_CHECKING:
-    from evaluand.comparison.ratings.stored import Ratings
-    from evaluand.evaluation.matching.matches import Matches
+    from evaluand.matches.matches import Matches
+    from evaluand.matches.ratings.stored import Ratings
     from evaluand.run.runner import Run
     from evaluand.store.store import Store
 
@@ -101,7 +101,7 @@ def find_match_sets(store: Store, runs: Sequence[Run]) -> list[Matches]:
     Returns:
         The newest first.
     """
-    from evaluand.evaluation.matching.matches import Matches  # on use: `evaluand list` does without Arrow
+    from evaluand.matches.matches import Matches  # on use: `evaluand list` does without Arrow
 
     digests = {run.digest for run in runs}
     chosen: list[Any] = []
@@ -122,7 +122,7 @@ def find_ratings(store: Store, sets: Sequence[Matches]) -> list[Ratings]:
     Returns:
         At most 10, the newest first.
     """
-    from evaluand.comparison.ratings.stored import Ratings  # on use: `evaluand list` does without Arrow
+    from evaluand.matches.ratings.stored import Ratings  # on use: `evaluand list` does without Arrow
 
     digests = {matches.digest for matches in sets}
     suiting = find_sealed(store, "ratings", *digests)

@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from evaluand.evaluation.matching.matches import JUDGE_FAILED
+from evaluand.matches.matches import JUDGE_FAILED
 from evaluand.report.facts.base import Facts, count_reasons, usage_facts
 from evaluand.report.facts.judges import matches_judge_facts
 
 if TYPE_CHECKING:
-    from evaluand.comparison.ratings.stored import Ratings
-    from evaluand.evaluation.matching.matches import Matches
+    from evaluand.matches.matches import Matches
+    from evaluand.matches.ratings.stored import Ratings
 
 
 def tournament_facts(name: str, matches: Matches, ratings: Ratings | None = None, unrated: str | None = None) -> Facts:

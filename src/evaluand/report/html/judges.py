@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evaluand.evaluation.judges.cards.wording import cost_text, measure_cells, measure_name
+from evaluand.judges.cards.wording import cost_text, measure_cells, measure_name
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.page import clean, clean_lines, clean_sentence, name, table, th
 from evaluand.report.text import SHORT_ID, between, numbers

@@ -22,9 +22,9 @@ import pyarrow.compute as pc
 from evaluand.core.errors import NotFound, plural
 from evaluand.core.identity import json_text
 from evaluand.core.key_columns import INDEX
-from evaluand.evaluation.matching.judging import SPANS_TABLE
-from evaluand.evaluation.matching.matches import EXAMPLES, TEXTS, Matches
-from evaluand.evaluation.matching.totals import usage_text
+from evaluand.matches.judging import SPANS_TABLE
+from evaluand.matches.matches import EXAMPLES, TEXTS, Matches
+from evaluand.matches.totals import usage_text
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.cells import SHORT, TEXT, Budget, cell, cut_text, json_cell, span_cells
 from evaluand.report.html.examples import ExampleReader, Keyed, read_tuples, response_texts

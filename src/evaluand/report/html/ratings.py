@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from evaluand.comparison.ratings.wording import (
+from evaluand.comparison.verdict import adjusted_p, adjustment
+from evaluand.core.errors import plural
+from evaluand.matches.ratings.wording import (
     bias_texts,
     count_texts,
     difference_text,
@@ -17,8 +19,6 @@ from evaluand.comparison.ratings.wording import (
     rating_label,
     select_bias,
 )
-from evaluand.comparison.verdict import adjusted_p, adjustment
-from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot

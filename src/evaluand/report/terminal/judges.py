@@ -10,7 +10,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.evaluation.judges.cards.wording import cost_text, measure_cells, measure_name
+from evaluand.judges.cards.wording import cost_text, measure_cells, measure_name
 from evaluand.report.facts.evaluation import NOT_SENT, SENT
 from evaluand.report.terminal.cells import CELL, long_text, name_values, plain_table
 from evaluand.report.text import SHORT_ID, bracketed, numbers, safe, safe_lines

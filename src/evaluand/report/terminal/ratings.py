@@ -10,7 +10,9 @@ from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.text import Text
 
-from evaluand.comparison.ratings.wording import (
+from evaluand.comparison.verdict import adjusted_p, adjustment
+from evaluand.core.errors import plural
+from evaluand.matches.ratings.wording import (
     PROBABILITIES,
     count_texts,
     difference_text,
@@ -20,8 +22,6 @@ from evaluand.comparison.ratings.wording import (
     rating_label,
     select_bias,
 )
-from evaluand.comparison.verdict import adjusted_p, adjustment
-from evaluand.core.errors import plural
 from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
 from evaluand.report.terminal.judges import asked_table, rubric_parts, standings_table
 from evaluand.report.text import SHORT_ID, safe
@@ -72,7 +72,7 @@ def matches_parts(facts: Facts) -> Iterator[RenderableType]:
     if any(row["n_probable"] for row in facts["pairs"]):
         yield Text(PROBABILITIES, "dim")
     if facts["usage"]:
-        from evaluand.evaluation.matching.totals import usage_text  # imports Arrow, which lists do without
+        from evaluand.matches.totals import usage_text  # imports Arrow, which lists do without
 
         yield name_values([(safe(each["judge"] or "usage", CELL), safe(usage_text(each))) for each in facts["usage"]])
     if facts["judges"]:

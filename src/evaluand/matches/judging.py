@@ -1,0 +1,323 @@
+"""What a judge sees and says, call by call: presentations, and judgements as they are in the journal and stored."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Container, Iterator, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core import identity as ids
+from evaluand.core.errors import DataError, plural
+from evaluand.data.dataset import Example
+from evaluand.engine.outcome import Failure
+from evaluand.evaluation.comparison_scorers import STRENGTH, ComparisonScorer
+from evaluand.evaluation.grading import Grader
+from evaluand.evaluation.scorer import Score
+from evaluand.evaluation.units import Unit
+from evaluand.matches.matches import JUDGE_FAILED, Matches
+from evaluand.matches.pairing import Entrants
+from evaluand.matches.response_style import ResponseStyle, response_styles
+from evaluand.models.usage_total import UsageTotal
+from evaluand.run.responses import Response, span_rows
+from evaluand.run.runner import Run
+from evaluand.store.journal import WorkLog
+from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, MATCHES, SCORED
+from evaluand.trace.spans import TaskSpan
+from evaluand.trace.traces import Trace
+
+SPANS_TABLE = "spans"
+
+
+def read_rows(run: Run, entrants: Entrants) -> Iterator[Response]:
+    """The responses of a run on the rows of the entrants."""
+    every = int(run.manifest["spec"]["replications"])
+    return (response for place, response in enumerate(run) if place % every < entrants.replications)
+
+
+def read_styles(run: Run, entrants: Entrants) -> np.ndarray:
+    """The style of a run's response on each row of the entrants: rows × counts, zeros where it has none."""
+    responses = islice(read_rows(run, entrants), entrants.n_rows)
+    answers = {place: (each.responses or [None])[0] for place, each in enumerate(responses) if is_answered(each)}
+    styles = np.zeros((entrants.n_rows, len(ResponseStyle._fields)), np.int64)
+    styles[[*answers]] = response_styles(answers.values())
+    return styles
+
+
+def is_answered(response: Response) -> bool:
+    return response.status == COMPLETED and bool(response.responses)
+
+
+class Presentations:
+    """What a judge sees, call by call, in ascending order of rows; going back starts another pass over the runs.
+
+    Only the rows that are shown are read.
+    """
+
+    def __init__(
+        self, runs: Sequence[Run], entrants: Entrants, rows: np.ndarray, presented: np.ndarray, keys: np.ndarray
+    ) -> None:
+        self._runs, self._entrants = runs, entrants
+        self._rows, self._presented, self._keys = rows, presented, keys
+        self._row = -1
+        self._examples: Iterator[tuple[int, Example]] = iter(())
+        self._example: tuple[int, Example] | None = None
+        self._outputs: list[Iterator[tuple[int, Any]]] = []
+        self._latest: list[tuple[int, Any]] = []
+
+    def take(self, start: int, stop: int) -> Iterator[Unit]:
+        stop = min(stop, len(self._rows))
+        if start >= stop:
+            return
+        if self._example is None or self._rows[start] < self._row:
+            self._begin(start)
+        example = self._example_at(0)
+        every, keys = self._entrants.replications, self._keys[start:stop].tobytes()
+        parts = zip(self._rows[start:stop].tolist(), self._presented[start:stop].tolist(), strict=True)
+        for place, (row, systems) in enumerate(parts):
+            if row != self._row:
+                example = self._example_at(row // every)
+                self._row = row
+            outputs = [self._output(system, row) for system in systems if system >= 0]
+            key = keys[place * ids.DIGEST_SIZE : (place + 1) * ids.DIGEST_SIZE]
+            response = Response(example.index, row % every, None, COMPLETED, None, [outputs], key, key)
+            yield Unit(start + place, example, response, key)
+
+    def _begin(self, start: int) -> None:
+        every, rows, presented = self._entrants.replications, self._rows[start:], self._presented[start:]
+        positions = np.unique(rows // every)
+        examples = self._runs[0].dataset.examples_at(positions.tolist())
+        self._examples = zip(positions.tolist(), examples, strict=True)
+        self._row, self._example = -1, next(self._examples)
+        self._outputs, self._latest = [], [(-1, None)] * len(self._runs)
+        for number, run in enumerate(self._runs):
+            own = np.unique(rows[(presented == number).any(axis=1)])
+            in_run = own // every * int(run.manifest["spec"]["replications"]) + own % every
+            outputs = (response.responses[0] for response in run.at(in_run.tolist()) if response.responses)
+            self._outputs.append(zip(own.tolist(), outputs, strict=True))
+
+    def _example_at(self, position: int) -> Example:
+        assert self._example is not None
+        while self._example[0] < position:
+            self._example = next(self._examples)
+        return self._example[1]
+
+    def _output(self, system: int, row: int) -> Any:
+        while self._latest[system][0] < row:
+            self._latest[system] = next(self._outputs[system])
+        return self._latest[system][1]
+
+
+class Judgements:
+    """What the judge said, judgement by judgement, as columns.
+
+    Args:
+        compares_all: whether a judgement is a number for each of several responses.
+    """
+
+    def __init__(self, compares_all: bool) -> None:
+        self.values = np.zeros(0)
+        self.numbers: list[Any] = []
+        self.opened: list[tuple[int, list[Any]]] = []
+        self.spans: list[tuple[int, list[Any]]] = []
+        self.used, self.used_now = UsageTotal(), UsageTotal()  # by all judgements; by those made now
+        self._compares_all = compares_all
+        self._cells: tuple[list[Any], ...] = tuple([] for _ in _CELLS)  # of the judgements that fill no chunk yet
+        self._chunks: list[list[pa.Array]] = [[] for _ in _CELLS]
+
+    def read(self, lane: WorkLog, keys: np.ndarray, earlier: Container[int] = ()) -> None:
+        """Reads the lines of a round, whose judgements follow those of the rounds before.
+
+        Args:
+            keys: of its presentations.
+            earlier: the slots of judgements that were reused or made before.
+
+        Raises:
+            ValueError: a line is not of the presentation that its slot has.
+        """
+        expected, values, number = keys.tobytes().hex(), list[float | None](), len(self.values)
+        for place, (_, key, scores, *opened) in enumerate(lane.records()):
+            _, _, status, reason, value, label, data, explanation, columns, *others = scores[0]
+            if key != expected[place * _KEY : (place + 1) * _KEY]:
+                raise ValueError(f"judgement {place} is of another comparison")
+            usage, spans = [*others, None, None][:2] if others else (None, None)
+            self.used.add(usage)
+            if place not in earlier:
+                self.used_now.add(usage)
+            if opened:
+                self.opened.append((number + place, opened))
+            if spans:
+                self.spans.append((number + place, spans))
+            values.append(value)
+            if self._compares_all:
+                self.numbers.append(data)
+            strength = columns.get(STRENGTH) if columns else None
+            data, usage = (None if each is None else ids.encode(each).decode() for each in (data, usage or None))
+            row = status, reason, label, data, explanation, strength, usage
+            for cells, cell in zip(self._cells, row, strict=True):
+                cells.append(cell)
+            if len(self._cells[0]) == BATCH_ROWS:
+                self._fill_chunk()
+        self.values = np.concatenate([self.values, np.array(values, float)])
+
+    def take(self, judgements: np.ndarray) -> dict[str, pa.Array]:
+        """The cells of some judgements by the name of their column; null for -1."""
+        if self._cells[0]:
+            self._fill_chunk()
+        chunk = judgements // BATCH_ROWS
+        order = np.argsort(chunk, kind="stable")
+        at, starts = judgements[order], [*np.flatnonzero(np.diff(chunk[order], prepend=-2)).tolist(), len(order)]
+        back = np.empty(len(order), np.int64)
+        back[order] = np.arange(len(order))
+        found: dict[str, pa.Array] = {}
+        for name, chunks in zip(_CELLS, self._chunks, strict=True):
+            parts = [
+                pa.nulls(stop - start, MATCHES.field(name).type)
+                if at[start] < 0
+                else chunks[at[start] // BATCH_ROWS].take(pa.array(at[start:stop] % BATCH_ROWS))
+                for start, stop in itertools.pairwise(starts)
+            ]
+            joined = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
+            found[name] = joined if len(parts) == 1 else joined.take(pa.array(back))
+        return found
+
+    def compare(self, judgement: np.ndarray, places: np.ndarray, ab: np.ndarray) -> np.ndarray:
+        """The share of the first presented response of pairs whose numbers a judge of all responses gave."""
+        shares = []
+        for number, (at_a, at_b), a_first in zip(judgement.tolist(), places.tolist(), ab.tolist(), strict=True):
+            numbers = self.numbers[number]
+            if not isinstance(numbers, list) or max(at_a, at_b) >= len(numbers):
+                shares.append(np.nan)
+                continue
+            one, other = (numbers[at_a], numbers[at_b]) if a_first else (numbers[at_b], numbers[at_a])
+            shares.append(1.0 if one > other else 0.0 if one < other else 0.5)
+        return np.array(shares, float)
+
+    def _fill_chunk(self) -> None:
+        for name, cells, chunks in zip(_CELLS, self._cells, self._chunks, strict=True):
+            chunks.append(pa.array(cells, MATCHES.field(name).type))
+            cells.clear()
+
+
+_CELLS: Final = ("status", "reason", "label", "data", "explanation", "strength", "usage")
+_KEY: Final = 2 * ids.DIGEST_SIZE  # hexadecimal digits
+_N_CELLS = 10  # of a score in the journal, with its usage and before its spans
+
+
+class ComparisonGrader(Grader):
+    """Asks a judge, which must say as much as it was asked; the steps that it traces are part of its line."""
+
+    role = "judge"
+    scorer: ComparisonScorer
+
+    def grade(self, unit: Unit) -> list[Any]:
+        if self.scorer.cheap:  # calls nothing whose steps could be traced
+            return super().grade(unit)
+        with self._traced(unit):
+            return super().grade(unit)
+
+    async def grade_async(self, unit: Unit) -> list[Any]:
+        with self._traced(unit):
+            return await super().grade_async(unit)
+
+    def _traced(self, unit: Unit) -> TaskSpan:
+        unit.trace = Trace.start("judge", None)
+        return unit.trace.root
+
+    def _rows(self, unit: Unit, results: Iterator[Any] | None, error: BaseException | None) -> list[list[Any]]:
+        rows = super()._rows(unit, results, error)
+        if unit.trace is not None and (spans := unit.trace.rows()):
+            row = rows[0]
+            row += [None] * (_N_CELLS - len(row)) + [spans]
+        return rows
+
+    def _scored(self, piece: Any, score: Score) -> list[Any]:
+        n_said = len(score.data) if isinstance(score.data, list) else 0
+        if self.scorer.compares_all and score.status == SCORED and n_said != len(piece.output):
+            raise DataError(
+                f"the judge compared {len(piece.output)} responses and gave {plural(n_said, 'number')}; give one each"
+            )
+        if not self.scorer.compares_all and score.status == SCORED and score.value is None:
+            raise DataError("the judge gave no value; give first, second or tie, or the probability of the first")
+        return super()._scored(piece, score)
+
+
+def failure_in_judgement(line: bytes) -> Failure:
+    """The error in the journal line of a judgement that failed."""
+    _, _, [score, *_], *_ = orjson.loads(line)
+    return Failure(str(score[3]).removeprefix(JUDGE_FAILED))
+
+
+def read_open(lane: WorkLog) -> Iterator[tuple[int, bytes, list[Any]]]:
+    """(slot, key, record without slot and inputs) of what a judge has said in open matches."""
+    for slot, digest, scores, *_ in lane.records():
+        if scores[0][2] != FAILED:
+            yield slot, bytes.fromhex(digest), [digest, scores]
+
+
+def read_sealed(matches: Matches, compares_all: bool) -> Iterator[tuple[int, bytes, list[Any]]]:
+    """The same of sealed matches, each judgement once; its slot is its number."""
+    names = ["judgement", "digest", "status", "reason", "first", "label", "data", "explanation", "strength", "usage"]
+    spans = _stored_spans(matches)
+    for row in stored_judgements(matches, names):
+        if row["status"] != FAILED:
+            number, value = row["judgement"], None if compares_all else row["first"]
+            data, usage = (None if row[name] is None else orjson.Fragment(row[name]) for name in ("data", "usage"))
+            score = [0, None, row["status"], row["reason"], value, row["label"], data, row["explanation"]]
+            others = [usage, spans[number]] if number in spans else [] if usage is None else [usage]
+            yield number, row["digest"], [row["digest"].hex(), [[*score, {STRENGTH: row["strength"]}, *others]]]
+
+
+def _stored_spans(matches: Matches) -> dict[int, list[list[Any]]]:
+    """The steps of the calls of a judge, by judgement, as in the journal."""
+    found: dict[int, list[list[Any]]] = {}
+    if SPANS_TABLE in matches.manifest["tables"]:
+        for batch in matches.store.read("matches", matches.id, SPANS_TABLE):
+            with_replication = batch.add_column(1, "replication", pa.array([0] * batch.num_rows))
+            for number, _, span in span_rows(with_replication):
+                found.setdefault(number, []).append(span)
+    return found
+
+
+def stored_judgements(matches: Matches, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """Of each judgement the first match that it decides, with its number as `judgement`."""
+    known = np.zeros(0, bool)
+    for batch in matches.batches([*dict.fromkeys(("judgement", *columns))]):
+        judged = batch.filter(batch.column("judgement").is_valid())
+        numbers, places = np.unique(np.asarray(judged.column("judgement")), return_index=True)
+        known = np.pad(known, (0, max([0, *(numbers[-1:] + 1 - len(known))])))
+        is_new = ~known[numbers]
+        known[numbers] = True
+        yield from judged.take(pa.array(np.sort(places[is_new]))).to_pylist()
+
+
+class JudgementSummary(NamedTuple):
+    """Judgements in numbers.
+
+    Attributes:
+        total: how many there are.
+        n_answered: in how many matches the judge did not fail.
+        reason: why it failed first.
+    """
+
+    total: int
+    n_answered: int
+    reason: str
+
+
+def summarize_judgements(matches: Matches) -> JudgementSummary:
+    """The judgements of sealed matches in numbers."""
+    total = n_answered = 0
+    reason = ""
+    for batch in matches.batches(["judgement", "status", "reason"]):
+        judged = batch.filter(batch.column("judgement").is_valid())
+        total = max(total, (pc.max(judged.column("judgement")).as_py() if judged.num_rows else -1) + 1)
+        failed = judged.filter(pc.equal(judged.column("status"), FAILED))
+        reason = reason or (str(failed.column("reason")[0].as_py()) if failed.num_rows else "")
+        n_answered += judged.num_rows - failed.num_rows
+    return JudgementSummary(total, n_answered, reason)

@@ -1,0 +1,652 @@
+"""The matcher: compares the responses of several runs by a judge, and stores the matches.
+
+Each judgement is keyed work, as each score is: several are made at once, a stopped matcher continues where it was, and
+what the same judge has said about the same responses to the same example, in the same order, is reused from every
+earlier set of matches. So a further run costs only the pairs with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, nullcontext
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core import identity as ids
+from evaluand.core.errors import EngineError, SpecError, plural, warn
+from evaluand.core.fingerprint import Identity, summarize_reasons
+from evaluand.core.key_columns import INDEX
+from evaluand.core.labels import short_labels
+from evaluand.core.provenance import provenance
+from evaluand.engine.engine import Engine
+from evaluand.engine.engines.local import InlineEngine, LocalEngine
+from evaluand.engine.keyed_work import KeyedWork, Progress, Receipt, Tally
+from evaluand.engine.policy import Policy
+from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
+from evaluand.evaluation.comparison_scorers import ComparisonScorer, as_comparison_scorer
+from evaluand.evaluation.evaluator import ScorerFailed
+from evaluand.evaluation.grading import N_FIELDS
+from evaluand.evaluation.scorer import described
+from evaluand.evaluation.units import GATHER, batched
+from evaluand.matches.judge_view import JudgeView
+from evaluand.matches.judging import (
+    SPANS_TABLE,
+    ComparisonGrader,
+    Judgements,
+    Presentations,
+    failure_in_judgement,
+    read_open,
+    read_sealed,
+    read_styles,
+    summarize_judgements,
+)
+from evaluand.matches.matches import JUDGE_FAILED, TABLE, MatchDigest, Matches, describe_left_out
+from evaluand.matches.pairing import (
+    ABSENT,
+    ANSWERED,
+    Entrants,
+    Presenter,
+    Round,
+    check_labels,
+    check_presentation,
+    unjudged_status,
+)
+from evaluand.matches.schedule import Field, Pairs, Played, Schedule, as_schedule
+from evaluand.models.account import Account
+from evaluand.models.preflight import check_prices
+from evaluand.run.responses import span_row
+from evaluand.run.runner import Run
+from evaluand.store import tables
+from evaluand.store.journal import WorkLog
+from evaluand.store.ownership import note_foreign
+from evaluand.store.store import Draft, Manifest, Store, begin, check_name, check_store, drafted, journalled, now
+from evaluand.store.tables import BATCH_ROWS, MATCHES
+
+
+@dataclass
+class Matcher:
+    """Compares runs by a judge.
+
+    Args:
+        store: where matches are stored; default: the store of the runs.
+        policy: concurrency, timeout and retries of judges that are not cheap.
+        progress: shows the progress.
+
+    Example:
+        >>> from evaluand import Dataset, Runner
+        >>> data = Dataset.from_rows([{"input": "a"}, {"input": "bc"}])
+        >>> runner = Runner()
+        >>> once, twice = runner.run(str.upper, data), runner.run(lambda text: text * 2, data)
+        >>> shorter = lambda first, second: "first" if len(first) < len(second) else "second"
+        >>> matches = Matcher().match([once, twice], shorter, labels=["once", "twice"])
+        >>> matches.table(["order", "outcome"]).to_pylist()[:2]
+        [{'order': 'ab', 'outcome': 1.0}, {'order': 'ba', 'outcome': 1.0}]
+    """
+
+    store: Store | None = None
+    policy: Policy = field(default_factory=Policy)
+    engine: Engine = field(default_factory=LocalEngine)
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.policy, Policy):
+            raise SpecError(f"policy is {described(self.policy)}; give a Policy, such as Policy(concurrency=4)")
+
+    def match(
+        self,
+        runs: Sequence[Run],
+        judge: ComparisonScorer | Callable[..., Any] | str,
+        *,
+        schedule: Schedule | str | None = None,
+        orders: str = "both",
+        seed: int = 0,
+        labels: Sequence[str] | None = None,
+        name: str | None = None,
+        limit: int | None = None,
+        fresh: bool = False,
+        retry_failed: bool = False,
+        resume: str | None = None,
+        origin: dict[str, Any] | None = None,
+    ) -> Matches:
+        """The matches of some runs by a judge: existing ones, continued ones or new ones.
+
+        Args:
+            runs: sealed runs over one dataset; with several answers to an example, the first is compared.
+            judge: a comparison scorer, a function of two responses, or the name of a kind.
+            schedule: which pairs are compared on which examples; default: all pairs on all examples.
+            orders: `both` to judge each pair in both orders; `random` to judge it in one, by the seed.
+            seed: of random orders and of schedules that choose at random.
+            labels: of the systems; by default the names of the runs without the part that all share.
+            name: a name for the matches.
+            limit: only the first examples.
+            fresh: judge everything again, as a new attempt.
+            retry_failed: judge again where the judge failed, as a new attempt.
+            resume: the id of open matches that this must continue.
+            origin: where the request came from, for provenance.
+
+        Raises:
+            SpecError: an argument is wrong; nothing was judged.
+            Aborted: a budget is spent, or the first judgements failed alike; the matches stay open.
+            KeyboardInterrupt: stopped by the user; the matches stay open.
+        """
+        if name is not None:
+            check_name(name)
+        request = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels, limit)
+        check_prices(self.policy, request.judge)
+        self.engine.check(self.policy)
+        store = request.runs[0].store if self.store is None else self.store
+        check_store(store)
+        if (left_out := describe_left_out(request.runs, request.labels, request.limit)) is not None:
+            warn(left_out)
+        recorded = request.judge.read_matches(
+            request.runs, request.labels, name=name, limit=request.limit, resume=resume, origin=origin
+        )
+        if recorded is not None:
+            return recorded
+        inputs = InputCheck(store, request.identity, "judge")
+        manifest = begin(
+            store,
+            "matches",
+            request.spec,
+            name=name,
+            again=lambda last: (
+                fresh
+                or not (request.identity.pinned and store.manifest("matches", last)["pinned"])
+                or inputs.is_stale("matches", last, _INPUTS)
+                or (retry_failed and _has_failures(store, last))
+            ),
+            resume=resume,
+            about=lambda: request.about(fresh, origin, inputs),
+        )
+        if "digest" in manifest:
+            inputs.warn_of_changes("the judge", manifest, origin)
+            matches = Matches(store, manifest["id"])
+            if budget := self.policy.shared_budget:
+                for number, costs in manifest.get("spent", {}).items():
+                    budget.count_earlier(_work_name(manifest, number), costs)
+            why = "nothing to do: the same judge compared the same responses before"
+            if matches.failures:
+                why += "; retry_failed repeats what failed"
+            return _with_receipt(matches, Tally(), why, {})
+        with closing(request.judge), closing(_Job(self, store, request, manifest, inputs)) as job:
+            job.perform()
+            job.seal()
+        inputs.warn_of_changes("the judge", manifest, origin)
+        return _with_receipt(Matches(store, manifest["id"]), job.tally, job.why, job.usage)
+
+
+_INPUTS = "inputs"
+
+
+def _work_name(manifest: Manifest, number: int | str) -> str:
+    """What a budget calls the judgements of a round."""
+    return f"matches/{manifest['id']}/{number}"
+
+
+def check_pairing(judge: ComparisonScorer, schedule: Schedule, orders: Any, seed: Any) -> None:
+    """Refuses a schedule, orders or a seed that the judge cannot follow.
+
+    Raises:
+        SpecError: says what to leave out.
+    """
+    check_presentation(orders, seed)
+    if judge.compares_all and schedule.kind != "all_pairs":
+        raise SpecError(f"a judge of all responses at once compares all pairs; leave out {schedule.kind}")
+    if not judge.has_pairs:
+        return
+    if schedule.kind != "all_pairs":
+        raise SpecError(f"the judge {judge.kind} has the pairs that were judged; leave out {schedule.kind}")
+    if orders != "both" or seed != 0:
+        option = f"orders: {orders}" if orders != "both" else f"seed: {seed}"
+        raise SpecError(f"the judge {judge.kind} has the orders in which pairs were judged; leave out {option}")
+
+
+@dataclass(frozen=True)
+class _Request:
+    """Runs, a judge, and how they are paired."""
+
+    runs: Sequence[Run]
+    labels: Sequence[str]
+    judge: ComparisonScorer
+    identity: Identity
+    schedule: Schedule
+    orders: str
+    seed: int
+    limit: int | None
+
+    @classmethod
+    def of(
+        cls,
+        runs: Sequence[Run],
+        judge: ComparisonScorer | Callable[..., Any] | str,
+        schedule: Schedule,
+        orders: Any,
+        seed: Any,
+        labels: Sequence[str] | None,
+        limit: Any,
+    ) -> _Request:
+        _check_runs(runs)
+        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
+            raise SpecError(f"limit is {described(limit)}; give a number of examples of at least 1")
+        if labels is None:
+            labels = short_labels([run.name for run in runs], [run.id for run in runs])
+        known = check_labels(labels, len(runs))
+        schedule.check(known, 2 if orders == "both" else 1)
+        scorer = as_comparison_scorer(judge)
+        check_pairing(scorer, schedule, orders, seed)
+        cut = limit if limit is not None and limit < max(_n_examples(run) for run in runs) else None
+        return cls(runs, known, scorer, scorer.identify(), schedule, orders, seed, cut)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        return {
+            "systems": [*self.labels],
+            "runs": [run.digest for run in self.runs],
+            "dataset": self.runs[0].manifest["spec"]["dataset"],
+            "judge": self.identity.spec,
+            "schedule": self.schedule.spec,
+            "orders": self.orders,
+            "seed": self.seed,
+            **({} if self.limit is None else {"limit": self.limit}),
+        }
+
+    @property
+    def work(self) -> str | None:
+        """What identifies the judge's work for any responses; None where nothing may be reused."""
+        return ids.digest({"judge": self.identity.spec}).hex() if self.identity.pinned else None
+
+    def unpinned(self, origin: Mapping[str, Any] | None) -> list[str]:
+        return self.identity.reasons(in_yaml="experiment" in (origin or {})) if self.identity.unpinned else []
+
+    @property
+    def _judge_entries(self) -> dict[str, Any]:
+        """The entries of the provenance about a judge whose verdicts are opinions."""
+        rubrics = list(self.judge.rubrics)
+        return ({"judges": ["judge"]} if self.judge.is_judge else {}) | (
+            {"rubrics": {"judge": rubrics}} if rubrics else {}
+        )
+
+    def about(self, fresh: bool, origin: dict[str, Any] | None, inputs: InputCheck) -> Manifest:
+        """The entries of the manifest besides the spec."""
+        parts = {"judge": inputs.parts}
+        made_of = {"runs": [run.id for run in self.runs], "parts": parts, "unpinned": self.unpinned(origin)}
+        return {
+            "work": [self.work] if self.work else [],
+            "pinned": self.identity.pinned,
+            "observed": inputs.observer is not None,
+            "fresh": fresh,
+            "provenance": provenance(origin) | made_of | self._judge_entries,
+        }
+
+
+def _check_runs(runs: Any) -> None:
+    if not isinstance(runs, Sequence) or not all(isinstance(run, Run) for run in runs):
+        raise SpecError("give a list of Run objects to match; see Runner.run")
+    if len(runs) < 2:
+        raise SpecError("matches need two runs or more")
+    store, dataset = runs[0].store, runs[0].manifest["spec"]["dataset"]
+    for run in runs:
+        if run.store is not store and getattr(run.store, "root", run) != getattr(store, "root", None):
+            raise SpecError(f"run {run.id[:12]} is in another store; runs are matched in one store")
+        if not run.store.is_sealed("runs", run.id):
+            raise SpecError(f"run {run.id} is not finished; resume it before it is matched")
+        if run.manifest["spec"]["dataset"] != dataset:
+            raise SpecError(
+                f"run {run.id[:12]} is over another dataset than run {runs[0].id[:12]}; run both over one dataset:"
+                " finished calls are reused"
+            )
+
+
+def _n_examples(run: Run) -> int:
+    return int(run.manifest["spec"]["examples"])
+
+
+def _has_failures(store: Store, id: str) -> bool:
+    """Whether a judgement failed."""
+    return store.is_sealed("matches", id) and bool(Matches(store, id).failures)
+
+
+def _with_receipt(matches: Matches, tally: Tally, why: str, usage: Mapping[str, Any] | None) -> Matches:
+    """The matches with their receipt, after a warning if the judge failed on all."""
+    said = summarize_judgements(matches)
+    kept = tally.kept if tally.done else said.total
+    failures = matches.failures
+    done = said.total, tally.called, tally.reused, kept, why
+    matches.receipt = Receipt(*done, failed=tally.failed, failures=failures, usage=usage)
+    if said.total and not said.n_answered:
+        reason = said.reason.removeprefix(JUDGE_FAILED)
+        warn(f"the judge failed on all {plural(said.total, 'comparison')}: {reason}", ScorerFailed)
+    return matches
+
+
+class _Job:
+    """Matches in progress."""
+
+    def __init__(
+        self, matcher: Matcher, store: Store, request: _Request, manifest: Manifest, inputs: InputCheck
+    ) -> None:
+        self.matcher, self.store, self.request = matcher, store, request
+        self.manifest, self.inputs = manifest, inputs
+        self.entrants = Entrants.of(request.runs, request.labels, request.limit)
+        view = JudgeView.of(request.judge, has_ids=request.runs[0].dataset.roles.id is not None)
+        self.presenter = Presenter(self.entrants, request.orders, request.seed, view)
+        self.n_orders = 2 if request.orders == "both" else 1
+        self.lane: WorkLog | None = None
+        self.n_lanes = 0
+        self.spent: dict[str, dict[str, float]] = {}  # by the number of the lane
+        self.rounds: list[dict[str, np.ndarray]] = []  # the columns of their matches
+        self.keys = np.zeros((0, ids.DIGEST_SIZE), np.uint8)  # of all judgements
+        self.judgements = Judgements(request.judge.compares_all)
+        self.tally = Tally("judge")
+        self.usage: dict[str, Any] | None = None  # of what was judged now, once this process has sealed the matches
+
+    @property
+    def why(self) -> str:
+        """Why judgements were made that earlier work could have answered."""
+        stale, unpinned = [self.inputs.why] if self.inputs.why else [], self.request.identity.unpinned
+        reasons = [f"unpinned, so never reused: {summarize_reasons([*unpinned])}"] if unpinned else []
+        return "; ".join([*(stale if self.tally.called else []), *reasons])
+
+    def perform(self) -> None:
+        """Judges round by round."""
+        request, entrants = self.request, self.entrants
+        examples = np.repeat(entrants.examples, entrants.replications, axis=0)
+        answered = entrants.states != ABSENT
+        field = Field(entrants.labels, answered, entrants.numbers(), examples, self.n_orders, request.seed)
+        played: list[Played] = []
+        while not self.is_sealed() and (pairs := request.schedule.next(field, played)) is not None:
+            matches = (
+                self.presenter.groups(np.arange(entrants.n_rows))
+                if request.judge.compares_all
+                else self.presenter.pairs(pairs)
+            )
+            if not self._judge(matches):
+                return
+            played.append(self._played())
+
+    def _judge(self, matches: Round) -> bool:
+        """Judges the presentations of a round whose keys no earlier presentation has.
+
+        Returns:
+            False if another process has sealed the matches.
+        """
+        first, judgement = _number_keys(self.keys, matches.keys)
+        keys = matches.keys[first]
+        self.keys = np.concatenate([self.keys, keys])
+        if len(first):
+            stream = Presentations(
+                self.request.runs, self.entrants, matches.rows[first], matches.presented[first], keys
+            )
+            try:
+                self._perform(stream, keys)
+            except EngineError:
+                if not self.is_sealed():  # which removes the journal that was being read
+                    raise
+            if self.is_sealed():
+                return False
+        self.rounds.append(self._columns(len(self.rounds), matches, judgement))
+        return True
+
+    def _perform(self, stream: Presentations, keys: np.ndarray) -> None:
+        """Makes the judgements with these keys, as far as they are missing, and reads them."""
+        id, tally = self.manifest["id"], self.tally
+        self.lane = lane = self.store.lane("matches", id, _lane(self.n_lanes), len(keys))
+        self.n_lanes += 1
+        lane.refresh()
+        self.inputs.void_stale(lane, N_FIELDS)
+        if self.inputs.observer is not None:
+            self.inputs.observer.begin_log()
+        self.manifest = note_foreign(self.store, self.manifest, lane.n_done, "judgement")
+        with journalled("matches", id):
+            self._move(lane, keys)
+        tally.total += lane.slots
+        tally.kept += lane.n_done
+        work = None if self.manifest["fresh"] else self.request.work
+        if work and lane.n_done < lane.slots:
+            self._reuse(lane, work, keys)
+        earlier = frozenset(lane.done(0))
+        self._call(lane, stream)
+        if not self.is_sealed():
+            with journalled("matches", id):
+                self.judgements.read(lane, keys, earlier)
+        self.close()
+
+    def _move(self, lane: WorkLog, keys: np.ndarray) -> None:
+        """Moves judgements to the slots of their keys.
+
+        They differ where a round before was judged again, after damage, with other outcomes.
+        """
+        expected = keys.tobytes().hex()
+        others = [
+            (slot, bytes.fromhex(key), [key, scores])
+            for slot, key, scores, *_ in (lane.records() if lane.n_done else ())
+            if key != expected[slot * 2 * ids.DIGEST_SIZE : (slot + 1) * 2 * ids.DIGEST_SIZE]
+        ]
+        if not others:
+            return
+        answers = [*self.inputs.same(iter(others), Inputs.written(lane, N_FIELDS))]
+        lane.void(slot for slot, *_ in others)
+        missing = OpenSlots((slot, keys[slot].tobytes()) for slot in lane.undone(0, lane.slots))
+        for line in missing.fill([iter(answers)], self.inputs.observer):
+            lane.append(line)
+        lane.refresh()
+
+    def _call(self, lane: WorkLog, stream: Presentations) -> None:
+        judge = self.request.judge
+        policy = self.matcher.policy.with_defaults(judge.retries, judge.transient)
+        number = self.n_lanes - 1
+        account = Account(_work_name(self.manifest, number), lane, policy)
+        grader = ComparisonGrader(judge, policy, account=account)
+        quick = judge.cheap and not judge.is_batch and not judge.is_async
+        keyed = KeyedWork(
+            lane,
+            lambda start, stop: batched(stream.take(start, stop), lane) if judge.is_batch else stream.take(start, stop),
+            grader.recipe("the judge", self.manifest["attempt"]),
+            policy,
+            InlineEngine() if quick else self.matcher.engine,
+            self.tally,
+            GATHER if quick else 1,
+            self.is_sealed,
+            observer=self.inputs.observer,
+            failure=None if quick or judge.is_batch else failure_in_judgement,
+            stop_reason=account.stop_reason,
+        )
+        if lane.n_done < lane.slots:
+            judge.prepare()
+        with self.matcher.progress(self.tally) if self.matcher.progress else nullcontext():
+            keyed.perform()
+        if lane.spent:
+            self.spent[str(number)] = lane.spent
+
+    def _reuse(self, lane: WorkLog, work: str, keys: np.ndarray) -> None:
+        """Reuses what the same judge has said about the same presentations in earlier matches."""
+        found = [id for id in self.store.find("matches", work) if id != self.manifest["id"]]
+        sources = [id for id in found if self.inputs.may_use("matches", id)]
+        if not sources:
+            return
+        missing = lane.undone(0, lane.slots)
+        open_slots = OpenSlots((slot, keys[slot].tobytes()) for slot in missing)
+        answers = (self._answers_in(source) for source in sources)
+        for line in open_slots.fill(answers, self.inputs.observer):
+            lane.append(line)
+            self.tally.reused += 1
+        lane.refresh()
+
+    def _answers_in(self, id: str) -> Iterator[Answer]:
+        """What the judge said in other matches, sealed or open."""
+        if not self.store.is_sealed("matches", id):
+            try:
+                yield from self._answers_in_open(id)
+            except EngineError:
+                if not self.store.is_sealed("matches", id):
+                    raise
+            if not self.store.is_sealed("matches", id):  # meanwhile, which removes the journal
+                return
+        opened = Inputs.stored(self.store, "matches", id, _INPUTS)
+        yield from self.inputs.same(read_sealed(Matches(self.store, id), self.request.judge.compares_all), opened)
+
+    def _answers_in_open(self, id: str) -> Iterator[Answer]:
+        for number in range(_MOST_ROUNDS):
+            with closing(self.store.lane("matches", id, _lane(number), None)) as lane:
+                lane.refresh()
+                if not lane.n_done:
+                    return
+                with journalled("matches", id):
+                    yield from self.inputs.same(read_open(lane), Inputs.written(lane, N_FIELDS))
+
+    def _played(self) -> Played:
+        """The outcomes of the last round for the schedule: those of both orders are averaged."""
+        columns, n = self.rounds[-1], self.n_orders
+        pairs = Pairs(*(columns[name][::n] for name in ("row", "a", "b")))
+        return Played(pairs, columns["outcome"].reshape(-1, n).mean(axis=1))
+
+    def is_sealed(self) -> bool:
+        return self.store.is_sealed("matches", self.manifest["id"])
+
+    def seal(self) -> None:
+        """Turns the journals into a table, unless another process did."""
+        if self.is_sealed():
+            return
+        state = MatchDigest()
+        with drafted(self.store, "matches", self.manifest["id"]) as draft, journalled("matches", self.manifest["id"]):
+            draft.append(TABLE, pa.RecordBatch.from_pylist([], MATCHES))
+            for batch in self._batches():
+                state.add(batch)
+                draft.append(TABLE, batch)
+            self._write_inputs(draft)
+            self._write_spans(draft)
+            sealed: dict[str, Any] = {"digest": state.digest, "counts": state.counts, "sealed": now()}
+            sealed |= {"spent": self.spent} if self.spent else {}
+            sealed |= {"usage": self.judgements.used.to_dict()} if self.judgements.used else {}
+            draft.seal(self.manifest | sealed)
+        self.usage = self.judgements.used_now.to_dict() if self.judgements.used_now else {}
+
+    def _write_inputs(self, draft: Draft) -> None:
+        inputs = Inputs()
+        for number, opened in self.judgements.opened:
+            inputs.add(number, opened)
+        if (batch := inputs.batch()) is not None:
+            draft.append(_INPUTS, batch)
+
+    def _write_spans(self, draft: Draft) -> None:
+        written = tables.TableWriter(tables.JUDGEMENT_SPANS)
+        for number, spans in self.judgements.spans:
+            for span in spans:
+                key, _, *cells = span_row(number, 0, span)
+                written.add((key, *cells), sum(len(cell) for cell in cells if isinstance(cell, str)))
+            if written.is_full:
+                written.flush(draft, SPANS_TABLE)
+        written.flush(draft, SPANS_TABLE)
+
+    def _batches(self) -> Iterator[pa.RecordBatch]:
+        """The rows of the table, in the order of their key."""
+        if not self.rounds:
+            return
+        styles = np.stack([read_styles(run, self.entrants) for run in self.request.runs])
+        merged = {name: np.concatenate([each[name] for each in self.rounds]) for name in self.rounds[0]}
+        self.rounds.clear()
+        order = np.lexsort((~merged["ab"], merged["b"], merged["a"], merged["row"]))
+        for start in range(0, len(order), BATCH_ROWS):
+            part = order[start : start + BATCH_ROWS]
+            yield self._batch({name: column[part] for name, column in merged.items()}, styles)
+
+    def _columns(self, number: int, matches: Round, judgement: np.ndarray) -> dict[str, np.ndarray]:
+        """The matches of a round: who met, the judgement that decides each, and what it says."""
+        decided = np.full(len(matches.row), -1, np.int64)
+        is_asked = matches.presentation >= 0
+        decided[is_asked] = asked = judgement[matches.presentation[is_asked]]
+        first = np.where(matches.equal, 0.5, np.nan)
+        if self.request.judge.compares_all:
+            first[is_asked] = self.judgements.compare(asked, matches.places[is_asked], matches.ab[is_asked])
+        else:
+            first[is_asked] = self.judgements.values[asked]
+        outcome = np.where(matches.ab, first, 1.0 - first)
+        columns = {name: getattr(matches, name) for name in ("row", "a", "b", "ab", "equal")}
+        rounds = np.full(len(matches.row), number, np.int32)
+        return columns | {"judgement": decided, "outcome": outcome, "first": first, "round": rounds}
+
+    def _batch(self, columns: Mapping[str, np.ndarray], styles: np.ndarray) -> pa.RecordBatch:
+        row, decided, every = columns["row"], columns["judgement"], self.entrants.replications
+        is_asked, states = decided >= 0, self.entrants.states
+        state_a, state_b = states[row, columns["a"]], states[row, columns["b"]]
+        missing_a, missing_b = state_a != ANSWERED, state_b != ANSWERED
+        missing = np.select([missing_a & missing_b, missing_a, missing_b], ["both", "a", "b"], "")
+        said = self.judgements.take(decided)
+        status, reason = self._unjudged_status(state_a, state_b, columns)
+        asked = pa.array(is_asked)
+        keys = np.zeros((len(row), ids.DIGEST_SIZE), np.uint8)
+        keys[is_asked] = self.keys[decided[is_asked]]
+        digests = pa.FixedSizeBinaryArray.from_buffers(
+            MATCHES.field("digest").type, len(row), [None, pa.py_buffer(keys.tobytes())]
+        )
+        cells = said | {
+            INDEX: self.entrants.index[row // every],
+            "replication": row % every,
+            "order": np.where(columns["ab"], "ab", "ba"),
+            "digest": pc.if_else(asked, digests, None),
+            "judgement": pa.array(decided, mask=~is_asked),
+            "status": pc.if_else(asked, said["status"], status),
+            "reason": pc.if_else(asked, said["reason"], reason),
+            "missing": pa.array(missing, mask=~(missing_a | missing_b)),
+            **{name: pa.array(columns[name], from_pandas=True) for name in ("outcome", "first")},
+            **{f"style_{side}": self._style_column(styles, row, columns[side]) for side in "ab"},
+            **{name: columns[name] for name in ("a", "b", "round", "equal")},
+        }
+        arrays = [_as_column(cells.get(f.name), f, len(row)) for f in MATCHES]
+        return pa.RecordBatch.from_arrays(arrays, schema=MATCHES)
+
+    def _unjudged_status(
+        self, state_a: np.ndarray, state_b: np.ndarray, columns: Mapping[str, np.ndarray]
+    ) -> tuple[pa.Array, pa.Array]:
+        """Status and reason of matches that no judgement decides: equal responses, or a missing one."""
+        kinds = np.stack([state_a, state_b, columns["a"], columns["b"]])
+        kinds[:, (state_a == ANSWERED) & (state_b == ANSWERED)] = 0
+        kinds, which = np.unique(kinds, axis=1, return_inverse=True)
+        labels = self.entrants.labels
+        found = [unjudged_status({labels[a]: one, labels[b]: other}) for one, other, a, b in kinds.T.tolist()]
+        status, reasons = (pa.array(each, pa.string()) for each in zip(*found, strict=True))
+        places = pa.array(which.ravel())
+        return status.take(places), reasons.take(places)
+
+    def _style_column(self, styles: np.ndarray, row: np.ndarray, system: np.ndarray) -> pa.Array:
+        counts, kind = styles[system, row], MATCHES.field("style_a").type
+        parts = [pa.array(counts[:, place]) for place in range(len(kind))]
+        without = pa.array(self.entrants.states[row, system] != ANSWERED)
+        return pa.StructArray.from_arrays(parts, fields=[*kind], mask=without)
+
+    def close(self) -> None:
+        """Ends the log of the present round."""
+        lane, self.lane = self.lane, None
+        if lane is not None:
+            lane.close()
+
+
+_MOST_ROUNDS = 100_000
+
+
+def _as_column(values: Any, field: pa.Field, n: int) -> pa.Array:
+    if values is None:
+        return pa.nulls(n, field.type)
+    return values.cast(field.type) if isinstance(values, pa.Array) else pa.array(values, field.type)
+
+
+def _number_keys(known: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers for keys: that of the known one, or a new one for each key that is not known.
+
+    Returns:
+        The places of the new keys, and the number of each key.
+    """
+    every = np.ascontiguousarray(np.concatenate([known, keys])).view("V16").ravel()
+    _, first, inverse = np.unique(every, return_index=True, return_inverse=True)
+    is_new = np.zeros(len(every), bool)
+    is_new[first] = True
+    number = np.cumsum(is_new) - 1  # known keys differ from each other, so each keeps its place
+    return np.flatnonzero(is_new[len(known) :]), number[first[inverse]][len(known) :]
+
+
+def _lane(number: int) -> str:
+    return f"round{number}"

@@ -1,0 +1,189 @@
+"""Matches: two responses to one example that were compared, as a stored table with one row per pair and order.
+
+A `Matcher` makes them from runs; `battles.py` reads those that others have judged. Ratings and win
+rates are computed from this table (`evaluand.matches.ratings`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core import identity
+from evaluand.core.errors import plural
+from evaluand.core.key_columns import INDEX
+from evaluand.core.text.html_table import escape_text, html_notes, html_table
+from evaluand.engine.keyed_work import Artifact
+from evaluand.matches.totals import count_pairs, sum_usage, usage_text
+from evaluand.run.runner import Run
+from evaluand.store.store import Store, exists
+from evaluand.store.tables import FAILED, MATCHES
+
+TABLE = "matches"
+
+EXAMPLES = "examples"
+EXAMPLES_SCHEMA = pa.schema(
+    [pa.field(INDEX, pa.int64(), nullable=False), *(pa.field(name, pa.string()) for name in ("id", "input", "key"))]
+)
+"""The examples of matches that others have judged; matches of runs have those of their dataset. `id` is null where the
+file distinguishes examples by their inputs. `key` is that of an export (see `match_keys`)."""
+
+BY_PEOPLE: Final = "by_people"
+"""The key of the spec of matches, or of their judge, that says that people have judged elsewhere; absent if not."""
+
+TEXTS = "texts"
+TEXTS_SCHEMA = pa.schema([(name, pa.string()) for name in ("input", "response_a", "response_b")])
+"""What a judge elsewhere saw, a row for each match, if it was recorded."""
+
+JUDGES = "judges"
+JUDGES_SCHEMA = pa.schema([("judge_key", pa.string())])
+"""The key of the judge of each match, if an export of evaluand was read (see `match_keys`)."""
+
+_MOST_PAIRS = 45
+"""The most pairs of systems in the table of a notebook: those of ten."""
+
+JUDGE_FAILED: Final = "judge: "
+"""How the reason of a match begins where the judge failed; its error follows."""
+
+_UNDIGESTED = ("style_a", "style_b", "usage")  # derived from responses, or no part of the result
+
+
+class Matches(Artifact):
+    """Matches in a store; the `receipt` says what had to be judged, if they were just made."""
+
+    kind = "matches"
+
+    def __repr__(self) -> str:
+        n = sum(self.manifest.get("counts", {}).values())  # none while open
+        return f"Matches({self.id[:12]}, {', '.join(self.systems)}: {plural(n, 'match', 'matches')})"
+
+    def _repr_html_(self) -> str:
+        """Who won how often against whom, as the table of a notebook."""
+        title = f"<p>{escape_text(repr(self))}</p>"
+        if not self.store.is_sealed("matches", self.id):
+            return f"{title}{html_notes(['not finished'])}"
+        pairs, names = count_pairs(self), ("won", "tied", "lost", "n_missing")
+        rows = [[row["a"], row["b"], *(f"{row[name]:,}" for name in names)] for row in pairs[:_MOST_PAIRS]]
+        notes = [", ".join(f"{n:,} {status}" for status, n in self.counts.items())]
+        probable = sum(row["n_probable"] for row in pairs)
+        notes += [f"{probable:,} outcomes are probabilities: won counts the higher one"] if probable else []
+        notes += [f"and {plural(len(pairs) - _MOST_PAIRS, 'more pair')}"] if len(pairs) > _MOST_PAIRS else []
+        notes += [f"{total['judge'] or 'judging'}: {usage_text(total)}" for total in sum_usage(self)]
+        return title + html_table(("a", "b", "won by a", "tied", "won by b", "no outcome"), rows) + html_notes(notes)
+
+    @property
+    def name(self) -> str | None:
+        """The name under which the matches were made, or one that they got later."""
+        if (name := self.manifest["name"]) is not None:
+            return str(name)
+        return next((ref.name for ref in self.store.refs() if (ref.kind, ref.id) == (self.kind, self.id)), None)
+
+    @property
+    def systems(self) -> list[str]:
+        """The labels of the systems; the columns `a` and `b` of the table are positions in this list."""
+        return list(self.manifest["spec"]["systems"])
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Rows by status."""
+        return self.manifest["counts"]  # type: ignore[no-any-return]
+
+    @property
+    def failures(self) -> dict[str, int]:
+        """How many judgements failed, by class of error, most frequent first."""
+        if not self.counts.get(FAILED):
+            return {}
+        reasons: dict[int, str] = {}
+        for batch in self.batches(["judgement", "status", "reason"]):
+            is_judged = batch.filter(batch.column("judgement").is_valid())
+            failed = is_judged.filter(pc.equal(is_judged.column("status"), FAILED))
+            reasons |= {row["judgement"]: row["reason"] or "" for row in failed.to_pylist()}
+        errors = (text.removeprefix(JUDGE_FAILED) for text in reasons.values() if text.startswith(JUDGE_FAILED))
+        classes = (error.partition(":")[0] for error in errors)
+        return dict(Counter(classes).most_common())
+
+    @property
+    def runs(self) -> list[Run | None]:
+        """The run of each system; None where the store has lost it, empty for matches that others have judged."""
+        ids = self.manifest["provenance"]["runs"]
+        return [Run(self.store, id) if exists(self.store, "runs", id) else None for id in ids]
+
+    @property
+    def left_out(self) -> str | None:
+        """What of the runs is not compared because another run has nothing to compare it with; None if nothing is."""
+        runs = self.runs
+        known = [run for run in runs if run is not None]
+        if not known or len(known) < len(runs):
+            return None
+        return describe_left_out(known, self.systems, self.manifest["spec"].get("limit"))
+
+    def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The table of matches as a stream, in the order of its key."""
+        return self.store.read("matches", self.id, TABLE, columns)
+
+    def table(self, columns: list[str] | None = None) -> pa.Table:
+        """The table of matches; its columns are those of `store.tables.MATCHES`."""
+        return pa.Table.from_batches(self.batches(columns))
+
+
+def describe_left_out(runs: Sequence[Run], labels: Sequence[str], limit: int | None = None) -> str | None:
+    """What of some runs cannot be compared because others have fewer replications or examples; None if nothing is.
+
+    Args:
+        limit: only the first examples are to be compared.
+    """
+    replications = [int(run.manifest["spec"]["replications"]) for run in runs]
+    examples = [int(run.manifest["spec"]["examples"]) for run in runs]
+    if limit is not None:
+        examples = [min(n, limit) for n in examples]
+    n_idle = sum(n * (each - min(replications)) for n, each in zip(examples, replications, strict=True))
+    parts = []
+    for noun, counts, remedy in (
+        ("replication", replications, f"with replications={max(replications)}"),
+        ("example", examples, "over all examples" if limit is None else f"with limit={limit}"),
+    ):
+        fewest, most = min(counts), max(counts)
+        if fewest < most:
+            has = ", ".join(f"{label!r} has {n:,}" for label, n in zip(labels, counts, strict=True))
+            fewer = " and ".join(repr(label) for label, n in zip(labels, counts, strict=True) if n < most)
+            idle = f", so {plural(n_idle, 'response')} have none to meet" if noun == "replication" else ""
+            parts.append(f"not all {noun}s are compared, since {has}{idle}; run {fewer} {remedy} and match again")
+    return "; ".join(parts) or None
+
+
+class MatchDigest:
+    """The digest of a table of matches and its rows by status, batch by batch."""
+
+    def __init__(self) -> None:
+        self._state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+        self.counts: dict[str, int] = {}
+
+    def add(self, batch: pa.RecordBatch) -> None:
+        names = [name for name in MATCHES.names if name not in _UNDIGESTED]
+        columns = [
+            [None if each is None else each.hex() for each in batch.column(name).to_pylist()]
+            if name == "digest"
+            else batch.column(name).to_pylist()
+            for name in names
+        ]
+        self._state.update(b"".join(map(orjson.dumps, zip(*columns, strict=True))))
+        for each in pc.value_counts(batch.column("status")).to_pylist():
+            self.counts[each["values"]] = self.counts.get(each["values"], 0) + each["counts"]
+
+    @property
+    def digest(self) -> str:
+        return self._state.hexdigest()
+
+
+def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
+    """The digest and the row counts of stored matches, computed from the rows as they are now."""
+    state = MatchDigest()
+    for batch in Matches(store, id).batches():
+        state.add(batch)
+    return state.digest, state.counts

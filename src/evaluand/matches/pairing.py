@@ -1,0 +1,340 @@
+"""The matches of a round as columns: who meets on which row, in which order, and which judgement decides each.
+
+A judgement is one call of the judge. Its key is the digest of all that the judge can see: the example and the
+responses in the order in which they are presented. Matches with equal keys share a judgement, equal responses tie
+without one, and a match in which a response is missing has none.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from evaluand.core import identity
+from evaluand.core.errors import SpecError, nearest
+from evaluand.evaluation.scorer import described
+from evaluand.matches.judge_view import JudgeView
+from evaluand.matches.schedule import Pairs
+from evaluand.run.runner import Run
+from evaluand.store.store import check_name
+from evaluand.store.tables import ABSTAINED, COMPLETED, FAILED, SCORED, SKIPPED
+
+ANSWERED: Final = 0
+FAILED_CALL: Final = 1
+NOT_ASKED: Final = 2
+NO_ANSWER: Final = 3
+ABSENT: Final = 4
+"""What a system has on a row: an answer, a failed call, a skipped one, no answer, or no row."""
+
+
+ORDERS: Final = ("both", "random")
+
+
+def check_presentation(orders: Any, seed: Any) -> None:
+    """Refuses orders that are not known, and seeds that are no integers of 64 bits.
+
+    Raises:
+        SpecError: says what to give.
+    """
+    if orders not in ORDERS:
+        hint = nearest(orders, ORDERS) if isinstance(orders, str) else ""
+        raise SpecError(f"orders is {described(orders)}; give one of {', '.join(ORDERS)}{hint}")
+    if not isinstance(seed, int) or isinstance(seed, bool) or not -(2**63) <= seed < 2**63:
+        raise SpecError(f"seed is {described(seed)}; give a whole number of 64 bits")
+
+
+def check_labels(labels: Any, n: int) -> list[str]:
+    """The labels of systems if they are distinct names, one for each of n runs.
+
+    Raises:
+        SpecError: says what is wrong.
+    """
+    is_list = isinstance(labels, Sequence) and not isinstance(labels, str)
+    if not is_list or len(labels) != n or not all(isinstance(label, str) and label.strip() for label in labels):
+        raise SpecError(f"labels must be a list of texts, one for each of the {n} runs, not {labels!r}")
+    for label in labels:
+        check_text("labels", label)
+    if twice := [label for place, label in enumerate(labels) if label in labels[:place]]:
+        raise SpecError(f"two systems are called {twice[0]!r}; give each its own label")
+    return [*labels]
+
+
+def check_text(what: str, name: str) -> None:
+    """Refuses a name that cannot be stored or printed, such as one with a lone surrogate or a null byte.
+
+    Raises:
+        SpecError: begins with what it is the name of.
+    """
+    try:
+        check_name(name)
+    except SpecError as error:
+        raise SpecError(f"{what}: {error}") from None
+
+
+@dataclass(frozen=True)
+class Entrants:
+    """The systems, and what each has on each row; a row is an example and replication that a system has.
+
+    Attributes:
+        labels: of the systems.
+        replications: rows of each example.
+        index: `_index_` of each example.
+        examples: the digest of each example, 16 bytes.
+        states: rows × systems: `ANSWERED`, `FAILED_CALL`, `NOT_ASKED`, `NO_ANSWER` or `ABSENT`.
+        contents: rows × systems × 16: the digest of each response.
+    """
+
+    labels: Sequence[str]
+    replications: int
+    index: np.ndarray
+    examples: np.ndarray
+    states: np.ndarray
+    contents: np.ndarray
+
+    @classmethod
+    def of(cls, runs: Sequence[Run], labels: Sequence[str], limit: int | None = None) -> Entrants:
+        """The entrants of runs over one dataset, or over its first examples."""
+        replications = min(int(run.manifest["spec"]["replications"]) for run in runs)
+        examples = max(int(run.manifest["spec"]["examples"]) for run in runs)
+        examples = examples if limit is None else min(examples, limit)
+        shape = examples * replications, len(runs)
+        states = np.full(shape, ABSENT, np.int8)
+        contents = np.zeros((*shape, identity.DIGEST_SIZE), np.uint8)
+        for number, run in enumerate(runs):
+            every = int(run.manifest["spec"]["replications"])
+            chosen = np.flatnonzero(np.arange(sum(run.counts.values())) % every < replications)
+            chosen = chosen[: len(states)]
+            states[: len(chosen), number] = _states(run)[chosen]
+            contents[: len(chosen), number] = _as_digests(run.contents())[chosen]
+        dataset = runs[0].dataset
+        digests = _as_digests(itertools.islice(dataset.example_digests(), examples))
+        index = np.frombuffer(dataset.indices, np.int64)[:examples]
+        return cls(labels, replications, index, digests, states, contents)
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.states)
+
+    def numbers(self) -> np.ndarray:
+        """Rows × systems: a number for each response, equal for equal ones; 0 without a response."""
+        numbers = np.maximum(np.ascontiguousarray(self.contents[..., :8]).view("<u8")[..., 0], np.uint64(1))
+        return np.where(self.states == ANSWERED, numbers, np.uint64(0))
+
+
+def unjudged_status(states: Mapping[str, int]) -> tuple[str, str | None]:
+    """The status of a match that no judgement decides, and why, from the state of each system by its label."""
+    reasons = [f"{label}: {_REASONS[state]}" for label, state in states.items() if state]
+    return _STATUSES[max(states.values(), key=_RANKS.index)], "; ".join(reasons) or None
+
+
+_REASONS: Final = {
+    FAILED_CALL: "the task failed",
+    NOT_ASKED: "the task was not asked",
+    NO_ANSWER: "the task gave no answer",
+}
+_STATUSES: Final = {ANSWERED: SCORED, NO_ANSWER: ABSTAINED, NOT_ASKED: SKIPPED, FAILED_CALL: FAILED}
+_RANKS: Final = [ANSWERED, NO_ANSWER, NOT_ASKED, FAILED_CALL]
+
+
+def _states(run: Run) -> np.ndarray:
+    columns: list[np.ndarray] = []
+    for batch in run.batches(["status", "n_responses"]):
+        status = np.asarray(batch.column("status").to_pylist())
+        n_responses = np.asarray(batch.column("n_responses"))
+        answered = np.where(n_responses > 0, ANSWERED, NO_ANSWER)
+        others = np.where(status == SKIPPED, NOT_ASKED, FAILED_CALL)
+        columns.append(np.where(status == COMPLETED, answered, others).astype(np.int8))
+    return np.concatenate(columns) if columns else np.zeros(0, np.int8)
+
+
+def _as_digests(digests: Iterable[bytes]) -> np.ndarray:
+    return np.frombuffer(b"".join(digests), np.uint8).reshape(-1, identity.DIGEST_SIZE)
+
+
+@dataclass(frozen=True)
+class Round:
+    """The matches of a round; arrays with an entry for each match, in the order of row, a, b and order.
+
+    Attributes:
+        row, a, b: as in `Pairs`.
+        ab: whether a's response is presented first.
+        equal: whether both responses are equal.
+        presentation: the number of the presentation that decides the match, from 0; -1 where none is needed.
+        places: matches × 2: the places of a's and b's response in the presentation.
+        presented: presentations × places: the systems whose responses are shown, in their order; -1 after the last.
+        rows: the row of each presentation.
+        keys: its key, 16 bytes.
+    """
+
+    row: np.ndarray
+    a: np.ndarray
+    b: np.ndarray
+    ab: np.ndarray
+    equal: np.ndarray
+    presentation: np.ndarray
+    places: np.ndarray
+    presented: np.ndarray
+    rows: np.ndarray
+    keys: np.ndarray
+
+
+@dataclass(frozen=True)
+class Presenter:
+    """Decides in which order responses are presented.
+
+    Args:
+        entrants: the systems.
+        orders: `both`, or `random`: one order of each pair, a pure function of the seed, the example and the responses.
+        seed: of random orders.
+        view: what the judge can see of where an example is.
+    """
+
+    entrants: Entrants
+    orders: str
+    seed: int
+    view: JudgeView
+
+    def pairs(self, pairs: Pairs) -> Round:
+        """The matches of a judge that compares two responses."""
+        order = np.lexsort((pairs.b, pairs.a, pairs.row))
+        row, a, b = (column[order] for column in pairs)
+        contents, states = self.entrants.contents, self.entrants.states
+        equal = (contents[row, a] == contents[row, b]).all(axis=1) & (states[row, a] == ANSWERED)
+        is_asked = (states[row, a] == ANSWERED) & (states[row, b] == ANSWERED) & ~equal
+        if self.orders == "both":
+            row, a, b, equal, is_asked = (np.repeat(column, 2) for column in (row, a, b, equal, is_asked))
+            ab = np.tile([True, False], len(row) // 2)
+        else:
+            ab = np.ones(len(row), bool)
+            ab[is_asked] = self._coins(row[is_asked], a[is_asked], b[is_asked])
+        first, second = np.where(ab, a, b)[is_asked], np.where(ab, b, a)[is_asked]
+        presentation = np.full(len(row), -1, np.int64)
+        presentation[is_asked] = np.arange(int(is_asked.sum()))
+        places = np.where(ab[:, None], [0, 1], [1, 0])
+        rows = row[is_asked]
+        keys = _digest_rows(self._seen(rows, first, second))
+        return Round(row, a, b, ab, equal, presentation, places, np.stack([first, second], axis=1), rows, keys)
+
+    def groups(self, rows: np.ndarray) -> Round:
+        """The matches of a judge that compares all responses to an example; equal ones are presented once."""
+        columns: list[list[tuple[int, int, int, bool, bool, int, int, int]]] = []
+        presented: list[tuple[int, ...]] = []
+        presentation_rows: list[int] = []
+        for row in rows.tolist():
+            here = np.flatnonzero(self.entrants.states[row] != ABSENT).tolist()
+            distinct = self._distinct(row, here)
+            ranked = sorted(distinct.values(), key=lambda system: self._rank(row, system))
+            for turned in (False, True) if self.orders == "both" else (False,):
+                order, number = ranked[::-1] if turned else ranked, -1
+                if len(order) > 1:
+                    number = len(presented)
+                    presented.append(tuple(order))
+                    presentation_rows.append(row)
+                columns.append([*self._group_matches(row, here, distinct, order, number, turned)])
+        matches = np.array([match for each in columns for match in each], np.int64).reshape(-1, 8)
+        matches = matches[np.lexsort((~matches[:, 3].astype(bool), matches[:, 2], matches[:, 1], matches[:, 0]))]
+        row_, a, b, ab, equal, number_, *places = matches.T
+        rows_ = np.array(presentation_rows, np.int64)
+        return Round(
+            row_,
+            a.astype(np.int32),
+            b.astype(np.int32),
+            ab.astype(bool),
+            equal.astype(bool),
+            number_,
+            np.stack(places, axis=1),
+            _padded(presented),
+            rows_,
+            self._group_keys(rows_, presented),
+        )
+
+    def _distinct(self, row: int, systems: Sequence[int]) -> dict[bytes, int]:
+        """The first system with each response: its digest → number."""
+        answered = (system for system in systems if self.entrants.states[row, system] == ANSWERED)
+        found: dict[bytes, int] = {}
+        for system in answered:
+            found.setdefault(self.entrants.contents[row, system].tobytes(), system)
+        return found
+
+    def _group_matches(
+        self,
+        row: int,
+        systems: Sequence[int],
+        distinct: dict[bytes, int],
+        order: Sequence[int],
+        number: int,
+        turned: bool,
+    ) -> Iterator[tuple[int, int, int, bool, bool, int, int, int]]:
+        place = {system: at for at, system in enumerate(order)}
+        states, contents = self.entrants.states[row], self.entrants.contents[row]
+        for a, b in itertools.combinations(systems, 2):
+            if states[a] != ANSWERED or states[b] != ANSWERED:
+                yield row, a, b, not turned, False, -1, 0, 1
+                continue
+            at_a, at_b = (place[distinct[contents[system].tobytes()]] for system in (a, b))
+            equal = at_a == at_b
+            is_first = not turned if equal else at_a < at_b
+            yield row, a, b, is_first, equal, -1 if equal else number, at_a, at_b
+
+    def _seen(self, rows: np.ndarray, *systems: np.ndarray) -> np.ndarray:
+        """What a judge can see of some rows and systems, as bytes: rows × bytes."""
+        at = rows // self.entrants.replications
+        parts = [self.entrants.examples[at], *(self.entrants.contents[rows, each] for each in systems)]
+        if self.view.index != self.view.position:  # a key that has both needs no mark
+            parts.append(np.full((len(rows), 1), ord("i" if self.view.index else "p"), np.uint8))
+        if self.view.index:
+            parts.append(_as_bytes(self.entrants.index[at]))
+        if self.view.position:
+            parts.append(_as_bytes(at))
+        if self.view.replication:
+            parts.append(_as_bytes(rows % self.entrants.replications))
+        return np.concatenate(parts, axis=1)
+
+    def _group_keys(self, rows: np.ndarray, presented: Sequence[tuple[int, ...]]) -> np.ndarray:
+        seen = (
+            self._seen(rows[[place]], *(np.array([system]) for system in systems)).tobytes()
+            for place, systems in enumerate(presented)
+        )
+        return _as_digests(hashlib.blake2b(each, digest_size=identity.DIGEST_SIZE).digest() for each in seen)
+
+    def _coins(self, rows: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+        """Whether a's response is presented first: by chance, but whatever the numbers of the systems are."""
+        contents = self.entrants.contents
+        low, high = (np.ascontiguousarray(contents[rows, each]).view("S16").ravel() for each in (a, b))
+        is_lower = low < high
+        lower, higher = np.where(is_lower, a, b), np.where(is_lower, b, a)
+        examples = self.entrants.examples[rows // self.entrants.replications]
+        seeds = np.broadcast_to(_as_bytes(np.array([self.seed])), (len(rows), 8))
+        parts = np.concatenate([seeds, examples, contents[rows, lower], contents[rows, higher]], axis=1)
+        heads = _digest_rows(parts)[:, 0] & 1 == 1
+        return np.asarray(heads == is_lower)
+
+    def _rank(self, row: int, system: int) -> bytes:
+        """A random number for a response to an example, by which it is placed."""
+        example = self.entrants.examples[row // self.entrants.replications].tobytes()
+        parts = b"order%d" % self.seed + example + self.entrants.contents[row, system].tobytes()
+        return hashlib.blake2b(parts, digest_size=8).digest()
+
+
+def _padded(presented: Sequence[tuple[int, ...]]) -> np.ndarray:
+    widest = max(map(len, presented), default=0)
+    return np.array([(*each, *[-1] * (widest - len(each))) for each in presented], np.int64).reshape(
+        len(presented), widest
+    )
+
+
+def _as_bytes(numbers: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(numbers, "<i8").view(np.uint8).reshape(-1, 8)
+
+
+def _digest_rows(rows: np.ndarray) -> np.ndarray:
+    """The digest of each row of bytes."""
+    data, width = rows.tobytes(), rows.shape[1]
+    size = identity.DIGEST_SIZE
+    starts = range(0, len(data), width)
+    return _as_digests(hashlib.blake2b(data[at : at + width], digest_size=size).digest() for at in starts)

@@ -1,0 +1,130 @@
+"""Ratings as strengths of the Bradley–Terry model: 1000 + 400 · strength / ln 10.
+
+400 points are odds of 10 to 1. Intervals come from a bootstrap over examples, p values from standard errors by example.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+
+from evaluand.matches.ratings.estimates import Estimates
+from evaluand.matches.ratings.method import RatingMethod
+from evaluand.metrics.ratings.bradley_terry import BradleyTerryFit, explain_unrated, fit_bradley_terry
+from evaluand.metrics.ratings.connectivity import Ties
+from evaluand.metrics.ratings.counts import MatchRows, count_matches
+from evaluand.metrics.ratings.covariates import CovariateFit, fit_with_covariates
+from evaluand.metrics.ratings.standard_errors import standard_errors
+from evaluand.metrics.ratings.strength_intervals import StrengthIntervals, explain_open_ends, strength_intervals
+from evaluand.metrics.stats.intervals import t_quantile, t_tail
+
+POINTS: Final = 400 / math.log(10)
+"""Rating points for one unit of strength."""
+
+CENTRE: Final = 1000.0
+"""The mean rating."""
+
+
+def estimate_strengths(rows: MatchRows, method: RatingMethod, confidence: float, labels: Sequence[str]) -> Estimates:
+    """The ratings of all systems; those without a finite strength have NaN and a reason."""
+    if method.covariates:
+        return _with_covariates(rows, method, confidence, labels)
+    counts = count_matches(rows)
+    fit = fit_bradley_terry(counts, cast(Ties, method.ties), float(method.penalty or 0.0))
+    errors = standard_errors(rows, fit)
+    ends = strength_intervals(rows, fit, confidence, int(method.replicates or 0), int(method.seed or 0))
+    difference = _differences(fit.strength)
+    known = ~np.isnan(ends.difference_low)  # without spread there is neither an interval nor a p value
+    reasons = explain_unrated(counts, fit, labels)
+    return Estimates(
+        strength=fit.strength,
+        rating=CENTRE + POINTS * fit.strength,
+        error=np.where(np.isnan(ends.low), np.nan, POINTS * errors.strength),
+        low=CENTRE + POINTS * ends.low,
+        high=CENTRE + POINTS * ends.high,
+        reason=[reason or each for reason, each in zip(reasons, _interval_reasons(ends, labels), strict=True)],
+        difference=POINTS * difference,
+        difference_low=POINTS * ends.difference_low,
+        difference_high=POINTS * ends.difference_high,
+        p=student_p(difference, np.where(known, errors.difference, np.nan), errors.examples - 1),
+        test="student",
+        parameters=[*_tie_parameter(fit, errors.tie, errors.examples, method, confidence)],
+    )
+
+
+def student_p(difference: np.ndarray, error: np.ndarray, degrees: int) -> np.ndarray:
+    """Two-sided p values of differences by their standard errors; NaN where an error is 0 or undefined."""
+    found = np.full(difference.shape, np.nan)
+    for place in np.argwhere(error > 0):
+        each = tuple(place.tolist())
+        found[each] = t_tail(abs(float(difference[each] / error[each])), degrees)
+    return found
+
+
+def _differences(strength: np.ndarray) -> np.ndarray:
+    return np.asarray(strength[:, None] - strength)
+
+
+def _interval_reasons(ends: StrengthIntervals, labels: Sequence[str]) -> list[str | None]:
+    """Why each system has no interval, or one with an open end."""
+    no_spread = "the examples show no spread, so there is no interval"
+    undefined = np.isnan(ends.low) | np.isnan(ends.high)
+    return [
+        no_spread if none else reason
+        for none, reason in zip(undefined.tolist(), explain_open_ends(ends, labels), strict=True)
+    ]
+
+
+def _tie_parameter(
+    fit: BradleyTerryFit, error: float, examples: int, method: RatingMethod, confidence: float
+) -> Iterator[dict[str, Any]]:
+    if method.ties == "half":
+        return
+    value = float(fit.tie)
+    half = float(t_quantile(confidence, np.array([examples - 1]))[0]) * error
+    least = 0.0 if method.ties == "davidson" else 1.0
+    ends = {"low": max(value - half, least), "high": value + half}
+    why = "wins and ties contradict nothing, so it grows without limit" if math.isinf(value) else None
+    yield {"name": method.ties, "system": None, "value": value, "standard_error": error, **ends, "reason": why}
+
+
+def _with_covariates(rows: MatchRows, method: RatingMethod, confidence: float, labels: Sequence[str]) -> Estimates:
+    counts = count_matches(rows)
+    fit = fit_with_covariates(rows, method.covariates, float(method.penalty or 0.0))
+    quantile = fit.quantile(confidence)
+    error, difference = fit.strength_error, _differences(fit.strength)
+    half, half_difference = quantile * error, quantile * fit.difference_error
+    return Estimates(
+        strength=fit.strength,
+        rating=CENTRE + POINTS * fit.strength,
+        error=POINTS * error,
+        low=CENTRE + POINTS * (fit.strength - half),
+        high=CENTRE + POINTS * (fit.strength + half),
+        reason=_covariate_reasons(fit, explain_unrated(counts, _plain_fit(counts, method), labels)),
+        difference=POINTS * difference,
+        difference_low=POINTS * (difference - half_difference),
+        difference_high=POINTS * (difference + half_difference),
+        p=student_p(difference, fit.difference_error, fit.examples - 1),
+        test="student",
+        parameters=[*_coefficients(fit, method, quantile)],
+    )
+
+
+def _plain_fit(counts: Any, method: RatingMethod) -> BradleyTerryFit:
+    """The fit without covariates, which says why systems have no strength."""
+    return fit_bradley_terry(counts, "half", float(method.penalty or 0.0))
+
+
+def _covariate_reasons(fit: CovariateFit, reasons: Sequence[str | None]) -> list[str | None]:
+    separated = "wins follow from the systems and covariates without exception, so there is no finite estimate"
+    return [None if rated else reason or separated for rated, reason in zip(fit.rated.tolist(), reasons, strict=True)]
+
+
+def _coefficients(fit: CovariateFit, method: RatingMethod, quantile: float) -> Iterator[dict[str, Any]]:
+    each = zip(method.covariates, fit.coefficient, fit.coefficient_error, fit.reasons, strict=True)
+    for name, value, error, reason in each:
+        ends = {"low": value - quantile * error, "high": value + quantile * error}
+        yield {"name": name, "system": None, "value": value, "standard_error": error, **ends, "reason": reason}

@@ -1,0 +1,429 @@
+"""The rows of the tables of ratings."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+import numpy as np
+
+from evaluand.comparison.significance import assign_letters, holm, shaffer
+from evaluand.core.errors import DataError, SpecError, plural
+from evaluand.matches.ratings.estimates import Estimates
+from evaluand.matches.ratings.gathering import BOTH, NOBODY, A, MatchTable
+from evaluand.matches.ratings.length import estimate_length_controlled
+from evaluand.matches.ratings.method import COVARIATES, LENGTH, POSITION, RatingMethod
+from evaluand.matches.ratings.strengths import estimate_strengths
+from evaluand.matches.ratings.win_shares import estimate_win_rates, find_system
+from evaluand.metrics.ratings.counts import MatchRows, count_matches
+from evaluand.metrics.ratings.covariates import relative_differences
+from evaluand.metrics.ratings.positions import inconsistency, position_bias
+from evaluand.metrics.ratings.win_rates import WinRates, win_rates
+from evaluand.store.tables import STYLE
+
+_DIGITS: Final = 10
+"""Significant digits of stored numbers: the same on machines whose linear algebra rounds otherwise."""
+
+Row = dict[str, Any]
+
+
+def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float) -> dict[str, list[Row]]:
+    """The rows of all tables.
+
+    Raises:
+        DataError: matches have no outcome and `missing` refuses that.
+        SpecError: the matches do not have what the method needs.
+    """
+    decided = decide_missing(matches, method)
+    if method.weighted:
+        decided = _drop_weightless(decided)
+    rows, missing = _as_rows(decided, method, _weights(decided, method))
+    rates = win_rates(rows, confidence=confidence)
+    if method.kind == "bradley_terry":
+        estimates = estimate_strengths(rows, method, confidence, matches.systems)
+    elif method.kind == "length_controlled":
+        is_rated = _is_rated(decided, method)
+        rated, shares = decided.take(is_rated), decided.shares()[is_rated]
+        lengths = _read_counts(rated, LENGTH)
+        estimates = estimate_length_controlled(rows, shares, lengths, rated, method, confidence)
+    else:
+        estimates = estimate_win_rates(rows, rates, matches.systems, method.baseline, confidence)
+    estimates = replace(estimates, reason=_explain_absences(estimates.reason, matches, rows, method))
+    differences = _difference_rows(estimates, matches.systems)
+    order, ranks, letters = _rank(estimates, differences, confidence)
+    played = _as_rows(decided, method, decided.shares()) if method.weighted else (rows, missing)
+    skipped = _count_skipped(matches)
+    counts = _Counts(played, (rows, missing), skipped)
+    relevant = rates, counts
+    if method.baseline is not None:
+        base = find_system(method.baseline, matches.systems)
+        rows, missing = _against_baseline(rows, missing, base)
+        skipped = np.where(_involving(base, len(skipped)), skipped, 0.0)
+        counts_of_baseline = _Counts(_against_baseline(*played, base), (rows, missing), skipped)
+        relevant = win_rates(rows, confidence=confidence), counts_of_baseline
+    tables = {
+        "ratings": [
+            _rating_row(matches.systems[i], estimates, i, *relevant, ranks.get(i), letters.get(i)) for i in order
+        ],
+        "win_rates": [*_win_rate_rows(matches.systems, rates, counts, order)],
+        "differences": _order_differences(differences, order, matches.systems),
+        "parameters": [dict(each) for each in estimates.parameters],
+        "bias": [*_bias_rows(matches, confidence)],
+    }
+    return {name: [_storable(row) for row in rows_] for name, rows_ in tables.items()}
+
+
+def _storable(row: Row) -> Row:
+    """A row without infinite and undefined numbers, rounded to the digits that all machines share."""
+    return {name: _round(value) if isinstance(value, float) else value for name, value in row.items()}
+
+
+def _round(value: float) -> float | None:
+    return float(f"{value:.{_DIGITS}g}") + 0.0 if math.isfinite(value) else None
+
+
+def decide_missing(matches: MatchTable, method: RatingMethod) -> MatchTable:
+    """The judgements without those that were not to be made, and with the outcomes that `missing` gives."""
+    asked = matches.take(~matches.skipped | matches.known)
+    unknown = ~asked.known
+    if method.missing == "refuse" and unknown.any():
+        raise DataError(
+            f"{plural(int(unknown.sum()), 'match', 'matches')} of {len(asked):,} without an outcome, and"
+            " missing=refuse; judge them again with retry_failed, or use missing=leave_out or lose"
+        )
+    if method.missing == "lose":
+        lost = unknown & (asked.missing > 0) & (asked.missing < BOTH)
+        asked.outcome[lost] = np.where(asked.missing[lost] == A, 0.0, 1.0)
+    return asked
+
+
+def _count_skipped(matches: MatchTable) -> np.ndarray:
+    """Systems × systems: the matches that were not to be played because a response was skipped."""
+    systems, skipped = len(matches.systems), matches.skipped & ~matches.known & (matches.missing != NOBODY)
+    pairs = matches.a[skipped] * systems + matches.b[skipped]
+    square = np.bincount(pairs, matches.shares()[skipped], systems * systems).reshape(systems, systems)
+    return np.asarray(square + square.T)
+
+
+def _drop_weightless(matches: MatchTable) -> MatchTable:
+    """The judgements without those of weight 0, which do not exist for weighted ratings."""
+    unknown = int(np.isnan(matches.weight).sum())
+    if unknown:
+        raise SpecError(
+            f"weighted needs weights, and the examples of {plural(unknown, 'match', 'matches')} have none; name the"
+            " dataset's column under weight, or leave weighted out"
+        )
+    return matches.take(matches.weight > 0)
+
+
+def _weights(matches: MatchTable, method: RatingMethod) -> np.ndarray:
+    """The weight of each judgement; the mean of those of examples is 1, whatever their unit, as penalties need it."""
+    shares, rated = matches.shares(), _is_rated(matches, method)
+    if not method.weighted or not rated.any():
+        return shares
+    return np.asarray(shares * matches.weight / np.average(matches.weight[rated], weights=shares[rated]))
+
+
+def _as_rows(matches: MatchTable, method: RatingMethod, weight: np.ndarray) -> tuple[MatchRows, np.ndarray]:
+    """The matches to be rated, and the weight of those without an outcome: systems × systems."""
+    outcome = matches.outcome.copy()
+    known, systems = matches.known, len(matches.systems)
+    rated = _is_rated(matches, method)
+    missing = np.bincount(matches.a[~known] * systems + matches.b[~known], weight[~known], systems * systems)
+    square = missing.reshape(systems, systems)
+    if method.contradictory != "average":
+        outcome[matches.contradictory()] = 0.5
+    if method.outcomes == "discrete":
+        outcome = np.where(np.isnan(outcome), outcome, (np.sign(outcome - 0.5) + 1) / 2)
+    rows = MatchRows.read(
+        matches.a[rated],
+        matches.b[rated],
+        outcome[rated],
+        matches.cluster[rated],
+        systems=systems,
+        weight=weight[rated],
+        covariates=_covariates(matches.take(rated), method.covariates),
+    )
+    return rows, square + square.T
+
+
+def _is_rated(matches: MatchTable, method: RatingMethod) -> np.ndarray:
+    """The judgements that count: those with an outcome, unless contradictory pairs are dropped."""
+    if method.contradictory != "drop":
+        return matches.known
+    return np.asarray(matches.known & ~matches.contradictory())
+
+
+def _covariates(matches: MatchTable, names: Sequence[str]) -> np.ndarray:
+    """How much more of each covariate a has than b."""
+    columns = []
+    for name in names:
+        if name == POSITION:
+            unknown = int((~matches.ordered & ~matches.equal).sum())
+            if unknown:
+                raise SpecError(f"covariate position: the order of {plural(unknown, 'match', 'matches')} is unknown")
+            is_judged = ~matches.equal & (matches.missing == NOBODY)  # of others, no judge saw an order
+            columns.append(np.where(is_judged, np.where(matches.a_first, 1.0, -1.0), 0.0))
+            continue
+        sides = _read_counts(matches, name)
+        columns.append(relative_differences(sides[:, 0], sides[:, 1]))
+    return np.column_stack(columns) if columns else np.zeros((len(matches), 0))
+
+
+def _read_counts(matches: MatchTable, name: str) -> np.ndarray:
+    """Judgements × sides: what a covariate counts; NaN only where there is no outcome either."""
+    sides = matches.style[:, :, [field.name for field in STYLE].index(COVARIATES[name])]
+    unknown = np.isnan(sides).any(axis=1) & matches.known
+    if unknown.any():
+        n = plural(int(unknown.sum()), "match", "matches")
+        raise SpecError(f"{name}: {n} without the length and style of the responses")
+    return np.asarray(sides)
+
+
+def _explain_absences(
+    reasons: Sequence[str | None], matches: MatchTable, rows: MatchRows, method: RatingMethod
+) -> list[str | None]:
+    """The reasons; for a system without a rated match, why it has none."""
+    base = None if method.baseline is None else find_system(method.baseline, matches.systems)
+    relevant = rows if base is None else rows.select((rows.a == base) | (rows.b == base))
+    met = np.bincount(np.concatenate([relevant.a, relevant.b]), minlength=len(matches.systems))
+    return [
+        reason if n or system == base else _explain_absence(matches, system, base)
+        for system, (reason, n) in enumerate(zip(reasons, met.tolist(), strict=True))
+    ]
+
+
+def _explain_absence(matches: MatchTable, system: int, base: int | None) -> str:
+    """Why no match of a system is rated: there is none, or what became of each."""
+    involved = (matches.a == system) | (matches.b == system)
+    name = f'"{matches.systems[system]}"'
+    against = ""
+    if base is not None:
+        involved &= (matches.a == base) | (matches.b == base)
+        against = f' against "{matches.systems[base]}"'
+    if not involved.any():
+        return f"{name} has no matches{against}"
+    found = matches.take(involved)
+    left = np.ones(len(found), np.bool_)
+    counts = []
+    for what, chosen in (
+        ("contradictory", found.known),
+        ("without a response", found.missing != NOBODY),
+        ("failed", found.failed),
+        ("not judged", found.skipped),
+        ("abstained", left),
+    ):
+        counts.append((int((left & chosen).sum()), what))
+        left = left & ~chosen
+    listed = ", ".join(f"{n:,} {what}" for n, what in counts if n)
+    verb = "counts" if found.known.any() else "has an outcome"
+    return f"no match of {name}{against} {verb} ({listed})"
+
+
+def _difference_rows(estimates: Estimates, systems: Sequence[str]) -> dict[tuple[int, int], Row]:
+    """Every two systems once: the first minus the second."""
+    rows: dict[tuple[int, int], Row] = {}
+    for i in range(len(systems)):
+        for j in range(i + 1, len(systems)):
+            numbers = {
+                name: float(getattr(estimates, source)[i, j])
+                for name, source in (
+                    ("difference", "difference"),
+                    ("low", "difference_low"),
+                    ("high", "difference_high"),
+                    ("p", "p"),
+                )
+            }
+            rows[i, j] = numbers | {"test": estimates.test, "reason": _difference_reason(estimates, i, j, numbers)}
+    p = np.array([row["p"] for row in rows.values()], np.float64)
+    several = len(systems) > 2
+    by_shaffer = shaffer(p, [0] * len(p), {0: len(systems)}) if several else np.full(len(p), math.nan)
+    for row, *adjusted in zip(rows.values(), holm(p).tolist(), by_shaffer.tolist(), strict=True):
+        row |= dict(zip(("p_holm", "p_shaffer"), adjusted, strict=True))
+    return rows
+
+
+def _difference_reason(estimates: Estimates, i: int, j: int, numbers: Row) -> str | None:
+    if (i, j) in estimates.difference_reason:
+        return estimates.difference_reason[i, j]
+    unrated = [each for each in (i, j) if math.isnan(estimates.rating[each])]
+    if unrated:
+        return " and ".join(str(estimates.reason[each]) for each in unrated)
+    if math.isinf(numbers["low"]) or math.isinf(numbers["high"]):
+        return "the interval is open: in too many draws of the examples one of them wins every match"
+    if math.isnan(numbers["low"]) or math.isnan(numbers["high"]):
+        return _NO_SPREAD
+    return "the examples show no spread, so there is no p value" if math.isnan(numbers["p"]) else None
+
+
+_NO_SPREAD: Final = "the examples show no spread, so there is no interval"
+
+
+def _rank(
+    estimates: Estimates, differences: dict[tuple[int, int], Row], confidence: float
+) -> tuple[list[int], dict[int, int], dict[int, str]]:
+    """The systems best first, then those without a rating; ranks and letters of those that can be ranked."""
+    rated = np.flatnonzero(~np.isnan(estimates.rating)).tolist()
+    rated.sort(key=lambda system: -float(estimates.rating[system]))
+    unrated = np.flatnonzero(np.isnan(estimates.rating)).tolist()
+    if estimates.difference_reason:
+        return rated + unrated, {}, {}
+    adjusted = "p_shaffer" if len(estimates.rating) > 2 else "p_holm"
+    differing = {
+        frozenset(pair)
+        for pair, row in differences.items()
+        if row[adjusted] <= 1 - confidence + 1e-12  # never of NaN
+    }
+    ranks = {
+        system: 1
+        + sum(
+            frozenset((system, other)) in differing and estimates.rating[other] > estimates.rating[system]
+            for other in rated
+        )
+        for system in rated
+    }
+    return rated + unrated, ranks, assign_letters(rated, differing)
+
+
+class _Counts:
+    """Counts of matches: systems × systems.
+
+    Args:
+        played: the matches, and the number of those without an outcome.
+        weighed: the same with the weights of the examples, from which bounds of win rates follow.
+        skipped: the number of those in which a response was skipped.
+    """
+
+    def __init__(
+        self, played: tuple[MatchRows, np.ndarray], weighed: tuple[MatchRows, np.ndarray], skipped: np.ndarray
+    ) -> None:
+        counts, heavy = count_matches(played[0]), count_matches(weighed[0])
+        self.won, self.tied, self.lost = (counts.square(side) for side in ("wins", "ties", "losses"))
+        self.n, self.missing, self.skipped = counts.square("n"), played[1], skipped
+        self.weight, self.score, self.missing_weight = heavy.square("n"), heavy.square("score"), weighed[1]
+
+
+def _against_baseline(rows: MatchRows, missing: np.ndarray, base: int) -> tuple[MatchRows, np.ndarray]:
+    """The matches of a baseline, and the weight of those without an outcome."""
+    involved = _involving(base, len(missing))
+    return rows.select(involved[rows.a, rows.b]), np.where(involved, missing, 0.0)
+
+
+def _involving(base: int, systems: int) -> np.ndarray:
+    """Systems × systems: whether one of both is the baseline."""
+    is_base = np.arange(systems) == base
+    return np.asarray(is_base[:, None] | is_base)
+
+
+def _rating_row(
+    label: str,
+    estimates: Estimates,
+    system: int,
+    rates: WinRates,
+    counts: _Counts,
+    rank: int | None,
+    letters: str | None,
+) -> Row:
+    weight, unknown, score = (each[system] for each in (counts.weight, counts.missing_weight, counts.score))
+    met = weight + unknown > 0
+    total = (weight + unknown)[met]
+    average = rates.average
+    return {
+        "system": label,
+        "rank": rank,
+        "letters": letters,
+        "strength": math.nan if estimates.strength is None else float(estimates.strength[system]),
+        "rating": float(estimates.rating[system]),
+        "standard_error": float(estimates.error[system]),
+        "low": float(estimates.low[system]),
+        "high": float(estimates.high[system]),
+        "win_rate": float(average.value[system]),
+        "win_rate_low": float(average.low[system]),
+        "win_rate_high": float(average.high[system]),
+        "win_rate_worst": float(np.mean(score[met] / total)) if met.any() else math.nan,
+        "win_rate_best": float(np.mean((score + unknown)[met] / total)) if met.any() else math.nan,
+        **{name: float(getattr(counts, name)[system].sum()) for name in ("n", "won", "tied", "lost")},
+        "n_missing": float(counts.missing[system].sum()),
+        "n_skipped": float(counts.skipped[system].sum()),
+        "opponents": int(rates.opponents[system]),
+        "examples": int(rates.average_examples[system]),
+        "reason": estimates.reason[system],
+    }
+
+
+def _win_rate_rows(systems: Sequence[str], rates: WinRates, counts: _Counts, order: Sequence[int]) -> Iterator[Row]:
+    for i in order:
+        for j in order:
+            if i != j:
+                names = ("n", "won", "tied", "lost")
+                yield {
+                    "a": systems[i],
+                    "b": systems[j],
+                    "win_rate": float(rates.rate.value[i, j]),
+                    "low": round(float(rates.rate.low[i, j]), _DIGITS),
+                    "high": round(float(rates.rate.high[i, j]), _DIGITS),
+                    **{name: float(getattr(counts, name)[i, j]) for name in names},
+                    "n_missing": float(counts.missing[i, j]),
+                    "n_skipped": float(counts.skipped[i, j]),
+                    "examples": int(rates.examples[i, j]),
+                }
+
+
+def _order_differences(
+    differences: dict[tuple[int, int], Row], order: Sequence[int], systems: Sequence[str]
+) -> list[Row]:
+    """The differences in the order of the ranking, the better system first."""
+    rows = []
+    for place, i in enumerate(order):
+        for j in order[place + 1 :]:
+            row = dict(differences[min(i, j), max(i, j)])
+            if i > j:
+                row |= {"difference": -row["difference"], "low": -row["high"], "high": -row["low"]}
+            rows.append({"a": systems[i], "b": systems[j]} | row)
+    return rows
+
+
+def _bias_rows(matches: MatchTable, confidence: float) -> Iterator[Row]:
+    """Position bias and inconsistency of all judges together, and of each if there are several."""
+    judged = matches.take(matches.known & matches.ordered & ~matches.equal)
+    yield from _bias_of(judged, None, confidence)
+    if len(matches.judges) < 2:
+        return
+    order = np.argsort(judged.judge, kind="stable")
+    ends = np.searchsorted(judged.judge[order], np.arange(len(matches.judges) + 1))
+    for name, start, stop in zip(matches.judges, ends[:-1].tolist(), ends[1:].tolist(), strict=True):
+        if start < stop:
+            yield from _bias_of(judged.take(order[start:stop]), name, confidence)
+
+
+def _bias_of(judged: MatchTable, judge: str | None, confidence: float) -> Iterator[Row]:
+    if not len(judged):
+        return
+    bias = position_bias(judged.a, judged.b, judged.outcome, judged.a_first, judged.cluster, confidence=confidence)
+    yield {
+        "judge": judge,
+        "measure": "position_bias",
+        "share": bias.share,
+        "low": bias.low,
+        "high": bias.high,
+        "n": float(bias.first + bias.second + bias.ties),
+        "first": float(bias.first),
+        "second": float(bias.second),
+        "neither": float(bias.ties),
+        "n_left_out": bias.one_order,
+    }
+    found = inconsistency(judged.outcome, judged.a_first, judged.pair, judged.cluster, confidence=confidence)
+    yield {
+        "judge": judge,
+        "measure": "inconsistency",
+        "share": found.share,
+        "low": found.low,
+        "high": found.high,
+        "n": float(found.pairs),
+        "first": float(found.first_twice),
+        "second": float(found.contradictory - found.first_twice),
+        "neither": float(found.half),
+        "n_left_out": found.one_order,
+    }

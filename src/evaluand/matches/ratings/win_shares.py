@@ -1,0 +1,181 @@
+"""Ratings as win rates: the mean over opponents, each of which counts equally, or against a baseline.
+
+Two means are compared only if they are over the same opponents. p values come from the permutation test that exchanges
+both systems on an example.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+
+from evaluand.comparison.significance import DRAWN_CLUSTERS, EXACT_CLUSTERS, draw_sums, drawn_p, sign_flip
+from evaluand.core.errors import SpecError, nearest
+from evaluand.matches.ratings.estimates import Estimates
+from evaluand.metrics.ratings.counts import MatchRows
+from evaluand.metrics.ratings.win_rates import Influences, WinRates, win_rate_influences
+from evaluand.metrics.stats.disparity import IntervalEnds
+from evaluand.metrics.stats.intervals import Spread, cautious_spread, correlation_of, t_quantile
+
+
+def estimate_win_rates(
+    rows: MatchRows, rates: WinRates, labels: Sequence[str], baseline: str | None, confidence: float
+) -> Estimates:
+    """The ratings of all systems.
+
+    Args:
+        rows: the matches, with outcomes as they count.
+        rates: their win rates.
+        confidence: of the intervals of `rates`, and of those of differences.
+    """
+    base = None if baseline is None else find_system(baseline, labels)
+    if base is None:
+        value, low, high = rates.average
+        influences = win_rate_influences(rows)
+        reason: list[str | None] = [
+            None if n else f'no match of "{labels[i]}" has an outcome' for i, n in enumerate(rates.opponents)
+        ]
+        incomparable = _find_incomparable(rates, labels)
+        opponents = np.maximum(np.minimum(rates.opponents[:, None], rates.opponents), 1)
+    else:
+        value, low, high = (each[:, base].copy() for each in rates.rate)
+        value[base] = low[base] = high[base] = 0.5
+        against = (rows.a == base) | (rows.b == base)
+        influences = _against(rows.select(against), base)
+        reason = [
+            None if known else f'no match of "{labels[i]}" against "{baseline}" has an outcome'
+            for i, known in enumerate(~np.isnan(value))
+        ]
+        reason[base] = "the baseline: ½ by definition"
+        incomparable = {}
+        opponents = np.full((len(labels), len(labels)), 2)
+    difference = value[:, None] - value
+    ends = _difference_ends(IntervalEnds(value, low, high), influences, opponents, confidence)
+    p = _exchange_p(influences.from_half, difference)
+    error = np.where(np.isnan(low), math.nan, np.sqrt(np.square(influences.deviation).sum(axis=0)))
+    for i in np.flatnonzero(np.isnan(low) & ~np.isnan(value)).tolist():
+        reason[i] = f'"{labels[i]}" has matches on one example only, so there is no interval'
+    if base is not None:
+        low[base] = high[base] = math.nan
+    for i, j in incomparable:
+        for each in (difference, *ends, p):
+            each[i, j] = each[j, i] = math.nan
+    return Estimates(
+        rating=value,
+        error=error,
+        low=low,
+        high=high,
+        reason=reason,
+        difference=difference,
+        difference_low=ends[0],
+        difference_high=ends[1],
+        p=p,
+        test="permutation",
+        difference_reason=incomparable,
+    )
+
+
+def find_system(label: str, labels: Sequence[str], role: str = "baseline") -> int:
+    """The number of a system.
+
+    Args:
+        role: what the system is named as, for the message.
+
+    Raises:
+        SpecError: no system is called so.
+    """
+    if label not in labels:
+        raise SpecError(f"{role} {label!r} is not one of the systems{nearest(label, labels)}: {', '.join(labels)}")
+    return [*labels].index(label)
+
+
+def _against(rows: MatchRows, base: int) -> Influences:
+    """The influences on win rates against a baseline, whose own rate is ½ whatever the examples."""
+    found = win_rate_influences(rows)
+    found.deviation[:, base] = found.from_half[:, base] = 0.0
+    return found
+
+
+def _find_incomparable(rates: WinRates, labels: Sequence[str]) -> dict[tuple[int, int], str]:
+    """The pairs of systems whose opponents differ, with the reason."""
+    met = rates.n > 0
+    found = {}
+    for i in range(len(met)):
+        for j in range(i + 1, len(met)):
+            others = np.arange(len(met))
+            differing = (met[i] != met[j]) & (others != i) & (others != j)
+            if met[i].any() and met[j].any() and differing.any():
+                other = labels[int(np.argmax(differing))]
+                found[i, j] = (
+                    f'only one of them met "{other}", and win rates against different opponents cannot be compared; '
+                    "rate by bradley_terry, or against a baseline"
+                )
+    return found
+
+
+def _difference_ends(
+    rate: IntervalEnds, influences: Influences, opponents: np.ndarray, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The intervals of differences from those of the win rates and the correlation of their influences.
+
+    The correlation with a rate that is the same on all examples is taken as 0, and as −1 if both are. Differences on
+    which all examples agree, or nearly so, have the variance that unseen examples could give: see `cautious_spread`.
+    Source: G. Zou, "Toward using confidence intervals to compare correlations" (Psychological Methods 12, 2007).
+
+    Args:
+        opponents: systems × systems, on how many independent matches of an example a difference depends.
+    """
+    value, low, high = rate
+    covariance = influences.deviation.T @ influences.deviation
+    agree = np.diagonal(covariance) == 0
+    correlation = np.where(agree[:, None] & agree, -1.0, correlation_of(covariance))
+    below, above = value - low, high - value
+    difference = value[:, None] - value
+    unseen = _unseen_distance(difference, influences, opponents, confidence)
+    ends = []
+    for ours, theirs in ((below[:, None], above), (above[:, None], below)):
+        square = ours**2 + theirs**2 - 2 * correlation * ours * theirs
+        ends.append(np.sqrt(np.maximum(square, unseen**2)))
+        np.fill_diagonal(ends[-1], 0.0)
+    return np.maximum(difference - ends[0], -1.0), np.minimum(difference + ends[1], 1.0)
+
+
+def _unseen_distance(
+    difference: np.ndarray, influences: Influences, opponents: np.ndarray, confidence: float
+) -> np.ndarray:
+    """The least distance of an end from a difference, on the scale from −1 to 1."""
+    with np.errstate(divide="ignore"):
+        effective = 1 / np.square(influences.part).sum(axis=0)
+    effective = np.minimum(effective[:, None], effective)
+    spread = Spread(np.zeros(difference.shape), effective, effective)
+    least = cautious_spread((1 + difference) / 2, spread, confidence, opponents)
+    degrees = np.maximum(np.rint(np.nan_to_num(effective, posinf=1)) - 1, 1).astype(np.int64)
+    return np.asarray(2 * t_quantile(confidence, degrees) * np.sqrt(least.variance))
+
+
+_FEW_PAIRS: Final = 10
+_ROUNDING: Final = 1e-12
+
+
+def _exchange_p(centred: np.ndarray, difference: np.ndarray) -> np.ndarray:
+    """The p value of each pair: that of `sign_flip`, whose draws all pairs share where there are many."""
+    examples, systems = centred.shape
+    pairs = [pair for pair in itertools.combinations(range(systems), 2) if not math.isnan(difference[pair])]
+    drawn = None
+    if len(pairs) > _FEW_PAIRS and EXACT_CLUSTERS < examples <= DRAWN_CLUSTERS:
+        drawn = np.ascontiguousarray(draw_sums(centred).T)
+    found = np.full((systems, systems), np.nan)
+    for i, j in pairs:
+        sums = centred[:, i] - centred[:, j]
+        sums[np.abs(sums) <= _ROUNDING * np.abs(sums).max(initial=0.0)] = 0.0
+        if drawn is None or np.count_nonzero(sums) <= EXACT_CLUSTERS:
+            found[i, j] = found[j, i] = sign_flip(sums).p
+        else:
+            observed = abs(float(sums.sum())) - _ROUNDING * float(np.abs(sums).sum())
+            extreme = int(np.count_nonzero(np.abs(drawn[i] - drawn[j]) >= observed))
+            found[i, j] = found[j, i] = drawn_p(extreme, sums, observed).p
+    return found

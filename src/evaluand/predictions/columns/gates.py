@@ -1,0 +1,62 @@
+"""Gates on the values of systems whose predictions exist already, of which `baseline` is the first."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from evaluand.aggregation.aggregator import Measure
+from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.gates import check_gates
+from evaluand.comparison.rule import BASELINE, Gate
+from evaluand.core.errors import SpecError
+from evaluand.experiment.experiment import Results
+from evaluand.metrics.base.metric import Metric, Missing
+from evaluand.predictions.columns.notes import Notes
+from evaluand.predictions.columns.tables import NamedTable
+
+
+def check_gate_columns(
+    gates: Sequence[Gate], base: NamedTable, by: Sequence[str | Sequence[str]], notes: Notes
+) -> None:
+    """Refuses a gate on a group of a column that is not grouped by."""
+    grouped = {name for each in by for name in ([*each.split(","), each] if isinstance(each, str) else each)}
+    for gate in gates:
+        for name in (*dict(gate.where), *gate.by, *gate.given):
+            if name in base.table.column_names and name not in {each.strip() for each in grouped}:
+                raise SpecError(
+                    f"gate {gate.text!r}: values are not grouped by {name!r}; add {notes.option('by', name)}"
+                )
+
+
+def check_system_gates(
+    gates: Sequence[Gate],
+    results: Results,
+    measures: Sequence[Measure],
+    metric_by_name: Callable[[str], Metric] | None = None,
+    missing: Missing | None = None,
+) -> list[GateResult]:
+    """The results of gates, of which `baseline` is the first system.
+
+    Args:
+        metric_by_name: the metric of a name that no measure has; see `check_gates`.
+        missing: what happens to rows without a score, in place of the default of gates.
+
+    Raises:
+        SpecError: a gate compares, and there is one system.
+    """
+    if not gates:
+        return []
+    evaluations = results.evaluations
+    check = partial(check_gates, measures=measures, metric_by_name=metric_by_name, missing=missing)
+    first = next(iter(evaluations))
+    found = check([gate for gate in gates if gate.baseline is None], evaluations)
+    for gate in gates:
+        if gate.baseline is None:
+            continue
+        if len(evaluations) == 1:
+            raise SpecError(f"gate {gate.text!r}: compares two systems; name a second one")
+        if gate.baseline == BASELINE:
+            others = {name: each for name, each in evaluations.items() if name != first}
+            found += check([gate], others, {BASELINE: evaluations[first]})
+        else:
+            found += check([gate], evaluations)
+    return found

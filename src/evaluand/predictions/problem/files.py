@@ -1,0 +1,456 @@
+"""Prediction and truth files read and checked before anything is scored.
+
+Every fault is reported at once, with its file, line, column and code. Arrow reads a file without anything odd in one
+go; only a file that it refuses is read as text, to say what is wrong and where.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import csv
+
+from evaluand.core.errors import DataError, Fault, nearest
+from evaluand.core.files.cells import typed, written_as_real
+from evaluand.core.files.csv import check_quotes, header_of, mapped, records_in
+from evaluand.core.files.json import Findings, no_file
+from evaluand.data.columns import join_chunks
+from evaluand.data.sources import DataSource, open_texts
+from evaluand.predictions.problem.layout import FileLayout
+from evaluand.predictions.problem.reading import CONFIDENCE, RANK
+
+MOST_SHOWN: Final = 100
+"""How many faults of one kind are listed."""
+
+_RESERVED: Final = {CONFIDENCE: "real", RANK: "real"}
+_ARROW: Final = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string()}
+_ODD: Final = r"""^$|["'\x00]"""  # texts that Arrow reads otherwise than we do, or leaves unchecked
+_BLOCK: Final = 1 << 26  # so large that most files are one block, and no column has to be concatenated
+_HEXADECIMAL: Final = re.compile(rb"0[xX]")  # which Arrow takes for a number
+_SINGLE_QUOTED: Final = re.compile(rb"(?:^|,)'[^'\r\n]*'(?=,|\r?$)", re.MULTILINE)
+_EMPTY: Final = "the file is empty; it needs a header and rows"
+
+
+@dataclass(frozen=True)
+class CellFault(Fault):
+    """A fault of a file, with its place as data.
+
+    Attributes:
+        line: its line, from 1 for the header; None for a fault of the whole file.
+        column: its column; None for a fault of the whole line.
+    """
+
+    file: str = field(default="", kw_only=True)
+    line: int | None = field(default=None, kw_only=True)
+    column: str | None = field(default=None, kw_only=True)
+
+
+@dataclass(frozen=True, eq=False)
+class FileCells:
+    """The cells of a file.
+
+    Attributes:
+        table: its columns with their types; `confidence` and `rank` by these names, however the file spells them.
+        line: the line of a row, rows counted from 0.
+    """
+
+    path: Path
+    table: pa.Table
+    line: Callable[[int], int]
+
+    def keys(self, layout: FileLayout) -> pa.Array:
+        """The key of each row."""
+        return join_chunks(self.table.column(layout.key))
+
+
+def cell_fault(cells: FileCells, code: str, message: str, row: int | None, column: str | None) -> CellFault:
+    """A fault of a cell; of a whole column if `row` is None."""
+    return _fault(cells.path, code, message, None if row is None else cells.line(row), column)
+
+
+def read_header(path: Path) -> list[str]:
+    """The names of a file's columns."""
+    if not path.is_file():
+        raise DataError(no_file(path))
+    text = mapped(path)
+    first = next(records_in(text, ","), None)
+    if first is None:
+        raise DataError(_fault(path, "empty_file", _EMPTY, None, None))
+    line, start, end = first
+    try:
+        return header_of(bytes(text[start:end]).decode(), f"{path}:{line}", ",", declared=False, fixed=True)
+    except UnicodeDecodeError:
+        raise DataError(Fault(f"{path}:{line}", "is not UTF-8; save the file as UTF-8", code="not_utf8")) from None
+
+
+def read_truth(path: Path, layout: FileLayout, findings: Findings) -> FileCells | None:
+    """The index and targets of a truth file; its other columns are ignored."""
+    return _read(path, layout, findings, strict=False)
+
+
+def read_sound_truth(path: Path, layout: FileLayout) -> FileCells | None:
+    """The index and targets of a truth file that Arrow can read in one go; None if anything in it is odd."""
+    discarded = _FaultLog(path, lambda row: 0, Findings())
+    return _read_at_once(path, layout, discarded, strict=False) if path.is_file() else None
+
+
+def read_predictions(path: Path, layout: FileLayout, findings: Findings) -> FileCells | None:
+    """The predictions of a file; None if its rows cannot be read at all.
+
+    A cell whose value cannot be read is a fault, and null.
+    """
+    return _read(path, layout, findings, strict=True)
+
+
+def check_rows(
+    predictions: FileCells, truth: pa.Table, known: pa.Array | None, layout: FileLayout, findings: Findings
+) -> None:
+    """Reports rows that are missing, that match no tested row, or that occur twice.
+
+    Args:
+        truth: the rows that are tested.
+        known: the keys of all rows of the dataset, to distinguish training rows from unknown ones; None if unknown.
+    """
+    keys, expected = predictions.keys(layout), join_chunks(truth.column(layout.key))
+    log = _FaultLog(predictions.path, predictions.line, findings)
+    several = layout.repeats or (layout.by_class and CONFIDENCE in predictions.table.column_names)
+    if several or layout.gathers or not _same_keys_once(keys, expected):
+        _check_extra(keys, expected, known, layout, log)
+        if not layout.gathers:
+            _check_missing(keys, expected, layout, log)
+            _check_repeated(keys, predictions, [*layout.targets] if several else [], layout.key, log)
+    if layout.labels:
+        _note_unknown_labels(predictions, truth, layout, log)
+    log.summarise()
+
+
+def check_truth(truth: FileCells, layout: FileLayout, findings: Findings) -> None:
+    """Reports repeated rows of the truth, where each example has one row."""
+    keys = truth.keys(layout)
+    if layout.repeats or layout.gathers or _same_keys_once(keys, keys):
+        return
+    log = _FaultLog(truth.path, truth.line, findings)
+    _check_repeated(keys, truth, [], layout.key, log)
+    log.summarise()
+
+
+# Reading
+
+
+def _fault(path: Path, code: str, message: str, line: int | None, column: str | None) -> CellFault:
+    where = str(path) + (f":{line}" if line else "") + (f", {column}" if column else "")
+    return CellFault(where, message, code=code, file=str(path), line=line, column=column)
+
+
+def _read(path: Path, layout: FileLayout, findings: Findings, *, strict: bool) -> FileCells | None:
+    log = _FaultLog(path, lambda row: 0, findings)
+    if not path.is_file():
+        log.add("no_such_file", no_file(path).message)
+        return None
+    if next(records_in(mapped(path), ","), None) is None:
+        log.add("empty_file", _EMPTY)
+        return None
+    if (cells := _read_at_once(path, layout, log, strict=strict)) is not None:
+        return cells
+    try:
+        source = _open_single_quoted(path, log) or open_texts(path)
+    except DataError as error:
+        for fault in error.faults:
+            log.add(fault.code or "bad_quoting", fault.message, line=_line_in(fault.where))
+        return None
+    log.line = lambda row: _line_in(source.where(row)) or 0
+    return _read_texts(path, source, layout, log, strict=strict)
+
+
+def _read_texts(
+    path: Path, source: DataSource, layout: FileLayout, log: _FaultLog, *, strict: bool
+) -> FileCells | None:
+    """The columns of a file of texts with their types."""
+    names = _choose_columns(source.schema.names, layout, log, strict=strict)
+    table = pa.Table.from_batches(source.batches(), source.schema)
+    if not table.num_rows:
+        log.add("no_rows", "has a header and no rows")
+    columns: dict[str, pa.Array] = {}
+    for column, (name, kind) in names.items():
+        may_be_empty = layout.sets and name in layout.targets
+        texts = join_chunks(table.column(column))
+        columns[name] = _convert(texts, column, kind, name in layout.index, may_be_empty, log)
+    log.summarise()
+    _note_encoding(path, log)
+    complete = table.num_rows and layout.columns.keys() <= columns.keys()
+    return FileCells(path, pa.table(columns), log.line) if complete else None
+
+
+def _choose_columns(
+    header: Sequence[str], layout: FileLayout, log: _FaultLog, *, strict: bool
+) -> dict[str, tuple[str, str]]:
+    """The columns to read: name in the file → our name and type; missing and unexpected columns are reported."""
+    expected = layout.columns
+    reserved = {name: name.lower() for name in header if name.lower() in _RESERVED and name not in expected}
+    for name in expected:
+        if name not in header:
+            role = "index" if name in layout.index else "target"
+            near = nearest(name, [other for other in header if other not in expected])
+            log.add("missing_column", f"the {role} {name!r} has no column{near}", column=name)
+    if strict:
+        _check_unexpected(header, expected, reserved, log)
+    chosen = {name: (name, expected[name]) for name in header if name in expected}
+    if strict and [*chosen] != [name for name in expected if name in chosen]:
+        log.note("other_order", f"the columns are in the order {', '.join(header)}")
+    return chosen | {name: (lower, _RESERVED[lower]) for name, lower in reserved.items() if strict}
+
+
+def _check_unexpected(
+    header: Sequence[str], expected: dict[str, str], reserved: dict[str, str], log: _FaultLog
+) -> None:
+    for name in header:
+        if name not in expected and name not in reserved:
+            known = ", ".join([*expected, CONFIDENCE])
+            log.add("unexpected_column", f"unexpected column; the file may have {known}", column=name)
+    for name in [name for name, lower in reserved.items() if [*reserved.values()].count(lower) > 1][1:]:
+        log.add("twice_column", f"{reserved[name]} occurs twice", column=name)
+
+
+def _convert(texts: pa.Array, name: str, kind: str, is_index: bool, may_be_empty: bool, log: _FaultLog) -> pa.Array:
+    """The values of a column; cells that are empty or of another type are reported."""
+    empty = pc.fill_null(pc.equal(texts, ""), True)
+    if kind != "text":
+        empty = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(texts), ""), True)
+    for row in [] if may_be_empty else _rows(empty):
+        log.add_cell("empty_index" if is_index else "empty_value", row, name, "is empty")
+    code = "index_type" if is_index else "wrong_type"
+    values = typed(texts, kind, lambda row, message: log.add_cell(code, row, name, message))
+    if kind == "integer" and (count := written_as_real(texts)):
+        code = "index_as_real" if is_index else "real_for_integer"
+        log.note(code, f"{name}: {count:,} integers are written as 1.0; read as 1")
+    if kind == "real":
+        for row in _rows(pc.fill_null(pc.invert(pc.is_finite(values)), False)):
+            log.add_cell("not_finite", row, name, f"is {texts[row].as_py().strip()[:60]!r}; give a finite number")
+    return values
+
+
+def _read_at_once(path: Path, layout: FileLayout, log: _FaultLog, *, strict: bool) -> FileCells | None:
+    text = mapped(path)
+    line, _, end = next(records_in(text, ","), (1, 0, 0))
+    discarded = _FaultLog(path, lambda row: 0, Findings())
+    try:
+        header = read_header(path)
+        names = _choose_columns(header, layout, discarded, strict=strict)
+        if line > 1 or discarded.count or any(kind not in _ARROW for _, kind in names.values()):
+            return None
+        if len(names) < len(header) and text.find(b'"', end) >= 0:  # cells that are not read may hold anything
+            return None
+        if (text.find(b"x", end) >= 0 or text.find(b"X", end) >= 0) and _HEXADECIMAL.search(text, end):
+            return None
+        types = {name: _ARROW[kind] for name, (_, kind) in names.items()}
+        table = csv.read_csv(
+            path,
+            read_options=csv.ReadOptions(column_names=header, skip_rows=1, block_size=_BLOCK),
+            parse_options=csv.ParseOptions(quote_char=False),
+            convert_options=csv.ConvertOptions(include_columns=[*names], column_types=types, null_values=[]),
+        )
+    except (pa.ArrowException, DataError):
+        return None
+    columns: dict[str, pa.Array] = {}
+    for column, (name, _) in names.items():
+        values = join_chunks(table.column(column))
+        # labels are few, so that from here on only their codes are looked at
+        is_label = name in layout.targets and pa.types.is_string(values.type)
+        columns[name] = values.dictionary_encode() if is_label else values
+    if not table.num_rows or not all(map(_is_sound, columns.values())):
+        return None
+    log.take_notes(discarded)
+    _note_encoding(path, log)
+    return FileCells(path, pa.table(columns), _line_finder(path))
+
+
+def _is_sound(values: pa.Array) -> bool:
+    """Whether every number is finite, and no text is empty or has what Arrow reads otherwise than we do."""
+    if pa.types.is_floating(values.type):
+        return bool(np.isfinite(np.asarray(values)).all())
+    if pa.types.is_integer(values.type):
+        return True
+    texts = values.dictionary if pa.types.is_dictionary(values.type) else values
+    return not pc.any(pc.match_substring_regex(texts, _ODD), min_count=0).as_py()
+
+
+def _line_finder(path: Path) -> Callable[[int], int]:
+    @cache
+    def lines() -> list[int]:
+        return [line for line, _, _ in records_in(mapped(path), ",")]
+
+    return lambda row: lines()[row + 1]
+
+
+def _open_single_quoted(path: Path, log: _FaultLog) -> DataSource | None:
+    """A file whose every row has cells in single quotes and none in double ones; None for any other file."""
+    content = mapped(path)
+    if content.find(b'"') >= 0 or content.find(b"'") < 0:
+        return None
+    text = bytes(content)
+    records = [*records_in(text, ",")]
+    if len(records) < 2 or not all(_SINGLE_QUOTED.search(text[start:end]) for _, start, end in records[1:]):
+        return None
+    check_quotes(text.translate(bytes.maketrans(b"'", b'"')), path, ",")
+    line, start, end = records[0]
+    header = header_of(text[start:end].decode(), f"{path}:{line}", ",", declared=False, fixed=True)
+    ragged: list[Fault] = []
+
+    def skip_ragged(row: Any) -> str:
+        message = f"{row.actual_columns} values where the header names {row.expected_columns}"
+        ragged.append(Fault(f"{path}:{records[row.number - 1][0]}", message, code="ragged_row"))
+        return "skip"
+
+    table = csv.read_csv(
+        path,
+        read_options=csv.ReadOptions(use_threads=False),
+        parse_options=csv.ParseOptions(quote_char="'", newlines_in_values=True, invalid_row_handler=skip_ragged),
+        convert_options=csv.ConvertOptions(column_types=dict.fromkeys(header, pa.string()), null_values=[""]),
+    )
+    if ragged:
+        raise DataError(ragged)
+    log.note("single_quotes", "cells are in single quotes; read as if they were double ones")
+    lines = [line for line, _, _ in records[1:]]
+    return DataSource(str(path), table.schema, lambda: iter(table.to_batches()), lambda row: f"{path}:{lines[row]}")
+
+
+def _note_encoding(path: Path, log: _FaultLog) -> None:
+    with path.open("rb") as file:
+        head = file.read(1 << 16)
+    if head.startswith(b"\xef\xbb\xbf"):
+        log.note("byte_order_mark", "begins with a byte order mark")
+    if b"\r\n" in head:
+        log.note("line_ends", "lines end in CR LF")
+
+
+# Rows
+
+
+def _same_keys_once(keys: pa.Array, expected: pa.Array) -> bool:
+    """Whether both have the same keys, each once."""
+    if len(keys) != len(expected) or keys.type != expected.type:
+        return False
+    if pa.types.is_integer(keys.type):
+        mine, theirs = np.asarray(keys), np.asarray(expected)
+        if (mine[1:] > mine[:-1]).all() and (mine == theirs).all():
+            return True
+        mine, theirs = np.sort(mine), np.sort(theirs)
+        return bool((mine == theirs).all() and (mine[1:] != mine[:-1]).all())
+    return bool(pc.count_distinct(keys).as_py() == len(keys) and pc.all(pc.is_in(keys, value_set=expected)).as_py())
+
+
+def _check_extra(
+    keys: pa.Array, expected: pa.Array, known: pa.Array | None, layout: FileLayout, log: _FaultLog
+) -> None:
+    extra = _rows(pc.and_(pc.is_valid(keys), pc.invert(pc.is_in(keys, value_set=expected))))
+    extra_keys = keys.take(pa.array(extra, pa.int64()))
+    training = set() if known is None else {*_rows(pc.is_in(extra_keys, value_set=known.cast(extra_keys.type)))}
+    for place, row in enumerate(extra):
+        if place in training:
+            log.add_cell("not_test_row", row, layout.key, f"{keys[row]} is a training row; leave it out")
+        else:
+            log.add_cell("extra_row", row, layout.key, f"no tested row has the index {keys[row]}; leave it out")
+
+
+def _check_missing(keys: pa.Array, expected: pa.Array, layout: FileLayout, log: _FaultLog) -> None:
+    if keys.null_count:  # whose rows these are is not known
+        return
+    missing = pc.filter(expected, pc.invert(pc.is_in(expected, value_set=keys))).unique()
+    for key in missing[:MOST_SHOWN].to_pylist():
+        log.add("missing_row", f"the tested row {key} has no prediction", column=layout.key)
+    if len(missing) > MOST_SHOWN:
+        count = len(missing) - MOST_SHOWN
+        log.add("missing_row", f"{count:,} more tested rows have no prediction", column=layout.key)
+
+
+def _check_repeated(keys: pa.Array, cells: FileCells, labels: Sequence[str], key: str, log: _FaultLog) -> None:
+    """Reports rows with the key of an earlier row; where keys may repeat, with the same labels too."""
+    parts = [keys, *(join_chunks(cells.table.column(name)) for name in labels)]
+    known = _rows(pc.is_valid(keys))
+    codes = np.zeros(len(known), np.int64)
+    for part in parts:
+        values = part.dictionary_decode() if pa.types.is_dictionary(part.type) else part
+        coded = values.take(pa.array(known, pa.int64())).dictionary_encode(null_encoding="encode")
+        codes = np.unique(codes * len(coded.dictionary) + np.asarray(coded.indices), return_inverse=True)[1]
+    _, first, back = np.unique(codes, return_index=True, return_inverse=True)
+    first = np.asarray(known, np.int64)[first]
+    for place in np.flatnonzero(first[back] != np.asarray(known)).tolist():
+        row = known[place]
+        before = cells.line(int(first[back[place]]))
+        if labels:
+            log.add_cell("duplicate_label", row, key, f"{keys[row]} has the same values in line {before}")
+        else:
+            log.add_cell("duplicate_row", row, key, f"{keys[row]} occurs twice (first in line {before})")
+
+
+def _note_unknown_labels(cells: FileCells, truth: pa.Table, layout: FileLayout, log: _FaultLog) -> None:
+    for name in layout.targets:
+        predicted, true = (_distinct(table.column(name)) for table in (cells.table, truth))
+        if pa.types.is_list(predicted.type) or predicted.type != true.type:
+            continue
+        unknown = pc.filter(predicted, pc.invert(pc.is_in(predicted, value_set=true)))
+        if len(unknown):
+            some = ", ".join(repr(value) for value in unknown[:5].to_pylist()) + (" …" if len(unknown) > 5 else "")
+            log.note("unknown_label", f"{name}: predicted but never in the truth: {some}")
+
+
+def _distinct(column: pa.ChunkedArray) -> pa.Array:
+    values = join_chunks(column).drop_null()
+    return pc.unique(values.dictionary if pa.types.is_dictionary(values.type) else values)
+
+
+class _FaultLog:
+    """Collects the faults of a file by line and column: the first `MOST_SHOWN` of each kind, and a count of the rest.
+
+    Args:
+        line: the line of a row.
+    """
+
+    def __init__(self, path: Path, line: Callable[[int], int], findings: Findings) -> None:
+        self.path, self.line = path, line
+        self._findings = findings
+        self._counts: dict[tuple[str, str], int] = {}
+        self.count = 0
+
+    def add_cell(self, code: str, row: int, column: str, message: str) -> None:
+        """A fault of a cell, listed unless there are too many of its kind."""
+        key = (code, column)
+        self._counts[key] = self._counts.get(key, 0) + 1
+        if self._counts[key] <= MOST_SHOWN:
+            self.add(code, message, line=self.line(row), column=column)
+
+    def add(self, code: str, message: str, *, line: int | None = None, column: str | None = None) -> None:
+        """A fault of a line, a column or the whole file."""
+        self.count += 1
+        self._findings.faults.append(_fault(self.path, code, message, line, column))
+
+    def note(self, code: str, message: str) -> None:
+        self._findings.note(str(self.path), code, message)
+
+    def take_notes(self, other: _FaultLog) -> None:
+        self._findings.notes += other._findings.notes
+
+    def summarise(self) -> None:
+        """Counts the faults that were not listed."""
+        for (code, column), count in self._counts.items():
+            if count > MOST_SHOWN:
+                self.add(code, f"{count - MOST_SHOWN:,} more cells of this kind", column=column)
+        self._counts.clear()
+
+
+def _rows(mask: Any) -> list[int]:
+    return np.flatnonzero(np.asarray(mask)).tolist()
+
+
+def _line_in(where: str) -> int | None:
+    """The line at the end of a place such as `a.csv:17`."""
+    number = where.rpartition(":")[2]
+    return int(number) if number.isdecimal() else None

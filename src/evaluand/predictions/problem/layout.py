@@ -1,0 +1,120 @@
+"""The columns of prediction and truth files: their index, their targets and the types of both."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from evaluand.core.errors import SpecError
+from evaluand.predictions.problem.definitions import Reads, Rule, rule_of
+from evaluand.predictions.problem.problem import STANDARD_METRICS, Problem, SubType, Target, TaskType
+
+INDEX_COLUMN: Final = "d3mIndex"
+"""The column that is the index of a file wherever it occurs; without it, the first column that is no target is."""
+
+IMAGE_COLUMN: Final = "image"
+BY_CLASS: Final = frozenset({"scores", "confidence"})
+"""What metrics read of predictions that have a row for each class."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileLayout:
+    """The columns of prediction and truth files.
+
+    Attributes:
+        index: the columns of the index.
+        key: the index column by which predictions and truth are matched.
+        targets: target → the type of its cells, one of `evaluand.core.files.cells.TYPES`.
+        index_types: index column → the type of its cells.
+        repeats: whether several rows may have one key: several labels, answers of a ranking, scores of classes.
+        by_class: whether predictions with a confidence have one row for each class.
+        gathers: whether a key may have any number of rows, also none: an image with its boxes.
+        sets: whether an example has any number of labels; with none, its one row is empty.
+        labels: whether targets are class labels, so that a label that never occurs in the truth deserves a note.
+    """
+
+    index: tuple[str, ...]
+    key: str
+    targets: Mapping[str, str]
+    index_types: Mapping[str, str]
+    repeats: bool = False
+    by_class: bool = False
+    gathers: bool = False
+    sets: bool = False
+    labels: bool = False
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """All required columns with their types."""
+        return {**self.index_types, **self.targets}
+
+
+def layout_of(
+    problem: Problem, index: tuple[str, ...], key: str, types: Mapping[str, str], *, several_rows: bool
+) -> FileLayout:
+    """The layout of a problem's files; `several_rows` says whether several rows of the truth may have one key."""
+    reads = reads_of(problem)
+    boxes = "boxes" in reads
+    return FileLayout(
+        index=index,
+        key=key,
+        targets={target.name: _target_type(problem, types.get(target.name)) for target in predicted_targets(problem)},
+        index_types={name: "integer" if types.get(name) == "integer" else "text" for name in index},
+        repeats=several_rows or SubType.MULTI_LABEL in problem.sub_types or "ranking" in reads,
+        by_class=bool(reads & BY_CLASS),
+        gathers=boxes,
+        sets=SubType.MULTI_LABEL in problem.sub_types,
+        labels=bool(_CLASSIFICATIONS.intersection(problem.task_types)) and not boxes,
+    )
+
+
+def guess_layout(problem: Problem, header: Sequence[str]) -> FileLayout | None:
+    """The layout of a truth file by its header, with an index of text; None where no column can be the index."""
+    targets = {target.name for target in predicted_targets(problem)}
+    others = [name for name in header if name not in targets]
+    if not others:
+        return None
+    index = [INDEX_COLUMN if INDEX_COLUMN in others else others[0]]
+    remaining = [name for name in others if name not in index]
+    if "boxes" in reads_of(problem) and remaining:
+        index.append(IMAGE_COLUMN if IMAGE_COLUMN in remaining else remaining[0])
+    return layout_of(problem, tuple(index), index[-1], {}, several_rows=False)
+
+
+def predicted_targets(problem: Problem) -> tuple[Target, ...]:
+    """The targets that prediction files have columns for."""
+    with_targets = [dataset for dataset in problem.datasets if dataset.targets]
+    if len(with_targets) > 1:
+        names = ", ".join(dataset.id for dataset in with_targets)
+        raise SpecError(
+            f"problem {problem.id} has targets in {len(with_targets)} datasets ({names}), and a file of predictions "
+            "does not say whose rows it has; state one problem for each dataset"
+        )
+    if not with_targets:
+        raise SpecError(f"problem {problem.id} has no target, so nothing can be predicted; name one in its dataset")
+    return with_targets[0].targets
+
+
+def reads_of(problem: Problem) -> set[Reads]:
+    """What the problem's metrics read of each example."""
+    rules = (rule_of(name, None) for name in _metric_names(problem))
+    return {rule.reads for rule in rules if isinstance(rule, Rule)}
+
+
+def _target_type(problem: Problem, declared: str | None) -> str:
+    reads = reads_of(problem)
+    if "boxes" in reads:
+        return "vector"
+    numeric = _NUMERIC.intersection(problem.task_types)
+    if "numbers" in reads or (declared is None and numeric and not _metric_names(problem) & {*STANDARD_METRICS}):
+        return "real"
+    return "text" if declared in (None, "time") else declared
+
+
+def _metric_names(problem: Problem) -> set[str]:
+    return {criterion.metric for criterion in problem.criteria}
+
+
+_NUMERIC: Final = frozenset({TaskType.REGRESSION, TaskType.FORECASTING})
+_CLASSIFICATIONS: Final = frozenset(
+    {TaskType.CLASSIFICATION, TaskType.VERTEX_CLASSIFICATION, TaskType.VERTEX_NOMINATION}
+)

@@ -1,0 +1,243 @@
+"""Prediction files and the parts of a split that they are for: one part each, or all folds of a repeat.
+
+A part is judged by the metrics of its problem; each fault points to the line of a file or into the problem's document.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core.errors import DataError, Fault, SpecError, pluralize
+from evaluand.core.files.json import Findings
+from evaluand.core.files.paths import require_within
+from evaluand.predictions.problem.alignment import AlignedTables
+from evaluand.predictions.problem.files import CellFault, FileCells, cell_fault, check_rows, read_predictions
+from evaluand.predictions.problem.judging import CriterionFault, CriterionResult, align, judge_aligned
+from evaluand.predictions.problem.problem import SubType
+from evaluand.predictions.problem.reading import CONFIDENCE, RANK
+from evaluand.predictions.problem.truth import Mask, ProblemTruth
+
+
+@dataclass(frozen=True, kw_only=True)
+class Part:
+    """The tested rows of one fold of one repeat, with their truth and predictions.
+
+    Attributes:
+        truth: the tested rows with their true values.
+        predictions: the rows of predictions for them.
+        cells: the file of the predictions.
+        truth_rows: which rows of the truth file these are.
+        prediction_rows: which rows of the prediction file these are.
+    """
+
+    repeat: int
+    fold: int
+    truth: pa.Table
+    predictions: pa.Table
+    cells: FileCells = field(repr=False)
+    truth_rows: np.ndarray[Any, np.dtype[np.int64]] = field(repr=False)
+    prediction_rows: np.ndarray[Any, np.dtype[np.int64]] = field(repr=False)
+
+    @property
+    def file(self) -> Path:
+        """The prediction file."""
+        return self.cells.path
+
+
+def find_files(truth: ProblemTruth) -> list[Path]:
+    """The prediction file where the problem expects it, else the numbered files in that folder.
+
+    Raises:
+        DataError: a link leaves the problem's folder.
+        SpecError: there are none.
+    """
+    expected = truth.predictions_path()
+    if expected.is_file():
+        return [expected]
+    candidates = sorted(expected.parent.glob("*.csv"))
+    numbered = [path for path in candidates if path.stem.startswith(expected.stem) and any(_numbers_in(path).values())]
+    if not numbered:
+        raise SpecError(
+            f"{expected}: there are no predictions", python="give predictions", command="give --predictions FILE"
+        )
+    return [require_within(path, expected.parent) for path in numbered]
+
+
+def assign_files(files: Sequence[Path], truth: ProblemTruth) -> dict[Path, list[tuple[int, int]]]:
+    """The parts that each file is for; each part has one file."""
+    assigned: dict[Path, list[tuple[int, int]]] = {}
+    files_of: dict[tuple[int, int], Path] = {}
+    if not truth.parts:
+        raise SpecError(f"{truth.document}: the split tests no row, so there is nothing to score")
+    twice = next((path for place, path in enumerate(files) if path in files[:place]), None)
+    if twice is not None:
+        raise SpecError(f"{twice}: is given twice; give each file once")
+    for path in files:
+        for part in _parts_of_file(path, truth, alone=len(files) == 1):
+            if part in files_of:
+                repeat, fold = part
+                raise SpecError(f"{path}: {files_of[part]} is for repeat {repeat}, fold {fold} too; give one of them")
+            files_of[part] = path
+            assigned.setdefault(path, []).append(part)
+    missing = [part for part in truth.parts if part not in files_of]
+    if missing:
+        repeat, fold = missing[0]
+        have = pluralize(len(missing), "has", "have")
+        count = f"{len(missing)} of {len(truth.parts)} parts {have} no predictions, first repeat {repeat}, fold {fold}"
+        raise SpecError(f"{count}; name their files such as {_example_name(truth)}")
+    return assigned
+
+
+def read_parts(files: Mapping[Path, list[tuple[int, int]]], truth: ProblemTruth, findings: Findings) -> Iterator[Part]:
+    """The rows of each part, after all of them were checked against the tested rows."""
+    layout = truth.layout
+    for path, parts in files.items():
+        cells = read_predictions(path, layout, findings)
+        if cells is None:
+            continue
+        tested = _select(truth.cells.table, np.any([truth.parts[part] for part in parts], axis=0))
+        check_rows(cells, tested, truth.known, layout, findings)
+        for part in parts:
+            mine = np.ones(cells.table.num_rows, bool)
+            if len(parts) > 1:
+                tested = _select(truth.cells.table, truth.parts[part])
+                keys = tested.column(layout.key).combine_chunks()
+                mine = np.asarray(pc.is_in(cells.keys(layout), value_set=keys))
+            yield Part(
+                repeat=part[0],
+                fold=part[1],
+                truth=tested,
+                predictions=_select(cells.table, mine),
+                cells=cells,
+                truth_rows=np.flatnonzero(truth.parts[part]),
+                prediction_rows=np.flatnonzero(mine),
+            )
+
+
+_NUMBERED: Final = {"repeat": re.compile(r"(?:repeat|rep)[_-]?(\d+)"), "fold": re.compile(r"fold[_-]?(\d+)")}
+
+
+def _numbers_in(path: Path) -> dict[str, str | None]:
+    matches = {name: pattern.search(path.stem.lower()) for name, pattern in _NUMBERED.items()}
+    return {name: match[1] if match else None for name, match in matches.items()}
+
+
+def _parts_of_file(path: Path, truth: ProblemTruth, *, alone: bool) -> list[tuple[int, int]]:
+    repeats = len({repeat for repeat, _ in truth.parts})
+    numbers = {name: None if text is None else int(text) for name, text in _numbers_in(path).items()}
+    if alone and len(truth.parts) == 1:
+        numbers = {"repeat": None, "fold": None}
+    if repeats > 1 and numbers["repeat"] is None:
+        example = _example_name(truth)
+        raise SpecError(f"{path}: the split has {repeats} repeats; name one file for each, such as {example}")
+    parts = [(r, f) for r, f in truth.parts if numbers["repeat"] in (None, r) and numbers["fold"] in (None, f)]
+    if not parts:
+        named = ", ".join(f"{name} {number}" for name, number in numbers.items() if number is not None)
+        raise SpecError(f"{path}: the split has no {named}")
+    return parts
+
+
+def _example_name(truth: ProblemTruth) -> str:
+    return f"{Path(truth.problem.outputs.predictions).stem}_repeat0_fold0.csv"
+
+
+def _select(table: pa.Table, mask: Mask) -> pa.Table:
+    return table if mask.all() else table.filter(pa.array(mask))
+
+
+_ROW: Final = re.compile(r"(truth|predictions) row (\d+), column (.+)")
+
+
+def judge_part(
+    part: Part, truth: ProblemTruth, definition: str | None, confidence: float | None
+) -> tuple[AlignedTables, list[CriterionResult]]:
+    """Aligns the rows of a part with their truth, and judges them by each criterion of the problem."""
+
+    def locate(fault: Fault) -> Fault:
+        if isinstance(fault, CriterionFault) and fault.key is not None:
+            return _in_document(fault, truth)
+        match = _ROW.fullmatch(fault.where)
+        if match is None:
+            where = f"{part.file}: {fault.where}" if fault.where else str(part.file)
+            translate = truth.format.translate
+            return CellFault(translate(where), translate(fault.message), code=fault.code, file=str(part.file))
+        side, row = match[1], int(match[2]) - 1
+        of_truth = side == "truth"
+        cells, rows = (truth.cells, part.truth_rows) if of_truth else (part.cells, part.prediction_rows)
+        return cell_fault(cells, fault.code, fault.message, int(rows[row]), match[3])
+
+    names = [truth.layout.key, *truth.layout.targets]
+    optional = [name for name in (CONFIDENCE, RANK) if name in part.predictions.column_names and name not in names]
+    return _judge(part.truth, part.predictions.select([*names, *optional]), truth, definition, confidence, locate)
+
+
+def scoring_faults(truth: ProblemTruth, definition: str | None = None) -> Iterator[Fault]:
+    """Why no predictions could be scored: the faults that remain when the truth itself is given as predictions."""
+    for mask in truth.parts.values():
+        rows = np.flatnonzero(mask)
+        table = truth.cells.table.take(pa.array(rows))
+
+        def locate(fault: Fault, rows: Any = rows) -> Fault:
+            if isinstance(fault, CriterionFault):
+                return _in_document(fault, truth)
+            match = _ROW.fullmatch(fault.where)
+            if match is None or match[1] != "truth":
+                return fault
+            return cell_fault(truth.cells, fault.code, fault.message, int(rows[int(match[2]) - 1]), match[3])
+
+        try:
+            _judge(table, _perfect_predictions(table, truth), truth, definition, None, locate)
+        except DataError as error:
+            yield from (fault for fault in error.faults if not fault.where.startswith("predictions"))
+            return
+
+
+def _judge(
+    table: pa.Table,
+    predictions: pa.Table,
+    truth: ProblemTruth,
+    definition: str | None,
+    confidence: float | None,
+    locate: Callable[[Fault], Fault],
+) -> tuple[AlignedTables, list[CriterionResult]]:
+    layout, criteria = truth.layout, truth.problem.criteria
+    targets = [*layout.targets]
+    multi_label = SubType.MULTI_LABEL in truth.problem.sub_types
+    table = table.select([layout.key, *targets])
+    try:
+        several = True if multi_label else None
+        aligned, rules = align(table, predictions, criteria, (layout.key,), targets, definition, several, multi_label)
+        return aligned, judge_aligned(aligned, criteria, rules, targets, definition, None, confidence)
+    except DataError as error:
+        raise DataError(map(locate, error.faults)) from None
+
+
+def _perfect_predictions(table: pa.Table, truth: ProblemTruth) -> pa.Table:
+    """The truth as predictions with confidence 1; several answers are ranked in the order of their rows."""
+    layout = truth.layout
+    predictions = table.select([layout.key, *layout.targets])
+    codes = np.asarray(predictions.column(layout.key).combine_chunks().dictionary_encode().indices)
+    order = np.argsort(codes, kind="stable")
+    first = np.searchsorted(codes[order], codes[order])
+    rank = np.empty(len(codes), np.int64)
+    rank[order] = np.arange(len(codes)) - first + 1
+    for name, values in ((CONFIDENCE, np.ones(len(codes))), (RANK, rank)):
+        if name not in (each.lower() for each in predictions.column_names):
+            predictions = predictions.append_column(name, pa.array(values))
+    return predictions
+
+
+def _in_document(fault: CriterionFault, truth: ProblemTruth) -> Fault:
+    """A fault of a criterion with its path in the problem's document, in the words of that document."""
+    translate = truth.format.translate
+    if truth.is_inline:
+        return replace(fault, where=translate(fault.where), message=translate(fault.message))
+    path = truth.format.criterion_path(fault.number, fault.key)
+    message = translate(f"{fault.where}: {fault.message}")
+    return CellFault(f"{truth.name}: {path}", message, code=fault.code, file=str(truth.document))

@@ -1,0 +1,186 @@
+"""A problem with its truth: the right target values, and which rows each part of the split tests."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core.errors import DataError
+from evaluand.core.files.cells import typed
+from evaluand.core.files.json import Findings
+from evaluand.data.split import NOT_TESTED, Folds
+from evaluand.predictions.problem.files import (
+    MOST_SHOWN,
+    CellFault,
+    FileCells,
+    cell_fault,
+    check_truth,
+    read_header,
+    read_sound_truth,
+    read_truth,
+)
+from evaluand.predictions.problem.formats import ProblemFormat
+from evaluand.predictions.problem.layout import FileLayout, guess_layout, reads_of
+from evaluand.predictions.problem.problem import Problem
+
+Mask = np.ndarray[Any, np.dtype[np.bool_]]
+
+
+@dataclass(frozen=True, eq=False)
+class RowKeys:
+    """The index of the table whose rows are split.
+
+    Attributes:
+        columns: the columns of the index, first the one that names rows.
+        positions: the number of the example that each row belongs to.
+        repeated: whether several rows may have the same first index.
+    """
+
+    columns: Mapping[str, pa.Array]
+    positions: np.ndarray[Any, np.dtype[np.int64]]
+    repeated: bool = False
+
+    @property
+    def count(self) -> int:
+        """The number of examples."""
+        return int(self.positions.max(initial=-1)) + 1
+
+
+@dataclass(frozen=True)
+class ProblemTruth:
+    """A problem with the truth of its tested rows.
+
+    Attributes:
+        document: the problem's document; of an inline problem the truth file.
+        name: how messages name the document.
+        cells: the truth file.
+        parts: (repeat, fold) → which rows of the truth are tested.
+        known: the keys of all rows of the dataset; None if unknown.
+        predictions_path: where the problem expects predictions; raises a DataError if that is outside its folder.
+    """
+
+    problem: Problem
+    document: Path
+    name: str
+    layout: FileLayout
+    cells: FileCells
+    parts: Mapping[tuple[int, int], Mask]
+    known: pa.Array | None
+    predictions_path: Callable[[], Path]
+    format: ProblemFormat
+
+    @property
+    def is_inline(self) -> bool:
+        """Whether the problem has no document."""
+        return self.document == self.cells.path
+
+
+def check_numeric_targets(
+    path: Path,
+    layout: FileLayout,
+    problem: Problem,
+    place_of: Callable[[int], str],
+    translate: Callable[[str], str],
+    read: Findings,
+    findings: Findings,
+) -> None:
+    """Reports once that a metric of numbers is applied to a target without numbers, instead of each of its cells.
+
+    Args:
+        path: the truth file.
+        place_of: where messages say a criterion is, by its number.
+        translate: see `ProblemFormat.translate`.
+        read: what was found when the file was read.
+    """
+    wrong_type = {fault.column for fault in read.faults if isinstance(fault, CellFault) and fault.code == "wrong_type"}
+    suspects = wrong_type.intersection(name for name, kind in layout.targets.items() if kind == "real")
+    number = _first_numeric_criterion(problem)
+    if not suspects or number is None:
+        return
+    as_text = read_truth(path, replace(layout, targets=dict.fromkeys(layout.targets, "text")), Findings())
+    for name in sorted(filter(None, suspects)) if as_text is not None else ():
+        labels = pc.unique(as_text.table.column(name).combine_chunks().cast(pa.string()).drop_null())  # type: ignore[union-attr]
+        labels = labels.filter(pc.not_equal(labels, ""))
+        if len(_list_misfits(labels, "real")) < len(labels):
+            continue
+        findings.faults[:] = [fault for fault in findings.faults if getattr(fault, "column", None) != name]
+        metric = translate(problem.criteria[number].metric)
+        few = ", ".join(map(repr, labels[:3].to_pylist()))
+        message = f"{metric} needs numbers, but the target {name!r} has none, only {few}"
+        findings.fault(place_of(number), "not_applicable", message)
+
+
+def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tuple[FileLayout | None, FileCells | None]:
+    """A truth file without a dataset's document, and its layout by its header and by what the problem says."""
+    try:
+        header = read_header(path)
+    except DataError as error:
+        findings.faults += error.faults
+        return None, None
+    layout = guess_layout(problem, header)
+    if layout is None:
+        findings.fault(str(path), "missing_column", "no column names the rows; add an index such as d3mIndex")
+        return None, None
+    with_integers = replace(layout, index_types=dict.fromkeys(layout.index, "integer"))
+    cells = read_sound_truth(path, with_integers)
+    if cells is not None:
+        return with_integers, cells
+    as_text = read_truth(path, layout, Findings())
+    columns = {name: as_text.table.column(name).combine_chunks() for name in layout.index} if as_text else {}
+    integers = {name for name, column in columns.items() if not _list_misfits(column, "integer")}
+    layout = replace(layout, index_types={name: "integer" if name in integers else "text" for name in layout.index})
+    return layout, read_truth(path, layout, findings)
+
+
+def split_parts(
+    truth: FileCells, layout: FileLayout, keys: RowKeys | None, folds: Folds | None, findings: Findings
+) -> dict[tuple[int, int], Mask]:
+    """Which rows of the truth each fold of each repeat tests; all of them in one part where there is no split."""
+    check_truth(truth, layout, findings)
+    numbers = np.zeros((1, truth.table.num_rows), np.int32)
+    if keys is not None and folds is not None:
+        numbers = _fold_numbers(truth, layout, keys, folds, findings)
+    tested = (numbers >= 0).any(axis=0)
+    for name in [layout.key] if layout.sets else layout.columns:
+        empty = np.asarray(truth.table.column(name).is_null()) & tested
+        for row in np.flatnonzero(empty)[:MOST_SHOWN].tolist():
+            message = "is empty; a tested row needs its true value"
+            findings.faults.append(cell_fault(truth, "empty_value", message, row, name))
+    parts = ((repeat, fold) for repeat in range(len(numbers)) for fold in range(numbers.max(initial=0) + 1))
+    return {(r, f): mask for r, f in parts if (mask := numbers[r] == f).any()}
+
+
+def _first_numeric_criterion(problem: Problem) -> int | None:
+    each = (reads_of(replace(problem, criteria=(criterion,))) for criterion in problem.criteria)
+    return next((number for number, reads in enumerate(each) if reads == {"numbers"}), None)
+
+
+def _list_misfits(texts: pa.Array, kind: str) -> list[int]:
+    """The rows whose text is not of a type."""
+    wrong: list[int] = []
+    typed(texts, kind, lambda row, message: wrong.append(row))
+    return wrong
+
+
+def _fold_numbers(
+    truth: FileCells, layout: FileLayout, keys: RowKeys, folds: Folds, findings: Findings
+) -> np.ndarray[Any, Any]:
+    """repeats × rows of the truth: the fold that tests a row, or -1."""
+    mine = truth.keys(layout)
+    dataset_keys = keys.columns[layout.key].cast(mine.type)
+    rows = pc.index_in(mine, value_set=dataset_keys, skip_nulls=True)
+    unknown = np.asarray(pc.is_null(rows))
+    for row in np.flatnonzero(unknown)[:MOST_SHOWN].tolist():
+        message = f"the dataset has no row with the index {mine[row]}"
+        findings.faults.append(cell_fault(truth, "extra_row", message, row, layout.key))
+    tested = (folds.numbers[:, keys.positions] >= 0).any(axis=0)
+    without_truth = tested & ~np.asarray(pc.is_in(dataset_keys, value_set=mine))
+    for row in np.flatnonzero(without_truth)[:MOST_SHOWN].tolist():
+        message = f"the tested row {dataset_keys[row]} is not in the truth"
+        findings.faults.append(cell_fault(truth, "missing_row", message, None, layout.key))
+    numbers = folds.numbers[:, keys.positions[np.asarray(rows.fill_null(0))]]
+    return np.where(unknown, NOT_TESTED, numbers)

@@ -1,0 +1,145 @@
+"""The list of what is stored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from evaluand.aggregation.aggregator import find_summary
+from evaluand.comparison.comparing import read_labelled_run
+from evaluand.core.errors import EvaluandError
+from evaluand.core.labels import experiment_of
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.report.commands import format_command
+from evaluand.report.counts import format_counts
+from evaluand.report.facts.aggregation import metrics_facts
+from evaluand.report.facts.base import Facts, Names, usage_facts
+from evaluand.report.page.live import LiveRun
+from evaluand.report.page.resources.base import Source, resource
+from evaluand.report.text import SHORT_ID, measure_creation
+from evaluand.report.usage import brief_usage
+from evaluand.store.catalog import DAMAGED, OPEN_STATUS, SEALED_STATUS, Entry
+
+_LISTED: Final = ("kind", "id", "status", "created")
+_MOST_TILES: Final = 6
+_TILE: Final = ("label", "target", "value", "low", "high", "n", "n_scored", "reason")
+
+
+@resource("index")
+def read_index(source: Source) -> Facts:
+    """Everything that is stored, newest first, and the experiments whose results have names."""
+    refs = source.store.refs()
+    names = Names(refs)
+    entries = source.store.catalog.entries()
+    listed = [
+        _describe(source, entry) | {"names": names.find(entry["kind"], entry["id"], entry["name"])} for entry in entries
+    ]
+    return {"store": str(source.root), "artifacts": listed, "experiments": _list_experiments(refs, entries)}
+
+
+def _describe(source: Source, entry: Entry) -> Facts:
+    """What the list says of an artifact: its entry, and texts, which are written once for each finished one."""
+    key = (entry["kind"], entry["id"], entry["digest"], entry["created"])
+    is_finished = entry["status"] == SEALED_STATUS
+    texts = source.listed.get(key, lambda: _write_texts(source, entry)) if is_finished else _write_texts(source, entry)
+    return {name: entry[name] for name in _LISTED} | texts
+
+
+def _write_texts(source: Source, entry: Entry) -> Facts:
+    return {
+        "counts": format_counts(entry["counts"]),
+        "used": brief_usage(usage_facts(dict(entry))),
+        "command": _find_command(source, entry),
+    }
+
+
+def _find_command(source: Source, entry: Entry) -> str | None:
+    """The command that shows what has no page, or only a server has a page for; None for all else."""
+    is_open = entry["status"] == OPEN_STATUS and entry["kind"] not in ("runs", "recordings")
+    command = "verify" if entry["status"] == DAMAGED else "show" if is_open or entry["kind"] == "comparisons" else None
+    return None if command is None else format_command(command, entry["id"][:SHORT_ID], source.root)
+
+
+@resource("progress/{run}")
+def read_progress(source: Source, run: str) -> Facts:
+    """How many rows of a run are done, and whether somebody works on them."""
+    found = LiveRun(source.store, run)
+    try:
+        return found.progress()
+    finally:
+        found.close()
+
+
+def _list_experiments(refs: Any, entries: Any) -> list[Facts]:
+    """The experiments, newest first: a name, its aggregation if any, and its evaluations by task.
+
+    Those that have only compared responses have no evaluations, but matches.
+    """
+    created = {(entry["kind"], entry["id"]): entry["created"] or "" for entry in entries}
+    found: dict[str, Facts] = {}
+    for ref in refs:
+        if ref.kind in ("evaluations", "matches") and (name := experiment_of(ref.name)) is not None:
+            task = ref.name.partition("/")[2]
+            entry = found.setdefault(name, {"name": name, "tasks": {}, "created": ""})
+            if ref.kind == "evaluations":
+                entry["tasks"][task] = ref.id
+            entry["created"] = max(entry["created"], created.get((ref.kind, ref.id), ""))
+    for ref in refs:
+        if ref.kind == "aggregations" and ref.name in found:
+            found[ref.name]["aggregation"] = ref.id
+    return sorted(found.values(), key=lambda entry: str(entry["created"]), reverse=True)
+
+
+def _list_cards(source: Source) -> Iterator[Mapping[str, str]]:
+    for entry in source.finished("runs", "evaluations"):
+        yield {"kind": entry["kind"], "id": entry["id"]}
+
+
+@resource("card/{kind}/{id}", _list_cards)
+def read_card(source: Source, kind: str, id: str) -> Facts:
+    """What the list shows of an artifact besides its entry: task, model, dataset, and metrics with intervals.
+
+    Of an evaluation also what the run used that has its name, which the entry of the evaluation does not say.
+    """
+    manifest = source.store.manifest(kind, id)
+    spec, origin = manifest.get("spec") or {}, (manifest.get("provenance") or {}).get("origin") or {}
+    task, dataset = spec.get("task") or {}, spec.get("dataset")
+    card: Facts = {
+        "task": origin.get("task") or task.get("name"),
+        "model": _find_model(manifest),
+        "dataset": None if dataset is None else {"id": dataset, "name": source.find_dataset_name(dataset)},
+        "took": measure_creation(manifest),
+        "used": _find_usage(source, manifest) if kind == "evaluations" else "",
+        "metrics": [],
+    }
+    if kind == "evaluations" and source.store.is_sealed(kind, id):
+        card["metrics"] = [{name: row[name] for name in _TILE} for row in list_values(source, id)[:_MOST_TILES]]
+    return card
+
+
+def _find_usage(source: Source, manifest: Facts) -> str:
+    """What the run of an evaluation used."""
+    try:
+        evaluation = Evaluation(source.store, manifest["id"])
+        run = read_labelled_run(evaluation, manifest["name"] or "", source.store.refs())
+        return brief_usage(usage_facts(run.manifest))
+    except EvaluandError:
+        return ""
+
+
+def _find_model(manifest: Facts) -> str | None:
+    usage = manifest.get("usage")
+    models = usage.get("models") if isinstance(usage, dict) else None
+    parameters = ((manifest.get("spec") or {}).get("task") or {}).get("parameters") or {}
+    model = parameters.get("model") if isinstance(parameters, dict) else None
+    return ", ".join(models) if models else model if isinstance(model, str) else None
+
+
+def list_values(source: Source, id: str) -> list[Facts]:
+    """The metrics of an evaluation over all rows, as `metrics_facts` returns them."""
+    evaluation = Evaluation(source.store, id)
+    aggregation = find_summary(evaluation)
+    if aggregation is None:
+        return []
+    label = aggregation.labels[aggregation.manifest["spec"]["evaluations"].index(evaluation.digest)]
+    return [row for row in metrics_facts(aggregation) if row["task"] == label and not row["by"]]
