@@ -24,7 +24,7 @@ function notice() {
 
 const made = await build({
   entryPoints: {
-    "view/assets/view": "src/main.js", "view/assets/view-style": "src/style.css",
+    "report/page/assets/view": "src/main.js", "report/page/assets/view-style": "src/style.css",
     "report/assets/report": "src/report.js", "report/assets/report-style": "src/report.css",
   },
   bundle: true,
@@ -47,8 +47,8 @@ function digest() {
 }
 
 const assets = {
-  "view/assets/LICENSES.txt": LIBRARIES.map(({ name, licence }) => `${name}\n\n${licence}\n`).join(`\n${"-".repeat(80)}\n\n`),
-  "view/assets/sources.sha256": `${digest()}\n`,
+  "report/page/assets/LICENSES.txt": LIBRARIES.map(({ name, licence }) => `${name}\n\n${licence}\n`).join(`\n${"-".repeat(80)}\n\n`),
+  "report/page/assets/sources.sha256": `${digest()}\n`,
 };
 for (const { path, text } of made.outputFiles) {
   const name = path.split("/out/")[1].replace("-style.css", ".css");

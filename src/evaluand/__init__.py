@@ -218,8 +218,9 @@ if TYPE_CHECKING:
     from evaluand.trace.tracers.open_telemetry import OpenTelemetryTracer as OpenTelemetryTracer
 
 _MODULES = (
-    *("aggregation", "apps", "comparison", "core", "data", "engine", "errors", "evaluation", "experiment", "interop"),
-    *("metrics", "models", "problem", "report", "run", "store", "testing", "trace", "tradeoff"),
+    *("aggregation", "apps", "comparison", "core", "data", "engine", "errors", "evaluation", "exchange", "experiment"),
+    *("interop", "judges", "matches", "metrics", "models", "predictions", "report", "run", "store", "testing", "trace"),
+    "tradeoff",
 )
 
 __getattr__, __dir__ = lazy_names(__name__, explain="evaluand.experiment.near_names:explain", submodules=_MODULES)

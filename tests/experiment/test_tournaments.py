@@ -16,11 +16,12 @@ from support.json_schemas import jsonschema
 from evaluand import Dataset, DirectoryStore, Experiment, Matches, MemoryStore, Run, Runner, SpecError
 from evaluand.core.errors import EvaluandError
 from evaluand.evaluation import ByScore
-from evaluand.experiment import Tournament, json_schema
+from evaluand.experiment import json_schema
 from evaluand.experiment.access import read_access
 from evaluand.experiment.match_gates import evaluate_match_gates
 from evaluand.experiment.parsing import parse_file
 from evaluand.matches import AgainstBaseline
+from evaluand.predictions import Tournament
 from evaluand.report.verification import verify
 from evaluand.testing import assert_gate
 

@@ -12,8 +12,8 @@ from support.places import DATA_FOLDER, ROOT_FOLDER, needs
 
 from evaluand import Accuracy, DirectoryStore, Experiment, compare
 from evaluand.comparison import check_gates
-from evaluand.experiment import Results
 from evaluand.matches.ratings.rating_gates import check_rating_gates
+from evaluand.predictions import Results
 
 DATA = DATA_FOLDER / "gsm8k"
 EXAMPLE = ROOT_FOLDER / "examples" / "gsm8k" / "experiment.yaml"

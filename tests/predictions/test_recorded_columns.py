@@ -6,7 +6,8 @@ import pytest
 
 from evaluand.comparison.comparing import compare
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError
-from evaluand.experiment.experiment import Experiment, Results
+from evaluand.experiment.experiment import Experiment
+from evaluand.predictions.steps import Results
 from evaluand.run.tasks.recorded import DoubtfulJoin
 from evaluand.store.store import MemoryStore, Store
 

@@ -15,8 +15,9 @@ from evaluand.core.errors import NotFound
 from evaluand.core.files.yaml import Document
 from evaluand.core.provenance import experiment_origin
 from evaluand.experiment.match_gates import evaluate_match_gates, is_match_gate
-from evaluand.experiment.parsing import ValidParts, name_in_experiment, parse_file
+from evaluand.experiment.parsing import ValidParts, parse_file
 from evaluand.matches.ratings.stored import Ratings
+from evaluand.predictions.steps import name_in_experiment
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import minute
 from evaluand.store.folder_store import FolderStore

@@ -6,7 +6,7 @@ import click
 
 from evaluand.cli.output import print_json, show
 from evaluand.core.errors import plural
-from evaluand.experiment.tournament import Tournament
+from evaluand.predictions.tournament import Tournament
 from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.report import matches_table

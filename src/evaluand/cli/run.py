@@ -54,10 +54,11 @@ from evaluand.engine.budget import CODE as BUDGET, Budget
 from evaluand.engine.outcome import Aborted
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.scorer import NO_ANSWER, as_scorer
-from evaluand.experiment.experiment import Experiment, Result, Results
+from evaluand.experiment.experiment import Experiment
 from evaluand.experiment.match_gates import check_match_gates, evaluate_match_gates, is_match_gate
 from evaluand.experiment.parsing import parse_file
 from evaluand.models.usage_total import UsageTotal
+from evaluand.predictions.steps import Result, Results
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.report.facts.run import missing_facts

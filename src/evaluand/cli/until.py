@@ -18,7 +18,7 @@ from evaluand.comparison.rule import Gate
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.experiment.experiment import Results
+from evaluand.predictions.steps import Results
 from evaluand.report.facts.base import Facts
 
 _FIRST: Final = 20

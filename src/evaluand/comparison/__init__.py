@@ -4,7 +4,6 @@
 interval, tests, counts of rows won and lost, and the smallest difference that could have been detected (`difference`).
 Several runs and metrics form a family of tests, whose p values are adjusted (`significance`). A ranking says which
 systems cannot be distinguished (`significance`). `gates` checks rules such as `accuracy not worse than base by 0.02`.
-`rate` makes ratings of systems from matches (`ratings/`).
 """
 
 from typing import TYPE_CHECKING
@@ -17,9 +16,5 @@ if TYPE_CHECKING:
     from evaluand.comparison.gates import check_fit as check_fit, check_gates as check_gates
     from evaluand.comparison.measures import find_evaluations as find_evaluations, find_measures as find_measures
     from evaluand.comparison.rule import Gate as Gate
-    from evaluand.matches.ratings.method import RatingMethod as RatingMethod
-    from evaluand.matches.ratings.rating import rate as rate
-    from evaluand.matches.ratings.rating_gates import check_rating_gates as check_rating_gates
-    from evaluand.matches.ratings.stored import Ratings as Ratings
 
 __getattr__, __dir__ = lazy_names(__name__)

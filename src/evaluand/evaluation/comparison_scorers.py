@@ -23,7 +23,6 @@ from evaluand.evaluation.scorer import (
 )
 
 if TYPE_CHECKING:
-    from evaluand.matches.matches import Matches
     from evaluand.run.runner import Run
 
 FIRST: Final = "first"
@@ -114,7 +113,7 @@ class ComparisonScorer(Scorer):
     def score(self, *arguments: Any) -> Any:
         return self.compare(*arguments)
 
-    def read_matches(self, runs: Sequence[Run], labels: Sequence[str], **options: Any) -> Matches | None:
+    def read_matches(self, runs: Sequence[Run], labels: Sequence[str], **options: Any) -> Any:
         """The matches of runs, if they have been judged already and nothing is to be compared.
 
         Args:

@@ -8,11 +8,11 @@ from dataclasses import replace
 from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.rule import AGAINST, BASELINE, MATCH_GATES, Gate
 from evaluand.core.errors import SpecError, nearest
-from evaluand.experiment.tournament import Tournament
 from evaluand.matches.ratings.gate_limits import check_limits
 from evaluand.matches.ratings.method import RatingMethod
 from evaluand.matches.ratings.rating_gates import check_rating_gates
 from evaluand.matches.ratings.stored import Ratings
+from evaluand.predictions.tournament import Tournament
 
 MATCHES = "matches"
 """The parameter of a gate that names one of several sets of matches: `win_rate(mine, base, matches=helpful) >= 0.5`."""

@@ -11,7 +11,6 @@ from pydantic import BaseModel, ValidationError
 from evaluand.comparison.rule import MATCH_GATES, Gate
 from evaluand.core.errors import SpecError
 from evaluand.core.files.yaml import Advice, Document
-from evaluand.core.labels import join_name
 from evaluand.experiment import spec
 from evaluand.experiment.budget_spec import BudgetSpec
 from evaluand.experiment.engine_spec import EngineSpec
@@ -95,19 +94,6 @@ def parse_document(document: Document, model: str | None = None) -> ValidParts:
             check_name(valid.name)
             return valid
     return replace(valid, name=None)
-
-
-def name_in_experiment(experiment: str, part: str) -> str:
-    """The name in stores of what belongs to a task, or to matches, of an experiment.
-
-    Raises:
-        SpecError: a name that no artifact can have.
-
-    Example:
-        >>> name_in_experiment("a/b", "mine")
-        'a%2Fb/mine'
-    """
-    return join_name(check_name(experiment), check_name(part))
 
 
 def _require_grading(value: Mapping[str, Any], document: Document) -> None:

@@ -16,10 +16,8 @@ from evaluand.experiment.budget_spec import BudgetSpec
 from evaluand.experiment.engine_spec import EngineSpec
 from evaluand.experiment.long_forms import long_form
 from evaluand.metrics.base.class_scores import ScoredBy
+from evaluand.predictions.tournament import MATCHES_NAME
 from evaluand.run.types import adapter_of
-
-MATCHES_NAME = "matches"
-"""The default name of matches."""
 
 NO_RATING = "none"
 """The word for no rating of the systems, in place of a rating method."""

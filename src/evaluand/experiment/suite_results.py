@@ -16,9 +16,9 @@ from evaluand.comparison.macro_means import ResampledProblem, macro_means, resam
 from evaluand.comparison.ranks import RankedSystems, rank_systems
 from evaluand.core.errors import EvaluandError, first_fault, plural
 from evaluand.core.files.json import none_if_nan
-from evaluand.experiment.experiment import Result, Results
 from evaluand.metrics.names import has_name, name_in_tables
 from evaluand.models.usage_total import UsageTotal
+from evaluand.predictions.steps import Result, Results
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts

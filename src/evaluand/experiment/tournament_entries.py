@@ -24,7 +24,7 @@ from evaluand.experiment.spec import (
     compares_scores,
     graded_by,
 )
-from evaluand.experiment.tournament import Tournament
+from evaluand.predictions.tournament import Tournament
 
 
 def build_tournaments(

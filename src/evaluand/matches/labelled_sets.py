@@ -15,7 +15,7 @@ from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.key_columns import INDEX
 from evaluand.judges.cards.from_evaluation import answering_model, model_of, read_seconds
 from evaluand.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, LabelledSet
-from evaluand.matches.agreement import mean_winner
+from evaluand.matches.judge_agreement import mean_winner
 from evaluand.matches.judging import SPANS_TABLE
 from evaluand.matches.match_keys import file_origin, read_example_ids, read_example_keys
 from evaluand.matches.matches import BY_PEOPLE, Matches

@@ -142,7 +142,7 @@ class Matcher:
         check_store(store)
         if (left_out := describe_left_out(request.runs, request.labels, request.limit)) is not None:
             warn(left_out)
-        recorded = request.judge.read_matches(
+        recorded: Matches | None = request.judge.read_matches(
             request.runs, request.labels, name=name, limit=request.limit, resume=resume, origin=origin
         )
         if recorded is not None:

@@ -18,7 +18,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, SpecError, kind_of, nearest, plural, warn
 from evaluand.core.json_like import escape_surrogates
 from evaluand.core.labels import short_labels
-from evaluand.evaluation import label_files
+from evaluand.judges.people import label_files
 from evaluand.judges.people.human_labels import filled_in
 from evaluand.matches.judging import is_answered, read_rows
 from evaluand.matches.matches import Matches, describe_left_out

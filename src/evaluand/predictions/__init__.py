@@ -1,1 +1,51 @@
-"""."""
+"""Predictions that exist: arrays, columns of tables, files of images and folders of problems, through one path.
+
+steps       what carries a dataset and tasks through run, evaluate, aggregate and compare
+tournament  which systems a judge compares, and how
+arrays      `evaluate(truth, predictions)`, in memory
+columns     `score_columns(file, truth, predictions)`, of columns of a table, compared with each other
+coco        `score_coco(truth, results)`, of files of detection and segmentation
+problem     problems, and how predictions are judged by them
+scoring     `score(problem, predictions)`, of prediction files, which it stores
+"""
+
+from typing import TYPE_CHECKING
+
+from evaluand.core.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from evaluand.predictions.arrays.arrays import ArrayEvaluation as ArrayEvaluation, evaluate as evaluate
+    from evaluand.predictions.coco import score_coco as score_coco
+    from evaluand.predictions.columns import ColumnScores as ColumnScores, score_columns as score_columns
+    from evaluand.predictions.problem.definitions import (
+        DEFINITIONS as DEFINITIONS,
+        STANDARD as STANDARD,
+        Reads as Reads,
+        Rule as Rule,
+        rule_of as rule_of,
+    )
+    from evaluand.predictions.problem.formats import OpenProblem as OpenProblem, ProblemFormat as ProblemFormat
+    from evaluand.predictions.problem.judging import (
+        CriterionFault as CriterionFault,
+        CriterionResult as CriterionResult,
+        judge as judge,
+    )
+    from evaluand.predictions.problem.problem import (
+        STANDARD_METRICS as STANDARD_METRICS,
+        ColumnPlace as ColumnPlace,
+        Criterion as Criterion,
+        DatasetView as DatasetView,
+        Division as Division,
+        Horizon as Horizon,
+        Outputs as Outputs,
+        Problem as Problem,
+        SubType as SubType,
+        Target as Target,
+        TargetDataset as TargetDataset,
+        TaskType as TaskType,
+    )
+    from evaluand.predictions.scoring import Score as Score, Scores as Scores, Spread as Spread, score as score
+    from evaluand.predictions.steps import Result as Result, Results as Results
+    from evaluand.predictions.tournament import Tournament as Tournament
+
+__getattr__, __dir__ = lazy_names(__name__)

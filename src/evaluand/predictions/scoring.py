@@ -27,7 +27,6 @@ from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import KnownScores
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns
-from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import Metric
 from evaluand.predictions.problem.alignment import AlignedTables
 from evaluand.predictions.problem.definitions import Reads
@@ -37,6 +36,7 @@ from evaluand.predictions.problem.layout import FileLayout
 from evaluand.predictions.problem.parts import Part, assign_files, find_files, judge_part, read_parts
 from evaluand.predictions.problem.problem import Problem
 from evaluand.predictions.problem.reading import CONFIDENCE, RANK
+from evaluand.predictions.steps import Results, Steps
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import Store
 
@@ -450,7 +450,7 @@ def store_rows(
     """
     scorer = rows.scorer_kind
     measures = [Measure(scorer, metric, called=called.get(metric.signature, ())) for metric, _ in metrics]
-    experiment = Experiment(
+    experiment = Steps(
         name, rows.dataset(), {TASK: rows.task()}, {scorer: rows.scorer()}, measures, origin=dict(origin)
     )
     return experiment.run(store, known_scores={TASK: rows.known_scores()})

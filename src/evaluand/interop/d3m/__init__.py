@@ -1,6 +1,7 @@
 """Problems, datasets, splits and scores as the D3M programme writes and names them.
 
-The arithmetic and the checks of predictions are those of `evaluand.predictions.problem`; here are only the files and the names.
+The arithmetic and the checks of predictions are those of `evaluand.predictions.problem`; here are only the files and
+the names.
 """
 
 from typing import TYPE_CHECKING

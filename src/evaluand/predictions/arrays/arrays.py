@@ -31,7 +31,6 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns, to_column
-from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
 from evaluand.metrics.function import as_metric
 from evaluand.metrics.names import explain_unknown, has_name, is_name, name_in_tables
@@ -50,6 +49,7 @@ from evaluand.predictions.columns.proposals import Proposals, Target, note_rever
 from evaluand.predictions.columns.readings import read_group
 from evaluand.predictions.columns.scoring import ColumnScores
 from evaluand.predictions.columns.tables import NamedTable
+from evaluand.predictions.steps import Results, Steps
 from evaluand.report.facts.base import Facts
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import Store
@@ -376,7 +376,7 @@ class ArrayEvaluation:
             names = ", ".join(map(repr, self.arrays.further))
             raise SpecError(f"a result with further columns ({names}) cannot be saved; run an experiment instead")
         predictions = self.arrays.predictions
-        experiment = Experiment(
+        experiment = Steps(
             name,
             self.arrays.dataset(),
             {TASK: RecordedTask.from_texts(TASK, predictions.output_texts())},

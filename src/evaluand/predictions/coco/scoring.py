@@ -18,7 +18,6 @@ from evaluand.data.dataset import Dataset
 from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.scorers.detection import Detection
 from evaluand.evaluation.scorers.segmentation import Segmentation
-from evaluand.experiment.experiment import Experiment
 from evaluand.metrics.detection.masks import areas_of, read_mask
 from evaluand.metrics.names import make_metric
 from evaluand.predictions.coco.files import (
@@ -34,6 +33,7 @@ from evaluand.predictions.coco.files import (
 from evaluand.predictions.coco.panoptic import is_panoptic, read_panoptic
 from evaluand.predictions.columns.gates import check_system_gates
 from evaluand.predictions.columns.scoring import SystemScores
+from evaluand.predictions.steps import Steps
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import MemoryStore, Store
 
@@ -141,7 +141,7 @@ def score_coco(
         )
         for metric in files.metrics
     ]
-    experiment = Experiment(
+    experiment = Steps(
         name,
         _dataset(files, by),
         {system: _task(system, found, files.images) for system, found in files.systems.items()},

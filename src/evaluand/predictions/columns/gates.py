@@ -8,10 +8,10 @@ from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.core.errors import SpecError
-from evaluand.experiment.experiment import Results
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.predictions.columns.notes import Notes
 from evaluand.predictions.columns.tables import NamedTable
+from evaluand.predictions.steps import Results
 
 
 def check_gate_columns(

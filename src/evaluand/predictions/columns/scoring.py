@@ -27,7 +27,6 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.prediction_table import SCORER, label_text
-from evaluand.experiment.experiment import Experiment, Results
 from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import VALUE, Metric, Missing
@@ -39,6 +38,7 @@ from evaluand.predictions.columns.proposals import Proposals, Target, note_rever
 from evaluand.predictions.columns.readings import TypedColumns, read_group, read_typed
 from evaluand.predictions.columns.systems import System, SystemSpec, make_system, read_text_numbers
 from evaluand.predictions.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
+from evaluand.predictions.steps import Results, Steps
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.gates import list_gates
 from evaluand.report.facts.report import results_facts
@@ -546,7 +546,7 @@ def _experiment(
     options: ColumnOptions,
     name: str,
     notes: Notes,
-) -> Experiment:
+) -> Steps:
     real = any(system.columns.type == "number" for system in systems)
     metrics = _metrics(proposals, options, notes, real=real)
     by = tuple(_grouping(base, each, notes) for each in options.by)
@@ -555,7 +555,7 @@ def _experiment(
     outputs = {system.name: RecordedTask.from_texts(system.name, system.columns.output_texts()) for system in systems}
     measures = [Measure(SCORER, metric, by, disparities) for metric in metrics]
     dataset = _dataset(base, systems[0], options, notes)
-    return Experiment(name, dataset, outputs, {SCORER: scorer}, measures, origin=dict(options.origin))
+    return Steps(name, dataset, outputs, {SCORER: scorer}, measures, origin=dict(options.origin))
 
 
 def _metrics(proposals: Proposals, options: ColumnOptions, notes: Notes, *, real: bool) -> list[Metric]:

@@ -16,38 +16,3 @@
 
 All faults are reported at once, and nothing with a fault is scored. The arithmetic is that of the kinds of metrics.
 """
-
-from typing import TYPE_CHECKING
-
-from evaluand.core.lazy import lazy_names
-
-if TYPE_CHECKING:
-    from evaluand.predictions.problem.definitions import (
-        DEFINITIONS as DEFINITIONS,
-        STANDARD as STANDARD,
-        Reads as Reads,
-        Rule as Rule,
-        rule_of as rule_of,
-    )
-    from evaluand.predictions.problem.formats import OpenProblem as OpenProblem, ProblemFormat as ProblemFormat
-    from evaluand.predictions.problem.judging import (
-        CriterionFault as CriterionFault,
-        CriterionResult as CriterionResult,
-        judge as judge,
-    )
-    from evaluand.predictions.problem.problem import (
-        STANDARD_METRICS as STANDARD_METRICS,
-        ColumnPlace as ColumnPlace,
-        Criterion as Criterion,
-        DatasetView as DatasetView,
-        Division as Division,
-        Horizon as Horizon,
-        Outputs as Outputs,
-        Problem as Problem,
-        SubType as SubType,
-        Target as Target,
-        TargetDataset as TargetDataset,
-        TaskType as TaskType,
-    )
-
-__getattr__, __dir__ = lazy_names(__name__)

@@ -32,7 +32,7 @@ from evaluand.judges.people.labelling import (
     read_answer,
     store_labels,
 )
-from evaluand.matches.agreement import agreement
+from evaluand.matches.judge_agreement import agreement
 from evaluand.matches.people import (
     WINNERS,
     Judged,

@@ -10,7 +10,6 @@ from evaluand.core.errors import NotFound, SpecError, kind_of, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.comparison_scorers import ComparisonScorer, as_comparison_scorer
 from evaluand.evaluation.scorer import FunctionScorer
-from evaluand.experiment.spec import MATCHES_NAME
 from evaluand.matches.fixed import AgainstBaseline
 from evaluand.matches.matcher import Matcher, check_pairing
 from evaluand.matches.matches import Matches
@@ -22,6 +21,9 @@ from evaluand.matches.schedule import Schedule, as_schedule
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, check_name, resolve
+
+MATCHES_NAME = "matches"
+"""The default name of matches."""
 
 
 @dataclass(frozen=True)
