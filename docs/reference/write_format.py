@@ -13,8 +13,9 @@ import pyarrow as pa
 
 from evaluand.data.schema.named.tables import EXAMPLES
 from evaluand.store import tables
-from evaluand.store.shapes import MOST_NAME
-from evaluand.store.store import FORMAT, KINDS
+from evaluand.store.checks import MOST_NAME
+from evaluand.store.kinds import kind_names
+from evaluand.store.store import FORMAT
 
 HERE = Path(__file__).parent
 
@@ -104,11 +105,11 @@ def _explanations() -> dict[str, str]:
 
 
 def manifest_schema() -> dict[str, Any]:
-    """The JSON Schema of sealed manifests: one shape for each kind, as `store/shapes.py` checks it."""
+    """The JSON Schema of sealed manifests: one shape for each kind, as `kind.py` of its room checks it."""
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": f"Manifests of evaluand, format {FORMAT}",
-        "oneOf": [_manifest(kind) for kind in KINDS],
+        "oneOf": [_manifest(kind) for kind in kind_names()],
         "$defs": {
             "id": {"type": "string", "pattern": "^[0-9a-f]{32}$"},
             "count": {"type": "integer", "minimum": 0},

@@ -53,7 +53,7 @@ from evaluand.evaluation.scorer import scorer
 from evaluand.report.verification import verify
 from evaluand.run.task import task
 from evaluand.store import io, journal, leases
-from evaluand.store.store import KINDS
+from evaluand.store.kinds import kind_names
 
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not show open files")
 
@@ -312,7 +312,7 @@ def check_loss_of_power(path: Undisturbed, step: str, at: int) -> None:
 def check_finished(path: Undisturbed) -> None:
     """Checks what the step has left, and that the path is finished from there as if nothing had been."""
     store = DirectoryStore(path.root)
-    for kind in KINDS:
+    for kind in kind_names():
         for id in store.ids(kind):
             store.manifest(kind, id)
     kept_answers, kept_grades = kept(path.root, "runs"), kept(path.root, "evaluations")

@@ -31,7 +31,7 @@ from support.forks import call_in_fork
 
 from evaluand.cli import main
 from evaluand.core.user import cache_folder
-from evaluand.store.store import KINDS
+from evaluand.store.kinds import kind_names
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no pipes in folders")
 
@@ -217,7 +217,7 @@ def databases(store: Path) -> Iterator[Path]:
 def places(store: Path) -> list[Path]:
     """Every file and folder of a store, and the places where more could lie."""
     known = [path for path in store.rglob("*") if not path.name.startswith("catalog.db")]
-    ids = {path for kind in KINDS for path in (store / kind).glob("*")}
+    ids = {path for kind in kind_names() for path in (store / kind).glob("*")}
     more = {path / name for path in ids for name in ("journal", "open.json", ".manifest.json-0a0b0c0d.1.tmp")}
     return sorted({*known, *more, *databases(store), store / "refs" / f"{'0' * 32}.json", store / "runs" / ("a" * 32)})
 

@@ -23,7 +23,8 @@ from support.sample_store import counted, finish_evaluation, finish_matches, fin
 from evaluand import DirectoryStore
 from evaluand.report.verification import verify
 from evaluand.store import io, journal
-from evaluand.store.store import KINDS, Ref
+from evaluand.store.kinds import kind_names
+from evaluand.store.store import Ref
 
 pytestmark = [
     pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="this system does not show open files"),
@@ -61,7 +62,7 @@ def loss(tmp_path_factory: pytest.TempPathFactory) -> Loss:
     folder = tmp_path_factory.mktemp("watched")
     with watched(folder / "store") as disk:
         store = sample_store.make(folder / "store", recordings=False)
-    promised = {(kind, id) for kind in KINDS for id in store.ids(kind) if store.is_sealed(kind, id)}
+    promised = {(kind, id) for kind in kind_names() for id in store.ids(kind) if store.is_sealed(kind, id)}
     names = {ref for ref in store.refs() if (ref.kind, ref.id) in promised}
     assert promised
     assert names

@@ -29,9 +29,10 @@ from evaluand.judges.cards.card import make_card
 from evaluand.judges.cards.from_files import read_labelled_file
 from evaluand.metrics.base.metric import Metric
 from evaluand.report.verification import UNCHECKED, verify
-from evaluand.store.store import KINDS, with_seal
+from evaluand.store.kinds import kind_names
+from evaluand.store.store import with_seal
 
-TABLED = tuple(kind for kind in KINDS if kind != "recordings")  # of these, the run has the rows
+TABLED = tuple(kind for kind in kind_names() if kind != "recordings")  # of these, the run has the rows
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,6 @@ from support.manifests import create_manifest
 from evaluand.aggregation.aggregator import Measure
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.comparison import compare
-from evaluand.core.provenance import origins
 from evaluand.core.user import cache_folder
 from evaluand.data.dataset import Dataset
 from evaluand.engine.outcome import Aborted
@@ -34,7 +33,8 @@ from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.catalog import Entry
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.store import KINDS, find_made_from, find_sealed, resolve
+from evaluand.store.kinds import kind_names, origins
+from evaluand.store.store import find_made_from, find_sealed, resolve
 from evaluand.trace import Trace
 
 MANY = 70  # artifacts, enough for a stored catalog
@@ -120,7 +120,7 @@ def work_of_runs(store: DirectoryStore) -> str:
 def test_a_catalog_made_from_the_files_equals_the_one_that_grew(history: DirectoryStore, cache: Path) -> None:
     before = listed(history)
     assert {entry["status"] for entry in before} == {"open", "sealed"}
-    assert {entry["kind"] for entry in before} == set(KINDS)
+    assert {entry["kind"] for entry in before} == set(kind_names())
     assert listed(DirectoryStore(history.root)) == before
     shutil.rmtree(cache)
     assert listed(DirectoryStore(history.root)) == before
@@ -182,7 +182,7 @@ def test_a_copy_of_the_store_is_the_whole_store(history: DirectoryStore, tmp_pat
     copied = DirectoryStore(tmp_path / "copy")
     assert listed(copied) == listed(history)
     assert copied.refs() == history.refs()
-    for kind in KINDS:
+    for kind in kind_names():
         assert copied.ids(kind) == history.ids(kind)
 
 
@@ -217,7 +217,9 @@ def test_a_store_works_whatever_became_of_its_catalog(history: DirectoryStore, c
         DAMAGES[damage](path)
 
     again = DirectoryStore(history.root)
-    assert [again.ids(kind) for kind in KINDS] == [sorted(e["id"] for e in before if e["kind"] == k) for k in KINDS]
+    assert [again.ids(kind) for kind in kind_names()] == [
+        sorted(e["id"] for e in before if e["kind"] == k) for k in kind_names()
+    ]
     assert again.find("runs", work_of_runs(again)) == found
     run = Runner(again).run(ECHO, data(3))
     assert run.receipt is not None

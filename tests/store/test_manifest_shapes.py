@@ -17,8 +17,8 @@ from support.manifests import create_manifest
 from evaluand.core.errors import EngineError
 from evaluand.report.verification import verify
 from evaluand.store.directory import DirectoryStore
+from evaluand.store.kinds import find_kind
 from evaluand.store.manifests import manifest_text
-from evaluand.store.shapes import check_manifest
 from evaluand.store.store import with_seal
 
 ID = "1" * 32
@@ -155,7 +155,7 @@ def test_values_that_json_lacks_are_shown_as_they_are_stored(folder: Folder) -> 
     ],
 )
 def test_what_the_catalog_keeps_is_bounded(key: str, value: Any, reason: str) -> None:
-    assert check_manifest(create_manifest("runs", ID) | {key: value}, sealed=False).startswith(reason)
+    assert find_kind("runs").check(create_manifest("runs", ID) | {key: value}, sealed=False).startswith(reason)
 
 
 def test_counts_of_a_forged_manifest_are_not_listed(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.report.verification import verify
 from evaluand.run.task import FunctionTask
 from evaluand.store import garbage
-from evaluand.store.store import KINDS
+from evaluand.store.kinds import kind_names, made_of, origins_last
 
 
 def test_nothing_is_left_without_what_it_was_made_from(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -25,13 +25,15 @@ def test_nothing_is_left_without_what_it_was_made_from(tmp_path: Path, monkeypat
     Aggregator(store).aggregate(graded, [Measure("same", Accuracy())])
     compare(*graded)
     items = garbage.leftovers(store, unreferenced=True)
-    assert len(items) == sum(len(store.ids(kind)) for kind in KINDS) == 6
+    assert len(items) == sum(len(store.ids(kind)) for kind in kind_names()) == 6
     for item in items:
         assert garbage.remove(store, [item]).left == []
-        left = [(kind, id) for kind in KINDS for id in store.ids(kind)]
+        left = [(kind, id) for kind in kind_names() for id in store.ids(kind)]
         assert [fault for kind, id in left for fault in verify(store, kind, id)] == []
-    assert [id for kind in KINDS for id in store.ids(kind)] == []
+    assert [id for kind in kind_names() for id in store.ids(kind)] == []
 
 
-def test_every_kind_has_a_place_in_the_order_of_removal() -> None:
-    assert sorted(garbage._ORIGINS_LAST) == sorted(KINDS)
+def test_what_an_artifact_was_made_from_is_removed_after_it() -> None:
+    order = origins_last()
+    assert sorted(order) == sorted(kind_names())
+    assert all(order.index(made) < order.index(name) for name in order for made in made_of(name))

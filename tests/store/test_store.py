@@ -47,9 +47,10 @@ from evaluand.run.task import task
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.io import DiskFolder as StoreFolder
 from evaluand.store.journal import WorkLog
+from evaluand.store.kinds import kind_names
 from evaluand.store.leases import FileLeases
 from evaluand.store.log import FileLog
-from evaluand.store.store import KINDS, Manifest, MemoryStore, Ref, Store, resolve, with_seal
+from evaluand.store.store import Manifest, MemoryStore, Ref, Store, resolve, with_seal
 
 Made = TypeVar("Made")
 
@@ -114,7 +115,7 @@ A, B, C = (id_of(text) for text in "abc")
 
 
 def test_nothing_is_in_a_new_store(store: Store) -> None:
-    assert [store.ids(kind) for kind in KINDS] == [[]] * len(KINDS)
+    assert [store.ids(kind) for kind in kind_names()] == [[]] * len(kind_names())
     assert store.refs() == []
     assert not store.is_sealed("runs", A)
     for ask in (lambda: store.manifest("runs", A), lambda: list(store.read("runs", A, "things"))):
@@ -530,9 +531,9 @@ def test_no_name_leaves_the_store_or_reaches_a_path(tmp_path: Path, name: str) -
     assert {path.name for path in tmp_path.iterdir()} == {"outside", "work"}
     assert {path.name for path in (tmp_path / "work").iterdir()} == {"store"}
     assert tree(outside) == {"precious": b"kept"}
-    known = {"refs", *KINDS}
+    known = {"refs", *kind_names()}
     assert {path.name for path in store.root.iterdir()} <= known
-    for kind in KINDS:
+    for kind in kind_names():
         assert all(len(path.name) == 32 for path in (store.root / kind).iterdir())
         assert all(path.is_file() for path in (store.root / kind).glob("*/*"))
 
@@ -695,7 +696,7 @@ def test_the_same_beginning_in_two_kinds_needs_the_kind(store: Store) -> None:
 
 
 def test_a_name_of_several_kinds_stands_for_the_run(store: Store) -> None:
-    for kind in reversed(KINDS):
+    for kind in reversed(kind_names()):
         sealed(store, id_of(kind), kind)
         store.refer("all", kind, id_of(kind))
     assert resolve(store, "all") == ("runs", id_of("runs"))

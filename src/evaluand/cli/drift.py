@@ -12,7 +12,7 @@ from evaluand.cli.options import confidence_option, json_option, repeatable, sto
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.drift.drift import measure_drift
-from evaluand.core.errors import SpecError, singular
+from evaluand.core.errors import SpecError
 from evaluand.core.labels import short_labels
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
@@ -20,6 +20,7 @@ from evaluand.report.terminal.drift import drift_table
 from evaluand.run.runner import Run
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
+from evaluand.store.kinds import singular
 from evaluand.store.opening import open_store
 from evaluand.store.store import resolve
 

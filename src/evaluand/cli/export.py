@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import click
 from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
-from evaluand.apps.recording.stored import Recording
 from evaluand.cli.options import (
     complete_artifact,
     json_option,
@@ -21,23 +20,24 @@ from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import read_labelled_run
 from evaluand.core import registry
-from evaluand.core.errors import NotFound, SpecError, alternatives, nearest, singular
+from evaluand.core.errors import NotFound, SpecError, alternatives, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.formats.publishing import Form, publish
+from evaluand.data.kind import DATASETS
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.exchange.exporter import GROUP, Exporter, Result
-from evaluand.judges.cards.card import JudgeCard
-from evaluand.matches.matches import Matches
-from evaluand.matches.ratings.stored import Ratings
-from evaluand.report.export import FORMATS, Artifact, flat, list_tables, write_csv, write_jsonl, write_parquet
+from evaluand.report.export import FORMATS, flat, list_tables, write_csv, write_jsonl, write_parquet
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.latex import metrics_latex
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
+from evaluand.store.kinds import find_kind, kinds, singular
 from evaluand.store.opening import open_store
-from evaluand.store.store import KINDS, resolve
+from evaluand.store.store import resolve
 
 _EXAMPLES = """\b
 Examples:
@@ -152,7 +152,7 @@ _DESCRIPTIONS: Final[Mapping[str, Form]] = {"croissant.json": "croissant", "data
 def _publish(store: FolderStore, artifact: str, output: Path, as_json: bool) -> None:
     """Writes a dataset, or that of a run, with its description."""
     found = None
-    for kind in ("datasets", "runs"):
+    for kind in (DATASETS, RUNS):
         with suppress(NotFound):
             found = found or _open_artifact(store, *resolve(store, artifact, kind))
     if found is None:
@@ -205,7 +205,7 @@ def _write_foreign(store: FolderStore, artifact: str, output: Path | None, form:
 
 def _find_result(store: FolderStore, artifact: str) -> Result:
     """A run with its grades; of a run alone those of its newest evaluation."""
-    for kind in ("evaluations", "runs"):
+    for kind in (EVALUATIONS, RUNS):
         with suppress(NotFound):
             found = _open_artifact(store, *resolve(store, artifact, kind))
             assert isinstance(found, Evaluation | Run)
@@ -242,12 +242,12 @@ def _choose_format(output: Path | None) -> str:
     return form
 
 
-def _find_artifact(store: FolderStore, artifact: str, table: str | None) -> tuple[Artifact, str | None]:
+def _find_artifact(store: FolderStore, artifact: str, table: str | None) -> tuple[Any, str | None]:
     """The artifact and its table; of several with the same name, the first that has the table."""
     if table is None:
         return _open_artifact(store, *resolve(store, artifact)), None
     tables: list[str] = []
-    for kind in (kind for kind in KINDS if kind not in _WITHOUT_ROWS):
+    for kind in (kind.name for kind in kinds() if kind.shown.is_table):
         with suppress(NotFound):
             found = _open_artifact(store, *resolve(store, artifact, kind))
             if table in (known := list_tables(found)):
@@ -259,27 +259,13 @@ def _find_artifact(store: FolderStore, artifact: str, table: str | None) -> tupl
     raise SpecError(f"{artifact!r} has no table {table!r}{nearest(table, tables)}; {hint}")
 
 
-_WITHOUT_ROWS: Final = ("comparisons",)
-
-
-def _open_artifact(store: FolderStore, kind: str, id: str) -> Artifact:
+def _open_artifact(store: FolderStore, kind: str, id: str) -> Any:
     if not store.is_sealed(kind, id):
         store.manifest(kind, id)  # raises the error about a missing one
         again = suggest_command("resume", id[:SHORT_ID], store.root)
         raise SpecError(f"{singular(kind)} {id} is not finished; run `{again}`, then export it")
-    if kind == "runs":
-        return Run(store, id)
-    if kind == "evaluations":
-        return Evaluation(store, id)
-    if kind == "recordings":
-        return Recording(store, id)
-    if kind == "matches":
-        return Matches(store, id)
-    if kind == "ratings":
-        return Ratings(store, id)
-    if kind == "cards":
-        return JudgeCard(store, id)
-    if kind in _WITHOUT_ROWS:
+    view = find_kind(kind).shown
+    if not view.is_table:
         again = suggest_command("show", id[:SHORT_ID], store.root)
         raise SpecError(f"{singular(kind)} {id[:SHORT_ID]} is not one table; `{again} --json` writes all of it")
-    return Aggregation(store, id) if kind == "aggregations" else Dataset.stored(store, id)
+    return view.open(store, id)

@@ -1,6 +1,7 @@
 """`evaluand gc`: removes files and artifacts that are no longer needed from a store."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any
@@ -16,6 +17,7 @@ from evaluand.report.text import safe
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.garbage import Leftover, Removal, leftovers, postponed, remove
+from evaluand.store.kinds import find_kind, kinds
 from evaluand.store.opening import open_store
 
 _EXAMPLES = """\b
@@ -26,7 +28,6 @@ Examples:
   evaluand gc --damaged
 """
 
-_WORK = {"runs": "finished call", "evaluations": "finished grade"}
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
@@ -104,12 +105,12 @@ def _print_left(left: Iterable[Fault], store: FolderStore) -> None:
 
 def _describe_loss(store: FolderStore, items: Iterable[Leftover]) -> str:
     """How many finished calls and grades are removed, as far as manifests say; empty if none."""
-    rows = dict.fromkeys(_WORK, 0)
-    for kind, id in (item.artifact for item in items if item.artifact and item.artifact[0] in _WORK):
+    rows: Counter[str] = Counter()
+    for kind, id in (item.artifact for item in items if item.artifact and find_kind(item.artifact[0]).row):
         with suppress(EngineError):  # unknown
             counts = store.manifest(kind, id).get("counts", {}).values()
             rows[kind] += sum(sum(each.values()) if isinstance(each, dict) else each for each in counts)
-    lost = [plural(count, _WORK[kind]) for kind, count in rows.items() if count]
+    lost = [plural(rows[kind.name], kind.row) for kind in kinds() if rows[kind.name]]
     return f" {' and '.join(lost)} will have to be repeated;" if lost else ""
 
 

@@ -19,8 +19,9 @@ from evaluand.report.terminal.artifact import Listing
 from evaluand.store.addresses import Place
 from evaluand.store.catalog import DAMAGED
 from evaluand.store.folder_store import FolderStore
+from evaluand.store.kinds import kind_names
 from evaluand.store.opening import open_store
-from evaluand.store.store import KINDS, Ref
+from evaluand.store.store import Ref
 
 METRICS: Final = "metrics"
 RUBRICS: Final = "rubrics"
@@ -36,8 +37,22 @@ Examples:
 """
 
 
+class _Listed(click.Choice[str]):
+    """What can be listed: artifacts of the kinds that are known when it is asked, and names of what is registered."""
+
+    @property
+    def choices(self) -> tuple[str, ...]:
+        return (*kind_names(), METRICS, RUBRICS, *_REGISTERED)
+
+    @choices.setter
+    def choices(self, choices: tuple[str, ...]) -> None:
+        """They are not chosen here."""
+
+
 @click.command("list", epilog=_EXAMPLES)
-@click.argument("kind", required=False, type=click.Choice((*KINDS, METRICS, RUBRICS, *_REGISTERED)), metavar="[KIND]")
+@click.argument(
+    "kind", required=False, type=click.Choice((*kind_names(), METRICS, RUBRICS, *_REGISTERED)), metavar="[KIND]"
+)
 @store_option
 @json_option
 def command(kind: str | None, folder: Place, as_json: bool) -> None:

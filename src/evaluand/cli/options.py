@@ -325,8 +325,8 @@ def _usual_store() -> str | Place | None:
 
 def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) -> list[str]:
     """The names, else the ids, of artifacts that begin with a text, for shell completion. Never fails."""
+    from evaluand.store.kinds import kind_names
     from evaluand.store.opening import open_store
-    from evaluand.store.store import KINDS
 
     chosen = ctx.params.get("folder") or os.environ.get(_VARIABLE)
     if not (chosen or is_inside(Path(DEFAULT_STORE), Path())):
@@ -336,7 +336,7 @@ def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) ->
         if not store.top.exists():
             return []
         names = sorted({ref.name for ref in store.refs() if ref.name.startswith(begun)})
-        ids = [] if names or len(begun) < _FEWEST else (id for kind in KINDS for id in store.ids(kind))
+        ids = [] if names or len(begun) < _FEWEST else (id for kind in kind_names() for id in store.ids(kind))
         return [name for name in names if safe(name) == name] + [id for id in ids if id.startswith(begun)]
     except Exception:  # completion must not print errors
         return []

@@ -22,7 +22,7 @@ from evaluand.cli.run import reported_stop
 from evaluand.comparison.comparing import read_labelled_run
 from evaluand.comparison.measures import read_evaluations
 from evaluand.comparison.rule import Gate
-from evaluand.core.errors import NotFound, SpecError, plural, singular
+from evaluand.core.errors import NotFound, SpecError, plural
 from evaluand.core.labels import short_labels
 from evaluand.core.redaction import redact_command
 from evaluand.engine.budget import Budget
@@ -38,6 +38,7 @@ from evaluand.report.facts.tournaments import tournament_facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.runner import Run
 from evaluand.store.folder_store import FolderStore
+from evaluand.store.kinds import singular
 from evaluand.store.ownership import describe_foreign, is_own
 from evaluand.store.store import Manifest, Store, resolve
 

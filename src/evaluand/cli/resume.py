@@ -20,7 +20,7 @@ from evaluand.cli.pairwise import comparison_origin, resume_comparison
 from evaluand.cli.progress import display, show_notes
 from evaluand.cli.run import carry_out, print_results, reported_stop
 from evaluand.cli.settings import is_inside
-from evaluand.core.errors import EngineError, NotFound, SpecError, singular
+from evaluand.core.errors import EngineError, NotFound, SpecError
 from evaluand.core.files.regular import read_regular_file
 from evaluand.core.provenance import ExperimentOrigin, experiment_origin, suite_origin
 from evaluand.engine.budget import Budget
@@ -29,6 +29,7 @@ from evaluand.matches.matches import Matches
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.addresses import Place, local_folder
 from evaluand.store.folder_store import FolderStore
+from evaluand.store.kinds import singular
 from evaluand.store.opening import open_store
 from evaluand.store.ownership import describe_foreign, is_own
 from evaluand.store.store import check_identity, resolve

@@ -1,16 +1,17 @@
 """`evaluand show`: shows an artifact, what it was made from and what was made from it."""
 
 import math
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Set
 from contextlib import suppress
 from functools import partial
-from typing import Any
 
 import click
 from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
-from evaluand.apps.recording.stored import KIND, Recording, read_progress
+from evaluand.aggregation.kind import AGGREGATIONS
+from evaluand.apps.recording.kind import RECORDINGS
+from evaluand.apps.recording.stored import Recording
 from evaluand.cli.options import (
     complete_artifact,
     json_option,
@@ -23,43 +24,33 @@ from evaluand.cli.options import (
 )
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
-from evaluand.comparison.comparing import Comparison, read_labelled_run
-from evaluand.comparison.measures import declared_measures
-from evaluand.core.errors import EngineError, NotFound, SpecError, plural, singular, warn
-from evaluand.core.provenance import origins
-from evaluand.data.dataset import Dataset
+from evaluand.comparison.comparing import read_labelled_run
+from evaluand.core.errors import EngineError, NotFound, SpecError, plural, warn
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.judges.cards.card import JudgeCard
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.judges.stored_rubric import NO_RUBRIC, NOT_STORED, find_changed_rubrics
-from evaluand.matches.matches import Matches
-from evaluand.matches.ratings.stored import Ratings
-from evaluand.report.facts.aggregation import summary_facts, value_facts
+from evaluand.matches.kind import MATCHES
+from evaluand.report.facts.aggregation import value_facts
 from evaluand.report.facts.base import Facts, Names
-from evaluand.report.facts.evaluation import add_judge_messages, evaluation_facts, example_facts, grades_facts
-from evaluand.report.facts.judges import judge_facts, rubric_facts
-from evaluand.report.facts.match_sets import ratings_facts, run_ratings_facts
-from evaluand.report.facts.matches import matches_facts
-from evaluand.report.facts.report import tradeoffs_facts
-from evaluand.report.facts.run import add_chats, dataset_facts, run_facts
+from evaluand.report.facts.evaluation import add_judge_messages
+from evaluand.report.facts.judges import rubric_facts
+from evaluand.report.facts.run import add_chats
+from evaluand.report.kinds.base import Choice
 from evaluand.report.terminal.artifact import artifact_table, rubrics_table
 from evaluand.report.text import SHORT_ID, safe
-from evaluand.run.responses import LANE
+from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
+from evaluand.store.kinds import find_kind, made_of, origins, singular
 from evaluand.store.opening import open_store
 from evaluand.store.store import Manifest, early_stops, find_made_from, resolve
 
-_FOLLOWING = {
-    "datasets": ("runs",),
-    "runs": ("evaluations", "matches"),
-    "evaluations": ("aggregations", "comparisons", "cards"),
-    "matches": ("ratings", "cards"),
-}
 _BY_SCORE = ("below", "lowest", "against")
 _ROWS = {"messages", "failed", "index", "where", *_BY_SCORE}  # options that ask for rows
 """The options that choose rows by their scores; only one of them can be given."""
 _AT_MOST = 2000
+_ALL = Choice()
 _MOST_CHECKED = 64 << 20  # bytes of tables that are compared with their digests before an artifact is shown
 
 
@@ -152,7 +143,7 @@ def command(
     _check_combination(given)
     store = open_store(folder)
     graded = bool(given & {*_BY_SCORE, "scorers"})
-    expected = "aggregations" if metric else "evaluations" if graded else None
+    expected = AGGREGATIONS if metric else EVALUATIONS if graded else None
     find = _find_calls if index is not None else _find_judged if rubric else partial(resolve, kind=expected)
     with show_notes():
         kind, id = _find_artifact(store, artifact, find)
@@ -166,8 +157,8 @@ def command(
             )
         else:
             other = None if against is None else Evaluation.open(store, against)
-            facts = _facts(store, kind, id, examples, failed, index, below, lowest, other, scorers, where)
-            if failed and kind == "runs":
+            facts = _facts(store, kind, id, Choice(examples, failed, index, below, lowest, other, scorers, where))
+            if failed and kind == RUNS:
                 _note_unscored(store, artifact)
     if messages:
         _add_chats(store, facts, artifact)
@@ -212,7 +203,7 @@ def _find_artifact(
 def _note_unscored(store: FolderStore, name: str) -> None:
     """Says how many answers of a run have no score in the evaluation of the same name, and how to see them."""
     with suppress(NotFound):
-        kind, id = resolve(store, name, "evaluations")
+        kind, id = resolve(store, name, EVALUATIONS)
         counts = Evaluation(store, id).counts if store.is_sealed(kind, id) else {}
         for scorer, rows in counts.items():
             if unscored := rows.get("failed", 0) + rows.get("abstained", 0):
@@ -223,9 +214,9 @@ def _note_unscored(store: FolderStore, name: str) -> None:
 def _add_chats(store: FolderStore, facts: Facts, name: str) -> None:
     """Adds the conversations with language models to the rows of a run or an evaluation of a name."""
     kind, id = facts["kind"], facts["id"]
-    if kind not in ("runs", "evaluations") or facts["status"] != "sealed":
+    if kind not in (RUNS, EVALUATIONS) or facts["status"] != "sealed":
         raise SpecError(f"--messages shows those of a finished run or evaluation; {id[:SHORT_ID]} is one of the {kind}")
-    if kind == "runs":
+    if kind == RUNS:
         return add_chats(Run(store, id), facts["rows"])
     rows = [*facts.get("calls", ()), *(row for found in facts["rows"].values() for row in found)]
     if any("evaluation" in row for row in rows):
@@ -238,7 +229,7 @@ def _add_chats(store: FolderStore, facts: Facts, name: str) -> None:
 def _read_rubrics(facts: Facts, scorers: tuple[str, ...]) -> list[Facts]:
     """The rubrics of an evaluation or of matches."""
     kind, id, manifest = facts["kind"], facts["id"][:SHORT_ID], facts["manifest"]
-    if kind not in ("evaluations", "matches"):
+    if kind not in (EVALUATIONS, MATCHES):
         raise SpecError(f"--rubric shows those of the judges of an evaluation or of matches; {id} is one of the {kind}")
     judges = [name for name in manifest["provenance"].get("judges") or () if not scorers or name in scorers]
     if not judges:
@@ -249,7 +240,7 @@ def _read_rubrics(facts: Facts, scorers: tuple[str, ...]) -> list[Facts]:
         raise NotFound(changes[0])
     for change in changes:
         click.echo(f"note: {safe(change)}", err=True)
-    described = [each for each in facts.get("judges", ()) if kind == "matches" or each["judge"] in judges]
+    described = [each for each in facts.get("judges", ()) if kind == MATCHES or each["judge"] in judges]
     if not found and described and not any(each["asked"] for each in described):
         raise SpecError(NO_RUBRIC)
     if not found:
@@ -280,18 +271,18 @@ def _note_damage(store: FolderStore, kind: str, id: str) -> None:
 
 def _find_calls(store: FolderStore, artifact: str) -> tuple[str, str]:
     """The run with this name or id, or else the evaluation."""
-    for kind in ("runs", "evaluations"):
+    for kind in (RUNS, EVALUATIONS):
         with suppress(NotFound):
             return resolve(store, artifact, kind)
     other, id = resolve(store, artifact)
-    if other == KIND:
-        return "runs", _require_run(store, Recording(store, id))
+    if other == RECORDINGS:
+        return RUNS, _require_run(store, Recording(store, id))
     raise SpecError(f"{artifact!r} is one of the {other}, which have no calls; --index needs a run or an evaluation")
 
 
 def _find_judged(store: FolderStore, artifact: str) -> tuple[str, str]:
     """The evaluation with this name or id, or else the matches."""
-    for kind in ("evaluations", "matches"):
+    for kind in (EVALUATIONS, MATCHES):
         with suppress(NotFound):
             return resolve(store, artifact, kind)
     return resolve(store, artifact)
@@ -313,20 +304,8 @@ def _split_group(group: str) -> tuple[str, str]:
     return name, value
 
 
-def _facts(
-    store: FolderStore,
-    kind: str,
-    id: str,
-    examples: int = 0,
-    failed: bool = False,
-    index: int | None = None,
-    below: float | None = None,
-    lowest: bool = False,
-    against: Evaluation | None = None,
-    scorers: tuple[str, ...] = (),
-    where: str | None = None,
-) -> Facts:
-    manifest, names = store.manifest(kind, id), Names(store.refs())
+def _facts(store: FolderStore, kind: str, id: str, choice: Choice = _ALL) -> Facts:
+    manifest, names, view = store.manifest(kind, id), Names(store.refs()), find_kind(kind).shown
     facts: Facts = {
         "kind": kind,
         "id": id,
@@ -339,80 +318,24 @@ def _facts(
     }
     if facts["status"] == "open":
         return facts | {
-            "progress": list(_list_progress(store, manifest)),
+            "progress": list(view.progress(store, manifest)),
             "resume": suggest_command(_continue_command(manifest), id[:SHORT_ID], store.root),
         }
-    if kind == "runs":
-        facts |= _count_losses(store, manifest["provenance"].get("recording"))
-        facts |= run_facts(Run(store, id), examples, failed=failed, index=index, where=where)
-        return facts if index is None else facts | {"grades": _read_grades(store, facts["used_by"], index)}
-    if kind == "evaluations" and index is not None:
-        run = Run(store, manifest["provenance"]["run"])
-        return facts | example_facts(Evaluation(store, id), run, index)
-    if kind == "evaluations":
-        evaluation = Evaluation(store, id)
-        chosen: dict[str, Any] = {"failed": failed, "below": below, "scorers": scorers, "where": where}
-        chosen |= {"lowest": lowest, "against": against, "measures": declared_measures([evaluation])}
-        if against is not None:
-            facts["against"] = _artifact_facts(store, names, "evaluations", against.id)
-        facts["judges"] = judge_facts({facts["names"][0] if facts["names"] else id[:SHORT_ID]: evaluation})
-        return facts | evaluation_facts(evaluation, evaluation.run, examples, **chosen)
-    if where is not None and kind != "datasets":
+    if choice.where is not None and not view.takes_where:
         raise SpecError(
             f"--where chooses rows of a run, an evaluation or a dataset, and {id[:SHORT_ID]} is one of the {kind}"
         )
-    if kind == "datasets":
-        dataset = Dataset.stored(store, id)
-        return facts | dataset_facts(dataset if where is None else dataset.where(where), examples)
-    return facts | _content_facts(store, kind, id, examples, failed)
-
-
-def _content_facts(store: FolderStore, kind: str, id: str, examples: int, failed: bool) -> Facts:
-    """What an artifact holds that no condition chooses from."""
-    if kind == "aggregations":
-        aggregation = Aggregation(store, id)
-        found: Facts = {"tradeoffs": tradeoffs_facts(aggregation), "ratings": [], "judges": []}
-        with suppress(NotFound):  # its evaluations and runs may be in another store
-            evaluations = aggregation.evaluations
-            found["judges"] = judge_facts(dict(zip(aggregation.labels, evaluations, strict=True)))
-            found["ratings"] = run_ratings_facts(store, [each.run for each in evaluations if each.run])
-        return summary_facts(aggregation) | found
-    if kind == "comparisons":
-        return {"comparison": Comparison(store, id).to_dict()}
-    if kind == "matches":
-        return matches_facts(Matches(store, id), examples, failed=failed)
-    if kind == "ratings":
-        return {"ratings": ratings_facts(Ratings(store, id))}
-    if kind == "cards":
-        return {"card": JudgeCard(store, id).to_dict()}
-    assert kind == KIND
-    judged = Recording(store, id).evaluation
-    return _count_losses(store, id) | {"feedbacks": {} if judged is None else judged.counts}
-
-
-def _count_losses(store: FolderStore, recording: Any) -> Facts:
-    """How many records a recording has lost, as far as that is known; empty if it is not in the store."""
-    origin: Facts = {}
-    if isinstance(recording, str):
-        with suppress(EngineError, NotFound):  # `verify` reports it
-            origin = store.manifest(KIND, recording)["provenance"]
-    return {name: origin[name] for name in ("damaged_lines", "missing_records") if name in origin}
-
-
-def _read_grades(store: FolderStore, used_by: list[Facts] | None, index: int) -> dict[str, list[Facts]]:
-    """The grades of an example in the evaluations of its run that have names, or in all if none has."""
-    graded = [use for use in used_by or () if store.is_sealed("evaluations", use["id"])]
-    found = {}
-    for use in [use for use in graded if use["name"]] or graded:
-        for scorer, rows in grades_facts(Evaluation(store, use["id"]), index).items():
-            found[f"{use['name'] or use['id'][:SHORT_ID]} · {scorer}"] = rows
-    return found
+    if choice.against is not None:
+        facts["against"] = _artifact_facts(store, names, choice.against.kind, choice.against.id)
+    facts |= view.facts(store, id, facts, choice)
+    return facts
 
 
 def _find_uses(store: FolderStore, names: Names, kind: str, id: str) -> list[Facts] | None:
     """The artifacts made from an artifact; None if there are too many to show."""
-    following = _FOLLOWING.get(kind, ())
-    uses = [(each, use) for each in following for use in sorted(m["id"] for m in find_made_from(store, each, kind, id))]
+    uses = [
+        (each, use) for each in made_of(kind) for use in sorted(m["id"] for m in find_made_from(store, each, kind, id))
+    ]
     return [_artifact_facts(store, names, *use) for use in uses] if len(uses) <= _AT_MOST else None
 
 
@@ -426,32 +349,6 @@ def _artifact_facts(store: FolderStore, names: Names, kind: str, id: str) -> Fac
     return {"kind": kind, "id": id, "name": name}
 
 
-def _list_progress(store: FolderStore, manifest: Manifest) -> Iterator[dict[str, Any]]:
-    kind, spec = manifest["kind"], manifest["spec"]
-    if kind == "runs":
-        yield _read_lane(store, manifest, LANE, "calls", spec["examples"] * spec["replications"])
-    elif kind == "evaluations":
-        rows = sum(store.manifest("runs", manifest["provenance"]["run"])["counts"].values())
-        for number, scorer in enumerate(spec["scorers"]):
-            yield _read_lane(store, manifest, f"scorer{number}", f"graded by {scorer}", rows)
-    elif kind == KIND:
-        made = read_progress(store, manifest["id"])
-        for name, counts in made.feedbacks.items():
-            judged = made.records - counts.get("waiting", 0)
-            yield {"label": f"judged by {name}", "done": judged, "total": made.records}
-        if not made.feedbacks:
-            yield {"label": "recorded", "done": made.records, "total": made.records}
-
-
 def _continue_command(manifest: Manifest) -> str:
     """The command that continues the work on an open artifact."""
     return "feedback work" if manifest["spec"].get("mode") == "deferred" else "resume"
-
-
-def _read_lane(store: FolderStore, manifest: Manifest, name: str, label: str, slots: int) -> dict[str, Any]:
-    lane = store.lane(manifest["kind"], manifest["id"], name, slots)
-    try:
-        lane.refresh()
-        return {"label": label, "done": lane.n_done, "total": slots}
-    finally:
-        lane.close()

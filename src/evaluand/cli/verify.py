@@ -8,7 +8,7 @@ from rich.text import Text
 from evaluand.cli.options import complete_artifact, json_option, name_store, store_option
 from evaluand.cli.output import console, print_json
 from evaluand.cli.progress import display
-from evaluand.core.errors import EngineError, Fault, NotFound, plural, singular
+from evaluand.core.errors import EngineError, Fault, NotFound, plural
 from evaluand.engine.keyed_work import Tally
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID, safe
@@ -16,6 +16,7 @@ from evaluand.report.verification import UNCHECKED, verify
 from evaluand.store.addresses import Place
 from evaluand.store.catalog import DAMAGED
 from evaluand.store.folder_store import FolderStore
+from evaluand.store.kinds import singular
 from evaluand.store.opening import open_store
 from evaluand.store.store import resolve
 

@@ -20,13 +20,14 @@ from evaluand.aggregation.aggregator import (
 from evaluand.aggregation.score_shards import dataset_of
 from evaluand.comparison.pairing import why_incomparable, why_unpairable
 from evaluand.core import registry
-from evaluand.core.errors import NotFound, SpecError, nearest, singular, warn
+from evaluand.core.errors import NotFound, SpecError, nearest, warn
 from evaluand.core.labels import join_name
 from evaluand.core.provenance import experiment_origin
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
 from evaluand.metrics.base.confusion import TRUTH
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.names import accepted_parameters, as_called, make_metric, resolve_metric
+from evaluand.store.kinds import singular
 from evaluand.store.store import Ref, Store, resolve
 
 

@@ -376,8 +376,8 @@ def pluralize(count: int, noun: str, nouns: str | None = None) -> str:
 
 
 def singular(kind: str) -> str:
-    """The word for one artifact or one registered class, from the plural under which they are grouped."""
-    return f"set of {kind}" if kind in ("matches", "ratings") else kind.removesuffix("s").replace("_", " ")
+    """The word for one thing, from the plural under which they are grouped."""
+    return kind.removesuffix("s").replace("_", " ")
 
 
 for _public in [*globals().values()]:

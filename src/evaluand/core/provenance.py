@@ -13,7 +13,6 @@ from typing import Any, Final, NamedTuple
 
 from evaluand._version import __version__
 from evaluand.core.checkout import find_checkout, read_commit
-from evaluand.core.errors import EngineError
 from evaluand.core.user import user_settings
 
 PACKAGES = ("numpy", "pyarrow", "pydantic", "orjson")
@@ -29,56 +28,6 @@ def provenance(origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
         "git": _git(_working_folder(), _looks.get() or user_settings().git_changes),
         "origin": dict(origin or {}),
     }
-
-
-def origins(manifest: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """The (kind, id) of each artifact that an artifact was made from.
-
-    Raises:
-        EngineError: the manifest does not say.
-
-    Example:
-        >>> list(origins({"kind": "runs", "spec": {"dataset": "3f2a"}}))
-        [('datasets', '3f2a')]
-    """
-    kind, made = manifest["kind"], manifest.get("provenance") or {}
-    found: list[tuple[str, Any]] = []
-    if kind == "runs":
-        found = [("datasets", manifest["spec"].get("dataset"))]
-    elif kind == "evaluations":
-        found = [("runs", made.get("run"))]
-    elif kind in ("aggregations", "comparisons"):
-        ids = made.get("evaluations")
-        found = [("evaluations", id) for id in (ids if isinstance(ids, list) else [None])]
-    elif kind == "matches":
-        found = [("runs", id) for id in made.get("runs") or ()]
-    elif kind == "ratings":
-        ids = made.get("matches")
-        found = [("matches", id) for id in (ids if isinstance(ids, list) else [None])]
-    elif kind == "cards":
-        each = made.get("made_from")
-        found = [(one["kind"], one["id"]) for one in each] if isinstance(each, list) else [("evaluations", None)]
-    elif kind == "recordings":
-        found = [(of, made[of[:-1]]) for of in ("runs", "evaluations") if made.get(of[:-1])]
-    if not all(isinstance(id, str) for _, id in found):
-        raise EngineError(f"the manifest of {kind} {manifest.get('id')} does not say what it was made from")
-    yield from found
-
-
-def found_by(manifest: Mapping[str, Any]) -> list[str]:
-    """By what an artifact is found: its works, its dataset, and the digests of what it was made from.
-
-    All of it is part of what was asked, which the artifact's id stands for.
-
-    Example:
-        >>> found_by({"kind": "runs", "work": ["9c1f"], "spec": {"dataset": "3f2a"}})
-        ['9c1f', '3f2a']
-    """
-    spec, found = manifest["spec"], [*manifest.get("work", ())]
-    for name in ("dataset", "run", "runs", "evaluations", "matches"):
-        digests = spec.get(name)
-        found += digests if isinstance(digests, list) else [digests]
-    return [*dict.fromkeys(each for each in found if isinstance(each, str))]
 
 
 class UntilOrigin(NamedTuple):

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property, partial
 from itertools import islice
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 import pyarrow as pa
@@ -28,6 +28,7 @@ from evaluand.core.near_arguments import NearNames
 from evaluand.core.text.html_table import escape_markup
 from evaluand.data.adapters.base.adapter import Counts
 from evaluand.data.conform import conform
+from evaluand.data.kind import DATASETS
 from evaluand.data.paths import read_paths
 from evaluand.data.ranges import Ranges
 from evaluand.data.roles import Roles, read_roles
@@ -121,6 +122,7 @@ class Dataset(metaclass=NearNames):
     """
 
     near_names = _NEAR_NAMES
+    kind: ClassVar = DATASETS
 
     def __init__(
         self,

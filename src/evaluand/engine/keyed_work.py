@@ -15,8 +15,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, ClassVar, Generic, Protocol, Self, TypeVar
 
-from evaluand.core import registry
-from evaluand.core.errors import EngineError, SpecError, singular
+from evaluand.core.errors import EngineError, SpecError
 from evaluand.engine.budget import CODE as BUDGET, BudgetReached
 from evaluand.engine.engine import Engine, Line, Recipe
 from evaluand.engine.engines.local import LocalEngine
@@ -24,6 +23,7 @@ from evaluand.engine.observation import Observer, as_machinery, machinery
 from evaluand.engine.outcome import NO_CONNECTION, Aborted, Failure, Outcome, Unreachable
 from evaluand.engine.policy import Policy
 from evaluand.store.journal import WorkLog
+from evaluand.store.kinds import find_kind, singular
 from evaluand.store.store import Ref, Store, resolve
 
 logger = logging.getLogger(__name__)
@@ -152,8 +152,10 @@ class Artifact:
 
     def _repr_html_(self) -> str | None:
         """What a notebook shows."""
-        is_shown = self.kind in registry.names("notebooks") and self.store.is_sealed(self.kind, self.id)
-        return registry.find("notebooks", self.kind)(self) if is_shown else None
+        html: str | None = None
+        if self.store.is_sealed(self.kind, self.id):
+            html = find_kind(self.kind).shown.to_html(self)
+        return html
 
     @property
     def receipt(self) -> Receipt | None:

@@ -18,7 +18,7 @@ from typing import Any, Final
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Fault, SpecError, alternatives, plural, singular
+from evaluand.core.errors import DataError, Fault, SpecError, alternatives, plural
 from evaluand.core.json_like import to_json_like
 from evaluand.core.provenance import provenance
 from evaluand.core.redaction import is_hidden, redact
@@ -35,6 +35,7 @@ from evaluand.metrics.base.metric import Direction
 from evaluand.metrics.column_statistics import Mean
 from evaluand.run.responses import NOT_RECORDED, seal
 from evaluand.run.runner import Run
+from evaluand.store.kinds import singular
 from evaluand.store.store import Store, begin, check_name
 from evaluand.store.tables import ABSTAINED, FAILED, SCORED
 

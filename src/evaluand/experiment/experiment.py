@@ -71,7 +71,7 @@ class Experiment(Steps, metaclass=NearNames):
         SpecError: an argument has a wrong type, or parts do not fit together.
 
     Example:
-        >>> from evaluand.metrics.accuracy import Accuracy
+        >>> from evaluand import Accuracy, Dataset
         >>> experiment = Experiment(
         ...     "shouting",
         ...     Dataset.from_rows([{"input": "a", "expected": "A"}]),

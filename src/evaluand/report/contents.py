@@ -21,7 +21,7 @@ from evaluand.comparison.comparing import find_labelled_run, read_labelled_run
 from evaluand.comparison.measures import find_evaluations, find_summaries, resolve_measures
 from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.stored import find_comparison
-from evaluand.core.errors import EvaluandWarning, NotFound, SpecError, singular
+from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
 from evaluand.core.labels import shown_name
 from evaluand.core.provenance import experiment_origin
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
@@ -40,6 +40,7 @@ from evaluand.report.text import SHORT_ID
 from evaluand.run.runner import Run
 from evaluand.store.addresses import Address, Place
 from evaluand.store.folder_store import FolderStore
+from evaluand.store.kinds import singular
 from evaluand.store.store import Ref, resolve
 from evaluand.tradeoff.results import TradeoffResult, stored_results
 

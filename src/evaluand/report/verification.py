@@ -1,25 +1,13 @@
 """Verification: whether an artifact is intact, from its bytes to its id."""
 
-import hashlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Final
 
-from evaluand.aggregation.aggregator import Aggregation, table_digest
-from evaluand.apps.recording.stored import Recording, count_records, find_faults, recording_digest
-from evaluand.comparison.comparing import stored_digest
 from evaluand.core import identity
-from evaluand.core.errors import EngineError, EvaluandError, Fault, NotFound, describe_error, singular
-from evaluand.core.provenance import origins
-from evaluand.data.dataset import Dataset
-from evaluand.evaluation.evaluator import Evaluation
-from evaluand.evaluation.known_scores import row_digest as score_digest
-from evaluand.judges.cards.card import stored_digest as digest_of_card
-from evaluand.judges.stored_rubric import find_changed_rubrics
-from evaluand.matches.matches import stored_digest as digest_of_matches
-from evaluand.matches.ratings.stored import stored_digest as digest_of_ratings
-from evaluand.run.responses import row_digest as response_digest
-from evaluand.run.runner import Run
+from evaluand.core.errors import EngineError, EvaluandError, Fault, NotFound, describe_error
+from evaluand.data.kind import DATASETS
+from evaluand.store.kinds import Origin, find_kind, origins, origins_with_digests, singular
 from evaluand.store.store import Manifest, Store
 
 UNCHECKED: Final = "unchecked"
@@ -59,7 +47,7 @@ def verify(store: Store, kind: str, id: str) -> list[Fault]:
         return faults
     try:
         if not is_sealed:
-            return faults + (find_faults(store, id) if kind == "recordings" else [])
+            return [*faults, *find_kind(kind).shown.find_open_faults(store, id)]
         faults += _content(store, manifest, where)
         faults += _upstream(store, manifest, where)
     except Exception as error:  # a store from elsewhere may hold anything
@@ -106,86 +94,19 @@ def _identity(manifest: Manifest, kind: str, id: str, where: str) -> Iterator[Fa
 
 
 def _content(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
-    digest, counts = _RECOUNTED[manifest["kind"]](store, manifest["id"])
+    view = find_kind(manifest["kind"]).shown
+    digest, counts = view.recount(store, manifest["id"])
     if digest != manifest["digest"]:
         yield Fault(where, f"its rows have the digest {digest}, but the manifest says {manifest['digest']}")
     if counts != manifest["counts"]:
         yield Fault(where, f"its rows count {counts}, but the manifest says {manifest['counts']}")
-    if manifest["kind"] in ("evaluations", "matches"):
-        yield from (Fault(where, change) for change in find_changed_rubrics(manifest).values())
-
-
-def _dataset(store: Store, id: str) -> tuple[str, object]:
-    dataset = Dataset.stored(store, id)
-    return dataset.compute_digest(), {"examples": len(dataset)}
-
-
-def _run(store: Store, id: str) -> tuple[str, object]:
-    state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
-    counts: dict[str, int] = {}
-    for row in Run(store, id):
-        state.update(response_digest(row.index, row.replication, row.fold, row.content))
-        counts[row.status] = counts.get(row.status, 0) + 1
-    return state.hexdigest(), counts
-
-
-def _evaluation(store: Store, id: str) -> tuple[str, object]:
-    evaluation = Evaluation(store, id)
-    counts: dict[str, dict[str, int]] = {}
-    digests = []
-    for scorer in evaluation.scorers:
-        state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
-        tally = counts.setdefault(scorer, {})
-        for batch in evaluation.batches(scorer):
-            columns = {name: batch.column(name).to_pylist() for name in batch.schema.names if name != "usage"}
-            for status, *row in zip(columns["status"], *columns.values(), strict=True):
-                state.update(score_digest(row))
-                tally[status] = tally.get(status, 0) + 1
-        digests.append(state.digest())
-    return identity.digest_of_digests(digests).hex(), counts
-
-
-def _aggregation(store: Store, id: str) -> tuple[str, object]:
-    tables = Aggregation(store, id).tables()
-    batches = [batch for table in tables.values() for batch in table.combine_chunks().to_batches()]
-    counts = {name: table.num_rows for name, table in tables.items()}
-    return (table_digest(*batches) if batches else "no rows"), counts
-
-
-def _recording(store: Store, id: str) -> tuple[str, object]:
-    recording = Recording(store, id)
-    run, evaluation = recording.run, recording.evaluation
-    return recording_digest(run, evaluation), count_records(run)
-
-
-_RECOUNTED: dict[str, Callable[[Store, str], tuple[str, object]]] = {
-    "datasets": _dataset,
-    "runs": _run,
-    "evaluations": _evaluation,
-    "aggregations": _aggregation,
-    "comparisons": stored_digest,
-    "matches": digest_of_matches,
-    "ratings": digest_of_ratings,
-    "cards": digest_of_card,
-    "recordings": _recording,
-}
+    yield from view.find_faults(store, manifest)
 
 
 def _upstream(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
-    spec, origin = manifest["spec"], manifest["provenance"]
-    needed = [("datasets", spec["dataset"], None)] if "dataset" in spec else []
-    if manifest["kind"] == "evaluations":
-        needed.append(("runs", origin["run"], spec["run"]))
-    if manifest["kind"] in ("aggregations", "comparisons"):
-        needed += [
-            ("evaluations", id, digest) for id, digest in zip(origin["evaluations"], spec["evaluations"], strict=True)
-        ]
-    if manifest["kind"] == "matches":
-        needed += [("runs", id, digest) for id, digest in zip(origin["runs"], spec.get("runs", ()), strict=True)]
-    if manifest["kind"] == "ratings":
-        needed += [("matches", id, digest) for id, digest in zip(origin["matches"], spec["matches"], strict=True)]
-    if manifest["kind"] in ("cards", "recordings"):
-        needed += [(kind, id, None) for kind, id in origins(manifest)]
+    spec = manifest["spec"]
+    needed = [Origin(DATASETS, spec["dataset"])] if "dataset" in spec else []
+    needed += [origin for origin in origins_with_digests(manifest) if origin not in needed]
     for kind, id, digest in needed:
         try:
             found = store.manifest(kind, id).get("digest")

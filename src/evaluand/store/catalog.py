@@ -15,8 +15,9 @@ import orjson
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault
-from evaluand.core.provenance import found_by
+from evaluand.store.checks import ID
 from evaluand.store.folder import Folder, State
+from evaluand.store.kinds import found_by, kind_names
 from evaluand.store.manifests import (
     LOST,
     OPEN,
@@ -27,8 +28,7 @@ from evaluand.store.manifests import (
     read_manifest,
     read_ref,
 )
-from evaluand.store.shapes import ID
-from evaluand.store.store import KINDS, Ref
+from evaluand.store.store import Ref
 from evaluand.store.user_cache import cache_place, file_prefix, remove_unused
 
 DAMAGED: Final = "damaged"
@@ -77,7 +77,7 @@ class Catalog:
 
     def entries(self, kind: str | None = None) -> list[Entry]:
         """All artifacts [of a kind], newest first; last those whose manifest is damaged."""
-        found = [entry for each in ([kind] if kind else KINDS) for entry in self._entries(each)]
+        found = [entry for each in ([kind] if kind else kind_names()) for entry in self._entries(each)]
         found.sort(key=lambda entry: entry["id"])
         found.sort(key=lambda entry: entry["created"] or "", reverse=True)
         return found

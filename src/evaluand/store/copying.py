@@ -11,11 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from typing import Any, Final, NamedTuple
 
-from evaluand.core.errors import EngineError, singular
-from evaluand.core.provenance import origins
+from evaluand.core.errors import EngineError
 from evaluand.store.digests import damaged_tables, open_table
 from evaluand.store.folder import Folder, NewFile
 from evaluand.store.folder_store import FolderStore
+from evaluand.store.kinds import origins, singular
 from evaluand.store.manifests import SEALED, file_name
 from evaluand.store.store import Manifest, Ref, resolve
 

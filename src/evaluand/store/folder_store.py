@@ -23,11 +23,13 @@ from typing import TYPE_CHECKING, Any, Final
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, warn
 from evaluand.store.addresses import Address
 from evaluand.store.catalog import Catalog
+from evaluand.store.checks import ID
 from evaluand.store.digests import damaged_tables, resized_tables
 from evaluand.store.folder import Folder
 from evaluand.store.folder_journals import REMOVED, is_known, stray, strays_in_journal
 from evaluand.store.journal import WorkLog
 from evaluand.store.journals import Journals
+from evaluand.store.kinds import find_kind, kind_names, singular
 from evaluand.store.manifests import (
     JOURNAL,
     LOST,
@@ -45,8 +47,7 @@ from evaluand.store.manifests import (
     ref_file,
     ref_text,
 )
-from evaluand.store.shapes import ID
-from evaluand.store.store import FORMAT, KINDS, Draft, Manifest, Ref, check_name, with_seal
+from evaluand.store.store import FORMAT, Draft, Manifest, Ref, check_name, with_seal
 from evaluand.store.temporary import is_being_written, is_temporary
 
 if TYPE_CHECKING:
@@ -165,16 +166,16 @@ class FolderStore:
         if "digest" in manifest:
             return (resized_tables if quick else damaged_tables)(folder, manifest["tables"])
         if self._has_lost_journal(kind, id):
-            hint = f"restore it, or close the recording without it: `evaluand resume {id}`"
+            hint = f"restore it, or close the {singular(kind)} without it: `evaluand resume {id}`"
             return [Fault(str(folder.path / JOURNAL), f"{_LOST_JOURNAL}; {hint}")]
         return self.journals.find_damage(kind, id)
 
     def _has_lost_journal(self, kind: str, id: str) -> bool:
-        """Whether an open recording has no journal, which it has, with files, from the moment in which its app begins.
+        """Whether an open artifact has no journal, although its kind keeps one, with files, from its beginning.
 
         Those of other kinds may have been empty, which git and archives leave out, and what they had is done again.
         """
-        if kind != "recordings":
+        if not find_kind(kind).keeps_journal:
             return False
         sealed, opened = self.folder(kind, id).states([SEALED, OPEN])
         return sealed is None and opened is not None and not self.journals.exists(kind, id)
@@ -200,7 +201,7 @@ class FolderStore:
     def _read_names(self, name: str) -> Iterator[tuple[str, Ref | Fault]]:
         """By kind, what the file of a name says, or why it cannot be read."""
         folder = self.top / REFS
-        for kind in KINDS if _can_be_name(name) and not folder.blocked() else ():
+        for kind in kind_names() if _can_be_name(name) and not folder.blocked() else ():
             file = ref_file(name, kind)
             try:
                 yield kind, read_ref(folder, file)
@@ -237,12 +238,12 @@ class FolderStore:
 
     def blocked(self) -> list[Fault]:
         """Where something else is in the place of the folder of a kind or of names; nothing behind it is read."""
-        faults = [blocked_fault(self.top / name) for name in (REFS, *KINDS)]
+        faults = [blocked_fault(self.top / name) for name in (REFS, *kind_names())]
         return [fault for fault in faults if fault]
 
     def _folders(self) -> list[Folder]:
         """The folders of the kinds that can be read."""
-        folders = [self.top / kind for kind in KINDS]
+        folders = [self.top / kind for kind in kind_names()]
         return [folder for folder in folders if not folder.blocked()]
 
     def misplaced(self) -> list[Fault]:
@@ -288,7 +289,7 @@ class FolderStore:
 
     def folder(self, kind: str, id: str) -> Folder:
         """The folder of an artifact."""
-        if kind not in KINDS or not _is_id(id):
+        if kind not in kind_names() or not _is_id(id):
             raise NotFound(f"{kind} {id!r}: not an id in this store")
         return self.top / kind / id
 

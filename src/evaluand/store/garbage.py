@@ -20,16 +20,16 @@ from functools import partial
 from pathlib import PurePath
 from typing import Final
 
-from evaluand.core.errors import EngineError, Fault, plural, singular, warn
+from evaluand.core.errors import EngineError, Fault, plural, warn
 from evaluand.store import leases
+from evaluand.store.checks import ID
 from evaluand.store.folder import Folder
 from evaluand.store.folder_journals import LEASES, REMOVED, is_journal_removable, remove_journal
 from evaluand.store.folder_store import REFS, FolderStore, removable_files, unneeded_files
+from evaluand.store.kinds import kind_names, origins_last, singular
 from evaluand.store.lease_state import Worker
 from evaluand.store.manifests import JOURNAL, OPEN, SEALED, blocked_fault, has_lost_manifest
 from evaluand.store.references import References
-from evaluand.store.shapes import ID
-from evaluand.store.store import KINDS
 from evaluand.store.temporary import is_being_written, is_temporary
 
 QUIET_SECONDS = 3600.0
@@ -95,7 +95,7 @@ def leftovers(
     if unreferenced and blocked:
         raise EngineError(f"{blocked[0].where}: {blocked[0].message}; without it, what is referenced is unknown")
     root = store.top
-    kinds = [kind for kind in KINDS if not (root / kind).blocked()]
+    kinds = [kind for kind in kind_names() if not (root / kind).blocked()]
     keys = [(kind, id) for kind in kinds for id in (root / kind).folders() if ID.fullmatch(id)]
     unreadable = {key: error for key in keys if (error := _read_error(*_place(store, key)))}
     if unreferenced and unreadable:
@@ -119,21 +119,15 @@ def leftovers(
     if unreferenced:
         references = References(store, skip_damaged_names=damaged)
         unreached = references.find_unreached({*_artifacts(abandoned)})
-        chosen = sorted((key for key in unreached if key not in lost), key=lambda key: _ORIGINS_LAST.index(key[0]))
+        order = origins_last()  # so that what is there at any moment has what it was made from
+        chosen = sorted((key for key in unreached if key not in lost), key=lambda key: order.index(key[0]))
         found += _unreferenced(store, references, chosen)
     return found
 
 
-_ORIGINS_LAST: Final = (
-    *("comparisons", "aggregations", "ratings", "cards", "matches"),
-    *("evaluations", "runs", "recordings", "datasets"),
-)
-"""The kinds in the order in which they are removed: what is there at any moment has what it was made from."""
-
-
 def postponed(store: FolderStore) -> list[Fault]:
     """What is damaged and cannot be removed now, with the reason or what to do."""
-    folders = [store.top / kind for kind in KINDS]
+    folders = [store.top / kind for kind in kind_names()]
     places = [(above, name) for above in folders if not above.blocked() for name in above.names()]
     return [fault for above, name in places if ID.fullmatch(name) and (fault := _obstacle(above, name))]
 

@@ -16,11 +16,12 @@ from typing import Any, Final
 import orjson
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import EngineError, Fault, SpecError, kind_of, singular
+from evaluand.core.errors import EngineError, Fault, SpecError, kind_of
+from evaluand.store.checks import ID
 from evaluand.store.folder import MAX_BYTES, Folder
+from evaluand.store.kinds import find_kind, kind_names, require_shape, singular
 from evaluand.store.segments import SEGMENT_FILE
-from evaluand.store.shapes import ID, check_manifest, require_shape
-from evaluand.store.store import FORMAT, KINDS, Manifest, Ref, check_name, with_seal
+from evaluand.store.store import FORMAT, Manifest, Ref, check_name, with_seal
 from evaluand.store.temporary import is_being_written
 
 SEALED, OPEN = "manifest.json", "open.json"
@@ -204,7 +205,11 @@ def _parse_manifest(content: bytes, kind: str, id: str, *, sealed: bool) -> Mani
         raise _Invalid(f"cannot be read: {unknown!r} is unknown")
     if (value.get("kind"), value.get("id")) != (kind, id):
         raise _Invalid(f"is the manifest of {_shorten(value.get('kind'))} {_shorten(value.get('id'))}")
-    reason = check_manifest(value, sealed=sealed) or _invalid_times(value) or (_invalid_tables(value) if sealed else "")
+    reason = (
+        find_kind(kind).check(value, sealed=sealed)
+        or _invalid_times(value)
+        or (_invalid_tables(value) if sealed else "")
+    )
     if reason:
         raise _Invalid(f"cannot be read: {reason}; evaluand did not write this")
     return value
@@ -252,7 +257,7 @@ def _invalid_ref(value: dict[str, Any]) -> str:
     for name, expected in _REF.items():
         if type(value.get(name)) is not expected:
             return f"{name!r} is {kind_of(value[name])}" if name in value else f"{name!r} is missing"
-    if value["kind"] not in KINDS:
+    if value["kind"] not in kind_names():
         return f"{_shorten(value['kind'])!r} is not a kind of artifact"
     if not ID.fullmatch(value["id"]):
         return f"{_shorten(value['id'])!r} is not an id"

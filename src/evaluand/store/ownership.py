@@ -11,9 +11,10 @@ import hmac
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluand.core.errors import plural, singular, warn
+from evaluand.core.errors import plural, warn
 from evaluand.core.identity import encode
 from evaluand.core.user import config_folder, has_key, keyed_digest
+from evaluand.store.kinds import singular
 
 if TYPE_CHECKING:
     from evaluand.store.store import Manifest, Store

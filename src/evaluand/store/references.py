@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Set as AbstractSet
 from typing import Final, NamedTuple
 
 from evaluand.core.errors import EngineError
-from evaluand.core.provenance import origins
+from evaluand.store.checks import ID
 from evaluand.store.folder_store import REFS, FolderStore
+from evaluand.store.kinds import kind_names, origins
 from evaluand.store.manifests import LOST, OPEN, SEALED, has_lost_manifest
-from evaluand.store.shapes import ID
-from evaluand.store.store import KINDS, Ref
+from evaluand.store.store import Ref
 
 _AGAIN_SECONDS: Final = 1.0
 _UNKNOWN: Final = "what is referenced is unknown, since"
@@ -87,7 +87,7 @@ class References:
 
     def _places(self) -> Iterator[tuple[Key, _Place]]:
         """All artifacts, each with the file of its manifest."""
-        for kind in KINDS:
+        for kind in kind_names():
             above = self._store.top / kind
             ids = [] if above.blocked() else [id for id in above.folders() if ID.fullmatch(id)]
             for id, sealed, opened in zip(ids, above.states(ids, SEALED), above.states(ids, OPEN), strict=True):

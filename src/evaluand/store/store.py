@@ -12,14 +12,15 @@ from contextlib import contextmanager, suppress
 from itertools import count, takewhile
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, nearest, singular, warn, with_article
+from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, nearest, warn, with_article
 from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.core.labels import shown_name
-from evaluand.core.provenance import experiment_origin, found_by, origins
+from evaluand.core.provenance import experiment_origin
+from evaluand.store.checks import MOST_NAME
 from evaluand.store.journal import MemoryLog, WorkLog
+from evaluand.store.kinds import find_kind, found_by, kind_names, kinds, origins, require_shape, singular
 from evaluand.store.memory_leases import MemoryLeases, MemoryShards
 from evaluand.store.ownership import with_mac
-from evaluand.store.shapes import MOST_NAME, require_shape
 
 if TYPE_CHECKING:
     import numpy as np
@@ -27,10 +28,6 @@ if TYPE_CHECKING:
 
     Indices = np.ndarray[Any, np.dtype[np.int64]]
 
-KINDS = (
-    *("runs", "evaluations", "aggregations", "comparisons", "matches", "ratings"),
-    *("cards", "datasets", "recordings"),
-)
 FORMAT = 2
 
 Manifest = dict[str, Any]
@@ -218,7 +215,7 @@ class MemoryStore:
         return sorted(self._refs.values())
 
     def named(self, name: str) -> list[Ref]:
-        return [ref for kind in KINDS if (ref := self._refs.get((kind, name)))]
+        return [ref for kind in kind_names() if (ref := self._refs.get((kind, name)))]
 
     def damaged_kinds(self, name: str) -> list[str]:
         return []
@@ -283,18 +280,18 @@ def check_name(name: str) -> str:
 def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]:
     """The (kind, id) of a name, an id or the first digits of an id (at least four).
 
-    A name of several kinds refers to the first of `KINDS`. A dataset's name, which only its manifest has, counts if
+    A name of several kinds refers to the first kind by rank. A dataset's name, which only its manifest has, counts if
     nothing else matches.
 
     Raises:
         NotFound: nothing matches, or several artifacts do; the message lists them.
         EngineError: the only name that matches is damaged.
     """
-    kinds = (kind,) if kind else KINDS
-    named = [(ref.kind, ref.id) for ref in store.named(text) if ref.kind in kinds]
-    damaged = [each for each in store.damaged_kinds(text) if each in kinds]
+    among = [kind] if kind else kind_names()
+    named = [(ref.kind, ref.id) for ref in store.named(text) if ref.kind in among]
+    damaged = [each for each in store.damaged_kinds(text) if each in among]
     if named:
-        first = min(named, key=lambda found: kinds.index(found[0]))
+        first = min(named, key=lambda found: among.index(found[0]))
         for each in damaged:
             what = f"the name {text!r} of {with_article(singular(each))}"
             warn(f"{what} is damaged; this is the {singular(first[0])} of that name")
@@ -304,18 +301,19 @@ def resolve(store: Store, text: str, kind: str | None = None) -> tuple[str, str]
         raise EngineError(
             f"{what} is damaged; give an id, which `evaluand list` shows; `evaluand gc --damaged` removes the name"
         )
-    found = [(k, id) for k in kinds if len(text) >= 4 for id in store.ids(k, text.lower(), damaged=True)]
+    found = [(k, id) for k in among if len(text) >= 4 for id in store.ids(k, text.lower(), damaged=True)]
     if len(found) == 1:
         return found[0]
     if found:
         raise NotFound(f"{text!r} refers to several: {', '.join(f'{k} {id}' for k, id in found)}; give more digits")
-    datasets = list(_find_datasets(store, text)) if "datasets" in kinds else []
-    if len(datasets) == 1:
-        return "datasets", datasets[0]
-    if datasets:
-        raise NotFound(f"{text!r} refers to several datasets: {', '.join(datasets)}; give the first digits of one")
+    for name in (one.name for one in kinds() if one.named_by_manifest and one.name in among):
+        ids = _find_named(store, name, text)
+        if len(ids) == 1:
+            return name, ids[0]
+        if ids:
+            raise NotFound(f"{text!r} refers to several {name}: {', '.join(ids)}; give the first digits of one")
     others = [ref.kind for ref in store.named(text)]
-    if any(other in kinds for other in others):  # another process has just given this name
+    if any(other in among for other in others):  # another process has just given this name
         return resolve(store, text, kind)
     if kind and others:
         raise NotFound(
@@ -351,11 +349,11 @@ def find_made_from(store: Store, kind: str, origin: str, id: str) -> list[Manife
     Args:
         origin: the kind of that artifact.
     """
-    if kind == "cards":  # whose ids do not stand for what they were made from
-        ids = store.ids(kind)
-    else:
+    if find_kind(kind).found_by:
         made = sealed_manifest(store, origin, id) or {}
-        ids = store.find(kind, id if origin == "datasets" else made.get("digest", ""))
+        ids = [*dict.fromkeys(each for one in (id, made.get("digest", "")) for each in store.find(kind, one))]
+    else:  # their ids do not stand for what they were made from
+        ids = store.ids(kind)
     found = [manifest for each in ids if (manifest := _manifest_if_sound(store, kind, each)) is not None]
     found = [manifest for manifest in found if _is_made_from(manifest, (origin, id))]
     return sorted(found, key=lambda manifest: str(manifest["created"]), reverse=True)
@@ -381,7 +379,7 @@ def early_stops(store: Store, made: Iterable[tuple[str, str]]) -> list[str]:
     """
     found, waiting = dict[str, None](), [*made]
     for kind, id in waiting:  # which grows
-        manifest = None if kind == "datasets" else sealed_manifest(store, kind, id)
+        manifest = sealed_manifest(store, kind, id) if find_kind(kind).made_from else None
         if manifest is None:
             continue
         waiting += origins(manifest)
@@ -403,11 +401,9 @@ def _manifest_if_sound(store: Store, kind: str, id: str) -> Manifest | None:
         return None
 
 
-def _find_datasets(store: Store, name: str) -> Iterator[str]:
-    for id in store.ids("datasets"):
-        with suppress(EngineError):  # a damaged dataset has no name
-            if store.manifest("datasets", id).get("name") == name:
-                yield id
+def _find_named(store: Store, kind: str, name: str) -> list[str]:
+    """The ids of the artifacts with a name in their manifests; a damaged one has none."""
+    return [id for id in store.ids(kind) if (_manifest_if_sound(store, kind, id) or {}).get("name") == name]
 
 
 def exists(store: Store, kind: str, id: str) -> bool:
@@ -523,9 +519,9 @@ def _attempt(
     made = attempts(store, kind, spec)
     if resume:
         if resume not in made:
-            begun = "repeat the command that began it" if kind == "matches" else "start it again with `evaluand run`"
             raise SpecError(
-                f"{kind} {resume} cannot be resumed: its code, data or settings have changed since it began; {begun}"
+                f"{kind} {resume} cannot be resumed: its code, data or settings have changed since it began;"
+                f" {find_kind(kind).restart}"
             )
         return resume, made.index(resume)
     if made and (_is_open_and_damaged(store, kind, made[-1]) or not again(made[-1])):

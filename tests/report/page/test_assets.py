@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 WEB, ASSETS = ROOT / "web", ROOT / "src/evaluand/report/page/assets"
 
 

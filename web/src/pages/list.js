@@ -9,10 +9,7 @@ import { Name, interval, minute, number, plural, shown, word } from "../text.js"
 
 const PAGE = 30;
 const MOST_FIRST = 3; // unfinished runs that come before all else
-const TITLES = { experiments: "experiment", runs: "run", evaluations: "evaluation", datasets: "dataset", comparisons: "comparison", matches: "match set", ratings: "rating", cards: "judge card", recordings: "recording", aggregations: "aggregation" };
-const ROUTES = {
-  experiments: "e", runs: "r", evaluations: "v", aggregations: "v", matches: "m", ratings: "m", comparisons: "c", recordings: "a", datasets: "d", cards: "j",
-};
+const EXPERIMENTS = { title: "experiment", routes: { sealed: "e" }, served: [] };
 
 export function ListPage() {
   const found = useRead("index");
@@ -21,6 +18,7 @@ export function ListPage() {
 
 function List({ index }) {
   const entries = all(index);
+  const pages = { ...index.kinds, experiments: EXPERIMENTS };
   const kinds = [...new Set(entries.map((entry) => entry.kind))];
   const named = state.value.get("k") ?? (index.experiments.length ? "experiments" : "all");
   const kind = named === "all" ? "" : named;
@@ -36,11 +34,11 @@ function List({ index }) {
     <div class="filters" role="search" aria-label="What is stored"><div class="field wide"><label for="list-text">Search names and ids</label>
       <input id="list-text" type="search" value=${state.value.get("q") ?? ""} onInput=${(event) => change({ q: event.target.value })} /></div></div>
     <ul class="chips" aria-label="Kinds"><li><button type="button" class="chip" aria-pressed=${!kind} onClick=${() => change({ k: index.experiments.length ? "all" : null })}>All</button></li>
-      ${kinds.map((each) => html`<li><button type="button" class="chip" aria-pressed=${each === kind} onClick=${() => change({ k: each })}>${TITLES[each]}s</button></li>`)}</ul>
+      ${kinds.map((each) => html`<li><button type="button" class="chip" aria-pressed=${each === kind} onClick=${() => change({ k: each })}>${pages[each].title}s</button></li>`)}</ul>
     ${picked.length === 2 && html`<p><button type="button" onClick=${() => go(address(["c"], { a: picked[0], b: picked[1] }))}>Compare the two</button></p>`}
     <p class="row-count" role="status">${word.format(chosen.length)} of ${word.format(entries.length)}</p>
     ${entries.length === 0 && html`<p>Nothing is stored here yet: <code>evaluand run FILE</code> evaluates an experiment, <code>evaluand init</code> writes a first one.</p>`}
-    <ul class="entries">${chosen.slice(0, n).map((entry) => html`<${Entry} key=${entry.kind + entry.id} entry=${entry} picked=${picked.includes(entry.id)} toggle=${toggle} />`)}</ul>
+    <ul class="entries">${chosen.slice(0, n).map((entry) => html`<${Entry} key=${entry.kind + entry.id} entry=${entry} page=${pages[entry.kind]} picked=${picked.includes(entry.id)} toggle=${toggle} />`)}</ul>
     ${chosen.length > n && html`<p><button type="button" onClick=${() => more(n + 4 * PAGE)}>Show more</button></p>`}`;
 }
 
@@ -50,21 +48,20 @@ function all({ experiments, artifacts }) {
 }
 
 /** The address of the page that shows an entry; null if there is none. */
-function pageOf({ kind, id, status, tasks }) {
-  if (status === "damaged" || (kind === "comparisons" && !isServed)) return null;
-  if (status === "open") return { runs: isServed && address(["live", id]), recordings: address(["a", id]) }[kind] || null;
-  return address([kind === "experiments" && Object.keys(tasks).length === 0 ? "m" : ROUTES[kind], id]);
+function pageOf({ id, status = "sealed", tasks }, { routes, served }) {
+  if (!routes[status] || (served.includes(status) && !isServed)) return null;
+  return address([tasks && Object.keys(tasks).length === 0 ? "m" : routes[status], id]);
 }
 
-function Entry({ entry, picked, toggle }) {
+function Entry({ entry, page, picked, toggle }) {
   const { kind, id, status } = entry;
-  const to = pageOf(entry);
+  const to = pageOf(entry, page);
   const title = html`<${Name} of=${entry.title} />`;
   const canPick = isServed && kind === "evaluations" && status === "sealed";
   return html`<li class="entry"><div class="title">
       ${canPick && html`<input type="checkbox" checked=${picked} aria-label=${`Compare ${entry.title}`} onChange=${() => toggle(id)} />`}
       ${to ? html`<a href=${to}>${title}</a>` : html`<b>${title}</b>`}
-      <span class="muted">${TITLES[kind]} · ${minute(entry.created)}</span>
+      <span class="muted">${page.title} · ${minute(entry.created)}</span>
       ${status && status !== "sealed" && html`<span class=${`pill ${status === "damaged" ? "failed" : "unscored"}`}>${status === "open" ? "not finished" : status}</span>`}
       ${isServed && kind === "runs" && status === "open" && html`<${Progress} id=${id} />`}
       <span class="muted">${shown([entry.counts, entry.used].filter(Boolean).join(" · "))}</span></div>

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
-from evaluand.core.errors import singular
 from evaluand.matches.totals import sum_usage
 from evaluand.report.facts.base import Facts, Names, count_reasons
 from evaluand.report.facts.judges import matches_judge_facts
 from evaluand.report.text import SHORT_ID
+from evaluand.store.kinds import singular
 from evaluand.store.store import find_sealed
 
 if TYPE_CHECKING:

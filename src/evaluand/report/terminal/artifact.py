@@ -12,7 +12,7 @@ from rich.segment import Segment
 from rich.style import Style
 from rich.text import Text
 
-from evaluand.core.errors import plural, singular
+from evaluand.core.errors import plural
 from evaluand.core.identity import stored_form
 from evaluand.core.labels import shown_name
 from evaluand.core.provenance import experiment_origin
@@ -32,10 +32,9 @@ from evaluand.report.terminal.cells import (
     status_text,
 )
 from evaluand.report.terminal.chats import chats_table
-from evaluand.report.terminal.comparison import comparison_parts
 from evaluand.report.terminal.disparities import disparities_table
-from evaluand.report.terminal.judges import asked_table, card_parts, rubric_parts, sent_parts, standings_table
-from evaluand.report.terminal.ratings import matches_parts, ratings_parts, ratings_table
+from evaluand.report.terminal.judges import asked_table, rubric_parts, sent_parts, standings_table
+from evaluand.report.terminal.ratings import ratings_table
 from evaluand.report.terminal.report import curves_tables, metrics_table, missing_table
 from evaluand.report.terminal.spans import request_and_reply, span_contents, span_tree
 from evaluand.report.terminal.worst_groups import worst_groups_table
@@ -51,6 +50,7 @@ from evaluand.report.text import (
     seconds,
 )
 from evaluand.report.usage import brief_usage, spent_text, usage_lines
+from evaluand.store.kinds import find_kind, singular
 from evaluand.store.statuses import SCORE_STATUSES
 from evaluand.store.store import Manifest
 
@@ -61,7 +61,7 @@ _POINTS = 20
 def artifact_table(facts: Facts) -> RenderableType:
     """One artifact: what it is, where it comes from, and its first rows."""
     parts: list[RenderableType] = [_head(facts), name_values(_describe_artifact(facts))]
-    for table in _BODIES[facts["kind"]](facts) if facts["status"] == "sealed" else ():
+    for table in find_kind(facts["kind"]).shown.body(facts) if facts["status"] == "sealed" else ():
         parts += ["", table]
     return Group(*parts)
 
@@ -120,7 +120,7 @@ def _listing_row(entry: Facts) -> tuple[str, str, str, str, str]:
 
 def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
     manifest: Manifest = facts["manifest"]
-    origin = manifest.get("provenance") or {}
+    view, origin = find_kind(facts["kind"]).shown, manifest.get("provenance") or {}
     if facts["status"] == "sealed":
         yield "counts", format_counts(manifest.get("counts", {}))
     else:
@@ -128,13 +128,14 @@ def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
         for step in facts["progress"]:
             yield "done", f"{step['done']:,} of {step['total']:,} {safe(step['label'], CELL)}"
         yield "continue", safe(facts["resume"])
-    for line in usage_lines(manifest.get("usage")) if facts["kind"] != "matches" else ():  # listed by judge below
+    for line in usage_lines(manifest.get("usage")) if view.sums_usage else ():
         yield "used", line
     if spent := spent_text(manifest):
         yield "spent", spent
-    yield from _describe_spec(facts["kind"], manifest)
-    made = "made into" if facts["kind"] == "recordings" else "made from"
-    for name, key in ((made, "made_from"), ("used by", "used_by")):
+    yield from view.describe(manifest["spec"])
+    if manifest.get("attempt"):
+        yield "attempt", f"{manifest['attempt'] + 1}"
+    for name, key in ((view.made, "made_from"), ("used by", "used_by")):
         for other in facts.get(key) or ():
             yield (
                 name,
@@ -146,27 +147,10 @@ def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
     if defaulted := defaulted_text(origin):
         yield "defaulted", safe(defaulted, 4 * CELL)
     yield from _describe_origin(origin)
-    for sentence in facts.get("early_stops", ()) if facts["kind"] != "comparisons" else ():  # which say so below
+    for sentence in facts.get("early_stops", ()) if view.notes_stops else ():
         yield "note", Text(safe(sentence), "yellow")
     if "digest" in manifest:
         yield "digest", safe(manifest["digest"], CELL)
-
-
-def _describe_spec(kind: str, manifest: Manifest) -> Iterator[tuple[str, str]]:
-    spec = manifest["spec"]
-    if kind == "runs":
-        yield "task", _json(spec["task"])
-        yield "asked", f"{spec['examples']:,} examples × {spec['replications']:,}, seed {spec['seed']}"
-    elif kind == "evaluations":
-        for name, scorer in spec["scorers"].items():
-            yield "scorer", f"{safe(name, CELL)}: {_json(scorer)}"
-    elif kind == "recordings":
-        yield "app", _json({name: spec["app"].get(name) for name in ("name", "version")})
-        yield "mode", safe(spec["mode"], CELL)
-        for name, feedback in spec["feedbacks"].items():
-            yield "feedback", f"{safe(name, CELL)}: {_json(feedback)}"
-    if manifest.get("attempt"):
-        yield "attempt", f"{manifest['attempt'] + 1}"
 
 
 def _describe_origin(origin: Facts) -> Iterator[tuple[str, str]]:
@@ -186,7 +170,7 @@ def _describe_origin(origin: Facts) -> Iterator[tuple[str, str]]:
         yield "git", safe(git, 2 * CELL)
 
 
-def _run_body(facts: Facts) -> Iterator[RenderableType]:
+def run_body(facts: Facts) -> Iterator[RenderableType]:
     yield from _loss_lines(facts)
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
@@ -227,7 +211,7 @@ def _response(row: Facts, repeated: bool, task: str, *, whole: bool = False) -> 
     return Group(head, name_values(pairs, "  "), *(span_contents(row["spans"]) if whole else ()))
 
 
-def _evaluation_body(facts: Facts) -> Iterator[RenderableType]:
+def evaluation_body(facts: Facts) -> Iterator[RenderableType]:
     counts = {scorer: facts["manifest"]["counts"][scorer] for scorer in facts["rows"]}
     table = plain_table("scorer", numbers=("rows", *SCORE_STATUSES))
     for scorer, found in counts.items():
@@ -310,7 +294,7 @@ _NOT_SHOWN = frozenset(
 )
 
 
-def _aggregation_body(facts: Facts) -> Iterator[RenderableType]:
+def aggregation_body(facts: Facts) -> Iterator[RenderableType]:
     if "rows" in facts:
         for value, rows in facts["rows"].items():
             yield from (
@@ -354,9 +338,9 @@ def points_table(points: Sequence[Facts]) -> RenderableType:
     return table
 
 
-def _dataset_body(facts: Facts) -> Iterator[RenderableType]:
+def dataset_body(facts: Facts) -> Iterator[RenderableType]:
     roles = [(name, columns) for name, columns in facts["roles"].items() if columns not in (None, [], {})]
-    yield name_values([(name, columns if isinstance(columns, str) else _json(columns)) for name, columns in roles])
+    yield name_values([(name, columns if isinstance(columns, str) else spec_text(columns)) for name, columns in roles])
     table = plain_table("column", "type")
     for name, kind in facts["columns"].items():
         table.add_row(Text(safe(name, CELL)), Text(safe(kind, 2 * CELL)))
@@ -366,7 +350,7 @@ def _dataset_body(facts: Facts) -> Iterator[RenderableType]:
         yield Group(Text(f"_index_ {row['_index_']}", "bold"), name_values(shown, "  "))
 
 
-def _recording_body(facts: Facts) -> Iterator[RenderableType]:
+def recording_body(facts: Facts) -> Iterator[RenderableType]:
     yield name_values([(safe(name, CELL), format_counts(counts)) for name, counts in facts["feedbacks"].items()])
     yield from _loss_lines(facts)
 
@@ -380,20 +364,7 @@ def _loss_lines(facts: Facts) -> Iterator[Text]:
         )
 
 
-_BODIES = {
-    "recordings": _recording_body,
-    "runs": _run_body,
-    "evaluations": _evaluation_body,
-    "aggregations": _aggregation_body,
-    "comparisons": lambda facts: comparison_parts(facts["comparison"]),
-    "matches": matches_parts,
-    "ratings": lambda facts: ratings_parts(facts["ratings"]),
-    "cards": lambda facts: card_parts(facts["card"]),
-    "datasets": _dataset_body,
-}
-
-
-def _json(value: Any) -> str:
+def spec_text(value: Any) -> str:
     """JSON that wraps at blanks, cut at one of them if it is long."""
     text = json.dumps(value, ensure_ascii=False, default=stored_form)
     if len(text) > 4 * CELL:

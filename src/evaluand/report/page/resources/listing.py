@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import asdict
 from typing import Any, Final
 
 from evaluand.aggregation.aggregator import find_summary
@@ -18,7 +19,8 @@ from evaluand.report.page.live import LiveRun
 from evaluand.report.page.resources.base import Source, resource
 from evaluand.report.text import SHORT_ID, measure_creation
 from evaluand.report.usage import brief_usage
-from evaluand.store.catalog import DAMAGED, OPEN_STATUS, SEALED_STATUS, Entry
+from evaluand.store.catalog import DAMAGED, SEALED_STATUS, Entry
+from evaluand.store.kinds import find_kind, kinds
 
 _LISTED: Final = ("kind", "id", "status", "created")
 _MOST_TILES: Final = 6
@@ -34,7 +36,13 @@ def read_index(source: Source) -> Facts:
     listed = [
         _describe(source, entry) | {"names": names.find(entry["kind"], entry["id"], entry["name"])} for entry in entries
     ]
-    return {"store": str(source.root), "artifacts": listed, "experiments": _list_experiments(refs, entries)}
+    pages = {kind.name: asdict(kind.page) | {"title": kind.page.title or kind.singular} for kind in kinds()}
+    return {
+        "store": str(source.root),
+        "artifacts": listed,
+        "experiments": _list_experiments(refs, entries),
+        "kinds": pages,
+    }
 
 
 def _describe(source: Source, entry: Entry) -> Facts:
@@ -55,8 +63,8 @@ def _write_texts(source: Source, entry: Entry) -> Facts:
 
 def _find_command(source: Source, entry: Entry) -> str | None:
     """The command that shows what has no page, or only a server has a page for; None for all else."""
-    is_open = entry["status"] == OPEN_STATUS and entry["kind"] not in ("runs", "recordings")
-    command = "verify" if entry["status"] == DAMAGED else "show" if is_open or entry["kind"] == "comparisons" else None
+    page, status = find_kind(entry["kind"]).page, entry["status"]
+    command = "verify" if status == DAMAGED else "show" if status not in page.routes or status in page.served else None
     return None if command is None else format_command(command, entry["id"][:SHORT_ID], source.root)
 
 

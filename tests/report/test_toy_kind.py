@@ -1,0 +1,155 @@
+"""A kind of artifacts that one file registers is listed, shown, exported, checked, copied and collected as any other."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from rich.console import RenderableType
+from rich.text import Text
+from support.commands import Folder
+
+from evaluand import Dataset, Runner
+from evaluand.core.errors import EngineError, SpecError
+from evaluand.core.identity import artifact_id, digest
+from evaluand.report.facts.base import Facts
+from evaluand.report.kinds.base import Choice, KindView
+from evaluand.report.page.resources.base import Source, find_resources, read_resource
+from evaluand.run.kind import RUNS
+from evaluand.run.task import FunctionTask
+from evaluand.store import checks, garbage, kinds
+from evaluand.store.directory import DirectoryStore
+from evaluand.store.kinds import Kind, Page, list_origins, provenance, register
+from evaluand.store.store import Store, at_once, drafted
+
+NAME = "notes"
+ROWS = [{"input": "a"}, {"input": "b"}]
+
+
+class NoteView(KindView):
+    name = NAME
+
+    def recount(self, store: Store, id: str) -> tuple[str, object]:
+        texts = [text for batch in store.read(NAME, id, "lines") for text in batch.column("text").to_pylist()]
+        return digest(texts).hex(), {"lines": len(texts)}
+
+    def facts(self, store: Store, id: str, head: Facts, choice: Choice) -> Facts:
+        return {"lines": [row for batch in store.read(NAME, id, "lines") for row in batch.to_pylist()]}
+
+    def body(self, facts: Facts) -> Iterator[RenderableType]:
+        yield from (Text(f"line: {row['text']}") for row in facts["lines"])
+
+    def describe(self, spec: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        yield "by", spec["author"]
+
+
+NOTES = Kind(
+    name=NAME,
+    rank=200,
+    spec=checks.object_of({"author": checks.text, "runs": checks.TEXTS}),
+    provenance=provenance({"runs": checks.IDS}),
+    view=NoteView(),
+    made_from=(RUNS,),
+    origins=lambda spec, made: list_origins(RUNS, made.get("runs"), spec.get("runs")),
+    found_by=("runs",),
+    page=Page("note"),
+)
+
+
+def write_note(store: Store, run: str, *texts: str, name: str | None = None) -> str:
+    spec = {"author": "ann", "runs": [str(store.manifest(RUNS, run)["digest"])]}
+    id = artifact_id(NAME, spec, 0)
+    manifest = at_once(
+        NAME,
+        id,
+        spec,
+        name,
+        digest=digest([*texts]).hex(),
+        counts={"lines": len(texts)},
+        provenance={"runs": [run]},
+    )
+    with drafted(store, NAME, id) as draft:
+        draft.append("lines", pa.RecordBatch.from_pydict({"text": [*texts]}))
+        draft.seal(manifest)
+    if name is not None:
+        store.refer(name, NAME, id)
+    return id
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Folder]:
+    """A store with a run, and a note on it that is called `first`."""
+    register(NOTES)
+    try:
+        folder = Folder(tmp_path)
+        run = Runner(folder.store).run(FunctionTask(str.upper, name="shout", version="1"), Dataset.from_rows(ROWS))
+        write_note(folder.store, run.id, "good", "but slow", name="first")
+        yield folder
+    finally:
+        kinds._registered.pop(NAME)
+
+
+def test_it_is_listed_with_its_counts(folder: Folder) -> None:
+    [entry] = folder.json("list", NAME)
+    assert (entry["kind"], entry["names"], entry["counts"]) == (NAME, ["first"], {"lines": 2})
+    assert "notes" in folder.done("list")
+
+
+def test_it_is_shown_with_what_it_was_made_from(folder: Folder) -> None:
+    facts = folder.json("show", "first")
+    assert [row["text"] for row in facts["lines"]] == ["good", "but slow"]
+    assert [(origin["kind"], origin["id"]) for origin in facts["made_from"]] == [(RUNS, folder.id(RUNS))]
+    assert [use["kind"] for use in folder.json("show", folder.id(RUNS))["used_by"]] == [NAME]
+    shown = folder.done("show", "first")
+    assert "note " in shown and "by  " in shown and "line: but slow" in shown
+
+
+def test_its_tables_are_exported(folder: Folder) -> None:
+    assert folder.done("export", "first") == '"text"\n"good"\n"but slow"\n'
+    assert "no table 'rows'" in folder.refused("export", "first", "--table", "rows")
+
+
+def test_damage_of_it_is_found(folder: Folder) -> None:
+    assert folder.json("verify", "first")["artifacts"][0]["faults"] == []
+    [table] = (folder.path / "store" / NAME).rglob("*.parquet")
+    table.write_bytes(table.read_bytes()[:-1])
+    result = folder.call("verify", "first")
+    assert (result.exit_code, "fault  note" in result.stdout) == (1, True)
+
+
+def test_a_manifest_of_another_shape_is_refused(folder: Folder) -> None:
+    with pytest.raises(SpecError, match=r"the note cannot be stored: spec.author: expected a text, found 7"):
+        folder.store.open(at_once(NAME, "0" * 32, {"author": 7, "runs": []}, None, digest="", counts={}, provenance={}))
+
+
+def test_a_run_that_it_was_made_from_is_not_collected(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(garbage, "QUIET_SECONDS", 0)
+    assert folder.json("gc", "--unreferenced", "--dry-run")["found"] == []
+    folder.path.joinpath("store", "refs").rename(folder.path / "refs")
+    removed = [Path(item["path"]).parent.name for item in folder.json("gc", "--unreferenced", "--dry-run")["found"]]
+    assert removed[0] == NAME and set(removed) == {NAME, RUNS, "datasets"}
+
+
+def test_the_page_lists_it(folder: Folder) -> None:
+    find_resources()
+    index = json.loads(read_resource(Source(folder.store), "index", {}))
+    [entry] = [entry for entry in index["artifacts"] if entry["kind"] == NAME]
+    assert entry["command"] is not None and entry["command"].startswith("evaluand show ")
+    assert index["kinds"][NAME] == {"title": "note", "routes": {}, "served": []}
+
+
+def test_it_is_copied_with_what_it_was_made_from(folder: Folder) -> None:
+    folder.done("copy", folder.path / "store", folder.path / "other", "first")
+    other = DirectoryStore(folder.path / "other")
+    assert {kind: len(other.ids(kind)) for kind in (NAME, RUNS, "datasets")} == {NAME: 1, RUNS: 1, "datasets": 1}
+
+
+def test_two_kinds_of_one_name_are_refused_and_unknown_ones_named(folder: Folder) -> None:
+    with pytest.raises(SpecError, match="a kind of artifacts called 'notes'"):
+        register(Kind(NAME, 1, NOTES.spec, NOTES.provenance, view=NoteView()))
+    with pytest.raises(EngineError, match="'songs' is not a kind of artifact"):
+        kinds.find_kind("songs")
