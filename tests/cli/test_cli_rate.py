@@ -159,7 +159,7 @@ def test_what_matches_leave_out_is_shown_with_them_and_with_ratings(folder: Fold
         assert left_out in " ".join(result.output.split()), result.output
 
 
-def test_instruction_difficulties_and_weights_are_options(folder: Folder) -> None:
+def test_equal_length_and_weights_are_options(folder: Folder) -> None:
     texts = {"response_a": "longer", "response_b": "short"}
     rows = [
         {"id": n, "model_a": a, "model_b": "base", "winner": ["model_a", "model_b", "model_a"][(n + len(a)) % 3]}
@@ -169,10 +169,10 @@ def test_instruction_difficulties_and_weights_are_options(folder: Folder) -> Non
     ]
     folder.write("long.jsonl", rows)
     file = folder.path / "long.jsonl"
-    options = ["--method", "length_controlled", "--baseline", "base", "--difficulty-from", "one"]
-    facts = json.loads(folder.call("rate", file, *options, "--length-variant", "longer", "--json").output)
-    assert "definition=length_controlled_v1" in facts["signature"]
-    assert {row["name"] for row in facts["parameters"]} == {"length", "difficulty", "quality"}
+    options = ["--method", "equal_length", "--baseline", "base"]
+    facts = json.loads(folder.call("rate", file, *options, "--json").output)
+    assert facts["rating_label"] == "win rate at equal length"
+    assert {row["name"] for row in facts["parameters"]} == {"length", "quality"}
     result = folder.call("rate", file, "--weighted")
     assert result.exit_code != 0
     assert "weighted needs weights, and the examples of 36 matches have none" in result.output

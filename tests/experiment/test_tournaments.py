@@ -126,11 +126,11 @@ def test_the_tasks_of_a_file_are_compared_by_a_judge_and_rated(folder: Path) -> 
     assert not verify(store, "ratings", ratings.id)
 
 
-def test_ratings_of_an_experiment_may_use_instruction_difficulties(folder: Path, store: MemoryStore) -> None:
-    rating = "{length_controlled: {baseline: same, difficulty_from: [early]}}"
+def test_ratings_of_an_experiment_may_be_at_equal_length(folder: Path, store: MemoryStore) -> None:
+    rating = "{equal_length: {baseline: same}}"
     results = load(folder, f"matches: {{judge: app.py:cased, rating: {rating}}}\n").run(store)
     [ratings] = results.ratings.values()
-    assert "difficulty_from=(early) definition=length_controlled_noreg" in ratings.signature
+    assert ratings.signature == "equal_length v2 baseline=same interval=clustered_wilson 95%"
     assert not verify(store, "ratings", ratings.id)
 
 
@@ -305,8 +305,8 @@ def test_the_version_of_a_judge_is_a_text_as_it_is_written(folder: Path) -> None
         ),
         ("{judge: app.py:cased, rating: {win_rate: {baseline: sme}}}", ["6: matches: baseline 'sme' is not one of"]),
         (
-            "{judge: app.py:cased, rating: {length_controlled: {baseline: same, difficulty_from: erly}}}",
-            ["6: matches: difficulty_from 'erly' is not one of"],
+            "{judge: app.py:cased, rating: {equal_length: {baseline: sme}}}",
+            ["6: matches: baseline 'sme' is not one of"],
         ),
         ("[app.py:cased, app.py:cased]", ["6: matches.1: two entries are called 'matches'; give each its own name"]),
         (

@@ -127,7 +127,7 @@ def test_missing_responses_lose_win_rates_at_equal_length_too() -> None:
     [
         ({"covariates": ["length"]}, "rating(mine) better than base"),
         ({"covariates": ["length"]}, "rating(mine) >= 1000"),
-        ({"method": "length_controlled", "baseline": "base"}, "rating(mine) >= 0.5 at 95%"),
+        ({"method": "equal_length", "baseline": "base"}, "rating(mine) >= 0.5 at 95%"),
     ],
 )
 def test_ratings_at_equal_length_are_not_compared_without_responses(options: dict[str, Any], rule: str) -> None:
@@ -242,11 +242,11 @@ def test_thresholds_of_shares_as_ratings_are_shares() -> None:
         ("'a b' wins > 50 %", 'rating("a b") > 0.5'),
     ],
 )
-def test_length_controlled_ratings_have_no_raw_win_rate_to_gate(rule: str, written: str) -> None:
-    method = RatingMethod(kind="length_controlled", baseline="base")
+def test_ratings_at_equal_length_have_no_raw_win_rate_to_gate(rule: str, written: str) -> None:
+    method = RatingMethod(kind="equal_length", baseline="base")
     with pytest.raises(SpecError) as error:
         check_limits(Gate.parse(rule), method)
-    assert f"{written.partition(')')[0]}) is the length-controlled win rate (LC win rate)" in str(error.value)
+    assert f"{written.partition(')')[0]}) is the win rate at equal length" in str(error.value)
     assert f"write `{written}`, or rate by method win_rate" in str(error.value)
     check_limits(Gate.parse(written), method)
 

@@ -1,8 +1,6 @@
 """Ratings of systems from matches."""
 
 import math
-import random
-import warnings
 from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
@@ -37,8 +35,7 @@ from evaluand.matches.ratings.method import RatingMethod, RatingParameters
 from evaluand.matches.ratings.win_shares import _exchange_p, estimate_win_rates
 from evaluand.matches.recorded_battles import RecordedBattles
 from evaluand.metrics.ratings.counts import MatchRows
-from evaluand.metrics.ratings.instruction_difficulty import fit_instruction_difficulty
-from evaluand.metrics.ratings.length_control import LengthReference, length_controlled_win_rate
+from evaluand.metrics.ratings.equal_length import equal_length_win_rate
 from evaluand.metrics.ratings.win_rates import win_rates
 from evaluand.report.terminal.ratings import ratings_table
 from evaluand.report.verification import verify
@@ -370,7 +367,7 @@ def test_the_signature_names_what_differs_from_the_usual() -> None:
         ({"method": "elo"}, "method is 'elo'; give one of bradley_terry, win_rate"),
         ({"ties": "davidsen"}, "ties is 'davidsen'; give one of half, davidson, rao_kupper (did you mean 'davidson'?)"),
         ({"method": "win_rate", "ties": "half"}, "ties is a parameter of bradley_terry, not of win_rate; leave it out"),
-        ({"baseline": "A"}, "baseline is a parameter of win_rate and length_controlled, not of bradley_terry"),
+        ({"baseline": "A"}, "baseline is a parameter of win_rate and equal_length, not of bradley_terry"),
         ({"method": "win_rate", "baseline": "Q"}, "baseline 'Q' is not one of the systems"),
         ({"penalty": -1}, "penalty is -1; give a finite number of at least 0"),
         ({"contradictory": "first"}, "contradictory is 'first'; give one of average, tie, drop"),
@@ -381,8 +378,8 @@ def test_the_signature_names_what_differs_from_the_usual() -> None:
         ({"ties": "davidson", "outcomes": "weighted"}, "ties=davidson counts winners"),
         ({"covariates": 3}, "covariates must be names, such as length, not 3"),
         (
-            {"method": "length_controlled", "baseline": "A", "missing": "lose"},
-            "missing=lose cannot be used with length_controlled: a missing response has no length",
+            {"method": "equal_length", "baseline": "A", "missing": "lose"},
+            "missing=lose cannot be used with equal_length: a missing response has no length",
         ),
         ({"replicates": 3}, "rate: replicates=3 must be an integer of at least 100"),
         ({"confidence": 95}, "confidence=95 must lie between 0 and 1"),
@@ -486,64 +483,21 @@ def test_a_file_without_judges_that_grew_extends_what_it_was(tmp_path: Path) -> 
     assert [row[name] for name in ("won", "lost", "examples")] == [3, 2, 5]
 
 
-def test_a_copy_with_another_name_is_refused_and_two_files_of_one_name_are_reported(tmp_path: Path) -> None:
+def test_files_of_two_names_have_two_judges_and_changes_in_a_file_of_one_name_are_reported(tmp_path: Path) -> None:
     store, rows = MemoryStore(), [battle(number, "A", "B", "model_a") for number in range(3)]
     first, copy = (import_battles(store, tmp_path / name, *rows[:n]) for name, n in (("a.jsonl", 2), ("b.jsonl", 3)))
-    with pytest.raises(
-        SpecError, match=r"2 matches would count twice: matches a\.jsonl \(.*\) and b\.jsonl \(.*\) both"
-    ):
-        rate(first, copy, method="win_rate")
+    assert row_of(rate(first, copy, method="win_rate"), "A")["won"] == 5
     other = import_battles(store, tmp_path / "a.jsonl", battle(0, "A", "B", "model_b"), rows[1])
     with pytest.warns(EvaluandWarning, match="1 judgement in matches .* differ, and the later count"):
         assert row_of(rate(first, other, method="win_rate"), "A")["lost"] == 1
 
 
-@pytest.mark.parametrize("judge", [{}, {"judge": "ann"}])
-@pytest.mark.parametrize(("changed", "is_reported"), [(1, True), (3, True), (7, False), (20, False)])
-def test_a_copy_with_changed_verdicts_is_reported(
-    tmp_path: Path, judge: dict[str, str], changed: int, is_reported: bool
-) -> None:
-    store, winners = MemoryStore(), ["model_a", "model_b"]
-    rows = [battle(number, "A", "B", winners[number % 2]) | judge for number in range(40)]
-    copy = [battle(number, "A", "B", winners[(number + (number < changed)) % 2]) | judge for number in range(40)]
-    sets = [import_battles(store, tmp_path / name, *each) for name, each in (("a.jsonl", rows), ("b.jsonl", copy))]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        rate(*sets, method="win_rate")
-    expected = (
-        f"{40 - changed} of 40 matches with the same example, systems and order have the same outcome in matches a.js"
-    )
-    assert [str(each.message).startswith(expected) for each in caught] == [True] * is_reported
-
-
 def test_what_files_mean_does_not_depend_on_what_was_read_before(tmp_path: Path) -> None:
     store, rows = MemoryStore(), [battle(number, "A", "B", "model_a") for number in range(3)]
     import_battles(store, tmp_path / "before.jsonl", *rows)
-    ann, bob = (import_battles(store, tmp_path / name, *rows) for name in ("ann.jsonl", "bob.jsonl"))
-    with pytest.raises(SpecError, match=r"3 matches would count twice: matches ann\.jsonl \(.*\) and bob\.jsonl"):
-        rate(ann, bob, method="win_rate")
+    ann = import_battles(store, tmp_path / "ann.jsonl", *rows)
     grown = import_battles(store, tmp_path / "ann.jsonl", *rows, battle(3, "A", "B", "model_b"))
     assert row_of(rate(ann, grown, method="win_rate"), "A")["n"] == 4
-
-
-def test_files_without_ids_that_seem_to_have_the_same_battles_are_reported(tmp_path: Path) -> None:
-    chance = random.Random(1)
-    rows: list[dict[str, Any]] = [
-        {"model_a": a, "model_b": b, "winner": chance.choice(["model_a", "model_b", "tie"])}
-        for a, b in (chance.sample("ABCD", 2) for _ in range(60))
-    ]
-    named = [{"question_id": number} | row for number, row in enumerate(rows)]
-    store = MemoryStore()
-    with pytest.warns(EvaluandWarning, match="counts as a separate example"):
-        short, doubled = (
-            import_battles(store, tmp_path / f"{name}.jsonl", *some)
-            for name, some in (("short", rows[1:]), ("doubled", [row for row in rows for _ in range(2)]))
-        )
-    full = import_battles(store, tmp_path / "full.jsonl", *named)
-    with pytest.warns(EvaluandWarning, match=r"59 judgements of matches short\.jsonl .* count twice if"):
-        rate(short, full, method="win_rate")
-    with pytest.warns(EvaluandWarning, match=r"doubled\.jsonl \(.*: 60 judgements of 120 have the same systems"):
-        rate(doubled, method="win_rate")
 
 
 def test_columns_of_one_file_are_different_judges(tmp_path: Path) -> None:
@@ -653,11 +607,11 @@ def judge_by_length(store: Store, systems: dict[str, tuple[float, int]], n: int 
     return Matcher().match(runs, scorer, labels=labels)
 
 
-def test_length_controlled_win_rates_are_at_equal_length_and_stay_when_systems_are_added() -> None:
+def test_win_rates_at_equal_length_are_fair_and_stay_when_systems_are_added() -> None:
     store = MemoryStore()
     systems = {"A": (1.0, 4), "B": (1.0, 8), "C": (3.0, 2)}
-    two = rate(judge_by_length(store, {name: systems[name] for name in "AB"}), method="length_controlled", baseline="A")
-    three = rate(judge_by_length(store, systems), method="length_controlled", baseline="A")
+    two = rate(judge_by_length(store, {name: systems[name] for name in "AB"}), method="equal_length", baseline="A")
+    three = rate(judge_by_length(store, systems), method="equal_length", baseline="A")
     raw = row_of(rate(judge_by_length(store, systems), method="win_rate", baseline="A"), "B")
     row = row_of(three, "B")
     assert raw["rating"] > 0.6
@@ -665,7 +619,7 @@ def test_length_controlled_win_rates_are_at_equal_length_and_stay_when_systems_a
     assert row_of(two, "B")["rating"] == row["rating"]
     assert row_of(three, "C")["rating"] > 0.6
     assert row_of(three, "A")["reason"] == "the baseline: ½ by definition"
-    assert "definition=length_controlled_minimal" in three.signature
+    assert three.signature == "equal_length v2 baseline=A interval=clustered_wilson 95%"
     assert {(each["name"], each["system"]) for each in three.parameters} >= {("length", "B"), ("quality", "B")}
     assert verify(store, "ratings", three.id) == []
 
@@ -683,13 +637,13 @@ def test_covariates_free_strengths_from_length() -> None:
 
 def test_lengths_must_be_known_for_length_control() -> None:
     matches = read_battles([battle(number, "A", "B", "model_a") for number in range(9)])
-    for options in ({"method": "length_controlled", "baseline": "A"}, {"covariates": ["length"]}):
+    for options in ({"method": "equal_length", "baseline": "A"}, {"covariates": ["length"]}):
         with pytest.raises(SpecError, match="length: 9 matches without the length and style of the responses"):
             rate(matches, **options)  # type: ignore[arg-type]
     with pytest.raises(SpecError, match="covariate position: the order of 9 matches is unknown"):
         rate(matches, covariates="position")
-    with pytest.raises(SpecError, match="length_controlled needs a baseline"):
-        rate(matches, method="length_controlled")
+    with pytest.raises(SpecError, match="equal_length needs a baseline"):
+        rate(matches, method="equal_length")
 
 
 def test_p_values_are_the_same_whether_pairs_share_their_draws() -> None:
@@ -719,7 +673,7 @@ def silent() -> Matches:
             'no match of "C" against "A" has an outcome (2 without a response, 4 abstained)',
         ),
         (
-            {"method": "length_controlled", "baseline": "A"},
+            {"method": "equal_length", "baseline": "A"},
             'no match of "C" against "A" has an outcome (2 without a response, 4 abstained)',
         ),
         ({"covariates": ["position"]}, 'no match of "C" has an outcome (4 without a response, 8 abstained)'),
@@ -810,15 +764,6 @@ def test_files_of_battles_that_overlap_count_each_match_once() -> None:
 
 
 @pytest.mark.parametrize("name", ["prompt", "judge"])
-def test_files_of_battles_that_seem_to_overlap_are_refused(name: str) -> None:
-    store = MemoryStore()
-    parts = [read_battles(without(name, rows), store) for rows in (BATTLES[:3], BATTLES[1:])]
-    with pytest.raises(SpecError, match=r"2 matches would count twice: matches \w+ and \w+ both have them") as error:
-        rate(*parts)
-    assert "columns of the judge and of the input" in str(error.value)
-
-
-@pytest.mark.parametrize("name", ["prompt", "judge"])
 def test_files_of_battles_with_other_outcomes_or_examples_all_count(name: str) -> None:
     store = MemoryStore()
     other = [row | {"winner": "model_b"} for row in BATTLES[:3]]
@@ -875,9 +820,7 @@ def test_a_weight_is_worth_as_many_matches() -> None:
                 assert one[name] == pytest.approx(other[name], rel=1e-9), (method, system, name)
 
 
-@pytest.mark.parametrize(
-    "options", [{"penalty": 1.0, "replicates": 100}, {"method": "length_controlled", "baseline": "B"}]
-)
+@pytest.mark.parametrize("options", [{"penalty": 1.0, "replicates": 100}, {"method": "equal_length", "baseline": "B"}])
 def test_the_unit_of_weights_and_the_columns_of_the_dataset_do_not_matter(options: dict[str, Any]) -> None:
     def judge(first: str, second: str, index: int) -> float:
         wins = (index * 7 + len(first)) % 3 > 0
@@ -941,88 +884,24 @@ def long() -> Matches:
     return read_battles(long_battles(), in_order=True)
 
 
-@pytest.mark.parametrize(
-    ("options", "definition"),
-    [
-        ({}, "definition=length_controlled_minimal"),
-        ({"difficulty_from": ["one", "two"]}, "definition=length_controlled_noreg"),
-        ({"length_variants": ["longer", "shorter"]}, 'definition="length_controlled_minimal with a reference"'),
-        (
-            {"difficulty_from": ["one", "two"], "length_variants": ["longer", "shorter"]},
-            "definition=length_controlled_v1",
-        ),
-    ],
-)
-def test_difficulties_and_variants_of_the_baseline_are_those_of_the_arithmetic(
-    long: Matches, options: dict[str, list[str]], definition: str
-) -> None:
-    ratings = rate(long, method="length_controlled", baseline="base", **options)  # type: ignore[arg-type]
-    assert definition in ratings.signature
+def test_win_rates_at_equal_length_are_those_of_the_arithmetic(long: Matches) -> None:
+    ratings = rate(long, method="equal_length", baseline="base")
     assert RatingMethod.from_spec(ratings.method.spec) == ratings.method
-    pairs: dict[str, list[tuple[int, float, int, int]]] = {}
-    for first, second in zip(*[iter(long_battles())] * 2, strict=True):
-        name = first["model_a"]
-        share = ((first["winner"] == name) + (second["winner"] == name)) / 2
-        pairs.setdefault(name, []).append((first["id"], share, len(first["response_a"]), len(first["response_b"])))
-    read = {name: np.array(each, float).T for name, each in pairs.items()}
-    difficulty = reference = None
-    if names := options.get("difficulty_from"):
-        number = np.repeat(np.arange(len(names)), 60)
-        example, *columns = (np.concatenate(each) for each in zip(*(read[name] for name in names), strict=True))
-        difficulty = fit_instruction_difficulty(number, *columns, example.astype(int))
-    if names := options.get("length_variants"):
-        example, outcome, length, base = (np.concatenate(each) for each in zip(*(read[n] for n in names), strict=True))
-        at = None if difficulty is None else difficulty.select(example.astype(int))
-        reference = LengthReference(outcome, length - base, at, np.repeat(np.arange(len(names)), 60))
-    example, outcome, length, base = read["three"]
-    rows = [
-        (row["id"], row["winner"] == "three", "three" in (row["model_a"], row["model_b"])) for row in long_battles()
-    ]
-    index, won, chosen = (np.array(each) for each in zip(*rows, strict=True))
-    index, won = index[chosen], won[chosen].astype(float)
-    expected = length_controlled_win_rate(
-        won,
-        length[index],
-        base[index],
-        index,
-        weight=np.full(len(won), 0.5),
-        difficulty=None if difficulty is None else difficulty.select(index),
-        reference=reference,
-        folds_by_content=True,
+    rows = [row for row in long_battles() if "three" in (row["model_a"], row["model_b"])]
+    own, other = (
+        [len(row["response_a" if (row["model_a"] == "three") == is_own else "response_b"]) for row in rows]
+        for is_own in (True, False)
+    )
+    expected = equal_length_win_rate(
+        np.array([row["winner"] == "three" for row in rows], float),
+        np.array(own),
+        np.array(other),
+        np.array([row["id"] for row in rows]),
+        weight=np.full(len(rows), 0.5),
     )
     row = row_of(ratings, "three")
     assert [row[name] for name in ("rating", "low", "high")] == pytest.approx(
         [expected.win_rate, expected.low, expected.high], rel=1e-6
     )
     parameters = {row["name"]: row["value"] for row in ratings.parameters if row["system"] == "three"}
-    assert parameters["length"] == pytest.approx(expected.length, rel=1e-6)
-    assert ("difficulty" in parameters) == (difficulty is not None)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"difficulty_from": ["onne"]}, "difficulty_from 'onne' is not one of the systems (did you mean 'one'?)"),
-        (
-            {"length_variants": ["base"]},
-            "length_variants names the baseline 'base'; name systems that were judged against",
-        ),
-        (
-            {"method": "win_rate", "difficulty_from": ["one"]},
-            "difficulty_from is a parameter of length_controlled, not of",
-        ),
-        ({"difficulty_from": [3]}, "difficulty_from must be the labels of systems, not [3]"),
-    ],
-)
-def test_wrong_references_of_length_control_are_refused(long: Matches, options: dict[str, Any], message: str) -> None:
-    with pytest.raises(SpecError) as error:
-        rate(long, **{"method": "length_controlled", "baseline": "base"} | options)
-    assert message in str(error.value)
-
-
-def test_examples_without_a_difficulty_are_refused() -> None:
-    rows = [row for row in long_battles() if row["id"] < 57 or "one" not in (row["model_a"], row["model_b"])]
-    with pytest.raises(
-        SpecError, match="difficulty_from: 3 examples without a match of one against the baseline have no"
-    ):
-        rate(read_battles(rows, in_order=True), method="length_controlled", baseline="base", difficulty_from=["one"])
+    assert parameters == {"length": pytest.approx(expected.length), "quality": pytest.approx(expected.quality)}

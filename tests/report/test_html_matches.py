@@ -245,12 +245,10 @@ def test_sentences_on_bias_and_method() -> None:
         "Pairs with opposite winners in their two orders are left out.",
         "A missing response loses.",
     ]
-    parameters = {"baseline": "old", "difficulty_from": ["a", "b"], "length_variants": ["longer"], "weighted": True}
-    method = {"kind": "length_controlled", "parameters": parameters}
-    assert [*method_texts({"method": method, "confidence": 0.9, "differences": []})][:4] == [
-        "LC win rates are the share of wins against old, as it would be at equal length, and win rates the raw share; "
-        "a tie is half a win.",
-        "The difficulty of each instruction is fitted to the matches of a, b.",
-        "longer: the baseline in other lengths, by which the effect of length is estimated.",
+    parameters = {"baseline": "old", "weighted": True}
+    method = {"kind": "equal_length", "parameters": parameters}
+    assert [*method_texts({"method": method, "confidence": 0.9, "differences": []})][:2] == [
+        "Win rates at equal length are the share of wins against old if all responses were equally long, and win rates "
+        "the raw share; a tie is half a win.",
         "Each match counts by the weight of its example; counts of matches do not.",
     ]

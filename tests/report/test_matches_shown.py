@@ -97,22 +97,22 @@ def judge_by_length() -> Matches:
     return read_battles(rows)
 
 
-def test_a_length_controlled_win_rate_has_its_name_and_the_raw_one_next_to_it() -> None:
-    ratings = rate(judge_by_length(), method="length_controlled", baseline="base")
+def test_a_win_rate_at_equal_length_has_its_name_and_the_raw_one_next_to_it() -> None:
+    ratings = rate(judge_by_length(), method="equal_length", baseline="base")
     row = next(row for row in ratings.ratings if row["system"] == "short")
     controlled, raw = (f"{100 * row[name]:.1f} %" for name in ("rating", "win_rate"))
     assert controlled != raw
     [result] = check_rating_gates(["rating(short) >= 1 %"], ratings, allow_unmeasured_judges=True)
     assert f"; raw win rate {row['win_rate']:.4g}, won" in result.message
     text = print_ratings(ratings)
-    assert text.split()[:8] == ["system", "alike", "LC", "win", "rate", "95%", "interval", "win"]
+    assert " ".join(text.split()).startswith("system alike win rate at equal length 95% interval win rate")
     assert re.search(f"short +[ab] +{controlled} .*{raw}", text)
-    assert "LC win rate: at equal length (length-controlled); win rate: the raw share of wins" in text
-    assert re.search(rf"short: LC win rate {controlled} \[.*; win rate {raw}; won", str(ratings))
-    assert "<th>LC win rate</th><th>win rate</th>" in ratings._repr_html_()
-    assert ratings.to_dict()["rating_label"] == "LC win rate"
+    assert "win rate at equal length: as if all responses were equally long; win rate: the raw share of wins" in text
+    assert re.search(rf"short: win rate at equal length {controlled} \[.*; win rate {raw}; won", str(ratings))
+    assert "<th>win rate at equal length</th><th>win rate</th>" in ratings._repr_html_()
+    assert ratings.to_dict()["rating_label"] == "win rate at equal length"
     section = ratings_section({"ratings": [ratings.to_dict()], "unrated": []})
-    assert "LC win rate, in %, best first" in section
+    assert "win rate at equal length, in %, best first" in section
     assert "Share of wins" not in section
 
 

@@ -11,6 +11,7 @@ from click import UsageError
 from click.core import ParameterSource
 from click.exceptions import Exit
 
+from evaluand.cli.battle_options import battle_options
 from evaluand.cli.import_results import has_battles, store_results
 from evaluand.cli.options import complete_artifact, json_option, repeatable, store_option, suggest_command
 from evaluand.cli.output import print_json
@@ -136,13 +137,7 @@ def _parse_directions(ctx: click.Context, param: click.Parameter, values: tuple[
     help="Results: which scores are better, where the tool does not say it; repeatable.",
 )
 @click.option("--battles", is_flag=True, help="FILE has battles of systems, which become matches.")
-@repeatable(
-    "--column", "columns", metavar="FIELD=COLUMN", help="Battles: where a field is, such as a=left; repeatable."
-)
-@click.option("--a", "first", metavar="SYSTEM", help="Battles: the first system, if no column has it.")
-@click.option("--b", "second", metavar="SYSTEM", help="Battles: the second system, if no column has it.")
-@click.option("--in-order", is_flag=True, help="Battles: the first system's response was shown first.")
-@click.option("--by-people", is_flag=True, help="Battles: people have judged, so gates need no card of a judge.")
+@battle_options("Battles")
 @click.option("--name", metavar="NAME", help="The name of the run or matches.  [default: the name of the file]")
 @store_option
 @json_option
@@ -162,7 +157,7 @@ def command(
     form: str | None,
     delimiter: str | None,
     battles: bool,
-    columns: tuple[str, ...],
+    columns: dict[str, str],
     first: str | None,
     second: str | None,
     in_order: bool,
@@ -202,7 +197,7 @@ def command(
     if battles:
         reading = {"a": first, "b": second, "in_order": in_order, "by_people": by_people}
         reading |= {"format": form, "delimiter": delimiter}
-        return _import_battles(file, folder, as_json, columns=parse_columns(columns), name=name or file.stem, **reading)
+        return _import_battles(file, folder, as_json, columns=columns, name=name or file.stem, **reading)
     if data is None:
         unknown = _describe_unknown(file) if _is_plain(context) else ""
         what = "To import it as predictions, give the examples with --dataset: a file, or a stored dataset. "
@@ -268,17 +263,6 @@ def _check_options(ctx: click.Context, *, battles: bool) -> None:
         if is_given and option.name not in _FOR_BOTH and (option.name in _FOR_BATTLES) != battles:
             hint = "is not for --battles" if battles else "is for --battles"
             raise UsageError(f"{option.opts[0]} {hint}; leave it out" + ("" if battles else ", or add --battles"))
-
-
-def parse_columns(texts: tuple[str, ...]) -> dict[str, str]:
-    """Field → column, of options such as `a=left`."""
-    columns = {}
-    for text in texts:
-        name, equals, column = text.partition("=")
-        if not (name and equals and column):
-            raise UsageError(f"--column {text} must be a field and its column, such as a=left")
-        columns[name] = column
-    return columns
 
 
 def _import_battles(file: Path, folder: Place, as_json: bool, **reading: Any) -> None:

@@ -15,6 +15,7 @@ from evaluand.cli.progress import display, show_notes
 from evaluand.core.errors import DataError, EvaluandError, plural
 from evaluand.exchange.importer import Importer, LogFile
 from evaluand.exchange.storing import ImportedResult, save_results
+from evaluand.matches.battle_format import battle_formats
 from evaluand.metrics.base.metric import Direction
 from evaluand.report.text import SHORT_ID, numbers, safe
 from evaluand.run.runner import Run
@@ -23,16 +24,15 @@ from evaluand.store.opening import open_store
 from evaluand.store.tables import FAILED, SCORED
 
 _SHOWN: Final = 5  # rows that were left out
-_BATTLES: Final = ({"model_a", "model_b", "winner"}, {"generator_1", "generator_2", "preference"})
 
 
 def has_battles(file: Path) -> bool:
-    """Whether a file has battles of Chatbot Arena or annotations of AlpacaEval."""
+    """Whether a file has the columns by which battles are recognised."""
     try:
         keys = LogFile(file).keys
     except EvaluandError:
         return False
-    return any(names <= keys for names in _BATTLES)
+    return any(each.marks and each.marks <= keys for each in battle_formats())
 
 
 def store_results(

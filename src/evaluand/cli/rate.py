@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 import click
 
+from evaluand.cli.battle_options import battle_options
 from evaluand.cli.gates import conclude, gate_facts, gate_options, judge_option, require_gates
 from evaluand.cli.options import (
     complete_artifact,
@@ -75,26 +76,10 @@ Examples:
     "  [default: leave_out]",
 )
 @click.option("--weighted", is_flag=True, help="Count each match by the weight of its example.")
-@repeatable(
-    "--difficulty-from",
-    "difficulty_from",
-    metavar="SYSTEM",
-    help="length_controlled: whose matches say how hard each instruction is; repeatable.",
-)
-@repeatable(
-    "--length-variant",
-    "length_variants",
-    metavar="SYSTEM",
-    help="length_controlled: the baseline asked for longer or shorter responses; repeatable.",
-)
 @confidence_option
 @click.option("--replicates", type=int, metavar="N", help="Bradley–Terry: draws of the bootstrap.  [default: 1000]")
 @click.option("--seed", type=int, metavar="N", help="Bradley–Terry: of these draws.  [default: 0]")
-@repeatable("--column", "columns", metavar="FIELD=COLUMN", help="FILE: where a field is, such as a=left; repeatable.")
-@click.option("--a", "first", metavar="SYSTEM", help="FILE: the first system, if no column has it.")
-@click.option("--b", "second", metavar="SYSTEM", help="FILE: the second system, if no column has it.")
-@click.option("--in-order", is_flag=True, help="FILE: the first system's response was shown first.")
-@click.option("--by-people", is_flag=True, help="FILE: people have judged, so gates need no card of a judge.")
+@battle_options("FILE")
 @click.option("--name", metavar="NAME", help="A name for the ratings.")
 @gate_options
 @judge_option
@@ -102,7 +87,7 @@ Examples:
 @json_option
 def command(
     sources: tuple[str, ...],
-    columns: tuple[str, ...],
+    columns: dict[str, str],
     first: str | None,
     second: str | None,
     in_order: bool,
@@ -122,13 +107,7 @@ def command(
     """
     store = open_store(folder)
     require_gates(gates, junit)
-    reading = {
-        "columns": _parse_columns(columns),
-        "a": first,
-        "b": second,
-        "in_order": in_order,
-        "by_people": by_people,
-    }
+    reading = {"columns": columns, "a": first, "b": second, "in_order": in_order, "by_people": by_people}
     rules = [Gate.parse(text) for text in gates]
     with show_notes(), spelled_for("command"):
         found = [each for source in sources for each in _find_matches(store, source, reading)]
@@ -144,16 +123,6 @@ def command(
         again = suggest_command("show", ratings.id[:SHORT_ID], store.root)
         click.echo(f"\nratings {ratings.id[:SHORT_ID]}; again: {safe(again)}")
     conclude(results, junit)
-
-
-def _parse_columns(texts: tuple[str, ...]) -> dict[str, str]:
-    columns = {}
-    for text in texts:
-        field, equals, column = text.partition("=")
-        if not (field and equals and column):
-            raise click.UsageError(f"--column {text} must be a field and its column, such as a=left")
-        columns[field] = column
-    return columns
 
 
 def _find_matches(store: FolderStore, source: str, reading: dict[str, Any]) -> list[Matches]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 GROUPS = (
     *("formats", "schemas", "adapters", "scorers", "metrics", "tasks", "providers"),
-    *("problem_formats", "importers", "exporters"),
+    *("problem_formats", "battle_formats", "importers", "exporters"),
 )
 NAMED = ("tasks", "scorers")
 """The groups whose entries in experiment files are named by the user."""

@@ -144,6 +144,16 @@ def read_column(batch: pa.RecordBatch, name: str) -> list[Any]:
         raise DataError(f"the column {name!r} cannot be read: {error}") from None
 
 
+def read_rows(source: DataSource) -> Iterator[tuple[dict[str, Any], str]]:
+    """Each row as Python values, with its place."""
+    number = 0
+    for batch in source.batches():
+        names = batch.schema.names
+        for cells in zip(*(read_column(batch, name) for name in names), strict=True):
+            yield dict(zip(names, cells, strict=True)), source.where(number)
+            number += 1
+
+
 def missing_column(name: str, columns: Sequence[str]) -> str:
     """The message that there is no such column, with the nearest name."""
     more = f" and {len(columns) - _MAX_NAMES} more" if len(columns) > _MAX_NAMES else ""

@@ -15,7 +15,12 @@ import pyarrow.compute as pc
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
-from evaluand.matches.match_keys import ExampleKeys, format_key, read_example_keys, read_judge_keys
+from evaluand.matches.match_keys import (
+    ExampleKeys,
+    format_key,
+    read_example_keys,
+    read_judge_keys,
+)
 from evaluand.matches.matches import EXAMPLES, TEXTS, Matches
 from evaluand.run.runner import Run
 from evaluand.store.tables import COMPLETED, MATCHES, json_field

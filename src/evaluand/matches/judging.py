@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Container, Iterator, Sequence
 from itertools import islice
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import orjson
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, plural
@@ -27,7 +25,7 @@ from evaluand.models.usage_total import UsageTotal
 from evaluand.run.responses import Response, span_rows
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
-from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, MATCHES, SCORED
+from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, MATCHES, SCORED, TableWriter
 from evaluand.trace.spans import TaskSpan
 from evaluand.trace.traces import Trace
 
@@ -127,8 +125,7 @@ class Judgements:
         self.spans: list[tuple[int, list[Any]]] = []
         self.used, self.used_now = UsageTotal(), UsageTotal()  # by all judgements; by those made now
         self._compares_all = compares_all
-        self._cells: tuple[list[Any], ...] = tuple([] for _ in _CELLS)  # of the judgements that fill no chunk yet
-        self._chunks: list[list[pa.Array]] = [[] for _ in _CELLS]
+        self._cells, self._batches = TableWriter(_CELLS), list[pa.RecordBatch]()
 
     def read(self, lane: WorkLog, keys: np.ndarray, earlier: Container[int] = ()) -> None:
         """Reads the lines of a round, whose judgements follow those of the rounds before.
@@ -158,33 +155,25 @@ class Judgements:
                 self.numbers.append(data)
             strength = columns.get(STRENGTH) if columns else None
             data, usage = (None if each is None else ids.encode(each).decode() for each in (data, usage or None))
-            row = status, reason, label, data, explanation, strength, usage
-            for cells, cell in zip(self._cells, row, strict=True):
-                cells.append(cell)
-            if len(self._cells[0]) == BATCH_ROWS:
-                self._fill_chunk()
+            self._cells.add((status, reason, label, data, explanation, strength, usage))
+            if self._cells.is_full:
+                self._cells.flush(self, "")
         self.values = np.concatenate([self.values, np.array(values, float)])
+
+    def append(self, table: str, batch: pa.RecordBatch) -> None:
+        """Keeps a batch of cells, as a draft does."""
+        self._batches.append(batch)
 
     def take(self, judgements: np.ndarray) -> dict[str, pa.Array]:
         """The cells of some judgements by the name of their column; null for -1."""
-        if self._cells[0]:
-            self._fill_chunk()
+        self._cells.flush(self, "")
+        batches = [*self._batches, pa.RecordBatch.from_pylist([], _CELLS)]  # the last one for -1
         chunk = judgements // BATCH_ROWS
         order = np.argsort(chunk, kind="stable")
-        at, starts = judgements[order], [*np.flatnonzero(np.diff(chunk[order], prepend=-2)).tolist(), len(order)]
-        back = np.empty(len(order), np.int64)
-        back[order] = np.arange(len(order))
-        found: dict[str, pa.Array] = {}
-        for name, chunks in zip(_CELLS, self._chunks, strict=True):
-            parts = [
-                pa.nulls(stop - start, MATCHES.field(name).type)
-                if at[start] < 0
-                else chunks[at[start] // BATCH_ROWS].take(pa.array(at[start:stop] % BATCH_ROWS))
-                for start, stop in itertools.pairwise(starts)
-            ]
-            joined = parts[0] if len(parts) == 1 else pa.concat_arrays(parts)
-            found[name] = joined if len(parts) == 1 else joined.take(pa.array(back))
-        return found
+        parts = np.split(judgements[order], np.flatnonzero(np.diff(chunk[order])) + 1)  # taken at once, all are copied
+        taken = [batches[at[0] // BATCH_ROWS].take(pa.array(at % BATCH_ROWS, mask=at < 0)) for at in parts]
+        cells = pa.Table.from_batches(taken, _CELLS).combine_chunks().take(pa.array(np.argsort(order)))
+        return {name: cells.column(name).combine_chunks() for name in cells.column_names}
 
     def compare(self, judgement: np.ndarray, places: np.ndarray, ab: np.ndarray) -> np.ndarray:
         """The share of the first presented response of pairs whose numbers a judge of all responses gave."""
@@ -198,13 +187,11 @@ class Judgements:
             shares.append(1.0 if one > other else 0.0 if one < other else 0.5)
         return np.array(shares, float)
 
-    def _fill_chunk(self) -> None:
-        for name, cells, chunks in zip(_CELLS, self._cells, self._chunks, strict=True):
-            chunks.append(pa.array(cells, MATCHES.field(name).type))
-            cells.clear()
 
-
-_CELLS: Final = ("status", "reason", "label", "data", "explanation", "strength", "usage")
+_CELLS: Final = pa.schema(
+    MATCHES.field(name).with_nullable(True)
+    for name in ("status", "reason", "label", "data", "explanation", "strength", "usage")
+)
 _KEY: Final = 2 * ids.DIGEST_SIZE  # hexadecimal digits
 _N_CELLS = 10  # of a score in the journal, with its usage and before its spans
 
@@ -264,7 +251,8 @@ def read_sealed(matches: Matches, compares_all: bool) -> Iterator[tuple[int, byt
     """The same of sealed matches, each judgement once; its slot is its number."""
     names = ["judgement", "digest", "status", "reason", "first", "label", "data", "explanation", "strength", "usage"]
     spans = _stored_spans(matches)
-    for row in stored_judgements(matches, names):
+    rows = (row for batch in matches.judgements(names) for row in batch.to_pylist())
+    for row in rows:
         if row["status"] != FAILED:
             number, value = row["judgement"], None if compares_all else row["first"]
             data, usage = (None if row[name] is None else orjson.Fragment(row[name]) for name in ("data", "usage"))
@@ -282,42 +270,3 @@ def _stored_spans(matches: Matches) -> dict[int, list[list[Any]]]:
             for number, _, span in span_rows(with_replication):
                 found.setdefault(number, []).append(span)
     return found
-
-
-def stored_judgements(matches: Matches, columns: Sequence[str]) -> Iterator[dict[str, Any]]:
-    """Of each judgement the first match that it decides, with its number as `judgement`."""
-    known = np.zeros(0, bool)
-    for batch in matches.batches([*dict.fromkeys(("judgement", *columns))]):
-        judged = batch.filter(batch.column("judgement").is_valid())
-        numbers, places = np.unique(np.asarray(judged.column("judgement")), return_index=True)
-        known = np.pad(known, (0, max([0, *(numbers[-1:] + 1 - len(known))])))
-        is_new = ~known[numbers]
-        known[numbers] = True
-        yield from judged.take(pa.array(np.sort(places[is_new]))).to_pylist()
-
-
-class JudgementSummary(NamedTuple):
-    """Judgements in numbers.
-
-    Attributes:
-        total: how many there are.
-        n_answered: in how many matches the judge did not fail.
-        reason: why it failed first.
-    """
-
-    total: int
-    n_answered: int
-    reason: str
-
-
-def summarize_judgements(matches: Matches) -> JudgementSummary:
-    """The judgements of sealed matches in numbers."""
-    total = n_answered = 0
-    reason = ""
-    for batch in matches.batches(["judgement", "status", "reason"]):
-        judged = batch.filter(batch.column("judgement").is_valid())
-        total = max(total, (pc.max(judged.column("judgement")).as_py() if judged.num_rows else -1) + 1)
-        failed = judged.filter(pc.equal(judged.column("status"), FAILED))
-        reason = reason or (str(failed.column("reason")[0].as_py()) if failed.num_rows else "")
-        n_answered += judged.num_rows - failed.num_rows
-    return JudgementSummary(total, n_answered, reason)

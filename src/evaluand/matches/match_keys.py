@@ -33,22 +33,12 @@ class ExampleKeys:
     Attributes:
         index: `_index_` of each example, sorted.
         key: examples × 2: a number of the content, and how many equal examples come before.
-        is_certain: false where another file may mean another example by the same id.
-        loose: the number of the id and the input alone.
-        is_identified: whether the example has an id or an input; without both, each row of a file is an example.
+        shared: the same, but of battles without inputs a number of the id alone, for readers that know that ids agree.
     """
 
     index: np.ndarray
     key: np.ndarray
-    is_certain: np.ndarray
-    loose: np.ndarray
-    is_identified: np.ndarray
-
-    @property
-    def shared(self) -> np.ndarray:
-        """Examples × 2: the key, but of battles without inputs the id alone, for readers that know that ids agree."""
-        loose = np.column_stack([self.loose, np.zeros(len(self.loose), np.int64)])
-        return np.where(self.is_certain[:, None], self.key, loose)
+    shared: np.ndarray
 
     def places(self, index: np.ndarray) -> np.ndarray:
         """The place of each `_index_`."""
@@ -82,26 +72,22 @@ def _read_dataset_examples(matches: Matches, dataset: str) -> ExampleKeys:
     index = [batch.column(0).to_numpy() for batch in batches]
     halves = np.concatenate([np.zeros((0, 2), np.int64), *(digest_halves(batch.column(1)) for batch in batches)])
     key = np.column_stack([halves[:, 0], count_earlier(halves)])
-    all_rows = np.ones(len(key), np.bool_)
-    return ExampleKeys(np.concatenate([np.zeros(0, np.int64), *index]), key, all_rows, key[:, 0], all_rows)
+    return ExampleKeys(np.concatenate([np.zeros(0, np.int64), *index]), key, key)
 
 
 def _read_battle_examples(matches: Matches) -> ExampleKeys:
     source = battles_source(matches.manifest["spec"], file_origin(matches))
-    rows: dict[int, tuple[tuple[int, int], bool, int, bool]] = {}
+    keys: dict[int, tuple[tuple[int, int], tuple[int, int]]] = {}
     for batch in matches.store.read("matches", matches.id, EXAMPLES):
         for row in batch.to_pylist():
+            about = row[INDEX], row["id"], row["input"]
             written = row.get("key")
-            derived = battle_example(source, row[INDEX], row["id"], row["input"])
-            key = (number_of(derived), 0) if written is None else parse_example_key(written)
-            says_all = written is not None or row["input"] is not None
-            number = number_of(_describe(row[INDEX], row["id"], row["input"]))
-            rows[row[INDEX]] = key, says_all, number, says_all or row["id"] is not None
-    numbers = sorted(rows)
-    keys = np.array([rows[each][0] for each in numbers], np.int64).reshape(-1, 2)
-    is_certain, is_identified = (np.array([rows[each][place] for each in numbers], np.bool_) for place in (1, 3))
-    loose = np.array([rows[each][2] for each in numbers], np.int64)
-    return ExampleKeys(np.array(numbers, np.int64), keys, is_certain, loose, is_identified)
+            key = parse_example_key(written) if written is not None else (number_of(battle_example(source, *about)), 0)
+            is_certain = written is not None or row["input"] is not None
+            keys[row[INDEX]] = key, key if is_certain else (number_of(_describe(*about)), 0)
+    index = np.array(sorted(keys), np.int64)
+    both = np.array([keys[each] for each in index.tolist()], np.int64).reshape(-1, 2, 2)
+    return ExampleKeys(index, both[:, 0], both[:, 1])
 
 
 def file_origin(matches: Matches) -> dict[str, Any] | None:
@@ -164,14 +150,12 @@ class JudgeKeys(NamedTuple):
     place: np.ndarray
     keys: list[int]
     people: list[str | None]
-    is_known: list[bool]
 
 
 def read_judge_keys(matches: Matches, people: pa.Array) -> JudgeKeys:
     """The judges of all matches of a set.
 
-    A judge is identified by all that identifies its work, or by the person who judged. It is not known in a file of
-    battles that names nobody.
+    A judge is identified by all that identifies its work, or by the person who judged.
 
     Args:
         people: the column `judge`.
@@ -182,18 +166,15 @@ def read_judge_keys(matches: Matches, people: pa.Array) -> JudgeKeys:
     names = person.dictionary.to_pylist()
     place = pc.fill_null(person.indices, -1).to_numpy()
     keys = [number_of({"person": name}) for name in names]
-    known = [True] * len(names)
     written = _read_written_judges(matches)
     if written is not None:
         codes = written.dictionary_encode()
         places = pc.fill_null(codes.indices, -1).to_numpy()
         place = np.where(place >= 0, place, np.where(places >= 0, len(keys) + places, -1))
         keys += [parse_example_key(text)[0] for text in codes.dictionary.to_pylist()]
-        known += [True] * len(codes.dictionary)
     place = np.where(place >= 0, place, len(keys))
     keys.append(own)
-    known.append("judge" in spec and file_origin(matches) is None)
-    return JudgeKeys(place, keys, [*names, *[None] * (len(keys) - len(names))], known)
+    return JudgeKeys(place, keys, [*names, *[None] * (len(keys) - len(names))])
 
 
 def _read_written_judges(matches: Matches) -> pa.Array | None:

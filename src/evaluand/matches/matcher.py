@@ -19,7 +19,6 @@ import pyarrow.compute as pc
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError, plural, warn
 from evaluand.core.fingerprint import Identity, summarize_reasons
-from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine
@@ -42,18 +41,16 @@ from evaluand.matches.judging import (
     read_open,
     read_sealed,
     read_styles,
-    summarize_judgements,
 )
-from evaluand.matches.matches import JUDGE_FAILED, TABLE, MatchDigest, Matches, describe_left_out
+from evaluand.matches.match_table import match_batches, seal_matches
+from evaluand.matches.matches import JUDGE_FAILED, Matches, describe_left_out
 from evaluand.matches.pairing import (
     ABSENT,
-    ANSWERED,
     Entrants,
     Presenter,
     Round,
     check_labels,
     check_presentation,
-    unjudged_status,
 )
 from evaluand.matches.schedule import Field, Pairs, Played, Schedule, as_schedule
 from evaluand.models.account import Account
@@ -63,8 +60,8 @@ from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
 from evaluand.store.ownership import note_foreign
-from evaluand.store.store import Draft, Manifest, Store, begin, check_name, check_store, drafted, journalled, now
-from evaluand.store.tables import BATCH_ROWS, MATCHES
+from evaluand.store.store import Draft, Manifest, Store, begin, check_name, check_store, journalled
+from evaluand.store.tables import MATCHES
 
 
 @dataclass
@@ -312,14 +309,13 @@ def _has_failures(store: Store, id: str) -> bool:
 
 def _with_receipt(matches: Matches, tally: Tally, why: str, usage: Mapping[str, Any] | None) -> Matches:
     """The matches with their receipt, after a warning if the judge failed on all."""
-    said = summarize_judgements(matches)
-    kept = tally.kept if tally.done else said.total
-    failures = matches.failures
-    done = said.total, tally.called, tally.reused, kept, why
-    matches.receipt = Receipt(*done, failed=tally.failed, failures=failures, usage=usage)
-    if said.total and not said.n_answered:
-        reason = said.reason.removeprefix(JUDGE_FAILED)
-        warn(f"the judge failed on all {plural(said.total, 'comparison')}: {reason}", ScorerFailed)
+    total, reasons = sum(batch.num_rows for batch in matches.judgements([])), matches.failed_reasons
+    kept = tally.kept if tally.done else total
+    done = total, tally.called, tally.reused, kept, why
+    matches.receipt = Receipt(*done, failed=tally.failed, failures=matches.failures, usage=usage)
+    if reasons and len(reasons) == total:
+        reason = reasons[0].removeprefix(JUDGE_FAILED)
+        warn(f"the judge failed on all {plural(total, 'comparison')}: {reason}", ScorerFailed)
     return matches
 
 
@@ -359,11 +355,7 @@ class _Job:
         field = Field(entrants.labels, answered, entrants.numbers(), examples, self.n_orders, request.seed)
         played: list[Played] = []
         while not self.is_sealed() and (pairs := request.schedule.next(field, played)) is not None:
-            matches = (
-                self.presenter.groups(np.arange(entrants.n_rows))
-                if request.judge.compares_all
-                else self.presenter.pairs(pairs)
-            )
+            matches = self.presenter.groups() if request.judge.compares_all else self.presenter.pairs(pairs)
             if not self._judge(matches):
                 return
             played.append(self._played())
@@ -511,19 +503,15 @@ class _Job:
         """Turns the journals into a table, unless another process did."""
         if self.is_sealed():
             return
-        state = MatchDigest()
-        with drafted(self.store, "matches", self.manifest["id"]) as draft, journalled("matches", self.manifest["id"]):
-            draft.append(TABLE, pa.RecordBatch.from_pylist([], MATCHES))
-            for batch in self._batches():
-                state.add(batch)
-                draft.append(TABLE, batch)
-            self._write_inputs(draft)
-            self._write_spans(draft)
-            sealed: dict[str, Any] = {"digest": state.digest, "counts": state.counts, "sealed": now()}
-            sealed |= {"spent": self.spent} if self.spent else {}
-            sealed |= {"usage": self.judgements.used.to_dict()} if self.judgements.used else {}
-            draft.seal(self.manifest | sealed)
+        with journalled("matches", self.manifest["id"]):
+            seal_matches(self.store, self.manifest, self._batches(), self._write_others)
         self.usage = self.judgements.used_now.to_dict() if self.judgements.used_now else {}
+
+    def _write_others(self, draft: Draft) -> dict[str, Any]:
+        self._write_inputs(draft)
+        self._write_spans(draft)
+        further: dict[str, Any] = {"spent": self.spent} if self.spent else {}
+        return further | ({"usage": self.judgements.used.to_dict()} if self.judgements.used else {})
 
     def _write_inputs(self, draft: Draft) -> None:
         inputs = Inputs()
@@ -550,9 +538,17 @@ class _Job:
         merged = {name: np.concatenate([each[name] for each in self.rounds]) for name in self.rounds[0]}
         self.rounds.clear()
         order = np.lexsort((~merged["ab"], merged["b"], merged["a"], merged["row"]))
-        for start in range(0, len(order), BATCH_ROWS):
-            part = order[start : start + BATCH_ROWS]
-            yield self._batch({name: column[part] for name, column in merged.items()}, styles)
+        merged = {name: column[order] for name, column in merged.items()}
+        yield from match_batches(self.entrants, styles, merged, self._said)
+
+    def _said(self, judgements: np.ndarray) -> dict[str, pa.Array]:
+        """What the judge said in some judgements, and the digest of what it saw; null for -1."""
+        is_asked = judgements >= 0
+        keys = np.zeros((len(judgements), ids.DIGEST_SIZE), np.uint8)
+        keys[is_asked] = self.keys[judgements[is_asked]]
+        kind = MATCHES.field("digest").type
+        digests = pa.FixedSizeBinaryArray.from_buffers(kind, len(keys), [None, pa.py_buffer(keys.tobytes())])
+        return self.judgements.take(judgements) | {"digest": pc.if_else(pa.array(is_asked), digests, None)}
 
     def _columns(self, number: int, matches: Round, judgement: np.ndarray) -> dict[str, np.ndarray]:
         """The matches of a round: who met, the judgement that decides each, and what it says."""
@@ -569,55 +565,6 @@ class _Job:
         rounds = np.full(len(matches.row), number, np.int32)
         return columns | {"judgement": decided, "outcome": outcome, "first": first, "round": rounds}
 
-    def _batch(self, columns: Mapping[str, np.ndarray], styles: np.ndarray) -> pa.RecordBatch:
-        row, decided, every = columns["row"], columns["judgement"], self.entrants.replications
-        is_asked, states = decided >= 0, self.entrants.states
-        state_a, state_b = states[row, columns["a"]], states[row, columns["b"]]
-        missing_a, missing_b = state_a != ANSWERED, state_b != ANSWERED
-        missing = np.select([missing_a & missing_b, missing_a, missing_b], ["both", "a", "b"], "")
-        said = self.judgements.take(decided)
-        status, reason = self._unjudged_status(state_a, state_b, columns)
-        asked = pa.array(is_asked)
-        keys = np.zeros((len(row), ids.DIGEST_SIZE), np.uint8)
-        keys[is_asked] = self.keys[decided[is_asked]]
-        digests = pa.FixedSizeBinaryArray.from_buffers(
-            MATCHES.field("digest").type, len(row), [None, pa.py_buffer(keys.tobytes())]
-        )
-        cells = said | {
-            INDEX: self.entrants.index[row // every],
-            "replication": row % every,
-            "order": np.where(columns["ab"], "ab", "ba"),
-            "digest": pc.if_else(asked, digests, None),
-            "judgement": pa.array(decided, mask=~is_asked),
-            "status": pc.if_else(asked, said["status"], status),
-            "reason": pc.if_else(asked, said["reason"], reason),
-            "missing": pa.array(missing, mask=~(missing_a | missing_b)),
-            **{name: pa.array(columns[name], from_pandas=True) for name in ("outcome", "first")},
-            **{f"style_{side}": self._style_column(styles, row, columns[side]) for side in "ab"},
-            **{name: columns[name] for name in ("a", "b", "round", "equal")},
-        }
-        arrays = [_as_column(cells.get(f.name), f, len(row)) for f in MATCHES]
-        return pa.RecordBatch.from_arrays(arrays, schema=MATCHES)
-
-    def _unjudged_status(
-        self, state_a: np.ndarray, state_b: np.ndarray, columns: Mapping[str, np.ndarray]
-    ) -> tuple[pa.Array, pa.Array]:
-        """Status and reason of matches that no judgement decides: equal responses, or a missing one."""
-        kinds = np.stack([state_a, state_b, columns["a"], columns["b"]])
-        kinds[:, (state_a == ANSWERED) & (state_b == ANSWERED)] = 0
-        kinds, which = np.unique(kinds, axis=1, return_inverse=True)
-        labels = self.entrants.labels
-        found = [unjudged_status({labels[a]: one, labels[b]: other}) for one, other, a, b in kinds.T.tolist()]
-        status, reasons = (pa.array(each, pa.string()) for each in zip(*found, strict=True))
-        places = pa.array(which.ravel())
-        return status.take(places), reasons.take(places)
-
-    def _style_column(self, styles: np.ndarray, row: np.ndarray, system: np.ndarray) -> pa.Array:
-        counts, kind = styles[system, row], MATCHES.field("style_a").type
-        parts = [pa.array(counts[:, place]) for place in range(len(kind))]
-        without = pa.array(self.entrants.states[row, system] != ANSWERED)
-        return pa.StructArray.from_arrays(parts, fields=[*kind], mask=without)
-
     def close(self) -> None:
         """Ends the log of the present round."""
         lane, self.lane = self.lane, None
@@ -626,12 +573,6 @@ class _Job:
 
 
 _MOST_ROUNDS = 100_000
-
-
-def _as_column(values: Any, field: pa.Field, n: int) -> pa.Array:
-    if values is None:
-        return pa.nulls(n, field.type)
-    return values.cast(field.type) if isinstance(values, pa.Array) else pa.array(values, field.type)
 
 
 def _number_keys(known: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

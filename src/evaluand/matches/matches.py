@@ -20,7 +20,7 @@ from evaluand.core.errors import plural
 from evaluand.core.key_columns import INDEX
 from evaluand.core.text.html_table import escape_text, html_notes, html_table
 from evaluand.engine.keyed_work import Artifact
-from evaluand.matches.totals import count_pairs, sum_usage, usage_text
+from evaluand.matches.totals import count_pairs, once_per_judgement, sum_usage, usage_text
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, exists
 from evaluand.store.tables import FAILED, MATCHES
@@ -97,16 +97,16 @@ class Matches(Artifact):
     @property
     def failures(self) -> dict[str, int]:
         """How many judgements failed, by class of error, most frequent first."""
+        errors = (text.removeprefix(JUDGE_FAILED) for text in self.failed_reasons if text.startswith(JUDGE_FAILED))
+        return dict(Counter(error.partition(":")[0] for error in errors).most_common())
+
+    @property
+    def failed_reasons(self) -> list[str]:
+        """Why each judgement failed that did."""
         if not self.counts.get(FAILED):
-            return {}
-        reasons: dict[int, str] = {}
-        for batch in self.batches(["judgement", "status", "reason"]):
-            is_judged = batch.filter(batch.column("judgement").is_valid())
-            failed = is_judged.filter(pc.equal(is_judged.column("status"), FAILED))
-            reasons |= {row["judgement"]: row["reason"] or "" for row in failed.to_pylist()}
-        errors = (text.removeprefix(JUDGE_FAILED) for text in reasons.values() if text.startswith(JUDGE_FAILED))
-        classes = (error.partition(":")[0] for error in errors)
-        return dict(Counter(classes).most_common())
+            return []
+        failed = (batch.filter(pc.equal(batch["status"], FAILED)) for batch in self.judgements(["status", "reason"]))
+        return [reason or "" for batch in failed for reason in batch["reason"].to_pylist()]
 
     @property
     def runs(self) -> list[Run | None]:
@@ -126,6 +126,11 @@ class Matches(Artifact):
     def batches(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
         """The table of matches as a stream, in the order of its key."""
         return self.store.read("matches", self.id, TABLE, columns)
+
+    def judgements(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+        """Of each judgement the first match that it decides, with its number as `judgement`."""
+        batches = self.batches([*dict.fromkeys(("judgement", *columns))])
+        return once_per_judgement(batch.filter(batch["judgement"].is_valid()) for batch in batches)
 
     def table(self, columns: list[str] | None = None) -> pa.Table:
         """The table of matches; its columns are those of `store.tables.MATCHES`."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -126,10 +126,15 @@ class Entrants:
         return np.where(self.states == ANSWERED, numbers, np.uint64(0))
 
 
-def unjudged_status(states: Mapping[str, int]) -> tuple[str, str | None]:
-    """The status of a match that no judgement decides, and why, from the state of each system by its label."""
-    reasons = [f"{label}: {_REASONS[state]}" for label, state in states.items() if state]
-    return _STATUSES[max(states.values(), key=_RANKS.index)], "; ".join(reasons) or None
+def unjudged_status(states: Mapping[str, int], equal: bool) -> tuple[str, str | None]:
+    """The status of a match that no judgement decides, and why, from the state of each system by its label.
+
+    Args:
+        equal: whether the responses are equal and tie.
+    """
+    if reasons := [f"{label}: {_REASONS[state]}" for label, state in states.items() if state]:
+        return _STATUSES[max(states.values(), key=_RANKS.index)], "; ".join(reasons)
+    return (SCORED, None) if equal else (SKIPPED, "not judged")
 
 
 _REASONS: Final = {
@@ -137,7 +142,7 @@ _REASONS: Final = {
     NOT_ASKED: "the task was not asked",
     NO_ANSWER: "the task gave no answer",
 }
-_STATUSES: Final = {ANSWERED: SCORED, NO_ANSWER: ABSTAINED, NOT_ASKED: SKIPPED, FAILED_CALL: FAILED}
+_STATUSES: Final = {NO_ANSWER: ABSTAINED, NOT_ASKED: SKIPPED, FAILED_CALL: FAILED}
 _RANKS: Final = [ANSWERED, NO_ANSWER, NOT_ASKED, FAILED_CALL]
 
 
@@ -220,66 +225,53 @@ class Presenter:
         keys = _digest_rows(self._seen(rows, first, second))
         return Round(row, a, b, ab, equal, presentation, places, np.stack([first, second], axis=1), rows, keys)
 
-    def groups(self, rows: np.ndarray) -> Round:
+    def groups(self) -> Round:
         """The matches of a judge that compares all responses to an example; equal ones are presented once."""
-        columns: list[list[tuple[int, int, int, bool, bool, int, int, int]]] = []
+        matches: list[tuple[int, ...]] = []
         presented: list[tuple[int, ...]] = []
-        presentation_rows: list[int] = []
-        for row in rows.tolist():
-            here = np.flatnonzero(self.entrants.states[row] != ABSENT).tolist()
-            distinct = self._distinct(row, here)
+        presented_rows: list[int] = []
+        for row, states in enumerate(self.entrants.states.tolist()):
+            here = [system for system, state in enumerate(states) if state != ABSENT]
+            contents = {system: self.entrants.contents[row, system].tobytes() for system in here}
+            distinct: dict[bytes, int] = {}  # the first system with each response
+            for system in here:
+                if states[system] == ANSWERED:
+                    distinct.setdefault(contents[system], system)
             ranked = sorted(distinct.values(), key=lambda system: self._rank(row, system))
             for turned in (False, True) if self.orders == "both" else (False,):
-                order, number = ranked[::-1] if turned else ranked, -1
-                if len(order) > 1:
-                    number = len(presented)
+                order = ranked[::-1] if turned else ranked
+                place = {contents[system]: at for at, system in enumerate(order)}
+                number = len(presented) if len(order) > 1 else -1
+                if number >= 0:
                     presented.append(tuple(order))
-                    presentation_rows.append(row)
-                columns.append([*self._group_matches(row, here, distinct, order, number, turned)])
-        matches = np.array([match for each in columns for match in each], np.int64).reshape(-1, 8)
-        matches = matches[np.lexsort((~matches[:, 3].astype(bool), matches[:, 2], matches[:, 1], matches[:, 0]))]
-        row_, a, b, ab, equal, number_, *places = matches.T
-        rows_ = np.array(presentation_rows, np.int64)
+                    presented_rows.append(row)
+                for a, b in itertools.combinations(here, 2):
+                    is_asked = states[a] == ANSWERED and states[b] == ANSWERED
+                    at_a, at_b = (place[contents[each]] for each in (a, b)) if is_asked else (0, 1)
+                    equal = at_a == at_b
+                    is_first = at_a < at_b if is_asked and not equal else not turned
+                    matches.append((row, a, b, is_first, equal, number if is_asked and not equal else -1, at_a, at_b))
+        matches.sort(key=lambda match: (*match[:3], not match[3]))
+        row_, a_, b_, ab, equal_, number_, *places = np.array(matches, np.int64).reshape(-1, 8).T
+        widest, rows = max(map(len, presented), default=0), np.array(presented_rows, np.int64)
+        seen = (
+            self._seen(rows[[at]], *(np.array([system]) for system in systems)).tobytes()
+            for at, systems in enumerate(presented)
+        )
         return Round(
             row_,
-            a.astype(np.int32),
-            b.astype(np.int32),
+            a_.astype(np.int32),
+            b_.astype(np.int32),
             ab.astype(bool),
-            equal.astype(bool),
+            equal_.astype(bool),
             number_,
             np.stack(places, axis=1),
-            _padded(presented),
-            rows_,
-            self._group_keys(rows_, presented),
+            np.array([(*each, *[-1] * (widest - len(each))) for each in presented], np.int64).reshape(
+                len(presented), widest
+            ),
+            rows,
+            _digest_each(seen),
         )
-
-    def _distinct(self, row: int, systems: Sequence[int]) -> dict[bytes, int]:
-        """The first system with each response: its digest → number."""
-        answered = (system for system in systems if self.entrants.states[row, system] == ANSWERED)
-        found: dict[bytes, int] = {}
-        for system in answered:
-            found.setdefault(self.entrants.contents[row, system].tobytes(), system)
-        return found
-
-    def _group_matches(
-        self,
-        row: int,
-        systems: Sequence[int],
-        distinct: dict[bytes, int],
-        order: Sequence[int],
-        number: int,
-        turned: bool,
-    ) -> Iterator[tuple[int, int, int, bool, bool, int, int, int]]:
-        place = {system: at for at, system in enumerate(order)}
-        states, contents = self.entrants.states[row], self.entrants.contents[row]
-        for a, b in itertools.combinations(systems, 2):
-            if states[a] != ANSWERED or states[b] != ANSWERED:
-                yield row, a, b, not turned, False, -1, 0, 1
-                continue
-            at_a, at_b = (place[distinct[contents[system].tobytes()]] for system in (a, b))
-            equal = at_a == at_b
-            is_first = not turned if equal else at_a < at_b
-            yield row, a, b, is_first, equal, -1 if equal else number, at_a, at_b
 
     def _seen(self, rows: np.ndarray, *systems: np.ndarray) -> np.ndarray:
         """What a judge can see of some rows and systems, as bytes: rows × bytes."""
@@ -294,13 +286,6 @@ class Presenter:
         if self.view.replication:
             parts.append(_as_bytes(rows % self.entrants.replications))
         return np.concatenate(parts, axis=1)
-
-    def _group_keys(self, rows: np.ndarray, presented: Sequence[tuple[int, ...]]) -> np.ndarray:
-        seen = (
-            self._seen(rows[[place]], *(np.array([system]) for system in systems)).tobytes()
-            for place, systems in enumerate(presented)
-        )
-        return _as_digests(hashlib.blake2b(each, digest_size=identity.DIGEST_SIZE).digest() for each in seen)
 
     def _coins(self, rows: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
         """Whether a's response is presented first: by chance, but whatever the numbers of the systems are."""
@@ -321,13 +306,6 @@ class Presenter:
         return hashlib.blake2b(parts, digest_size=8).digest()
 
 
-def _padded(presented: Sequence[tuple[int, ...]]) -> np.ndarray:
-    widest = max(map(len, presented), default=0)
-    return np.array([(*each, *[-1] * (widest - len(each))) for each in presented], np.int64).reshape(
-        len(presented), widest
-    )
-
-
 def _as_bytes(numbers: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(numbers, "<i8").view(np.uint8).reshape(-1, 8)
 
@@ -335,6 +313,8 @@ def _as_bytes(numbers: np.ndarray) -> np.ndarray:
 def _digest_rows(rows: np.ndarray) -> np.ndarray:
     """The digest of each row of bytes."""
     data, width = rows.tobytes(), rows.shape[1]
-    size = identity.DIGEST_SIZE
-    starts = range(0, len(data), width)
-    return _as_digests(hashlib.blake2b(data[at : at + width], digest_size=size).digest() for at in starts)
+    return _digest_each(data[at : at + width] for at in range(0, len(data), width))
+
+
+def _digest_each(texts: Iterable[bytes]) -> np.ndarray:
+    return _as_digests(hashlib.blake2b(each, digest_size=identity.DIGEST_SIZE).digest() for each in texts)

@@ -1,7 +1,8 @@
 """Matches of runs that were judged elsewhere, stored like those of a `Matcher`: nothing is judged again."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -9,15 +10,14 @@ import pyarrow as pa
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError
-from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
 from evaluand.matches.judging import read_styles
-from evaluand.matches.matches import TABLE, MatchDigest, Matches
-from evaluand.matches.pairing import ABSENT, ANSWERED, Entrants, unjudged_status
-from evaluand.matches.response_style import ResponseStyle
+from evaluand.matches.match_table import match_batches, seal_matches
+from evaluand.matches.matches import Matches
+from evaluand.matches.pairing import ABSENT, ANSWERED, Entrants
 from evaluand.run.runner import Run
-from evaluand.store.store import Manifest, begin, check_name, drafted, now
-from evaluand.store.tables import ABSTAINED, BATCH_ROWS, FAILED, MATCHES, SCORED, SKIPPED
+from evaluand.store.store import Manifest, begin, check_name
+from evaluand.store.tables import ABSTAINED, FAILED, MATCHES, SCORED
 
 SAID: Final = "said"
 """The entry of a judge's identity with the digest of its judgements."""
@@ -96,89 +96,52 @@ def store_recorded_matches(
     about: Manifest = {"work": [], "pinned": True, "observed": False, "fresh": False, "provenance": made_from}
     manifest = begin(store, "matches", spec, name=name, again=lambda _: False, resume=resume, about=lambda: about)
     if "digest" not in manifest:
-        _seal(manifest, runs, Entrants.of(runs, labels, limit), matches, tie_equal)
+        entrants = Entrants.of(runs, labels, limit)
+        styles = np.stack([read_styles(run, entrants) for run in runs])
+        columns = _columns(entrants, matches, tie_equal)
+        seal_matches(store, manifest, match_batches(entrants, styles, columns, lambda numbers: _said(matches, numbers)))
     return Matches(store, manifest["id"])
 
 
-def _seal(
-    manifest: Manifest, runs: Sequence[Run], entrants: Entrants, matches: Sequence[RecordedMatch], tie_equal: bool
-) -> None:
-    state = MatchDigest()
-    styles = [read_styles(run, entrants) for run in runs]
-    rows = sorted(_rows(entrants, matches, styles, tie_equal), key=_key)
-    with drafted(runs[0].store, "matches", manifest["id"]) as draft:
-        draft.append(TABLE, pa.RecordBatch.from_pylist([], MATCHES))
-        for start in range(0, len(rows), BATCH_ROWS):
-            batch = pa.RecordBatch.from_pylist(rows[start : start + BATCH_ROWS], MATCHES)
-            state.add(batch)
-            draft.append(TABLE, batch)
-        draft.seal(manifest | {"digest": state.digest, "counts": state.counts, "sealed": now()})
-
-
-def _key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in (INDEX, "replication", "a", "b", "order"))
-
-
-def _rows(
-    entrants: Entrants,
-    matches: Sequence[RecordedMatch],
-    styles: Sequence[np.ndarray],
-    tie_equal: bool,
-) -> Iterator[dict[str, Any]]:
-    """The rows of recorded matches, and of the pairs about which nothing is recorded."""
-    numbers = range(len(entrants.labels))
+def _columns(entrants: Entrants, matches: Sequence[RecordedMatch], tie_equal: bool) -> dict[str, np.ndarray]:
+    """The recorded matches, and the pairs about which nothing is recorded, in the order of the table."""
+    numbers, every = range(len(entrants.labels)), entrants.replications
     positions = {index: position for position, index in enumerate(entrants.index.tolist())}
-    judged = set()
+    rows: list[tuple[Any, ...]] = []
     for number, match in enumerate(matches):
         a, b = sorted((match.first, match.second))
-        is_known = match.example in positions and 0 <= match.replication < entrants.replications
+        is_known = match.example in positions and 0 <= match.replication < every
         if not is_known or a == b or not {a, b} <= {*numbers}:
             raise DataError(
                 f"the match {match} is not of two of the {len(numbers)} systems on an example of the dataset"
             )
-        place = positions[match.example] * entrants.replications + match.replication
-        judged.add((place, a, b))
-        yield _pair(entrants, styles, place, a, b) | _judged(match, number)
-    for place, (a, b) in itertools.product(range(entrants.n_rows), itertools.combinations(numbers, 2)):
-        if (place, a, b) not in judged and ABSENT not in entrants.states[place, [a, b]]:
-            yield _pair(entrants, styles, place, a, b) | _unjudged(entrants, place, a, b, tie_equal)
+        is_ab, share = match.first == a, math.nan if match.outcome is None else match.outcome
+        shares = share if is_ab else 1 - share, share if match.in_order else math.nan
+        row = positions[match.example] * every + match.replication
+        rows.append((row, a, b, is_ab or not match.in_order, False, *shares, number))
+    judged = {row[:3] for row in rows}
+    for row, (a, b) in itertools.product(range(entrants.n_rows), itertools.combinations(numbers, 2)):
+        states, (one, other) = entrants.states[row, [a, b]], entrants.contents[row, [a, b]]
+        if (row, a, b) not in judged and ABSENT not in states:
+            is_tie = tie_equal and not (states != ANSWERED).any() and bool((one == other).all())
+            rows.append((row, a, b, True, is_tie, *[0.5 if is_tie else math.nan] * 2, -1))
+    rows.sort(key=lambda row: (entrants.index[row[0] // every], row[0] % every, *row[1:3], not row[3]))
+    names = ("row", "a", "b", "ab", "equal", "outcome", "first", "judgement")
+    columns = {name: np.array([row[place] for row in rows]) for place, name in enumerate(names)}
+    return columns | {"round": np.zeros(len(rows), np.int32)}
 
 
-def _pair(entrants: Entrants, styles: Sequence[np.ndarray], place: int, a: int, b: int) -> dict[str, Any]:
-    position, replication = divmod(place, entrants.replications)
-    pair = {INDEX: int(entrants.index[position]), "replication": replication, "a": a, "b": b, "round": 0}
-    style_a, style_b = (_style(entrants, styles, place, number) for number in (a, b))
-    return pair | {"equal": False, "style_a": style_a, "style_b": style_b}
+def _said(matches: Sequence[RecordedMatch], judgements: np.ndarray) -> dict[str, pa.Array]:
+    """What was said in some matches; null for -1."""
+    cells = [None if number < 0 else _cells(matches[number]) for number in judgements.tolist()]
+    names = ("status", *_SAID)
+    table = pa.array(cells, pa.struct([(name, MATCHES.field(name).type) for name in names]))
+    return dict(zip(names, table.flatten(), strict=True))
 
 
-def _style(entrants: Entrants, styles: Sequence[np.ndarray], place: int, number: int) -> dict[str, int] | None:
-    if entrants.states[place, number] != ANSWERED:
-        return None
-    return ResponseStyle(*styles[number][place].tolist())._asdict()
+def _cells(match: RecordedMatch) -> dict[str, Any]:
+    status = SCORED if match.outcome is not None else ABSTAINED if match.abstained else FAILED
+    return {"status": status} | {name: getattr(match, name) for name in _SAID}
 
 
-def _judged(match: RecordedMatch, number: int) -> dict[str, Any]:
-    ab, share = match.first < match.second, match.outcome
-    return {
-        "order": "ab" if ab or not match.in_order else "ba",
-        "judgement": number,
-        "status": SCORED if share is not None else ABSTAINED if match.abstained else FAILED,
-        "outcome": share if share is None or ab else 1 - share,
-        "first": share if match.in_order else None,
-    } | {name: getattr(match, name) for name in ("reason", "judge", "label", "strength", "explanation")}
-
-
-def _unjudged(entrants: Entrants, place: int, a: int, b: int, tie_equal: bool) -> dict[str, Any]:
-    states = {number: int(entrants.states[place, number]) for number in (a, b)}
-    status, reason = unjudged_status({entrants.labels[number]: state for number, state in states.items()})
-    missing = [side for side, state in zip("ab", states.values(), strict=True) if state != ANSWERED]
-    if not missing and tie_equal and (entrants.contents[place, a] == entrants.contents[place, b]).all():
-        return {"order": "ab", "status": SCORED, "outcome": 0.5, "first": 0.5, "equal": True}
-    if not missing:
-        status, reason = SKIPPED, "not judged"
-    return {
-        "order": "ab",
-        "status": status,
-        "reason": reason,
-        "missing": "both" if len(missing) == 2 else next(iter(missing), None),
-    }
+_SAID: Final = ("reason", "judge", "label", "strength", "explanation")

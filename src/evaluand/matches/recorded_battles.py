@@ -14,11 +14,12 @@ from evaluand.engine.keyed_work import Receipt
 from evaluand.evaluation.comparison_scorers import ComparisonScorer
 from evaluand.matches.battle_export import as_text
 from evaluand.matches.battle_rows import Battle
-from evaluand.matches.battles import BattleFile, file_origin
+from evaluand.matches.battles import BattleFile, describe_file
 from evaluand.matches.column_options import spelled_for
 from evaluand.matches.matches import BY_PEOPLE, Matches
 from evaluand.matches.recorded import RecordedMatch, store_recorded_matches
 from evaluand.run.runner import Run
+from evaluand.store.tables import ABSTAINED
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ class RecordedBattles(ComparisonScorer):
                 matches to resume were begun.
         """
         with spelled_for("scorer"):
-            file = BattleFile.open(
+            file = BattleFile(
                 self.path,
                 self.fields,
                 a=self.a,
@@ -80,105 +81,101 @@ class RecordedBattles(ComparisonScorer):
                 format=self.format,
                 delimiter=self.delimiter,
             )
-        reader = _Reader(file, runs, labels, options.get("limit"))
-        recorded = reader.read()
-        reader.report()
+        origin = describe_file(self.path, self.fields)
+        recorded = _join(file, runs, labels, options.get("limit"))
         matches = store_recorded_matches(
             runs,
             recorded,
             labels=labels,
             judge=dict(self.identify().spec),
             tie_equal=True,
-            **options | {"origin": file_origin(self.path, self.fields) | {"origin": dict(options.get("origin") or {})}},
+            **options | {"origin": origin | {"origin": dict(options.get("origin") or {})}},
         )
         n = len(recorded)
         matches.receipt = Receipt(n, kept=n, why=f"{plural(n, 'judgement')} read from {file.name}")
         return matches
 
 
-class _Reader:
-    """Finds the runs and examples of battles."""
+def _join(file: BattleFile, runs: Sequence[Run], labels: Sequence[str], limit: int | None) -> list[RecordedMatch]:
+    """The battles of runs; warns of those that belong to no run or example.
 
-    def __init__(self, file: BattleFile, runs: Sequence[Run], labels: Sequence[str], limit: int | None) -> None:
-        self._file, self._labels = file, labels
-        self._numbers = {label: number for number, label in enumerate(labels)}
-        self._replications = min(int(run.manifest["spec"]["replications"]) for run in runs)
-        n_examples = max(int(run.manifest["spec"]["examples"]) for run in runs)
-        self._has_ids = "example" in file.columns.places
-        self._indices: dict[str | None, int | None] = {}  # None beyond the limit of the runs or of the matches
-        n_examples = n_examples if limit is None else min(n_examples, limit)
-        for place, example in enumerate(runs[0].dataset):
-            key = example.id if self._has_ids else as_text(example.input)
-            if key in self._indices:
-                raise SpecError(
-                    f"{file.name} has no ids of examples, and two examples have the input {key!r}; add a column of ids"
-                )
-            self._indices[key] = example.index if place < n_examples else None
-        self._other_systems: dict[str, None] = {}
-        self._n_read = self._n_used = self._n_other_examples = self._n_other_systems = 0
-        self._other_example: str | None = None
+    Raises:
+        DataError: rows are invalid.
+        SpecError: all battles belong to none.
+    """
+    places, replications = file.columns.places, min(int(run.manifest["spec"]["replications"]) for run in runs)
+    has_ids, indices = "example" in places, _number_examples(file, runs, limit)
+    numbers = {label: number for number, label in enumerate(labels)}
+    faults, other_systems, other_keys = list[Fault](), list[list[str]](), list[str | None]()
+    found: list[RecordedMatch] = []
+    n_used = 0
+    for row, where in file.rows():
+        texts, battles = file.columns.read(row, where, faults)
+        for battle in battles:
+            others = [system for system in (battle.a, battle.b) if system not in numbers]
+            if others or battle.a == battle.b:
+                other_systems.append(others or [battle.a])
+                continue
+            key = battle.example if has_ids else texts.input
+            if key not in indices:
+                other_keys.append(key)
+                continue
+            n_used += 1
+            replication = battle.replication if "replication" in places else 0
+            if (index := indices[key]) is None:
+                continue
+            if replication >= replications:
+                message = f"is {replication}, but the runs have {plural(replications, 'replication')}"
+                faults.append(Fault(f"{where}:replication", message))
+            found.append(_record(battle, index, numbers, replication))
+    if faults:
+        raise DataError(faults)
+    notes = []
+    if other_systems:
+        named = ", ".join(dict.fromkeys(system for each in other_systems for system in each))
+        notes.append(f"{plural(len(other_systems), 'battle')} of other systems ({named}) than {', '.join(labels)}")
+    if other_keys:
+        such = next((key for key in other_keys if key), None)
+        battles_ = plural(len(other_keys), "battle")
+        notes.append(f"{battles_} on examples that the dataset does not have, such as {such!r}")
+    if not n_used:
+        raise SpecError(f"{file.name} has no battle of these runs: {'; '.join(notes) or 'it is empty'}")
+    for note in notes:
+        warn(f"{file.name}: {note}, left out")
+    return found
 
-    def read(self) -> list[RecordedMatch]:
-        faults: list[Fault] = []
-        found: list[RecordedMatch] = []
-        for row, where in self._file.rows():
-            texts, battles = self._file.columns.read(row, where, faults)
-            for battle in battles:
-                match = self._match(battle, texts.input)
-                if match is not None and match.replication >= self._replications:
-                    message = f"is {match.replication}, but the runs have {plural(self._replications, 'replication')}"
-                    faults.append(Fault(f"{where}:replication", message))
-                elif match is not None:
-                    found.append(match)
-        if faults:
-            raise DataError(faults)
-        return found
 
-    def report(self) -> None:
-        """Warns of battles that belong to no run or example; raises a SpecError if all do."""
-        notes = []
-        if self._n_other_systems:
-            others = ", ".join(self._other_systems)
-            known = ", ".join(self._labels)
-            notes.append(f"{plural(self._n_other_systems, 'battle')} of other systems ({others}) than {known}")
-        if self._n_other_examples:
-            battles, such = plural(self._n_other_examples, "battle"), f"such as {self._other_example!r}"
-            notes.append(f"{battles} on examples that the dataset does not have, {such}")
-        if not self._n_used:
-            raise SpecError(f"{self._file.name} has no battle of these runs: {'; '.join(notes) or 'it is empty'}")
-        for note in notes:
-            warn(f"{self._file.name}: {note}, left out")
+def _number_examples(file: BattleFile, runs: Sequence[Run], limit: int | None) -> dict[str | None, int | None]:
+    """Id or input of each example → `_index_`; None beyond the limit of the runs or of the matches."""
+    n_examples = max(int(run.manifest["spec"]["examples"]) for run in runs)
+    n_examples = n_examples if limit is None else min(n_examples, limit)
+    indices: dict[str | None, int | None] = {}
+    for place, example in enumerate(runs[0].dataset):
+        key = example.id if "example" in file.columns.places else as_text(example.input)
+        if key in indices:
+            raise SpecError(
+                f"{file.name} has no ids of examples, and two examples have the input {key!r}; add a column of ids"
+            )
+        indices[key] = example.index if place < n_examples else None
+    return indices
 
-    def _match(self, battle: Battle, input: str | None) -> RecordedMatch | None:
-        others = [system for system in (battle.a, battle.b) if system not in self._numbers]
-        if others or battle.a == battle.b:
-            self._other_systems |= dict.fromkeys(others or [battle.a])
-            self._n_other_systems += 1
-            return None
-        key = battle.example if self._has_ids else input
-        if key not in self._indices:
-            self._other_example = self._other_example or key
-            self._n_other_examples += 1
-            return None
-        self._n_used += 1
-        index = self._indices[key]
-        if index is None:
-            return None
-        first, second = (self._numbers[system] for system in (battle.a, battle.b))
-        verdict, outcome = battle.verdict, battle.verdict.outcome
-        if battle.order == "ba":
-            first, second, outcome = second, first, None if outcome is None else 1 - outcome
-        return RecordedMatch(
-            index,
-            first,
-            second,
-            outcome,
-            verdict.reason,
-            replication=battle.replication if "replication" in self._file.columns.places else 0,
-            judge=battle.judge,
-            label=verdict.label,
-            strength=verdict.strength,
-            explanation=battle.explanation,
-            abstained=verdict.status == "abstained",
-            in_order=battle.order is not None,
-        )
+
+def _record(battle: Battle, index: int, numbers: Mapping[str, int], replication: int) -> RecordedMatch:
+    verdict, outcome = battle.verdict, battle.verdict.outcome
+    first, second = numbers[battle.a], numbers[battle.b]
+    if verdict.order == "ba":
+        first, second, outcome = second, first, None if outcome is None else 1 - outcome
+    return RecordedMatch(
+        index,
+        first,
+        second,
+        outcome,
+        verdict.reason,
+        replication=replication,
+        judge=battle.judge,
+        label=verdict.label,
+        strength=verdict.strength,
+        explanation=verdict.explanation,
+        abstained=verdict.status == ABSTAINED,
+        in_order=verdict.order is not None,
+    )

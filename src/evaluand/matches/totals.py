@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,8 +54,12 @@ def sum_usage(matches: Matches) -> list[dict[str, Any]]:
         `UsageTotal`.
     """
     totals: dict[str | None, UsageTotal] = {}
-    for judge, usage in _iterate_usages(matches):
-        totals.setdefault(judge, UsageTotal()).add(usage)
+    batches = matches.batches(["judgement", "judge", "usage"])
+    for batch in once_per_judgement(batch.filter(batch["usage"].is_valid()) for batch in batches):
+        for row in batch.to_pylist():
+            usage = orjson.loads(row["usage"])
+            if isinstance(usage, dict):
+                totals.setdefault(row["judge"], UsageTotal()).add(usage)
     found = sorted(totals.items(), key=lambda each: (each[0] is not None, str(each[0])))
     return [{"judge": judge, "judgements": total.rows, **total.to_dict()} for judge, total in found]
 
@@ -71,18 +75,14 @@ def usage_text(total: dict[str, Any]) -> str:
     return f"{plural(used.rows, 'judgement')}: {used.describe('judgement')}"
 
 
-def _iterate_usages(matches: Matches) -> Iterator[tuple[str | None, dict[str, Any]]]:
-    """The judge and the usage of each judgement, once; of matches without judgements, of each match."""
+def once_per_judgement(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Of matches that one judgement decides the first; those without a judgement are all there."""
     known = np.zeros(0, bool)
-    for batch in matches.batches(["judgement", "judge", "usage"]):
-        used = batch.filter(batch.column("usage").is_valid())
-        numbers = np.asarray(pc.fill_null(used.column("judgement"), -1))
+    for batch in batches:
+        numbers = np.asarray(pc.fill_null(batch["judgement"], -1))
         known = np.pad(known, (0, max(int(numbers.max(initial=0)) + 1 - len(known), 0)))
         first = np.zeros(len(numbers), bool)
         first[np.unique(numbers, return_index=True)[1]] = True
         is_new = (numbers < 0) | (first & ~known[numbers])
         known[numbers[numbers >= 0]] = True
-        for row in used.filter(pa.array(is_new)).select(["judge", "usage"]).to_pylist():
-            usage = orjson.loads(row["usage"])
-            if isinstance(usage, dict):
-                yield row["judge"], usage
+        yield batch.filter(pa.array(is_new))

@@ -20,7 +20,7 @@ The key of a row is `_index_` (the example), `replication` (the repeat), `_respo
 
 from collections.abc import Callable, Mapping, Sequence
 from operator import itemgetter
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pyarrow as pa
 
@@ -35,7 +35,6 @@ from evaluand.store.statuses import (
     SCORED as SCORED,
     SKIPPED as SKIPPED,
 )
-from evaluand.store.store import Draft
 
 BATCH_ROWS: Final = 4096
 BATCH_CHARACTERS: Final = 16 << 20  # of text in a batch, so that long texts do not fill the memory
@@ -486,6 +485,12 @@ def _column(name: str, kind: str) -> pa.Field:
     return pa.field(name, _COLUMN_TYPES[kind])
 
 
+class Appendable(Protocol):
+    """What tables are written to: a draft, or what keeps their batches."""
+
+    def append(self, table: str, batch: pa.RecordBatch) -> None: ...
+
+
 class TableWriter:
     """Collects rows of a table and writes them to a draft in batches.
 
@@ -515,7 +520,7 @@ class TableWriter:
         self._rows.append(row)
         self._characters += characters
 
-    def flush(self, draft: Draft, table: str) -> None:
+    def flush(self, draft: Appendable, table: str) -> None:
         """Writes the pending rows to the draft."""
         if self._rows:
             arrays = []

@@ -9,7 +9,7 @@ several answers. No judge is asked.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike, fspath
 from pathlib import Path
 from typing import Any, Final
@@ -17,7 +17,7 @@ from typing import Any, Final
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, alternatives, kind_of
 from evaluand.core.selector import Selector
-from evaluand.data.source import DataSource, read_column
+from evaluand.data.source import read_rows
 from evaluand.data.sources import open_data, open_file
 from evaluand.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, Label, LabelledSet
 from evaluand.matches.battle_rows import read_winner
@@ -88,7 +88,7 @@ def read_labelled_file(
     source = open_file(fspath(data), format, delimiter) if is_path else open_data(data, "rows")
     places = choose_columns(source.schema.names, columns or {})
     rows = _Rows(places, by_place)
-    for row, where in _read_rows(source):
+    for row, where in read_rows(source):
         rows.add(row, where)
     rows.check(source.name)
     spec = {"kind": "recorded", "name": judge, "version": version}
@@ -122,15 +122,6 @@ def choose_columns(names: Sequence[str], chosen: Mapping[str, str | Sequence[str
             known = f"; the columns are {', '.join(names)}" if names else ": there are no columns"
             raise SpecError(f"no column has {what}; name it ({column_option(field)}){known}")
     return found
-
-
-def _read_rows(source: DataSource) -> Iterator[tuple[dict[str, Any], str]]:
-    number = 0
-    for batch in source.batches():
-        columns = [read_column(batch, name) for name in batch.schema.names]
-        for row in zip(*columns, strict=True):
-            yield dict(zip(batch.schema.names, row, strict=True)), source.where(number)
-            number += 1
 
 
 class _Rows:

@@ -23,7 +23,7 @@ def check_limits(gate: Gate, method: RatingMethod) -> None:
         Traceback (most recent call last):
         evaluand.SpecError: gate '...': a share of wins lies between 0 and 1, never at 55; write 55 % or 0.55
     """
-    if gate.metric == WIN_RATE and method.kind == "length_controlled":
+    if gate.metric == WIN_RATE and method.kind == "equal_length":
         _refuse_raw(gate)
     if gate.metric != "rating":
         check_threshold(gate, _NAMES[gate.metric], 0.0, 1.0)
@@ -32,7 +32,7 @@ def check_limits(gate: Gate, method: RatingMethod) -> None:
     elif method.kind == "bradley_terry":
         check_threshold(gate, "a Bradley–Terry rating, in points,", -float("inf"), float("inf"))
     else:
-        name = "an LC win rate" if method.kind == "length_controlled" else "a share of wins"
+        name = "a win rate at equal length" if method.kind == "equal_length" else "a share of wins"
         check_threshold(gate, name, 0.0, 1.0)
 
 
@@ -44,14 +44,14 @@ _NAMES: Final = {
 
 
 def _refuse_raw(gate: Gate) -> None:
-    """Refuses raw win rates of length-controlled ratings: the reader of the rule would take them for the controlled."""
+    """Refuses raw win rates of ratings at equal length: the reader of the rule would take them for those."""
     name = f"rating({'SYSTEM' if gate.scorer is None else quote_word(gate.scorer)})"
     if gate.baseline is not None:
         threshold = f"better than {quote_word(gate.baseline)}"
     else:
         threshold = f"{gate.relation} {gate.number:g}" + ("" if gate.level is None else f" at {100 * gate.level:g}%")
     raise SpecError(
-        f"gate {gate.text!r}: {name} is the length-controlled win rate (LC win rate); write `{name} {threshold}`, or"
+        f"gate {gate.text!r}: {name} is the win rate at equal length; write `{name} {threshold}`, or"
         " rate by method win_rate to check the raw one"
     )
 

@@ -11,12 +11,11 @@ from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.metrics.base.metric import FEWEST_REPLICATES, check_whole_number
 from evaluand.metrics.base.signature import encode_word, format_percent
 from evaluand.metrics.ratings.connectivity import Ties
-from evaluand.metrics.ratings.length_control import name_definition
 
 VERSION: Final = 2
 """Raised whenever the same matches and parameters would give other numbers."""
 
-Kind = Literal["bradley_terry", "win_rate", "length_controlled"]
+Kind = Literal["bradley_terry", "win_rate", "equal_length"]
 Contradictory = Literal["average", "tie", "drop"]
 Missing = Literal["leave_out", "lose", "refuse"]
 Outcomes = Literal["weighted", "discrete"]
@@ -46,8 +45,6 @@ class RatingParameters(TypedDict, total=False):
     contradictory: str
     missing: str | None
     weighted: bool
-    difficulty_from: Sequence[str]
-    length_variants: Sequence[str]
     replicates: int | None
     seed: int | None
 
@@ -58,14 +55,14 @@ class RatingMethod:
 
     Args:
         kind: `bradley_terry`: strengths as log-odds, so that wins against strong systems count more; `win_rate`: the
-            mean win rate over opponents, each of which counts equally; `length_controlled`: the win rate against a
-            baseline as it would be at equal length, as AlpacaEval 2 defines it.
+            mean win rate over opponents, each of which counts equally; `equal_length`: the win rate against a baseline
+            as it would be at equal length.
         ties: of Bradley–Terry: a tie is half a win (`half`), or has a parameter (`davidson`, `rao_kupper`).
         penalty: of Bradley–Terry: λ of the term −λ/2 · Σ strength², with which every system has a finite strength.
         covariates: of Bradley–Terry: `length`, `words`, `headings`, `list_items`, `bold`, `code_blocks` of responses,
             and `position`: ratings are at equal covariates.
         baseline: of win rates: the system against which they are counted, in place of all opponents;
-            `length_controlled` needs one.
+            `equal_length` needs one.
         outcomes: `weighted` takes probabilities as shares of a win, `discrete` rounds them to the winner; by default
             `weighted`, with a parameter of ties `discrete`.
         contradictory: what becomes of a pair with opposite winners in its two orders: the `average` of both, a `tie`,
@@ -73,10 +70,6 @@ class RatingMethod:
         missing: matches without an outcome are left out (`leave_out`, the default), lost by the system whose response
             is missing (`lose`), or refused (`refuse`). Skipped responses are not missing: their matches do not count.
         weighted: each match counts by the weight of its example, which its dataset declares.
-        difficulty_from: of `length_controlled`: the systems whose matches against the baseline say how hard each
-            instruction is; without, difficulties are left out. Name the same ones for all tables that are compared.
-        length_variants: of `length_controlled`: systems that are the baseline asked for longer or shorter responses,
-            whose matches against it draw the coefficients to pure length.
         replicates: of the bootstrap over examples, behind the intervals of Bradley–Terry without covariates.
         seed: of its draws.
 
@@ -97,16 +90,12 @@ class RatingMethod:
     contradictory: str = "average"
     missing: str | None = None
     weighted: bool = False
-    difficulty_from: Sequence[str] = ()
-    length_variants: Sequence[str] = ()
     replicates: int | None = None
     seed: int | None = None
 
     def __post_init__(self) -> None:
         _check_choice("method", self.kind, get_args(Kind))
         object.__setattr__(self, "covariates", _read_covariates(self.covariates))
-        for name in _SYSTEMS:
-            object.__setattr__(self, name, _read_systems(name, getattr(self, name)))
         self._refuse_foreign()
         if not isinstance(self.weighted, bool):
             raise SpecError(f"weighted is {self.weighted!r}; give true or false")
@@ -160,16 +149,11 @@ class RatingMethod:
             )
         if has_tie_parameter and self.outcomes != "discrete":
             raise SpecError(f"ties={self.ties} counts winners; leave out outcomes, or give discrete")
-        if self.kind == "length_controlled":
+        if self.kind == "equal_length":
             if self.baseline is None:
-                raise SpecError("length_controlled needs a baseline: the system against which win rates are counted")
+                raise SpecError("equal_length needs a baseline: the system against which win rates are counted")
             if self.missing == "lose":
-                raise SpecError("missing=lose cannot be used with length_controlled: a missing response has no length")
-            for name in _SYSTEMS:
-                if self.baseline in getattr(self, name):
-                    raise SpecError(
-                        f"{name} names the baseline {self.baseline!r}; name systems that were judged against it"
-                    )
+                raise SpecError("missing=lose cannot be used with equal_length: a missing response has no length")
         if self.missing == "lose" and any(name != POSITION for name in self.covariates):
             raise SpecError("missing=lose cannot be used with covariates: a missing response has no length or style")
 
@@ -178,8 +162,8 @@ class RatingMethod:
         """Its identity as JSON-like data."""
         names = _PARAMETERS_BY_KIND[self.kind]
         parameters = {name: getattr(self, name) for name in (*names, *_SHARED)}
-        for name in {"covariates", *_SYSTEMS} & parameters.keys():
-            parameters[name] = list(parameters[name])
+        if "covariates" in parameters:
+            parameters["covariates"] = list(self.covariates)
         return {"kind": self.kind, "version": VERSION, "parameters": parameters}
 
     @classmethod
@@ -196,16 +180,13 @@ class RatingMethod:
 
     def signature(self, confidence: float) -> str:
         """All that defines the numbers, in one line; parameters with their usual value are left out."""
-        plain = RatingMethod(kind=self.kind if self.kind != "length_controlled" else "win_rate")
+        plain = RatingMethod(kind=self.kind if self.kind != "equal_length" else "win_rate")
         names = [name for name in (*_PARAMETERS_BY_KIND[self.kind], *_SHARED) if name not in ("replicates", "seed")]
         words = [
             f"{name}={encode_word(getattr(self, name))}"
             for name in names
             if getattr(self, name) != getattr(plain, name)
         ]
-        if self.kind == "length_controlled":
-            definition = name_definition(bool(self.difficulty_from), bool(self.length_variants))
-            words.append(f"definition={encode_word(definition)}")
         interval = "clustered_wilson"
         if self.kind == "bradley_terry":
             interval = "clustered_student" if self.covariates else f"bootstrap({self.replicates},{self.seed})"
@@ -213,13 +194,12 @@ class RatingMethod:
 
 
 _SHARED: Final = ("outcomes", "contradictory", "missing", "weighted")
-_SYSTEMS: Final = ("difficulty_from", "length_variants")
 _PARAMETERS_BY_KIND: Final[Mapping[str, Sequence[str]]] = {
     "bradley_terry": ("ties", "penalty", "covariates", "replicates", "seed"),
     "win_rate": ("baseline",),
-    "length_controlled": ("baseline", *_SYSTEMS),
+    "equal_length": ("baseline",),
 }
-_PARAMETERS: Final = ("ties", "penalty", "covariates", "baseline", *_SYSTEMS, "replicates", "seed")
+_PARAMETERS: Final = ("ties", "penalty", "covariates", "baseline", "replicates", "seed")
 
 
 def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
@@ -234,11 +214,4 @@ def _read_covariates(value: Any) -> tuple[str, ...]:
     names = [value] if isinstance(value, str) else list(value)
     for name in names:
         _check_choice("a covariate", name, (*COVARIATES, POSITION))
-    return tuple(dict.fromkeys(names))
-
-
-def _read_systems(name: str, value: Any) -> tuple[str, ...]:
-    names = [value] if isinstance(value, str) else value
-    if not isinstance(names, Sequence) or not all(isinstance(each, str) and each for each in names):
-        raise SpecError(f"{name} must be the labels of systems, not {value!r}")
     return tuple(dict.fromkeys(names))

@@ -11,7 +11,7 @@ from evaluand.matches.ratings.wording import (
     count_texts,
     find_only_opponent,
     format_rating,
-    is_length_controlled,
+    is_at_equal_length,
     is_share,
     rating_label,
 )
@@ -28,7 +28,7 @@ def ratings_html(facts: Mapping[str, Any]) -> str:
     """
     rows = facts["ratings"]
     reasons = dict.fromkeys(f"{row['system']}: {row['reason']}" for row in rows if row["reason"])
-    rating = rating_label(facts["method"]) if is_length_controlled(facts) else "rating"
+    rating = rating_label(facts["method"]) if is_at_equal_length(facts) else "rating"
     heads = ["system", "rank", "alike", rating, "win rate", "won", "tied", "lost", "missing", "skipped"]
     return "".join(
         (

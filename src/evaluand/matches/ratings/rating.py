@@ -39,12 +39,12 @@ def rate(
 
     Args:
         matches: one set or several, of one store.
-        method: `bradley_terry`, `win_rate`, `length_controlled`, or a `RatingMethod` with all of its parameters.
+        method: `bradley_terry`, `win_rate`, `equal_length`, or a `RatingMethod` with all of its parameters.
         confidence: of the intervals and of the statement that two systems differ.
         name: a name for the ratings.
         origin: where the request came from, for provenance.
         parameters: those of `RatingMethod`: `ties`, `penalty`, `covariates`, `baseline`, `outcomes`, `contradictory`,
-            `missing`, `weighted`, `difficulty_from`, `length_variants`, `replicates` and `seed`.
+            `missing`, `weighted`, `replicates` and `seed`.
 
     Raises:
         SpecError: a parameter is wrong, or the matches do not have what the method needs.
@@ -106,10 +106,8 @@ def check_systems(method: RatingMethod, systems: Sequence[str]) -> None:
     Raises:
         SpecError: no system is called so.
     """
-    for role in ("baseline", "difficulty_from", "length_variants"):
-        named = getattr(method, role) or ()
-        for label in [named] if isinstance(named, str) else named:
-            find_system(label, systems, role)
+    if method.baseline is not None:
+        find_system(method.baseline, systems)
 
 
 def _check_matches(matches: Sequence[Any]) -> list[Matches]:

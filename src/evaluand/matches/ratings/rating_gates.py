@@ -4,7 +4,7 @@
     win_rate(mine, base) >= 0.55 at 95%      its one-sided 95 % confidence bound
     mine wins against base >= 55% at 95%     the same in words
     win_rate(mine) >= 0.5                    the mean over opponents, or against the baseline of the ratings
-    rating(mine) >= 0.5                      of length-controlled ratings: the LC win rate; they have no `win_rate`
+    rating(mine) >= 0.5                      of ratings at equal length: they have no `win_rate`
     rating(mine) >= 1050 at 95%              the rating, in the unit of the ratings
     rating(mine) better than base            the one-sided 95 % bound of the difference of ratings lies above 0
     rating(mine) not worse than base by 20   … above −20
@@ -127,7 +127,7 @@ class _Context:
     def has_style(self) -> bool:
         """Whether ratings are at equal length or style, which a missing response does not have."""
         method = self.ratings.method
-        return any(name != POSITION for name in method.covariates) or method.kind == "length_controlled"
+        return any(name != POSITION for name in method.covariates) or method.kind == "equal_length"
 
     @cached_property
     def matches(self) -> MatchTable:
@@ -169,7 +169,7 @@ class _Context:
         method = self.ratings.method
         if not self.has_style or method.missing is not None:
             return
-        if method.kind == "length_controlled":
+        if method.kind == "equal_length":
             n = sum(self.n_unanswered(each, method.baseline) for each in systems if each != method.baseline)
         else:
             n = self.n_unanswered()
@@ -328,7 +328,7 @@ def _check_rating(gate: Gate, context: _Context) -> GateResult:
 
 def _match_counts(row: dict[str, Any], n_unanswered: float, method: RatingMethod) -> str:
     raw = ""
-    if method.kind == "length_controlled" and row["win_rate"] is not None:
+    if method.kind == "equal_length" and row["win_rate"] is not None:
         raw = f"raw win rate {row['win_rate']:.4g}, "
     counts = f"{raw}won {row['won']:,g}, tied {row['tied']:,g}, lost {row['lost']:,g}"
     return counts + _missing_counts(row, n_unanswered)

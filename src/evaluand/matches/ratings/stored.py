@@ -54,8 +54,8 @@ class Ratings(Artifact):
             missing += f", {row['n_skipped']:g} skipped" if row["n_skipped"] else ""
             letters = f" {row['letters']}" if row["letters"] else ""
             rating = f"{format_rating(row, self.is_share)}{letters}"
-            if self.method.kind == "length_controlled" and row["win_rate"] is not None:
-                rating = f"LC win rate {rating}; win rate {100 * row['win_rate']:.1f} %"
+            if self.method.kind == "equal_length" and row["win_rate"] is not None:
+                rating = f"win rate at equal length {rating}; win rate {100 * row['win_rate']:.1f} %"
             yield f"{row['system']}: {rating}; {counts}{missing}"
 
     @property

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from evaluand.comparison.significance import assign_letters, holm, shaffer
 from evaluand.core.errors import DataError, SpecError, plural
+from evaluand.matches.ratings.equal_length import estimate_equal_length
 from evaluand.matches.ratings.estimates import Estimates
 from evaluand.matches.ratings.gathering import BOTH, NOBODY, A, MatchTable
-from evaluand.matches.ratings.length import estimate_length_controlled
 from evaluand.matches.ratings.method import COVARIATES, LENGTH, POSITION, RatingMethod
 from evaluand.matches.ratings.strengths import estimate_strengths
 from evaluand.matches.ratings.win_shares import estimate_win_rates, find_system
@@ -43,29 +44,29 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
     rates = win_rates(rows, confidence=confidence)
     if method.kind == "bradley_terry":
         estimates = estimate_strengths(rows, method, confidence, matches.systems)
-    elif method.kind == "length_controlled":
+    elif method.kind == "equal_length":
         is_rated = _is_rated(decided, method)
         rated, shares = decided.take(is_rated), decided.shares()[is_rated]
         lengths = _read_counts(rated, LENGTH)
-        estimates = estimate_length_controlled(rows, shares, lengths, rated, method, confidence)
+        baseline = str(method.baseline)
+        estimates = estimate_equal_length(rows, shares, lengths, matches.systems, baseline, confidence)
     else:
         estimates = estimate_win_rates(rows, rates, matches.systems, method.baseline, confidence)
     estimates = replace(estimates, reason=_explain_absences(estimates.reason, matches, rows, method))
     differences = _difference_rows(estimates, matches.systems)
     order, ranks, letters = _rank(estimates, differences, confidence)
     played = _as_rows(decided, method, decided.shares()) if method.weighted else (rows, missing)
-    skipped = _count_skipped(matches)
-    counts = _Counts(played, (rows, missing), skipped)
-    relevant = rates, counts
+    counts = _Counts.of(played, (rows, missing), _count_skipped(matches))
+    relevant_rates, relevant = rates, counts
     if method.baseline is not None:
-        base = find_system(method.baseline, matches.systems)
-        rows, missing = _against_baseline(rows, missing, base)
-        skipped = np.where(_involving(base, len(skipped)), skipped, 0.0)
-        counts_of_baseline = _Counts(_against_baseline(*played, base), (rows, missing), skipped)
-        relevant = win_rates(rows, confidence=confidence), counts_of_baseline
-    tables = {
+        involved = _involving(find_system(method.baseline, matches.systems), len(matches.systems))
+        relevant_rates = win_rates(rows.select(involved[rows.a, rows.b]), confidence=confidence)
+        relevant = _Counts(*(np.where(involved, square, 0.0) for square in counts))
+    tables: dict[str, list[Row]] = {
         "ratings": [
-            _rating_row(matches.systems[i], estimates, i, *relevant, ranks.get(i), letters.get(i)) for i in order
+            _rating_row(matches.systems[i], estimates, i, relevant_rates, relevant)
+            | {"rank": ranks.get(i), "letters": letters.get(i)}
+            for i in order
         ],
         "win_rates": [*_win_rate_rows(matches.systems, rates, counts, order)],
         "differences": _order_differences(differences, order, matches.systems),
@@ -101,9 +102,15 @@ def decide_missing(matches: MatchTable, method: RatingMethod) -> MatchTable:
 
 def _count_skipped(matches: MatchTable) -> np.ndarray:
     """Systems × systems: the matches that were not to be played because a response was skipped."""
-    systems, skipped = len(matches.systems), matches.skipped & ~matches.known & (matches.missing != NOBODY)
-    pairs = matches.a[skipped] * systems + matches.b[skipped]
-    square = np.bincount(pairs, matches.shares()[skipped], systems * systems).reshape(systems, systems)
+    skipped = matches.skipped & ~matches.known & (matches.missing != NOBODY)
+    return _sum_by_pair(matches, matches.shares(), skipped)
+
+
+def _sum_by_pair(matches: MatchTable, weight: np.ndarray, chosen: np.ndarray) -> np.ndarray:
+    """Systems × systems: the weight of the chosen judgements."""
+    systems = len(matches.systems)
+    pairs = matches.a[chosen] * systems + matches.b[chosen]
+    square = np.bincount(pairs, weight[chosen], systems * systems).reshape(systems, systems)
     return np.asarray(square + square.T)
 
 
@@ -128,11 +135,7 @@ def _weights(matches: MatchTable, method: RatingMethod) -> np.ndarray:
 
 def _as_rows(matches: MatchTable, method: RatingMethod, weight: np.ndarray) -> tuple[MatchRows, np.ndarray]:
     """The matches to be rated, and the weight of those without an outcome: systems × systems."""
-    outcome = matches.outcome.copy()
-    known, systems = matches.known, len(matches.systems)
-    rated = _is_rated(matches, method)
-    missing = np.bincount(matches.a[~known] * systems + matches.b[~known], weight[~known], systems * systems)
-    square = missing.reshape(systems, systems)
+    outcome, rated = matches.outcome.copy(), _is_rated(matches, method)
     if method.contradictory != "average":
         outcome[matches.contradictory()] = 0.5
     if method.outcomes == "discrete":
@@ -142,11 +145,11 @@ def _as_rows(matches: MatchTable, method: RatingMethod, weight: np.ndarray) -> t
         matches.b[rated],
         outcome[rated],
         matches.cluster[rated],
-        systems=systems,
+        systems=len(matches.systems),
         weight=weight[rated],
         covariates=_covariates(matches.take(rated), method.covariates),
     )
-    return rows, square + square.T
+    return rows, _sum_by_pair(matches, weight, ~matches.known)
 
 
 def _is_rated(matches: MatchTable, method: RatingMethod) -> np.ndarray:
@@ -224,19 +227,11 @@ def _explain_absence(matches: MatchTable, system: int, base: int | None) -> str:
 
 def _difference_rows(estimates: Estimates, systems: Sequence[str]) -> dict[tuple[int, int], Row]:
     """Every two systems once: the first minus the second."""
+    sources = {"difference": "difference", "low": "difference_low", "high": "difference_high", "p": "p"}
     rows: dict[tuple[int, int], Row] = {}
-    for i in range(len(systems)):
-        for j in range(i + 1, len(systems)):
-            numbers = {
-                name: float(getattr(estimates, source)[i, j])
-                for name, source in (
-                    ("difference", "difference"),
-                    ("low", "difference_low"),
-                    ("high", "difference_high"),
-                    ("p", "p"),
-                )
-            }
-            rows[i, j] = numbers | {"test": estimates.test, "reason": _difference_reason(estimates, i, j, numbers)}
+    for pair in itertools.combinations(range(len(systems)), 2):
+        numbers = {name: float(getattr(estimates, source)[pair]) for name, source in sources.items()}
+        rows[pair] = numbers | {"test": estimates.test, "reason": _difference_reason(estimates, *pair, numbers)}
     p = np.array([row["p"] for row in rows.values()], np.float64)
     several = len(systems) > 2
     by_shaffer = shaffer(p, [0] * len(p), {0: len(systems)}) if several else np.full(len(p), math.nan)
@@ -287,28 +282,39 @@ def _rank(
     return rated + unrated, ranks, assign_letters(rated, differing)
 
 
-class _Counts:
-    """Counts of matches: systems × systems.
+class _Counts(NamedTuple):
+    """Counts of matches, each systems × systems.
 
-    Args:
-        played: the matches, and the number of those without an outcome.
-        weighed: the same with the weights of the examples, from which bounds of win rates follow.
-        skipped: the number of those in which a response was skipped.
+    Attributes:
+        won, tied, lost, n: of the matches with an outcome.
+        missing: of those without one; `skipped` of those in which a response was skipped.
+        weight, score, missing_weight: the same with the weights of the examples, from which bounds of win rates follow.
     """
 
-    def __init__(
-        self, played: tuple[MatchRows, np.ndarray], weighed: tuple[MatchRows, np.ndarray], skipped: np.ndarray
-    ) -> None:
+    won: np.ndarray
+    tied: np.ndarray
+    lost: np.ndarray
+    n: np.ndarray
+    missing: np.ndarray
+    skipped: np.ndarray
+    weight: np.ndarray
+    score: np.ndarray
+    missing_weight: np.ndarray
+
+    @classmethod
+    def of(
+        cls, played: tuple[MatchRows, np.ndarray], weighed: tuple[MatchRows, np.ndarray], skipped: np.ndarray
+    ) -> _Counts:
+        """The counts of matches and of their weights, each with those that have no outcome."""
         counts, heavy = count_matches(played[0]), count_matches(weighed[0])
-        self.won, self.tied, self.lost = (counts.square(side) for side in ("wins", "ties", "losses"))
-        self.n, self.missing, self.skipped = counts.square("n"), played[1], skipped
-        self.weight, self.score, self.missing_weight = heavy.square("n"), heavy.square("score"), weighed[1]
+        won, tied, lost, n = (counts.square(side) for side in ("wins", "ties", "losses", "n"))
+        weight, score = heavy.square("n"), heavy.square("score")
+        return cls(won, tied, lost, n, played[1], skipped, weight, score, weighed[1])
 
-
-def _against_baseline(rows: MatchRows, missing: np.ndarray, base: int) -> tuple[MatchRows, np.ndarray]:
-    """The matches of a baseline, and the weight of those without an outcome."""
-    involved = _involving(base, len(missing))
-    return rows.select(involved[rows.a, rows.b]), np.where(involved, missing, 0.0)
+    def at(self, place: int | tuple[int, int]) -> dict[str, float]:
+        """The counts of a system, or of a system against another one."""
+        names = {"n_missing": "missing", "n_skipped": "skipped"} | {name: name for name in ("n", "won", "tied", "lost")}
+        return {name: float(np.sum(getattr(self, square)[place])) for name, square in names.items()}
 
 
 def _involving(base: int, systems: int) -> np.ndarray:
@@ -317,36 +323,26 @@ def _involving(base: int, systems: int) -> np.ndarray:
     return np.asarray(is_base[:, None] | is_base)
 
 
-def _rating_row(
-    label: str,
-    estimates: Estimates,
-    system: int,
-    rates: WinRates,
-    counts: _Counts,
-    rank: int | None,
-    letters: str | None,
-) -> Row:
+def _rating_row(label: str, estimates: Estimates, system: int, rates: WinRates, counts: _Counts) -> Row:
     weight, unknown, score = (each[system] for each in (counts.weight, counts.missing_weight, counts.score))
     met = weight + unknown > 0
     total = (weight + unknown)[met]
-    average = rates.average
+    numbers = {
+        "strength": estimates.strength,
+        "rating": estimates.rating,
+        "standard_error": estimates.error,
+        "low": estimates.low,
+        "high": estimates.high,
+        "win_rate": rates.average.value,
+        "win_rate_low": rates.average.low,
+        "win_rate_high": rates.average.high,
+    }
     return {
         "system": label,
-        "rank": rank,
-        "letters": letters,
-        "strength": math.nan if estimates.strength is None else float(estimates.strength[system]),
-        "rating": float(estimates.rating[system]),
-        "standard_error": float(estimates.error[system]),
-        "low": float(estimates.low[system]),
-        "high": float(estimates.high[system]),
-        "win_rate": float(average.value[system]),
-        "win_rate_low": float(average.low[system]),
-        "win_rate_high": float(average.high[system]),
+        **{name: math.nan if column is None else float(column[system]) for name, column in numbers.items()},
         "win_rate_worst": float(np.mean(score[met] / total)) if met.any() else math.nan,
         "win_rate_best": float(np.mean((score + unknown)[met] / total)) if met.any() else math.nan,
-        **{name: float(getattr(counts, name)[system].sum()) for name in ("n", "won", "tied", "lost")},
-        "n_missing": float(counts.missing[system].sum()),
-        "n_skipped": float(counts.skipped[system].sum()),
+        **counts.at(system),
         "opponents": int(rates.opponents[system]),
         "examples": int(rates.average_examples[system]),
         "reason": estimates.reason[system],
@@ -354,21 +350,16 @@ def _rating_row(
 
 
 def _win_rate_rows(systems: Sequence[str], rates: WinRates, counts: _Counts, order: Sequence[int]) -> Iterator[Row]:
-    for i in order:
-        for j in order:
-            if i != j:
-                names = ("n", "won", "tied", "lost")
-                yield {
-                    "a": systems[i],
-                    "b": systems[j],
-                    "win_rate": float(rates.rate.value[i, j]),
-                    "low": round(float(rates.rate.low[i, j]), _DIGITS),
-                    "high": round(float(rates.rate.high[i, j]), _DIGITS),
-                    **{name: float(getattr(counts, name)[i, j]) for name in names},
-                    "n_missing": float(counts.missing[i, j]),
-                    "n_skipped": float(counts.skipped[i, j]),
-                    "examples": int(rates.examples[i, j]),
-                }
+    for pair in itertools.permutations(order, 2):
+        yield {
+            "a": systems[pair[0]],
+            "b": systems[pair[1]],
+            "win_rate": float(rates.rate.value[pair]),
+            "low": round(float(rates.rate.low[pair]), _DIGITS),
+            "high": round(float(rates.rate.high[pair]), _DIGITS),
+            **counts.at(pair),
+            "examples": int(rates.examples[pair]),
+        }
 
 
 def _order_differences(
@@ -376,12 +367,11 @@ def _order_differences(
 ) -> list[Row]:
     """The differences in the order of the ranking, the better system first."""
     rows = []
-    for place, i in enumerate(order):
-        for j in order[place + 1 :]:
-            row = dict(differences[min(i, j), max(i, j)])
-            if i > j:
-                row |= {"difference": -row["difference"], "low": -row["high"], "high": -row["low"]}
-            rows.append({"a": systems[i], "b": systems[j]} | row)
+    for i, j in itertools.combinations(order, 2):
+        row = dict(differences[min(i, j), max(i, j)])
+        if i > j:
+            row |= {"difference": -row["difference"], "low": -row["high"], "high": -row["low"]}
+        rows.append({"a": systems[i], "b": systems[j]} | row)
     return rows
 
 
@@ -402,28 +392,19 @@ def _bias_of(judged: MatchTable, judge: str | None, confidence: float) -> Iterat
     if not len(judged):
         return
     bias = position_bias(judged.a, judged.b, judged.outcome, judged.a_first, judged.cluster, confidence=confidence)
-    yield {
-        "judge": judge,
-        "measure": "position_bias",
-        "share": bias.share,
-        "low": bias.low,
-        "high": bias.high,
-        "n": float(bias.first + bias.second + bias.ties),
-        "first": float(bias.first),
-        "second": float(bias.second),
-        "neither": float(bias.ties),
-        "n_left_out": bias.one_order,
-    }
     found = inconsistency(judged.outcome, judged.a_first, judged.pair, judged.cluster, confidence=confidence)
-    yield {
-        "judge": judge,
-        "measure": "inconsistency",
-        "share": found.share,
-        "low": found.low,
-        "high": found.high,
-        "n": float(found.pairs),
-        "first": float(found.first_twice),
-        "second": float(found.contradictory - found.first_twice),
-        "neither": float(found.half),
-        "n_left_out": found.one_order,
-    }
+    contrary = found.first_twice, found.contradictory - found.first_twice, found.half
+    for measure, each, n, counts in (
+        ("position_bias", bias, bias.first + bias.second + bias.ties, (bias.first, bias.second, bias.ties)),
+        ("inconsistency", found, found.pairs, contrary),
+    ):
+        yield {
+            "judge": judge,
+            "measure": measure,
+            "share": each.share,
+            "low": each.low,
+            "high": each.high,
+            "n": float(n),
+            **dict(zip(("first", "second", "neither"), map(float, counts), strict=True)),
+            "n_left_out": each.one_order,
+        }

@@ -33,12 +33,10 @@ def estimate_win_rates(
         confidence: of the intervals of `rates`, and of those of differences.
     """
     base = None if baseline is None else find_system(baseline, labels)
+    reason: list[str | None] = [None] * len(labels)
     if base is None:
         value, low, high = rates.average
         influences = win_rate_influences(rows)
-        reason: list[str | None] = [
-            None if n else f'no match of "{labels[i]}" has an outcome' for i, n in enumerate(rates.opponents)
-        ]
         incomparable = _find_incomparable(rates, labels)
         opponents = np.maximum(np.minimum(rates.opponents[:, None], rates.opponents), 1)
     else:
@@ -46,11 +44,7 @@ def estimate_win_rates(
         value[base] = low[base] = high[base] = 0.5
         against = (rows.a == base) | (rows.b == base)
         influences = _against(rows.select(against), base)
-        reason = [
-            None if known else f'no match of "{labels[i]}" against "{baseline}" has an outcome'
-            for i, known in enumerate(~np.isnan(value))
-        ]
-        reason[base] = "the baseline: ½ by definition"
+        reason[base] = BASELINE
         incomparable = {}
         opponents = np.full((len(labels), len(labels)), 2)
     difference = value[:, None] - value
@@ -79,17 +73,18 @@ def estimate_win_rates(
     )
 
 
-def find_system(label: str, labels: Sequence[str], role: str = "baseline") -> int:
-    """The number of a system.
+BASELINE: Final = "the baseline: ½ by definition"
+"""Why a baseline has no interval."""
 
-    Args:
-        role: what the system is named as, for the message.
+
+def find_system(label: str, labels: Sequence[str]) -> int:
+    """The number of the baseline.
 
     Raises:
         SpecError: no system is called so.
     """
     if label not in labels:
-        raise SpecError(f"{role} {label!r} is not one of the systems{nearest(label, labels)}: {', '.join(labels)}")
+        raise SpecError(f"baseline {label!r} is not one of the systems{nearest(label, labels)}: {', '.join(labels)}")
     return [*labels].index(label)
 
 

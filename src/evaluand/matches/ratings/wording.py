@@ -122,17 +122,13 @@ def method_texts(facts: Mapping[str, Any]) -> Iterator[str]:
         ties = parameters.get("ties")
         yield "A tie is half a win." if ties == "half" else f"Ties have a parameter ({ties})."
     elif baseline is not None:
-        if is_length_controlled(facts):
-            equal = f"the share of wins against {baseline}, as it would be at equal length"
-            yield f"LC win rates are {equal}, and win rates the raw share; a tie is half a win."
+        if is_at_equal_length(facts):
+            equal = f"the share of wins against {baseline} if all responses were equally long"
+            yield f"Win rates at equal length are {equal}, and win rates the raw share; a tie is half a win."
         else:
             yield f"Ratings are the share of wins against {baseline}; a tie is half a win."
     else:
         yield "Ratings are the mean share of wins over opponents, each of which counts equally; a tie is half a win."
-    if systems := parameters.get("difficulty_from"):
-        yield f"The difficulty of each instruction is fitted to the matches of {', '.join(systems)}."
-    if systems := parameters.get("length_variants"):
-        yield f"{', '.join(systems)}: the baseline in other lengths, by which the effect of length is estimated."
     if parameters.get("weighted"):
         yield "Each match counts by the weight of its example; counts of matches do not."
     if covariates := parameters.get("covariates"):
@@ -169,24 +165,24 @@ def rating_label(method: Mapping[str, Any]) -> str:
         method: its spec.
 
     Example:
-        >>> rating_label({"kind": "length_controlled"}), rating_label({"kind": "bradley_terry"})
-        ('LC win rate', 'rating')
+        >>> rating_label({"kind": "equal_length"}), rating_label({"kind": "bradley_terry"})
+        ('win rate at equal length', 'rating')
     """
     return _LABELS[method["kind"]]
 
 
-_LABELS: Final = {"bradley_terry": "rating", "win_rate": "win rate", "length_controlled": "LC win rate"}
+_LABELS: Final = {"bradley_terry": "rating", "win_rate": "win rate", "equal_length": "win rate at equal length"}
 
 
-def is_length_controlled(facts: Mapping[str, Any]) -> bool:
+def is_at_equal_length(facts: Mapping[str, Any]) -> bool:
     """Whether ratings are win rates at equal length, which differ from the raw ones."""
-    return bool(facts["method"]["kind"] == "length_controlled")
+    return bool(facts["method"]["kind"] == "equal_length")
 
 
 def count_texts(facts: Mapping[str, Any]) -> Iterator[str]:
     """What the columns of a ranking count, where readers could take one for another."""
-    if is_length_controlled(facts):
-        yield "LC win rate: at equal length (length-controlled); win rate: the raw share of wins"
+    if is_at_equal_length(facts):
+        yield "win rate at equal length: as if all responses were equally long; win rate: the raw share of wins"
     if not facts["method"]["parameters"].get("weighted") and any(map(_has_probabilities, facts["win_rates"])):
         yield f"{PROBABILITIES}; rates add them up"
 
@@ -217,7 +213,7 @@ _STATEMENTS: Final = {
     "bradley_terry": ("bootstrap over examples", "Student's t by example"),
     "covariates": ("Student's t by example", "Student's t by example"),
     "win_rate": ("Wilson by example", "sign-flip test by example"),
-    "length_controlled": ("Wilson by example", "Student's t by example"),
+    "equal_length": ("Wilson by example", "Student's t by example"),
 }
 """Method → where intervals and p values of differences come from; design/0018 says why they have two sources."""
 

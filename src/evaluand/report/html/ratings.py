@@ -13,7 +13,7 @@ from evaluand.matches.ratings.wording import (
     count_texts,
     difference_text,
     find_only_opponent,
-    is_length_controlled,
+    is_at_equal_length,
     is_share,
     method_texts,
     rating_label,
@@ -89,7 +89,7 @@ def _plot(facts: Facts) -> str:
     head = th("System", "text") + th(f"{label} and interval", "text") + th(label)
     foot = f'<td class="chart">{charts.scale(axis)}</td><td></td>'
     what = "Share of wins, in %" if is_share(facts) else "Rating"
-    what = f"{label}, in %" if is_length_controlled(facts) else what
+    what = f"{label}, in %" if is_at_equal_length(facts) else what
     is_any_open = any(dot.open_low or dot.open_high for dot in dots)
     arrows = "; an arrow is an interval without an end" if is_any_open else ""
     return figure(f"{what}, best first, with its interval{arrows}", head, lines, foot)
@@ -263,7 +263,7 @@ def _method(facts: Facts) -> str:
 
 def _label(facts: Facts) -> str:
     """What the ratings are called; next to raw win rates they need another name."""
-    return rating_label(facts["method"]) if is_length_controlled(facts) else "rating"
+    return rating_label(facts["method"]) if is_at_equal_length(facts) else "rating"
 
 
 def _rating(value: float | None, facts: Facts) -> str:

@@ -17,7 +17,7 @@ from evaluand.matches.ratings.wording import (
     count_texts,
     difference_text,
     find_only_opponent,
-    is_length_controlled,
+    is_at_equal_length,
     is_share,
     rating_label,
     select_bias,
@@ -87,7 +87,7 @@ def matches_parts(facts: Facts) -> Iterator[RenderableType]:
 def _ranking(facts: Facts) -> RenderableType:
     heads = (rating_label(facts["method"]), f"{100 * facts['confidence']:g}% interval")
     without = [name for name in ("missing", "skipped") if any(row[f"n_{name}"] for row in facts["ratings"])]
-    extra = () if is_share(facts) and not is_length_controlled(facts) else ("win rate",)
+    extra = () if is_share(facts) and not is_at_equal_length(facts) else ("win rate",)
     numbers = (*heads, *extra, "won", "tied", "lost", *without)
     table = plain_table("", "system", "alike", numbers=numbers)
     for row in facts["ratings"]:

@@ -1,6 +1,6 @@
-"""Length-controlled win rates as AlpacaEval 2 defines them.
+"""Win rates at equal length.
 
-    pytest -m slow tests/metrics/test_length_control.py -s
+    pytest -m slow tests/metrics/test_equal_length.py -s
 
 prints a part of the table in docs/intervals.md.
 """
@@ -17,12 +17,11 @@ from sklearn.linear_model import LogisticRegression
 
 from evaluand import SpecError
 from evaluand.metrics.ratings.counts import MatchRows
-from evaluand.metrics.ratings.length_control import (
-    LengthControl,
-    LengthReference,
-    length_controlled_difference,
-    length_controlled_win_rate,
-    length_controlled_win_rates,
+from evaluand.metrics.ratings.equal_length import (
+    EqualLengthRate,
+    equal_length_difference,
+    equal_length_win_rate,
+    equal_length_win_rates,
 )
 from evaluand.metrics.ratings.win_rates import win_rates
 
@@ -45,90 +44,54 @@ def outcomes() -> np.ndarray:
     return np.where(PLACE % 3 == 0, np.round(chance, 3), won)
 
 
-def reference() -> LengthReference:
-    difference = np.concatenate([150 + (PLACE * 71) % 300, -(BASELINE_LENGTH * 0.4).astype(int)])
-    difficulty = np.tile(DIFFICULTY, 2)
-    outcome = np.round(logistic(np.tanh(difference / 150) * 1.1 - 0.5 * difficulty), 3)
-    return LengthReference(outcome, difference, difficulty, np.repeat([0, 1], N))
-
-
-def control(**options: Any) -> LengthControl:
+def control(**options: Any) -> EqualLengthRate:
     arguments = {"outcome": outcomes(), "length": LENGTH, "baseline_length": BASELINE_LENGTH, "cluster": PLACE}
-    return length_controlled_win_rate(**{**arguments, **options})
+    return equal_length_win_rate(**{**arguments, **options})
 
 
-VARIANTS: dict[str, dict[str, Any]] = {
-    "length_controlled_v1": {"difficulty": DIFFICULTY, "reference": reference()},
-    "length_controlled_noreg": {"difficulty": DIFFICULTY},
-    "length_controlled_minimal": {},
-}
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("length_controlled_v1", 0.56485),
-        ("length_controlled_noreg", 0.56381),
-        ("length_controlled_minimal", 0.56888),
-    ],
-)
-def test_win_rates_agree_with_alpaca_eval(name: str, expected: float) -> None:
-    """`expected` is what alpaca_eval 0.6.6 computed on these arrays; its solver stops at a tolerance of 1e-4."""
-    found = control(**VARIANTS[name])
-    assert found.definition == name
-    assert found.win_rate == pytest.approx(expected, abs=0.001)
+def test_the_win_rate_is_near_alpaca_evals_without_difficulties_and_variants() -> None:
+    """`0.56888` is what alpaca_eval 0.6.6 computed on these arrays; it deals examples to other folds."""
+    found = control()
+    assert found.win_rate == pytest.approx(0.56888, abs=0.005)
     assert found.raw == pytest.approx(0.6101466667)
-    assert found.inverse_penalty == pytest.approx(2.7825594)
 
 
 def squash(difference: np.ndarray) -> np.ndarray:
     return np.asarray(np.tanh(difference / difference.std(ddof=1)))
 
 
-def design(name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Terms, outcomes and weights of what is fitted."""
-    terms = np.stack([squash(LENGTH - BASELINE_LENGTH), DIFFICULTY, np.ones(N)], axis=1)
-    if name == "length_controlled_minimal":
-        terms = terms[:, [0, 2]]
-    if name != "length_controlled_v1":
-        return terms, outcomes(), np.ones(N)
-    other = reference()
-    variants = np.split(other.difference, 2)
-    gamed = np.stack([np.concatenate([*map(squash, variants)]), np.tile(DIFFICULTY, 2), np.zeros(2 * N)], axis=1)
-    weight = np.concatenate([np.full(2 * N, 0.1), np.ones(N)])
-    return np.concatenate([gamed, terms]), np.concatenate([other.outcome, outcomes()]), weight
+def design() -> np.ndarray:
+    return np.stack([squash(LENGTH - BASELINE_LENGTH), np.ones(N)], axis=1)
 
 
-def fit(terms: np.ndarray, outcome: np.ndarray, weight: np.ndarray, inverse_penalty: float) -> np.ndarray:
+def fit(terms: np.ndarray, outcome: np.ndarray, inverse_penalty: float) -> np.ndarray:
     """Probabilities as two rows, a win and a loss, weighted by them."""
     solver = LogisticRegression(
         l1_ratio=1.0, solver="liblinear", C=inverse_penalty, tol=1e-10, fit_intercept=False, max_iter=100_000
     )
     won = np.repeat([1, 0], len(outcome))
-    solver.fit(np.tile(terms, (2, 1)), won, np.concatenate([weight * outcome, weight * (1 - outcome)]))
+    solver.fit(np.tile(terms, (2, 1)), won, np.concatenate([outcome, 1 - outcome]))
     return np.asarray(solver.coef_[0])
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_coefficients_are_those_of_a_penalised_logistic_regression(name: str) -> None:
-    found = control(**VARIANTS[name])
-    expected = fit(*design(name), found.inverse_penalty)
-    ours = [found.length, found.difficulty, found.quality]
-    np.testing.assert_allclose(ours if len(expected) == 3 else ours[::2], expected, atol=2e-6)
-    level = found.quality + (0 if np.isnan(found.difficulty) else found.difficulty * DIFFICULTY)
-    assert found.win_rate == pytest.approx(logistic(level).mean())
+def test_coefficients_are_those_of_a_penalised_logistic_regression() -> None:
+    found = control()
+    expected = fit(design(), outcomes(), found.inverse_penalty)
+    np.testing.assert_allclose([found.length, found.quality], expected, atol=2e-6)
+    assert found.win_rate == pytest.approx(logistic(found.quality))
 
 
 def test_the_penalty_is_that_of_the_least_loss_in_five_folds() -> None:
-    terms, outcome, weight = design("length_controlled_minimal")
-    fold = (len(outcome) - 1 - np.arange(len(outcome))) % 5
+    terms, outcome = design(), outcomes()
+    order = np.lexsort([*terms.T, outcome])  # examples are dealt by outcome, then by length
+    fold = np.empty(N, int)
+    fold[order] = (N - 1 - np.arange(N)) % 5
     losses = {}
     for inverse_penalty in np.logspace(-4, 4, 10).tolist():
         parts = []
         for each in range(5):
             left = fold == each
-            coefficients = fit(terms[~left], outcome[~left], weight[~left], inverse_penalty)
-            chance = logistic(terms[left] @ coefficients)
+            chance = logistic(terms[left] @ fit(terms[~left], outcome[~left], inverse_penalty))
             parts.append(-(outcome[left] * np.log(chance) + (1 - outcome[left]) * np.log(1 - chance)).mean())
         losses[inverse_penalty] = np.mean(parts)
     assert control().inverse_penalty == pytest.approx(min(losses, key=lambda each: losses[each]))
@@ -150,7 +113,7 @@ def biased(n: int, quality: float, bias: float, longer: float, seed: int = 0) ->
 @pytest.mark.parametrize(("quality", "longer"), [(0.0, 400.0), (-0.8, 300.0), (0.7, -300.0)])
 def test_a_judge_who_prefers_length_is_corrected(quality: float, longer: float) -> None:
     matches, true = biased(800, quality, 1.2, longer), float(logistic(quality))
-    found = length_controlled_win_rate(**matches)
+    found = equal_length_win_rate(**matches)
     assert found.low < true < found.high
     rows = MatchRows.read(np.zeros(800, int), np.ones(800, int), matches["outcome"], matches["cluster"])
     raw = win_rates(rows).rate
@@ -160,13 +123,13 @@ def test_a_judge_who_prefers_length_is_corrected(quality: float, longer: float) 
 
 def test_matches_on_the_same_example_do_not_narrow_the_interval() -> None:
     matches = biased(60, 0.3, 1, 0)
-    once = length_controlled_win_rate(**matches)
-    tripled = length_controlled_win_rate(**{name: np.repeat(each, 3) for name, each in matches.items()})
+    once = equal_length_win_rate(**matches)
+    tripled = equal_length_win_rate(**{name: np.repeat(each, 3) for name, each in matches.items()})
     assert tripled.examples == once.examples == 60
     assert tripled.high - tripled.low == pytest.approx(once.high - once.low, rel=0.1)
 
 
-def both_judged(n: int, seed: int) -> tuple[LengthControl, LengthControl]:
+def both_judged(n: int, seed: int) -> tuple[EqualLengthRate, EqualLengthRate]:
     """Two systems on the same examples, some of which suit both; they win at equal length with 0.6 and 0.4."""
     rng = np.random.default_rng(seed)
     found = []
@@ -174,19 +137,19 @@ def both_judged(n: int, seed: int) -> tuple[LengthControl, LengthControl]:
     for each, quality in enumerate((0.2533, -0.2533)):
         difference = rng.normal(200, 400, n)
         better = quality + np.tanh(difference / 400) + 0.8 * suits + 0.6 * latent[each]
-        found.append(length_controlled_win_rate((better > 0) * 1.0, difference, np.zeros(n), np.arange(n)))
+        found.append(equal_length_win_rate((better > 0) * 1.0, difference, np.zeros(n), np.arange(n)))
     return found[0], found[1]
 
 
 def test_the_difference_of_systems_that_vary_together_has_a_narrower_interval() -> None:
     first, second = both_judged(400, 3)
-    value, low, high = length_controlled_difference(first, second)
+    value, low, high = equal_length_difference(first, second)
     assert value == pytest.approx(first.win_rate - second.win_rate)
     elsewhere = replace(second, example=second.example + 1000)
-    _, wide_low, wide_high = length_controlled_difference(first, elsewhere)
+    _, wide_low, wide_high = equal_length_difference(first, elsewhere)
     assert wide_low < low < value < high < wide_high
     assert high - low < 0.9 * (wide_high - wide_low)
-    assert length_controlled_difference(first, first) == pytest.approx((0, 0, 0), abs=0.02)
+    assert equal_length_difference(first, first) == pytest.approx((0, 0, 0), abs=0.02)
 
 
 def covered(name: str, intervals: Iterable[tuple[float, float]], true: float) -> float:
@@ -198,8 +161,8 @@ def covered(name: str, intervals: Iterable[tuple[float, float]], true: float) ->
 @pytest.mark.slow
 def test_intervals_of_differences_cover_the_truth() -> None:
     # a probit judge, so the logistic model is only nearly right
-    found = [length_controlled_difference(*both_judged(200, seed))[1:] for seed in range(RUNS)]
-    assert 0.92 <= covered("difference of two length-controlled rates, 200 examples", found, 0.2) <= 0.98
+    found = [equal_length_difference(*both_judged(200, seed))[1:] for seed in range(RUNS)]
+    assert 0.92 <= covered("difference of two rates at equal length, 200 examples", found, 0.2) <= 0.98
 
 
 def test_a_table_stays_put_when_a_system_is_added() -> None:
@@ -214,10 +177,10 @@ def test_a_table_stays_put_when_a_system_is_added() -> None:
         "length_b": np.concatenate([first["baseline_length"], second["length"], second["length"]]),
     }
     few = {name: each[:200] for name, each in columns.items()}
-    before = length_controlled_win_rates(**few, systems=2, baseline=0)
-    after = length_controlled_win_rates(**columns, systems=3, baseline=0)
+    before = equal_length_win_rates(**few, systems=2, baseline=0)
+    after = equal_length_win_rates(**columns, systems=3, baseline=0)
     assert repr(after[:2]) == repr(before)
-    assert repr(after[2]) == repr(length_controlled_win_rate(**second))
+    assert repr(after[2]) == repr(equal_length_win_rate(**second))
     assert (after[0].win_rate, after[0].reason) == (0.5, "the baseline, by definition")
 
 
@@ -225,32 +188,10 @@ def test_a_system_that_never_met_the_baseline_has_a_reason() -> None:
     matches = biased(20, 0, 1, 0)
     columns = {"length_a": matches["length"], "length_b": matches["baseline_length"], "cluster": matches["cluster"]}
     ones, twos = np.ones(20, int), np.full(20, 2)
-    found = length_controlled_win_rates(
-        a=ones, b=twos, outcome=matches["outcome"], **columns, systems=3, baseline=0, reference=reference()
-    )
+    found = equal_length_win_rates(a=ones, b=twos, outcome=matches["outcome"], **columns, systems=3, baseline=0)
     assert [each.reason for each in found[1:]] == ["0 examples cannot determine 2 terms"] * 2
     with pytest.raises(SpecError, match="the baseline must be a system from 0 to 2, not 3"):
-        length_controlled_win_rates(a=ones, b=twos, outcome=matches["outcome"], **columns, systems=3, baseline=3)
-
-
-def test_only_its_own_matches_and_a_fixed_reference_decide() -> None:
-    other = replace(reference(), strength=20.0)
-    assert control(difficulty=DIFFICULTY, reference=other).length != pytest.approx(
-        control(difficulty=DIFFICULTY, reference=reference()).length, abs=0.005
-    )
-    pooled = replace(reference(), group=None)
-    assert np.isfinite(control(reference=pooled).win_rate)
-    assert control(reference=pooled).definition == "length_controlled_minimal with a reference"
-
-
-def test_a_match_without_an_outcome_counts_by_its_difficulty_only() -> None:
-    outcome = outcomes()
-    outcome[7] = np.nan
-    judged = PLACE != 7
-    found = control(outcome=outcome, difficulty=DIFFICULTY)
-    assert found.examples == N - 1
-    assert found.raw == pytest.approx(outcome[judged].mean())
-    assert found.win_rate == pytest.approx(logistic(found.quality + found.difficulty * DIFFICULTY).mean())
+        equal_length_win_rates(a=ones, b=twos, outcome=matches["outcome"], **columns, systems=3, baseline=3)
 
 
 def test_a_system_that_won_all_gets_an_interval_below_1() -> None:
@@ -263,10 +204,8 @@ def test_a_system_that_won_all_gets_an_interval_below_1() -> None:
     ("options", "reason"),
     [
         ({name: each[:2] for name, each in biased(9, 0, 1, 0).items()}, "2 examples cannot determine 2 terms"),
-        ({"outcome": np.full(N, np.nan)}, "0 examples cannot determine"),
         ({"length": BASELINE_LENGTH + 9}, "all differences of length are equal, so length and quality cannot be"),
-        ({"difficulty": np.full(N, 0.3)}, "length, difficulty and quality cannot be separated in these matches"),
-        ({"cluster": PLACE % 3, "difficulty": DIFFICULTY}, "3 examples cannot determine 3 terms"),
+        ({"cluster": PLACE % 2}, "2 examples cannot determine 2 terms"),
     ],
 )
 def test_what_cannot_be_estimated_has_a_reason(options: dict[str, Any], reason: str) -> None:
@@ -289,10 +228,6 @@ def test_unusable_columns_are_refused() -> None:
         control(cluster=PLACE[1:])
     with pytest.raises(SpecError, match="every match needs a finite length; leave matches without one out"):
         control(length=np.where(PLACE == 3, np.nan, LENGTH))
-    with pytest.raises(SpecError, match="every match needs a finite difficulty"):
-        control(difficulty=np.where(PLACE == 3, np.nan, DIFFICULTY))
-    with pytest.raises(SpecError, match="need those of the reference too; set its difficulty"):
-        control(difficulty=DIFFICULTY, reference=replace(reference(), difficulty=None))
 
 
 @pytest.mark.slow
@@ -302,6 +237,6 @@ def test_unusable_columns_are_refused() -> None:
 )
 def test_intervals_cover_the_truth(n: int, quality: float, bias: float, longer: float) -> None:
     true = float(logistic(quality))
-    found = [length_controlled_win_rate(**biased(n, quality, bias, longer, 2 * seed)) for seed in range(RUNS)]
-    name = f"length-controlled rate of {true:.2f}, {n} examples, length ± 400 about {longer:+d}"
+    found = [equal_length_win_rate(**biased(n, quality, bias, longer, 2 * seed)) for seed in range(RUNS)]
+    name = f"rate at equal length of {true:.2f}, {n} examples, length ± 400 about {longer:+d}"
     assert 0.92 <= covered(name, [(each.low, each.high) for each in found], true) <= 0.985
