@@ -1,11 +1,10 @@
 """Gates in a test suite: `assert_gate(evaluation, "accuracy >= 0.9")`."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from evaluand.aggregation.aggregator import Measure
-from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.checking import GateResult
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.core.errors import SpecError
@@ -63,18 +62,31 @@ def assert_gate(
         AssertionError: accuracy >= 0.9 does not hold
           FAILED  bot: 0.5; 2 rows: 2 scored
     """
-    judges = {"allow_unmeasured_judges": allow_unmeasured_judges}
+    allowed = allow_unmeasured_judges
     if isinstance(result, Ratings):
         _refuse_options(baseline, scorer, missing)
-        checked = check_rating_gates([gate], result, **judges)
+        checked = check_rating_gates([gate], result, allow_unmeasured_judges=allowed)
     elif isinstance(result, MatchResults) and result.matches and is_match_gate(rule := Gate.parse(gate)):
         _refuse_options(baseline, scorer, missing)
-        checked = evaluate_match_gates([rule], result.ratings, result.unrated, **judges)
+        checked = evaluate_match_gates([rule], result.ratings, result.unrated, allow_unmeasured_judges=allowed)
     else:
-        checked = _check_evaluations(result, gate, baseline, scorer, missing, allow_unmeasured_judges)
-    if not all(one.passed for one in checked):
-        results = ((one.result if one.passed else one.result.upper(), one) for one in checked)
-        lines = (f"  {result}  {safe(one.subject)}: {safe(one.message)}" for result, one in results)
+        subjects = _read_subjects(result)
+        others = {} if baseline is None else dict(zip([BASELINE], _evaluations(baseline), strict=True))
+        if subjects.baseline and baseline is None and Gate.parse(gate).baseline == BASELINE:
+            others = {BASELINE: subjects.evaluations[subjects.baseline]}
+        checked = check_gates(
+            [gate],
+            {label: each for label, each in subjects.evaluations.items() if each not in others.values()},
+            others,
+            measures=subjects.measures,
+            scorer=scorer,
+            missing=missing,
+            metric_by_name=subjects.metric_by_name,
+            allow_unmeasured_judges=allowed,
+        )
+    if not all(each.passed for each in checked):
+        results = ((each.result if each.passed else each.result.upper(), each) for each in checked)
+        lines = (f"  {result}  {safe(each.subject)}: {safe(each.message)}" for result, each in results)
         raise AssertionError("\n".join([f"{safe(gate)} does not hold", *lines]))
     return checked
 
@@ -84,28 +96,7 @@ def _refuse_options(*options: Any) -> None:
         raise SpecError("gates of ratings name the systems themselves; leave out baseline, scorer and missing")
 
 
-def _check_evaluations(
-    result: Any, gate: str, baseline: Any, scorer: str | None, missing: Missing | None, allow_unmeasured_judges: bool
-) -> list[GateResult]:
-    subjects = _read_subjects(result)
-    others = {} if baseline is None else dict(zip([BASELINE], _evaluations(baseline), strict=True))
-    if subjects.baseline and baseline is None and Gate.parse(gate).baseline == BASELINE:
-        others = {BASELINE: subjects.evaluations[subjects.baseline]}
-    evaluations = {label: one for label, one in subjects.evaluations.items() if one not in others.values()}
-    return check_gates(
-        [gate],
-        evaluations,
-        others,
-        measures=subjects.measures,
-        scorer=scorer,
-        missing=missing,
-        metric_by_name=subjects.metric_by_name,
-        allow_unmeasured_judges=allow_unmeasured_judges,
-    )
-
-
-@dataclass(frozen=True)
-class _Subjects:
+class _Subjects(NamedTuple):
     """What must pass a gate.
 
     Attributes:

@@ -13,7 +13,7 @@ from support.labelled import Rounding, judge_numbers, label_numbers
 from support.matches import play_runs
 
 from evaluand import ComparisonScorer, Evaluation, Evaluator, Feedback, Matcher, MemoryStore, SpecError, rate
-from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.checking import GateResult
 from evaluand.comparison.gates import check_gates
 from evaluand.evaluation import RemoteProvider, asks
 from evaluand.judges.cards.card import make_card

@@ -17,12 +17,11 @@ from evaluand import (
     comparison_scorer,
     rate,
 )
-from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.checking import GateResult
 from evaluand.comparison.rule import Gate
 from evaluand.matches.battles import read_battles
-from evaluand.matches.ratings.gate_limits import check_limits
 from evaluand.matches.ratings.method import RatingMethod
-from evaluand.matches.ratings.rating_gates import check_rating_gates
+from evaluand.matches.ratings.rating_gates import check_limits, check_rating_gates
 from evaluand.run.runner import Run
 from evaluand.testing import assert_gate
 

@@ -29,7 +29,7 @@ def label_adder(
     Returns:
         A function of rows and the positions of their examples.
     """
-    from evaluand.judges.people_values import read_people_values  # on use: most metrics read no labels
+    from evaluand.evaluation.people_labels import read_people_values  # on use: most metrics read no labels
 
     known = read_people_values(evaluation, scorer, getattr(metric, "labels", None))
     digests = np.array([np.frombuffer(each, ">i8") for each in dataset.example_digests()], np.int64).reshape(-1, 2)
@@ -50,7 +50,7 @@ def digests_of_labels(evaluations: Sequence[Evaluation], metrics: Iterable[Metri
     """What an aggregation depends on besides evaluations: `{"people": digests}` of labels, if a metric reads any."""
     if not any(metric.reads_labels for metric in metrics):
         return {}
-    from evaluand.judges.people_values import find_people  # on use, as above
+    from evaluand.evaluation.people_labels import find_people  # on use, as above
 
     found = map(find_people, evaluations)
     return {"people": [None if each is None else each.digest for each in found]}

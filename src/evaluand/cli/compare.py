@@ -1,14 +1,22 @@
 """`evaluand compare`: compares runs on the same examples, and checks gates."""
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, get_args
 
 import click
 from rich.console import Group, RenderableType
 
-from evaluand.aggregation.aggregator import Aggregation, Measure
-from evaluand.cli.gates import anytime_option, conclude, gate_facts, gate_options, judge_option, require_gates
+from evaluand.aggregation.aggregator import Aggregation
+from evaluand.cli.gates import (
+    anytime_option,
+    conclude,
+    gate_facts,
+    gate_options,
+    judge_option,
+    look_at_any_time,
+    require_gates,
+    show_gates,
+)
 from evaluand.cli.options import (
     confidence_option,
     json_option,
@@ -28,7 +36,6 @@ from evaluand.comparison.rule import Gate
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Missing
-from evaluand.report.facts.base import Facts
 from evaluand.report.facts.judges import judge_facts
 from evaluand.report.terminal.comparison import comparison_table, gates_table
 from evaluand.report.terminal.judges import standings_table
@@ -104,15 +111,23 @@ def command(
     if pairwise:
         options |= {"confidence": confidence, "gates": gates, "junit": junit, "allow_unmeasured": allow_unmeasured}
         return compare_pairwise(open_store(folder), artifacts, options, as_json=as_json)
-    if anytime and not gates:
-        raise click.UsageError("--anytime needs --gate")
-    rules = [Gate.parse(text) for text in gates]
-    rules = [gate.at_any_time() for gate in rules] if anytime else rules
+    rules = look_at_any_time([*map(Gate.parse, gates)], anytime=anytime, where="--gate")
     store = open_store(folder)
     labels, evaluations = zip(*(found for text in artifacts for found in _find_labelled(store, text)), strict=True)
     declared = find_measures(store, artifacts)
     require_gates(gates, junit)
-    results = _check_gates(labels, evaluations, rules, scorers, missing, declared, allow_unmeasured)
+    (label, first), *others = zip(short_labels(labels, [e.id for e in evaluations]), evaluations, strict=True)
+    results = gate_facts(
+        check_gates(
+            rules if others else [],  # else `compare` raises the more helpful error
+            dict(others),
+            {label: first},
+            measures=declared,
+            scorer=scorers[0] if len(scorers) == 1 else None,
+            missing=missing,
+            allow_unmeasured_judges=allow_unmeasured,
+        )
+    )
     with show_notes():
         comparison = compare(
             *evaluations,
@@ -137,9 +152,7 @@ def command(
         if judges:
             click.echo()
             show(standings_table(judges))
-        if results:
-            click.echo()
-            show(gates_table(results))
+        show_gates(results)
         again = suggest_command("show", comparison.id[:SHORT_ID], store.root)
         click.echo(f"\ncomparison {comparison.id[:SHORT_ID]}; again: {safe(again)}")
     conclude(results, junit)
@@ -154,30 +167,3 @@ def _find_labelled(store: FolderStore, text: str) -> list[tuple[str, Evaluation]
     if store.named(text):
         return [(text, found[0])]
     return [(e.name or e.id[:SHORT_ID], e) for e in found]
-
-
-def _check_gates(
-    names: Sequence[str],
-    evaluations: Sequence[Evaluation],
-    gates: Sequence[Gate],
-    scorers: Sequence[str],
-    missing: Missing | None,
-    declared: Sequence[Measure] | None,
-    allow_unmeasured: bool,
-) -> list[Facts]:
-    """The gates of all evaluations but the first, which is the baseline."""
-    add_labels = dict(zip(short_labels(names, [e.id for e in evaluations]), evaluations, strict=True))
-    first, *others = add_labels
-    if not others:  # `compare` raises the more helpful error
-        return []
-    return gate_facts(
-        check_gates(
-            gates,
-            {label: add_labels[label] for label in others},
-            {first: add_labels[first]},
-            measures=declared,
-            scorer=scorers[0] if len(scorers) == 1 else None,
-            missing=missing,
-            allow_unmeasured_judges=allow_unmeasured,
-        )
-    )

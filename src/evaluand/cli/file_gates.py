@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.cli.gates import gate_facts, has_results
-from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.checking import GateResult
 from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound
@@ -65,10 +65,7 @@ def read_results(store: FolderStore, file: Path) -> FileResults:
         NotFound: the experiment has not been run.
     """
     parts, document = parse_file(file)
-    gates: dict[int, Gate] = {}
-    for place, text in parts.gates.items():
-        with document.at("gates", place):
-            gates[place] = Gate.parse(text)
+    gates = parts.parse_gates(document)
     document.check()
     name = str(parts.name)
     of_matches = {place: gate for place, gate in gates.items() if parts.matches and is_match_gate(gate)}

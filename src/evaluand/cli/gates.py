@@ -10,11 +10,13 @@ import click
 from click.exceptions import Exit
 
 from evaluand.cli.options import TARGET, name_store, repeatable
-from evaluand.comparison.gate_result import GateResult
+from evaluand.cli.output import show
+from evaluand.comparison.checking import GateResult
 from evaluand.comparison.rule import Gate
 from evaluand.core.files.paths import replaced
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.gates import list_gates
+from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.text import safe
 
 GATE_FAILED = 3
@@ -53,6 +55,20 @@ def require_gates(gates: Sequence[Any], junit: Path | None, where: str = "--gate
         raise click.UsageError(f"--junit: no such folder: {junit.parent}")
 
 
+def look_at_any_time(gates: list[Gate], *, anytime: bool, where: str) -> list[Gate]:
+    """The gates, with `--anytime` with bounds that hold however often one looks.
+
+    Args:
+        where: gates are given.
+
+    Raises:
+        UsageError: there are none.
+    """
+    if anytime and not gates:
+        raise click.UsageError(f"--anytime needs {where}")
+    return [gate.at_any_time() for gate in gates] if anytime else gates
+
+
 def has_results(gate: Gate, tasks: Sequence[str], known: Sequence[str]) -> bool:
     """Whether there are results that a gate can compare; notes the task that it lacks.
 
@@ -63,6 +79,13 @@ def has_results(gate: Gate, tasks: Sequence[str], known: Sequence[str]) -> bool:
         click.echo(f"note: gate {safe(gate.text)!r} needs the task {safe(gate.baseline)}; not checked", err=True)
         return False
     return [*tasks] != [gate.baseline]
+
+
+def show_gates(results: Sequence[Facts]) -> None:
+    """Prints the results of gates below what was printed before."""
+    if results:
+        click.echo()
+        show(gates_table(results))
 
 
 def gate_facts(results: Iterable[GateResult]) -> list[Facts]:

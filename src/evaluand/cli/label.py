@@ -26,7 +26,8 @@ from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
-from evaluand.judges.cards.from_evaluation import describe_labels, find_all_labels
+from evaluand.evaluation.people_labels import find_all_labels
+from evaluand.judges.cards.from_evaluation import describe_labels
 from evaluand.judges.label_words import find_foreign_words
 from evaluand.judges.people.human_labels import (
     COLUMNS,

@@ -4,11 +4,11 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from evaluand.cli.gates import show_gates
 from evaluand.cli.output import print_json, show
 from evaluand.core.errors import plural
 from evaluand.predictions.tournament import Tournament
 from evaluand.report.facts.base import Facts
-from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.report import matches_table
 from evaluand.report.text import safe
 
@@ -23,9 +23,7 @@ def print_matches(facts: Facts, gates: Sequence[Facts] = (), *, as_json: bool) -
         print_json({**facts, "gates": [*gates]})
     else:
         show(matches_table(facts))
-        if gates:
-            click.echo()
-            show(gates_table(gates))
+        show_gates(gates)
     failures = [*match_failures(facts)]
     for failure in failures:
         click.echo(f"error: {safe(failure)}", err=True)

@@ -7,7 +7,7 @@ from typing import Any, get_args
 import click
 
 from evaluand.cli.battle_options import battle_options
-from evaluand.cli.gates import conclude, gate_facts, gate_options, judge_option, require_gates
+from evaluand.cli.gates import conclude, gate_facts, gate_options, judge_option, require_gates, show_gates
 from evaluand.cli.options import (
     complete_artifact,
     confidence_option,
@@ -29,7 +29,6 @@ from evaluand.matches.ratings.rating_gates import check_rating_gates
 from evaluand.matches.ratings.stored import Ratings
 from evaluand.metrics.ratings.connectivity import Ties
 from evaluand.report.facts.match_sets import ratings_facts
-from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.ratings import ratings_table
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.store.addresses import Place
@@ -117,9 +116,7 @@ def command(
         print_json(ratings_facts(ratings) | {"gates": results})
     else:
         show(ratings_table(ratings_facts(ratings)))
-        if results:
-            click.echo()
-            show(gates_table(results))
+        show_gates(results)
         again = suggest_command("show", ratings.id[:SHORT_ID], store.root)
         click.echo(f"\nratings {ratings.id[:SHORT_ID]}; again: {safe(again)}")
     conclude(results, junit)

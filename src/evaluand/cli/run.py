@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,7 +24,9 @@ from evaluand.cli.gates import (
     gate_options,
     has_results,
     judge_option,
+    look_at_any_time,
     require_gates,
+    show_gates,
 )
 from evaluand.cli.matches import match_failures, note_unpinned, suggest_judging_again
 from evaluand.cli.notes import note_renamed
@@ -43,7 +46,6 @@ from evaluand.cli.output import print_json, show, stdout_to_stderr
 from evaluand.cli.progress import Display, display, show_notes
 from evaluand.cli.until import Stop, parse_until, positions_in, run_until
 from evaluand.cli.watched import watch_in_browser
-from evaluand.comparison.gate_result import GateResult
 from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.measures import find_evaluations
 from evaluand.comparison.rule import Gate
@@ -62,7 +64,6 @@ from evaluand.predictions.steps import Result, Results
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import results_facts
 from evaluand.report.facts.run import missing_facts
-from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.terminal.report import results_table
 from evaluand.report.text import SHORT_ID, minute, safe
 from evaluand.run.runner import Run
@@ -183,7 +184,8 @@ def command(
             click.echo("note: matches compare several tasks, so none are judged with --task", err=True)
         known = [*experiment.tasks] if model is None else parse_file(file)[0].task_names
         parsed = [*gates_of_file(experiment, tasks, known), *map(Gate.parse, gates)]
-        parsed = [*(_look_at_any_time(parsed) if anytime else parsed), *filter(None, [last_rule])]
+        parsed = look_at_any_time(parsed, anytime=anytime, where="gates, in the file or by --gate")
+        parsed += [] if last_rule is None else [last_rule]
         require_gates(parsed, junit, "gates: in the file, or --gate")
         check_baselines(file, model, experiment, store)
         rules, of_matches = split_gates(experiment, parsed, tasks, task is None, store)
@@ -230,13 +232,6 @@ def _check_repeats(*, fresh: bool, retry_failed: bool, no_calls: bool, until: st
         raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
     if until and (fresh or retry_failed):
         raise click.UsageError("--until looks several times; leave out --fresh and --retry-failed")
-
-
-def _look_at_any_time(gates: Sequence[Gate]) -> list[Gate]:
-    """The gates with bounds that hold however often one looks."""
-    if not gates:
-        raise click.UsageError("--anytime needs gates, in the file or by --gate")
-    return [gate.at_any_time() for gate in gates]
 
 
 def _say_why_it_stopped(checked: Sequence[Facts], rule: Gate, stop: Stop) -> list[Facts]:
@@ -405,16 +400,14 @@ def _carry_out_until(
         part = experiment.drawn(drawn, most, rule.text)
         return carry_out(part, store, progress, again, **{**options, "limit": None})
 
-    def check(found: Results) -> list[GateResult]:
-        return check_gates(
-            [rule],
-            found.evaluations,
-            measures=experiment.measures_of_all_rows,
-            allow_unmeasured_judges=allow_unmeasured,
-            drawn_from=experiment.dataset,
-        )
-
-    return run_until(most, carry_out_drawn, check)
+    check = partial(
+        check_gates,
+        [rule],
+        measures=experiment.measures_of_all_rows,
+        allow_unmeasured_judges=allow_unmeasured,
+        drawn_from=experiment.dataset,
+    )
+    return run_until(most, carry_out_drawn, lambda found: check(found.evaluations))
 
 
 def _write_report(store: FolderStore, title: str, results: Results, gates: Sequence[Facts]) -> None:
@@ -521,9 +514,7 @@ def print_results(
         print_json(facts | ({"gates": gates} if gates else {}))
     else:
         show(results_table(facts, quiet=quiet))
-        if gates:
-            click.echo()
-            show(gates_table(gates))
+        show_gates(gates)
     if not (as_json or quiet):
         for headline in facts["headlines"]:
             click.echo(f"\n{safe(headline)}")

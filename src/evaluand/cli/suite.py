@@ -17,7 +17,7 @@ from evaluand.cli.progress import display, show_notes
 from evaluand.cli.run import check_all_gates, gates_of_file, list_failures, reported_stop, split_gates
 from evaluand.cli.suite_validation import plans
 from evaluand.cli.validate import print_plan, unpinned_notes
-from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.checking import GateResult
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EvaluandError, SpecError
 from evaluand.core.labels import shown_name
@@ -172,13 +172,9 @@ def _undecided(
         for system in systems:
             absent = [name for name in (system, gate.baseline) if name in without]
             if absent and system != gate.baseline:
-                yield _undecided_gate(gate, system, absent[0])
+                yield GateResult.undecided(gate, system, f"undefined: no result of {absent[0]}")
     for gate in of_matches if without else ():
-        yield _undecided_gate(gate, gate.scorer or "judge", next(iter(without)))
-
-
-def _undecided_gate(gate: Gate, subject: str, absent: str | None) -> GateResult:
-    return GateResult(gate, subject, False, f"undefined: no result of {absent}", {"values": []}, is_decided=False)
+        yield GateResult.undecided(gate, gate.scorer or "judge", f"undefined: no result of {next(iter(without))}")
 
 
 def _list_other_failures(results: SuiteResults, facts: Facts) -> list[str]:

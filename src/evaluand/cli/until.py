@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evaluand.aggregation.score_shards import dataset_of
-from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.checking import GateResult
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset

@@ -16,7 +16,7 @@ from click.exceptions import Exit
 from evaluand.cli.file_gates import check_baselines
 from evaluand.cli.options import experiment_argument, json_option, model_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
-from evaluand.comparison.judge_gates import ALLOW
+from evaluand.comparison.checking import ALLOW
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, TaskError, plural, pluralize
 from evaluand.core.files.yaml import Document
 from evaluand.core.identity import digest

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from evaluand.comparison.checking import GateResult as GateResult
     from evaluand.comparison.comparing import Comparison as Comparison, compare as compare
-    from evaluand.comparison.gate_result import GateResult as GateResult
     from evaluand.comparison.gates import check_fit as check_fit, check_gates as check_gates
     from evaluand.comparison.measures import find_evaluations as find_evaluations, find_measures as find_measures
     from evaluand.comparison.rule import Gate as Gate

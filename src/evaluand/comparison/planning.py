@@ -16,6 +16,7 @@ import numpy as np
 
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.drawn_power import DRAWS, DrawnPower
+from evaluand.comparison.gate_metrics import check_ranges, find_ranges
 from evaluand.comparison.measures import declared_measures, default_metric, undeclared_metric
 from evaluand.comparison.pairing import PairedRows, pair_rows
 from evaluand.comparison.power import (
@@ -28,8 +29,7 @@ from evaluand.comparison.power import (
     power_of_mcnemar,
     power_of_pairs,
 )
-from evaluand.comparison.ranges import check_ranges, find_ranges
-from evaluand.comparison.rule import EQUAL, LEVEL, NOT_WORSE, RELATIONS, Gate
+from evaluand.comparison.rule import EQUAL, LEVEL, RELATIONS, Gate
 from evaluand.comparison.variance import VarianceSplit, align, split_variance
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.evaluator import Evaluation
@@ -145,31 +145,84 @@ def plan(
     if any(n < 1 for n in at):
         raise SpecError("numbers of examples are 1 or more")
     gate = None if rule is None else Gate.parse(rule)
-    question = rule or f"a comparison finds the difference at {100 * confidence:g} %"
+    text = rule or f"a comparison finds the difference at {100 * confidence:g} %"
+    asked = _Question(gate, text, power, confidence, at)
     _check_gate(gate)
     if pilot is not None:
         if not (value is base is differ is None):
             raise SpecError("give a pilot or assumed shares, not both")
         pairs = [pilot] if isinstance(pilot[0], Evaluation) else list(pilot)
-        return _plan_pilot(gate, question, pairs, scorer, metric, power, confidence, at)  # type: ignore[arg-type]
+        return _plan_pilot(asked, pairs, scorer, metric)  # type: ignore[arg-type]
     _check_shares(gate)
     if gate is not None and gate.baseline is None:
         if not (base is differ is None):
             raise SpecError(f"gate {gate.text!r} has no baseline; leave out base and differ")
-        return _plan_value(gate, question, value, power, at)
+        return _plan_value(asked, gate, value)
     if gate is not None and gate.relation in RELATIONS:
         raise SpecError(f"gate {gate.text!r} compares the values themselves and ignores chance; write `not worse than`")
-    return _plan_shares(gate, question, value, base, differ, power, confidence, at)
+    return _plan_shares(asked, value, base, differ)
+
+
+@dataclass(frozen=True)
+class _Question:
+    """What is planned for.
+
+    Attributes:
+        gate: None asks whether a comparison at the confidence finds the difference.
+        text: the question in words.
+        power: how often it is to be answered with yes.
+        at: numbers of examples whose power to show.
+    """
+
+    gate: Gate | None
+    text: str
+    power: float
+    confidence: float
+    at: Sequence[int]
+
+    @property
+    def margin(self) -> float:
+        """By which the new system may be worse, or differ."""
+        return 0.0 if self.gate is None else self.gate.number
+
+    @property
+    def is_equality(self) -> bool:
+        return self.gate is not None and self.gate.relation == EQUAL
+
+    def test(self, *, binary: bool) -> str:
+        """What decides, in words."""
+        if self.gate is not None:
+            return "the bound of gates for pairs of 0 and 1" if binary else "the bound of gates"
+        return "McNemar's exact test" if binary else "the t interval, with which the permutation test agrees"
+
+    def unit(self, unit: str = "examples") -> str:
+        """What is counted; for a gate on one group, its examples."""
+        where = " and ".join(f"{name}={value}" for name, value in self.gate.where) if self.gate else ""
+        return f"{unit} with {where}" if where else unit
+
+    def why_not(self, difference: float) -> str | None:
+        """Why no number of examples shows a difference."""
+        if self.gate is None:
+            return None if difference else "there is no difference to find"
+        if -self.margin < difference and not (self.is_equality and difference >= self.margin):
+            return None
+        return f"a true difference of {difference:+.3g} does not fulfil it, so more examples make it fail more surely"
+
+    def power_of_pairs(self, won: float, lost: float, n: int) -> float:
+        """The chance that n independent pairs of 0 and 1 pass."""
+        if self.gate is None:
+            return power_of_mcnemar(n, won, lost, self.confidence)
+        return power_of_pairs(self.gate.level or LEVEL, -self.margin, n, won, lost, both=self.is_equality)
 
 
 def _check_gate(gate: Gate | None) -> None:
     """Refuses gates whose number or bound has no plan."""
     if gate is not None and gate.disparity is not None:
-        raise SpecError(f"gate {gate.text!r}: there are no plans for disparities; plan for the metric in each group")
+        raise gate.fault("there are no plans for disparities; plan for the metric in each group")
     if gate is not None and gate.anytime:
-        raise SpecError(
-            f"gate {gate.text!r}: a plan is for one look; leave out `anytime`. With looks after every row, about 2.4"
-            " times as many rows have the same power (docs/intervals.md)"
+        raise gate.fault(
+            "a plan is for one look; leave out `anytime`. With looks after every row, about 2.4 times as many rows have"
+            " the same power (docs/intervals.md)"
         )
 
 
@@ -186,18 +239,16 @@ def _check_shares(gate: Gate | None) -> None:
     metric = default_metric(gate.metric)
     _check_averages(gate, metric)
     if metric.direction == "lower" or metric.row_range not in ((0.0, 1.0), (-math.inf, math.inf)):
-        raise SpecError(f"gate {gate.text!r}: {metric.kind} is no share of right rows; plan from a pilot")
+        raise gate.fault(f"{metric.kind} is no share of right rows; plan from a pilot")
 
 
-def _plan_value(gate: Gate, question: str, value: float | None, power: float, at: Sequence[int]) -> Plan:
+def _plan_value(asked: _Question, gate: Gate, value: float | None) -> Plan:
     if gate.level is None:
         raise SpecError(f"gate {gate.text!r} checks the value itself, whatever its interval; add `at 95%`")
     share = _check_share("value", value)
-    need = _find_need(
-        f"the true value is {share:g}", share, partial(_power_of_share, gate, share), power, at,
-        _why_not_value(gate, share),
-    )  # fmt: skip
-    return Plan(question, "exact, by the bound of Clopper and Pearson", power, _unit(gate, "examples"), (need,))
+    power_of, why_not = partial(_power_of_share, gate, share), _why_not_value(gate, share)
+    need = _find_need(asked, f"the true value is {share:g}", share, power_of, why_not)
+    return Plan(asked.text, "exact, by the bound of Clopper and Pearson", asked.power, asked.unit(), (need,))
 
 
 def _why_not_value(gate: Gate, share: float) -> str | None:
@@ -223,16 +274,7 @@ def _power_of_share(gate: Gate, share: float, n: int) -> float:
     return float(chance[: first_that(lambda right: not passes(right), 0, n + 1)].sum())
 
 
-def _plan_shares(
-    gate: Gate | None,
-    question: str,
-    value: float | None,
-    base: float | None,
-    differ: float | None,
-    power: float,
-    confidence: float,
-    at: Sequence[int],
-) -> Plan:
+def _plan_shares(asked: _Question, value: float | None, base: float | None, differ: float | None) -> Plan:
     new, old = _check_share("value", value), _check_share("base", base)
     least, most = abs(new - old), min(new + old, 2 - new - old)
     if differ is not None and not least - 1e-12 <= differ <= most + 1e-12:
@@ -250,54 +292,16 @@ def _plan_shares(
             )
         )
     }  # fmt: skip
-    needs = tuple(_find_paired(gate, text, new - old, share, power, confidence, at) for text, share in assumed.items())
-    unit = _unit(gate, "examples")
-    return Plan(question, f"exact, by {_describe_test(gate, binary=True)}", power, unit, needs)
+    needs = tuple(_find_paired(asked, text, new - old, share) for text, share in assumed.items())
+    return Plan(asked.text, f"exact, by {asked.test(binary=True)}", asked.power, asked.unit(), needs)
 
 
-def _unit(gate: Gate | None, unit: str) -> str:
-    """What is counted; for a gate on one group, its examples."""
-    where = " and ".join(f"{name}={value}" for name, value in gate.where) if gate else ""
-    return f"{unit} with {where}" if where else unit
+def _find_paired(asked: _Question, text: str, difference: float, differ: float) -> Need:
+    won, lost = (differ + difference) / 2, max((differ - difference) / 2, 0.0)
+    return _find_need(asked, text, difference, partial(asked.power_of_pairs, won, lost), asked.why_not(difference))
 
 
-def _find_paired(
-    gate: Gate | None, text: str, difference: float, differ: float, power: float, confidence: float, at: Sequence[int]
-) -> Need:
-    won, lost = (differ + difference) / 2, (differ - difference) / 2
-    find = partial(_power_of_pairs, gate, confidence, won, max(lost, 0.0))
-    return _find_need(text, difference, find, power, at, _why_not_difference(gate, difference))
-
-
-def _why_not_difference(gate: Gate | None, difference: float) -> str | None:
-    margin = _margin(gate)
-    if gate is None and difference == 0:
-        return "there is no difference to find"
-    if gate is not None and (difference <= -margin or (gate.relation == EQUAL and difference >= margin)):
-        return f"a true difference of {difference:+.3g} does not fulfil it, so more examples make it fail more surely"
-    return None
-
-
-def _describe_test(gate: Gate | None, *, binary: bool) -> str:
-    if gate is not None:
-        return "the bound of gates for pairs of 0 and 1" if binary else "the bound of gates"
-    return "McNemar's exact test" if binary else "the t interval, with which the permutation test agrees"
-
-
-def _power_of_pairs(gate: Gate | None, confidence: float, won: float, lost: float, n: int) -> float:
-    """The chance that n independent pairs of 0 and 1 pass."""
-    if gate is None:
-        return power_of_mcnemar(n, won, lost, confidence)
-    return power_of_pairs(gate.level or LEVEL, -_margin(gate), n, won, lost, both=gate.relation == EQUAL)
-
-
-def _margin(gate: Gate | None) -> float:
-    return gate.number if gate is not None and gate.relation in (NOT_WORSE, EQUAL) else 0.0
-
-
-def _find_need(
-    text: str, difference: float, power_of: Power, target: float, at: Sequence[int], why_not: str | None
-) -> Need:
+def _find_need(asked: _Question, text: str, difference: float, power_of: Power, why_not: str | None) -> Need:
     known: dict[int, float] = {}
 
     def power(n: int) -> float:
@@ -305,31 +309,24 @@ def _find_need(
             known[n] = power_of(n)
         return known[n]
 
-    if why_not is not None:
-        table = tuple((n, power(n)) for n in sorted({*at}))
-        return Need(text, difference, None, math.nan, table, why_not)
-    n = fewest_drawn(power, target, power_of.level) if isinstance(power_of, DrawnPower) else fewest_rows(power, target)
+    n = None
+    if why_not is None and isinstance(power_of, DrawnPower):
+        n = fewest_drawn(power, asked.power, power_of.level)
+    elif why_not is None:
+        n = fewest_rows(power, asked.power)
+    numbers = {*asked.at} if n is None else {max(n // 4, 1), max(n // 2, 1), n, 2 * n, *asked.at}
+    table = tuple((each, power(each)) for each in sorted(numbers))
     if n is None:
-        reason = f"more than {MOST_ROWS:,} would be needed"
-        return Need(text, difference, None, math.nan, tuple((each, power(each)) for each in sorted({*at})), reason)
-    shown = sorted({max(n // 4, 1), max(n // 2, 1), n, 2 * n, *at})
-    return Need(text, difference, n, power(n), tuple((each, power(each)) for each in shown))
+        return Need(text, difference, None, math.nan, table, why_not or f"more than {MOST_ROWS:,} would be needed")
+    return Need(text, difference, n, power(n), table)
 
 
 def _plan_pilot(
-    gate: Gate | None,
-    question: str,
-    pilot: Sequence[Pair],
-    scorer: str | Sequence[str] | None,
-    metric: Metric | None,
-    power: float,
-    confidence: float,
-    at: Sequence[int],
+    asked: _Question, pilot: Sequence[Pair], scorer: str | Sequence[str] | None, metric: Metric | None
 ) -> Plan:
+    gate = asked.gate
     if gate is not None and (gate.baseline is None or gate.relation in RELATIONS):
-        raise SpecError(
-            f"gate {gate.text!r}: a pilot plans for `better than`, `not worse than` and `equal to` a baseline"
-        )
+        raise gate.fault("a pilot plans for `better than`, `not worse than` and `equal to` a baseline")
     scorers, sides = _find_scorers(pilot, gate, scorer), [evaluation for pair in pilot for evaluation in pair]
     if metric is None:
         metric = undeclared_metric(gate.metric if gate else "accuracy", sides, scorers[0], declared_measures(sides))
@@ -343,33 +340,21 @@ def _plan_pilot(
     if sample.clusters < _FEWEST_CLUSTERS or not sample.change.any():
         raise DataError(f"the pilot has {sample.clusters} independent rows, or none that differ; it tells no spread")
     sign = -1.0 if metric.direction == "lower" else 1.0
-    is_equality = gate is not None and gate.relation == EQUAL
-    signs = (1.0, -1.0) if is_equality else (sign,)
-    assumed = _assumed_differences(sample, sign, is_equality)
+    assumed = _assumed_differences(sample, sign, asked.is_equality)
     if sample.independent and sample.binary:
         differ = float(np.mean(sample.change != 0))
-        needs = tuple(
-            _find_paired(gate, text, sign * d, max(differ, abs(d)), power, confidence, at) for text, d in assumed
-        )
-        return Plan(question, f"exact, by {_describe_test(gate, binary=True)}", power, _unit(gate, "examples"), needs)
-    needs = tuple(
-        _find_need(
-            text,
-            difference,
-            DrawnPower(gate, confidence, sample, difference, _margin(gate), signs),
-            power,
-            at,
-            _why_not_difference(gate, sign * difference),
-        )
-        for text, difference in assumed
-    )
+        needs = tuple(_find_paired(asked, text, sign * d, max(differ, abs(d))) for text, d in assumed)
+        return Plan(asked.text, f"exact, by {asked.test(binary=True)}", asked.power, asked.unit(), needs)
+    signs = (1.0, -1.0) if asked.is_equality else (sign,)
+    draw = partial(DrawnPower, gate, asked.confidence, sample, margin=asked.margin, signs=signs)
+    needs = tuple(_find_need(asked, text, d, draw(difference=d), asked.why_not(sign * d)) for text, d in assumed)
     clustered = rows.cluster is not None
-    method = f"by {_describe_test(gate, binary=False)}, for {DRAWS:,} draws of the pilot's"
-    unit = _unit(gate, "clusters" if clustered else "examples")
+    unit = asked.unit("clusters" if clustered else "examples")
+    method = f"by {asked.test(binary=False)}, for {DRAWS:,} draws of the pilot's {unit}"
     examples = next((need.examples for need in needs if need.examples), None)
-    is_split = not (clustered or examples is None or getattr(metric, "weighted", False))
+    is_split = not (clustered or getattr(metric, "weighted", False))
     variance = split_variance(by_variant, examples) if is_split and examples else None
-    return Plan(question, f"{method} {unit}", power, unit, needs, variance)
+    return Plan(asked.text, method, asked.power, unit, needs, variance)
 
 
 _FEWEST_CLUSTERS: Final = 10

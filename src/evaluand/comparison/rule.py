@@ -7,7 +7,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NamedTuple, NoReturn, get_args
+from typing import Any, Final, Literal, NamedTuple, NoReturn, get_args
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.stats.disparity import Kind
@@ -113,6 +113,27 @@ class Gate:
         """
         return _Parser(text).gate()
 
+    @property
+    def end(self) -> Literal["low", "high"] | None:
+        """The bound that a threshold is compared with; None where it is the value itself."""
+        return None if self.level is None else "low" if self.relation in (">=", ">") else "high"
+
+    def holds(self, number: float, end: str | None = None) -> bool:
+        """Whether a number, or the bound of a difference at one end, fulfils the rule.
+
+        Example:
+            >>> gate = Gate.parse("accuracy not worse than base by 0.02")
+            >>> gate.holds(-0.01, "low"), gate.holds(-0.03, "low")
+            (True, False)
+        """
+        if self.relation in RELATIONS:
+            return RELATIONS[self.relation](number, self.number)
+        return number > -self.number if end == "low" else number < self.number
+
+    def fault(self, message: str) -> SpecError:
+        """The error that something is wrong with the rule."""
+        return SpecError(f"gate {self.text!r}: {message}")
+
     def at_any_time(self) -> Gate:
         """The same rule for repeated looks; a rule without a level, or on a disparity, stays as it is.
 
@@ -123,35 +144,6 @@ class Gate:
         if self.anytime or self.level is None or self.disparity is not None or self.metric in MATCH_GATES:
             return self
         return Gate.parse(f"{self.text} {ANYTIME}")
-
-
-def check_threshold(gate: Gate, what: str, low: float, high: float) -> None:
-    """Refuses a threshold that a number never has.
-
-    Args:
-        what: the number, for the message.
-        low, high: its range.
-
-    Raises:
-        SpecError: the threshold lies outside, or is in percent where the number is no share.
-
-    Example:
-        >>> check_threshold(Gate.parse("accuracy >= 90"), "accuracy", 0, 1)
-        Traceback (most recent call last):
-        evaluand.SpecError: gate 'accuracy >= 90': accuracy lies between 0 and 1, never at 90; write 90 % or 0.9
-    """
-    is_share = (low, high) == (0, 1)
-    if gate.in_percent and not is_share:
-        raise SpecError(f"gate {gate.text!r}: {what} is no share from 0 to 1; write the threshold without %")
-    if low <= gate.number <= high:
-        return
-    if gate.in_percent:
-        outside = f"between 0 % and 100 %, never at {100 * gate.number:g} %"
-    else:
-        outside = f"between {low:g} and {high:g}, never at {gate.number:g}"
-        if is_share and 2 <= gate.number <= 100:  # a smaller number is no percentage that anyone means
-            outside += f"; write {gate.number:g} % or {gate.number / 100:g}"
-    raise SpecError(f"gate {gate.text!r}: {what} lies {outside}")
 
 
 def quote_word(word: str) -> str:
@@ -175,28 +167,16 @@ _SIGNS: Final = {"≥": ">=", "≤": "<="}
 
 def _split_tokens(text: str) -> Iterator[_Token]:
     position = 0
-    while text[position:].strip():
+    while rest := text[position:].lstrip():
+        start = len(text) - len(rest)
         found = _TOKEN.match(text, position)
         if found is None:
-            start = len(text) - len(text[position:].lstrip())
             raise SpecError(f"gate {text!r}: at {start + 1}: the quotation has no end")
         kind = found.lastgroup or ""
-        text_ = _SIGNS.get(found[kind], found[kind]) if kind == "sign" else found[kind]
-        yield _Token("quoted" if kind in ("double", "single") else kind, text_, _text_start(found, kind) + 1)
+        word = _SIGNS.get(found[kind], found[kind]) if kind == "sign" else found[kind]
+        yield _Token("quoted" if kind in ("double", "single") else kind, word, start + 1)
         position = found.end()
     yield _Token("end", "", len(text.rstrip()) + 1)
-
-
-def _text_start(found: re.Match[str], kind: str) -> int:
-    return found.start(kind) - (kind in ("double", "single"))
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 class _Parser:
@@ -218,41 +198,45 @@ class _Parser:
         if self.tokens[0].text in RELATIONS and self.tokens[0].kind == "sign":
             parts |= {"relation": self._advance().text, **self._read_threshold(has_baseline="disparity" not in parts)}
             parts |= self._read_percent(parts)
-        elif self._accept("better"):
-            self._expect("than")
-            parts |= {"relation": BETTER, "baseline": self._read_name("the name of a baseline"), "level": LEVEL}
-        elif self._accept("not"):
-            self._expect("worse")
-            self._expect("than")
-            parts |= {"relation": NOT_WORSE, "baseline": self._read_name("the name of a baseline"), "level": LEVEL}
-            parts["number"] = self._read_margin() if self._accept("by") else 0.0
-        elif self._accept("equal"):
-            self._expect("to")
-            parts |= {"relation": EQUAL, "baseline": self._read_name("the name of a baseline"), "level": LEVEL}
-            self._expect("within")
-            parts["number"] = self._read_margin("the margin within which both are equal", positive=True)
-        elif "disparity" in parts:
-            self._fail(f"{', '.join(RELATIONS)}, `better than`, `not worse than` or `equal to`")
         else:
-            self._fail(">=, <=, >, <, `better than`, `not worse than` or `equal to`")
+            parts |= self._read_comparison()
         if self._accept("at"):
             if parts["relation"] in RELATIONS and parts.get("baseline") is not None:
-                raise SpecError(
-                    f"gate {self.text!r}: a difference from a baseline that allows for chance is written as "
-                    f"`{metric} not worse than {parts['baseline']} by {abs(parts['number']):g} at 95%`"
+                self._refuse(
+                    "a difference from a baseline that allows for chance is written as"
+                    f" `{metric} not worse than {parts['baseline']} by {abs(parts['number']):g} at 95%`"
                 )
             parts["level"] = self._read_level()
         if "level" in parts and "disparity" not in parts and self._accept(ANYTIME):
             parts["anytime"] = True
         if self.tokens[0].text == "%" and "number" in parts:
-            place = self.tokens[0].position
-            raise SpecError(
-                f"gate {self.text!r}: at {place}: a difference is in the units of {metric}, without %; of shares,"
-                f" write {parts['number'] / 100:g} for {parts['number']:g} percentage points"
+            number = parts["number"]
+            self._refuse(
+                f"a difference is in the units of {metric}, without %; of shares, write {number / 100:g} for"
+                f" {number:g} percentage points",
+                self.tokens[0],
             )
+        return self._end(parts)
+
+    def _end(self, parts: dict[str, Any]) -> Gate:
         if self.tokens[0].kind != "end":
             self._fail("`at …%` or the end" if "level" not in parts else "the end")
         return Gate(**parts)
+
+    def _read_comparison(self) -> dict[str, Any]:
+        """Reads `better than base`, `not worse than base by 0.02` or `equal to base within 0.02`."""
+        relation = next((each for each in (BETTER, NOT_WORSE, EQUAL) if self._accept(each.split()[0])), None)
+        if relation is None:
+            self._fail(f"{', '.join(RELATIONS)}, `better than`, `not worse than` or `equal to`")
+        for word in relation.split()[1:]:
+            self._expect(word)
+        parts = {"relation": relation, "baseline": self._read_name("the name of a baseline"), "level": LEVEL}
+        if relation == NOT_WORSE:
+            parts["number"] = self._read_margin("the margin by which it may be worse") if self._accept("by") else 0.0
+        if relation == EQUAL:
+            self._expect("within")
+            parts["number"] = self._read_margin("the margin within which both are equal", positive=True)
+        return parts
 
     def _read_wins(self, system: str) -> Gate:
         """Reads `B wins against A >= 55% at 95%`, which is `win_rate(B, A) >= 0.55 at 95%`."""
@@ -262,10 +246,7 @@ class _Parser:
         parts: dict[str, Any] = {"text": self.text, "metric": WIN_RATE, "scorer": system, "parameters": against}
         parts |= {"relation": self._advance().text, "number": self._read_number("a share of wins, such as 55%")}
         parts |= self._read_percent(parts)
-        level = self._read_level() if self._accept("at") else None
-        if self.tokens[0].kind != "end":
-            self._fail("`at …%` or the end" if level is None else "the end")
-        return Gate(**parts, level=level)
+        return self._end(parts | ({"level": self._read_level()} if self._accept("at") else {}))
 
     def _read_percent(self, parts: Mapping[str, Any]) -> dict[str, Any]:
         """Reads the percent sign of a threshold; that of a margin could mean percent of the baseline."""
@@ -276,13 +257,14 @@ class _Parser:
     def _read_threshold(self, has_baseline: bool) -> dict[str, Any]:
         """Reads a number, or a baseline with a difference: `baseline`, `baseline - 0.02`, `"my run" + 0.01`."""
         token = self.tokens[0]
-        if not has_baseline or token.kind not in ("word", "quoted") or _is_number(token.text):
-            return {"number": self._read_number("a number" if not has_baseline else "a number or a baseline")}
+        what = "a number or a baseline" if has_baseline else "a number"
+        if not has_baseline or token.kind not in ("word", "quoted") or _number(token.text) is not None:
+            return {"number": self._read_number(what)}
         together = re.fullmatch(rf"({BASELINE})([+-][\d.]+)", token.text)
         if together:
             self._advance()
             return {"baseline": together[1], "number": float(together[2])}
-        name, sign = self._read_name("a number or a baseline"), self.tokens[0].text
+        name, sign = self._read_name(what), self.tokens[0].text
         if self.tokens[0].kind == "word" and re.fullmatch(r"[+-][\d.]+", sign):
             return {"baseline": name, "number": self._read_number("a difference")}
         if not (self._accept("+") or self._accept("-") or self._accept("−")):
@@ -295,7 +277,7 @@ class _Parser:
         metric, which is accepted.
         """
         if before["where"]:
-            raise SpecError(f"gate {self.text!r}: a disparity compares all groups; leave out the group in []")
+            self._refuse("a disparity compares all groups; leave out the group in []")
         kind = self._advance().text
         self._expect("by")
         parts: dict[str, Any] = {"metric": before["metric"].removesuffix(":"), "disparity": kind}
@@ -345,12 +327,12 @@ class _Parser:
                 break
         self._expect("]")
 
-    def _read_margin(self, what: str = "the margin by which it may be worse", *, positive: bool = False) -> float:
+    def _read_margin(self, what: str, *, positive: bool = False) -> float:
         token = self.tokens[0]
         number = self._read_number(what)
         if number < 0 or (positive and number == 0):
             must = "must be above 0: no data show that two are exactly equal" if positive else "must not be negative"
-            raise SpecError(f"gate {self.text!r}: at {token.position}: the margin {must}")
+            self._refuse(f"the margin {must}", token)
         return number
 
     def _read_level(self) -> float:
@@ -358,15 +340,12 @@ class _Parser:
         percent = self._read_number("a level such as 95%")
         self._expect("%")
         if not 50 < percent < 100:
-            raise SpecError(f"gate {self.text!r}: at {token.position}: the level must lie between 50% and 100%")
+            self._refuse("the level must lie between 50% and 100%", token)
         return percent / 100
 
     def _read_number(self, what: str) -> float:
-        try:
-            number = float(self.tokens[0].text) if self.tokens[0].kind == "word" else math.nan
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
+        number = _number(self.tokens[0].text) if self.tokens[0].kind == "word" else None
+        if number is None or not math.isfinite(number):
             self._fail(what)
         self._advance()
         return number
@@ -392,4 +371,16 @@ class _Parser:
     def _fail(self, what: str) -> NoReturn:
         token = self.tokens[0]
         found = repr(token.text) if token.kind != "end" else "the end"
-        raise SpecError(f"gate {self.text!r}: at {token.position}: found {found}, expected {what}")
+        self._refuse(f"found {found}, expected {what}", token)
+
+    def _refuse(self, message: str, token: _Token | None = None) -> NoReturn:
+        where = "" if token is None else f"at {token.position}: "
+        raise SpecError(f"gate {self.text!r}: {where}{message}")
+
+
+def _number(text: str) -> float | None:
+    """The number that a text is."""
+    try:
+        return float(text)
+    except ValueError:
+        return None

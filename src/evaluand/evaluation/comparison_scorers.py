@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple, overload
 
 from evaluand.core.errors import DataError, SpecError, nearest, with_article
-from evaluand.core.registry import make_default
+from evaluand.core.registry import find, make_default
 from evaluand.evaluation.scorer import (
     FunctionScorer,
     Score,
@@ -23,7 +23,9 @@ from evaluand.evaluation.scorer import (
 )
 
 if TYPE_CHECKING:
+    from evaluand.evaluation.standing import ScorerStanding
     from evaluand.run.runner import Run
+    from evaluand.store.store import Store
 
 FIRST: Final = "first"
 SECOND: Final = "second"
@@ -121,6 +123,17 @@ class ComparisonScorer(Scorer):
             options: name, limit, resume and origin, as in `Matcher.match`.
         """
         return None
+
+    @classmethod
+    def standings(cls, store: Store, judges: Sequence[Any], source: str) -> Sequence[ScorerStanding]:
+        """Whether those who judged matches were measured; by default as judges are.
+
+        Args:
+            judges: who they are, as the matches say.
+            source: what names the matches.
+        """
+        judge: type[ComparisonScorer] = find("comparison_scorers", "judge")
+        return judge.standings(store, judges, source)
 
     @property
     def is_async(self) -> bool:

@@ -18,12 +18,16 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal
 from importlib.util import find_spec
-from typing import Any, ClassVar, Final, NamedTuple, Self, TypeGuard, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeGuard, overload
 
 from evaluand.core.errors import DataError, SpecError, nearest, with_article
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.near_arguments import refuse_base_class
 from evaluand.core.registry import find, make_default, names
+
+if TYPE_CHECKING:
+    from evaluand.evaluation.evaluator import Evaluation
+    from evaluand.evaluation.standing import ScorerStanding
 
 ARGUMENTS: Final = ("output", "expected", "input", "example", "index", "replication", "weight", "source")
 """The arguments that a scorer can have; `weight` is the example's, a float, or None where the dataset has no weights,
@@ -248,6 +252,16 @@ class Scorer(ABC):
         return hasattr(self, "score_batch")
 
     @classmethod
+    def standing(cls, evaluation: "Evaluation", name: str) -> "ScorerStanding":
+        """Whether a scorer whose verdicts are opinions was measured; by default as a judge is, by its card.
+
+        Args:
+            evaluation: has its scores, under a name.
+        """
+        judge: type[Scorer] = find("scorers", "judge")
+        return judge.standing(evaluation, name)
+
+    @classmethod
     def call_reader(cls, spec: Mapping[str, Any]) -> CallReader | None:
         """The function that reads the cells of the column `calls`; None where the scorer stores no calls of others.
 
@@ -416,13 +430,16 @@ def as_scorer(name: str, scorer: Scorer | Callable[..., Any] | str) -> Scorer:
     return FunctionScorer(scorer, name=name)
 
 
-def find_call_reader(spec: Mapping[str, Any]) -> CallReader | None:
-    """`Scorer.call_reader` of a scorer by its identity in a manifest, found by its kind; None if it stores no calls."""
+def class_of(group: str, spec: Mapping[str, Any]) -> type[Scorer]:
+    """The class of a scorer by its identity in a manifest; `Scorer` if its kind is not registered in the group."""
     kind = spec.get("kind")
-    if not isinstance(kind, str) or kind not in names("scorers"):
-        return None
-    found = find("scorers", kind)
-    return found.call_reader(spec) if isinstance(found, type) and issubclass(found, Scorer) else None
+    found = find(group, kind) if isinstance(kind, str) and kind in names(group) else Scorer
+    return found if isinstance(found, type) and issubclass(found, Scorer) else Scorer
+
+
+def find_call_reader(spec: Mapping[str, Any]) -> CallReader | None:
+    """`Scorer.call_reader` of a scorer by its identity in a manifest."""
+    return class_of("scorers", spec).call_reader(spec)
 
 
 def ranges_of(scorers: Mapping[str, Scorer]) -> dict[str, dict[str, list[float]]]:

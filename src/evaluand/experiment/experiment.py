@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evaluand.aggregation.aggregator import Measure
-from evaluand.comparison.rule import Gate
 from evaluand.core.files.yaml import Document, Place
 from evaluand.core.near_arguments import NearNames, near_init
 from evaluand.data.view import ViewSpec
@@ -132,7 +131,7 @@ class Experiment(Steps, metaclass=NearNames):
         measures = _build_measures(spec, document, folder, scorers)
         trades = _build_trades(spec, document)
         tournaments = build_tournaments(spec, document, scorers, folder)
-        gates = _parse_gates(spec, document)
+        gates = spec.parse_gates(document)
         policy = _build_policy(spec, document, folder, tasks)
         engine = _build_engine(spec, document, policy)
         with document.at("budget"):
@@ -215,14 +214,6 @@ def _build_trades(spec: ValidParts, document: Document) -> dict[Place, Trade]:
         with document.at("tradeoffs", i):
             trades["tradeoffs", i] = build.tradeoff(trade)
     return trades
-
-
-def _parse_gates(spec: ValidParts, document: Document) -> dict[int, Gate]:
-    gates: dict[int, Gate] = {}
-    for i, gate in spec.gates.items():
-        with document.at("gates", i):
-            gates[i] = Gate.parse(gate)
-    return gates
 
 
 def _build_policy(spec: ValidParts, document: Document, folder: Path, tasks: Mapping[str, Task[Any, Any]]) -> Policy:

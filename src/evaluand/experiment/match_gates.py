@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.checking import GateResult
 from evaluand.comparison.rule import AGAINST, BASELINE, MATCH_GATES, Gate
 from evaluand.core.errors import SpecError, nearest
-from evaluand.matches.ratings.gate_limits import check_limits
 from evaluand.matches.ratings.method import RatingMethod
-from evaluand.matches.ratings.rating_gates import check_rating_gates
+from evaluand.matches.ratings.rating_gates import check_limits, check_rating_gates
 from evaluand.matches.ratings.stored import Ratings
 from evaluand.predictions.tournament import Tournament
 
@@ -40,8 +39,7 @@ def check_match_gates(gates: Sequence[Gate], tournaments: Sequence[Tournament], 
         systems = tournament.systems(tasks)
         for label in (gate.scorer, dict(gate.parameters).get(AGAINST), gate.baseline):
             if label is not None and label not in (*systems, BASELINE):
-                listed = ", ".join(systems)
-                raise SpecError(f"gate {gate.text!r}: no system is called {label!r}{nearest(label, systems)}: {listed}")
+                raise gate.fault(f"no system is called {label!r}{nearest(label, systems)}: {', '.join(systems)}")
         assert isinstance(tournament.rating, RatingMethod)  # a name of a kind has become one
         check_limits(gate, tournament.rating)
 
@@ -67,11 +65,7 @@ def evaluate_match_gates(
     for gate in gates:
         name = _choose(gate, [*ratings, *unrated])
         if name in unrated:
-            results.append(
-                GateResult(
-                    gate, gate.scorer or "judge", False, f"undefined: {unrated[name]}", {"values": []}, is_decided=False
-                )
-            )
+            results.append(GateResult.undecided(gate, gate.scorer or "judge", f"undefined: {unrated[name]}"))
             continue
         own = tuple(each for each in gate.parameters if each[0] != MATCHES)
         rule = replace(gate, parameters=own)
@@ -88,10 +82,7 @@ def _choose(gate: Gate, known: Sequence[str]) -> str:
     if named is None and len(known) == 1:
         return known[0]
     if named is None:
-        listed = " | ".join(known)
-        raise SpecError(f"gate {gate.text!r}: name the matches: {gate.metric}(SYSTEM, matches={listed})")
+        raise gate.fault(f"name the matches: {gate.metric}(SYSTEM, matches={' | '.join(known)})")
     if named not in known:
-        raise SpecError(
-            f"gate {gate.text!r}: no matches are called {named!r}{nearest(named, known)}: {', '.join(known)}"
-        )
+        raise gate.fault(f"no matches are called {named!r}{nearest(named, known)}: {', '.join(known)}")
     return named

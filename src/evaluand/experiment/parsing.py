@@ -62,6 +62,14 @@ class ValidParts:
     task_names: list[str]
     scorer_names: list[str]
 
+    def parse_gates(self, document: Document) -> dict[int, Gate]:
+        """Reads the gates, and adds their faults to the document."""
+        found: dict[int, Gate] = {}
+        for place, text in self.gates.items():
+            with document.at("gates", place):
+                found[place] = Gate.parse(text)
+        return found
+
 
 def parse_file(path: Path, content: bytes | None = None, model: str | None = None) -> tuple[ValidParts, Document]:
     """The valid parts of a file, and the document with the faults of the others.

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from evaluand.core.errors import DataError, ParameterError, SpecError
 from evaluand.core.fingerprint import Identity, code_identity
@@ -25,6 +25,10 @@ from evaluand.judges.rubric import Rubric, is_path
 from evaluand.judges.scale import Fault, Scale
 from evaluand.judges.variables import Variables, early_row, merge_columns
 from evaluand.models.chat_model import RETRIES, ChatModel
+
+if TYPE_CHECKING:
+    from evaluand.evaluation.evaluator import Evaluation
+    from evaluand.evaluation.standing import ScorerStanding
 
 _T = TypeVar("_T")
 
@@ -144,6 +148,13 @@ class ResponseJudge(ModelJudge, Scorer):
         row |= {**(source or {}), "input": example.input, "output": output, "expected": expected}
         return await self.decide(self.reader.read(row))
 
+    @classmethod
+    def standing(cls, evaluation: Evaluation, name: str) -> ScorerStanding:
+        """Whether a judge was measured, by its card."""
+        from evaluand.judges.cards.standing import standing_of  # on use: needs NumPy
+
+        return standing_of(evaluation, name)
+
     @property
     def arguments(self) -> tuple[str, ...]:
         return ("output", "expected", "example") + (("source",) if self.reader.reads_source else ())
@@ -168,6 +179,13 @@ class ComparisonJudge(ModelJudge, ComparisonScorer):
         row |= {"input": example.input, FIRST: first, SECOND: second, "expected": expected}
         score = await self.decide(self.reader.read(row))
         return score._replace(columns={STRENGTH: _strength(score, self.questioners[0].rubric.scale)})
+
+    @classmethod
+    def standings(cls, store: Store, judges: Sequence[Any], source: str) -> Sequence[ScorerStanding]:
+        """Whether the judges of matches were measured, by their cards."""
+        from evaluand.judges.cards.standing import find_standing  # on use: needs NumPy
+
+        return [find_standing(store, judge, source) for judge in judges]
 
     @property
     def arguments(self) -> tuple[str, ...]:

@@ -13,7 +13,7 @@ import click
 import pyarrow as pa
 
 from evaluand.aggregation.aggregator import REFUSED
-from evaluand.cli.gates import conclude, require_gates
+from evaluand.cli.gates import conclude, require_gates, show_gates
 from evaluand.cli.options import suggest_command
 from evaluand.cli.output import open_output, print_json, show
 from evaluand.cli.progress import show_notes
@@ -23,7 +23,7 @@ from evaluand.core import identity
 from evaluand.predictions.columns.scoring import SystemScores
 from evaluand.report.export import write_csv, write_parquet
 from evaluand.report.facts.base import Facts
-from evaluand.report.terminal.comparison import comparison_table, gates_table
+from evaluand.report.terminal.comparison import comparison_table
 from evaluand.report.terminal.report import results_table
 from evaluand.report.text import safe
 from evaluand.store.addresses import Place
@@ -107,9 +107,7 @@ def _print(facts: Facts, output: Output) -> None:
     if facts["comparison"] is not None:
         click.echo()
         show(comparison_table(facts["comparison"]))
-    if facts["gates"]:
-        click.echo()
-        show(gates_table(facts["gates"]))
+    show_gates(facts["gates"])
     for note in facts["notes"]:
         click.echo(f"note: {safe(note)}", err=True)
     for path in (output.table, output.report):

@@ -9,9 +9,21 @@ import orjson
 
 from evaluand.core import identity
 from evaluand.core.errors import NotFound, SpecError, nearest, warn
-from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
-from evaluand.data.dataset import Dataset, Example
-from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
+from evaluand.core.key_columns import INDEX
+from evaluand.data.dataset import Example
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.people_labels import (
+    EXPECTED,
+    KEY,
+    Key,
+    answered_examples,
+    choose_question,
+    find_all_labels,
+    key_of_row,
+    label_column_names,
+    read_label_column,
+    read_stored_labels,
+)
 from evaluand.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, Label, LabelledSet
 from evaluand.judges.judge_digest import questions_of
 from evaluand.judges.people.human_labels import human_scorers, key_of, labelled
@@ -20,13 +32,6 @@ from evaluand.run.excerpts import to_json
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, resolve
 from evaluand.store.tables import SCORED
-
-EXPECTED: Final = "expected"
-
-Key = tuple[int, int, int]
-"""`_index_`, replication and the number of the answer."""
-
-KEY: Final = (INDEX, "replication", RESPONSE_INDEX)
 
 
 def read_labelled_evaluation(
@@ -137,30 +142,6 @@ def answers_to(run: Run, indices: Collection[int]) -> Iterator[AnswerTo]:
             yield AnswerTo(key, example, key_of(example.digest, output))
 
 
-def choose_question(labels: Evaluation, judge: str, question: str | None = None) -> str:
-    """The scorer with labels by people that answer the question of a judge.
-
-    Args:
-        question: its name; by default that of the judge, or else the only one.
-
-    Raises:
-        SpecError: there is none of this name, or several have other names than the judge.
-    """
-    known = human_scorers(labels)
-    if question is not None:
-        if question not in known:
-            raise SpecError(
-                f"{labels!r} has no labels called {question!r}{nearest(question, known)}: {', '.join(known)}"
-            )
-        return question
-    if judge in known or len(known) == 1:
-        return judge if judge in known else known[0]
-    raise SpecError(
-        f"people have answered several questions, none of which is called {judge!r}: {', '.join(known)}; name the one"
-        f" that the judge answers (--column label={known[0]}, in Python question={known[0]!r})"
-    )
-
-
 def judge_of(evaluation: Evaluation, scorer: str) -> JudgeIdentity:
     """Which judge a scorer of an evaluation is."""
     spec = evaluation.manifest["spec"]["scorers"][scorer]
@@ -207,11 +188,6 @@ def find_labels(store: Store, run: Run) -> Evaluation:
     if len(found) > 1:
         warn(describe_labels(found))
     return found[0]
-
-
-def find_all_labels(store: Store, run: Run) -> list[Evaluation]:
-    """The evaluations of a run that hold labels by people, the newest first."""
-    return [each for each in find_evaluations_of(store, run.digest) if human_scorers(each)]
 
 
 def describe_labels(found: Sequence[Evaluation]) -> str:
@@ -282,11 +258,7 @@ class _Answer(NamedTuple):
 
 
 def _read_answers(run: Run) -> Iterator[_Answer]:
-    examples = iter(run.dataset)
-    example: Example | None = None
-    for response, model in zip(run, _read_models(run), strict=True):
-        while example is None or example.index < response.index:
-            example = next(examples)
+    for (response, example), model in zip(answered_examples(run), _read_models(run), strict=True):
         for number, output in enumerate(response.responses or ()):
             yield _Answer((response.index, response.replication, number), example, output, model)
 
@@ -296,52 +268,6 @@ def _read_models(run: Run) -> Iterator[str | None]:
     for batch in run.batches(["usage"]):
         for usage in batch.column("usage").to_pylist():
             yield (usage or {}).get("model")
-
-
-def label_column_names(dataset: Dataset) -> list[str]:
-    roles = dataset.roles
-    expected = [] if roles.expected is None else [EXPECTED]
-    return [*expected, *roles.attributes, *roles.metadata]
-
-
-def read_label_column(run: Run, column: str) -> tuple[list[str | None], dict[Key, tuple[Label | None, ...]]]:
-    """The labels in a column of the dataset, for each answer to an example."""
-    known = label_column_names(run.dataset)
-    if column not in known:
-        raise SpecError(f"no column with labels is called {column!r}{nearest(column, known)}: {', '.join(known)}")
-    found: dict[Key, tuple[Label | None, ...]] = {}
-    for answer in _read_answers(run):
-        example = answer.example
-        value = example.expected if column == EXPECTED else {**example.metadata, **example.attributes}[column]
-        if isinstance(value, bool | int | float | str):
-            found[answer.key] = (value if isinstance(value, str) else float(value),)
-    if not found:
-        raise SpecError(f"the column {column!r} holds no labels; they must be numbers, words, true or false")
-    return [None], found
-
-
-def read_stored_labels(
-    evaluation: Evaluation, name: str
-) -> tuple[list[str | None], dict[Key, tuple[Label | None, ...]]]:
-    """The people who have labelled, and their labels of each answer; numbers where all labels have them."""
-    said: dict[Key, list[Mapping[str, Any]]] = {}
-    for batch in evaluation.batches(name, [*KEY, "value", "label", "data", "by", "n_labels"]):
-        for row in batch.to_pylist():
-            if row["n_labels"]:
-                alone = {"value": row["value"], "label": row["label"], "by": next(iter(row["by"] or ()), None)}
-                said[key_of_row(row)] = orjson.loads(row["data"]) if row["data"] else [alone]
-    every = [label for labels in said.values() for label in labels]
-    field = "value" if every and all(label["value"] is not None for label in every) else "label"
-    people = sorted({label["by"] for label in every}, key=lambda by: (by is None, by or ""))
-    found = {}
-    for key, labels in said.items():
-        by_person = {label["by"]: label[field] for label in labels}
-        found[key] = tuple(by_person.get(person) for person in people)
-    return people, {key: labels for key, labels in found.items() if any(label is not None for label in labels)}
-
-
-def key_of_row(row: Mapping[str, Any]) -> Key:
-    return row[INDEX], row["replication"], row[RESPONSE_INDEX] or 0
 
 
 def _are_numbers(given: Mapping[Key, tuple[Label | None, ...]]) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -18,24 +18,15 @@ from evaluand.core.fingerprint import explain
 from evaluand.core.identity import json_text
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.standing import CorrectedMean, Status
 from evaluand.judges.cards.card import KIND, JudgeCard, stored_cards
 from evaluand.judges.cards.from_evaluation import AnswerTo, answers_to, judge_of, read_labelled_answers
 from evaluand.judges.cards.labelled_set import JudgeIdentity
 from evaluand.judges.cards.tuning import choose_half
-from evaluand.matches.labelled_sets import (
-    is_by_people,
-    is_from_elsewhere,
-    judge_of_matches,
-    judges_elsewhere,
-)
-from evaluand.matches.matches import Matches
-from evaluand.metrics.judging.correction import rogan_gladen
-from evaluand.metrics.judging.estimate import Estimate, share
+from evaluand.metrics.judging.estimate import share
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, exists
 from evaluand.store.tables import SCORED
-
-Status = Literal["measured", "weak", "stale", "unmeasured"]
 
 
 class Standing(NamedTuple):
@@ -59,6 +50,22 @@ class Standing(NamedTuple):
     measure_it: str
     newer: JudgeCard | None = None
     otherwise: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.judge.name
+
+    @property
+    def digest(self) -> str:
+        return self.judge.digest
+
+    @property
+    def card_id(self) -> str | None:
+        return None if self.card is None else self.card.id
+
+    def correct(self, evaluation: Evaluation, scorer: str) -> CorrectedMean | None:
+        """The mean corrected by the card, see `correct_mean`."""
+        return None if self.card is None else correct_mean(evaluation, scorer, self.card)
 
     @property
     def text(self) -> str:
@@ -123,74 +130,17 @@ def _parts_of(judge: JudgeIdentity) -> Mapping[str, str]:
     return {name: json_text(value) for name, value in parameters.items()}
 
 
+def standing_of(evaluation: Evaluation, name: str) -> Standing:
+    """Whether a judge among the scorers of an evaluation was measured."""
+    source = evaluation.name or evaluation.id[:_SHORT]
+    several = len(evaluation.manifest["provenance"].get("judges") or ()) > 1 or len(evaluation.scorers) > 1
+    return find_standing(evaluation.store, judge_of(evaluation, name), source, name if several else None)
+
+
 def standings(evaluation: Evaluation) -> dict[str, Standing]:
     """The judges among the scorers of an evaluation, by name, and whether they were measured."""
-    source = evaluation.name or evaluation.id[:_SHORT]
     names = evaluation.manifest["provenance"].get("judges") or ()
-    several = len(names) > 1 or len(evaluation.scorers) > 1
-    return {
-        name: find_standing(evaluation.store, judge_of(evaluation, name), source, name if several else None)
-        for name in names
-        if name in evaluation.scorers
-    }
-
-
-def standings_of_matches(matches: Matches) -> list[Standing]:
-    """Whether the judges of matches were measured; none for people and functions.
-
-    The judgements of other tools count as those of a judge, unless people are known to have made them.
-    """
-    if is_by_people(matches):
-        return []
-    name = matches.name or matches.id[:_SHORT]
-    if is_from_elsewhere(matches):
-        found = [
-            find_standing(matches.store, judge, f"FILE --judge {judge.name}") for judge in judges_elsewhere(matches)
-        ]
-        return [each._replace(otherwise=_BY_PEOPLE) for each in found]
-    if not matches.manifest["provenance"].get("judges"):
-        return []
-    return [find_standing(matches.store, judge_of_matches(matches), name)]
-
-
-_BY_PEOPLE: Final = "; if people have judged, read the file with --by-people (in Python and experiments: by_people)"
-
-
-class CorrectedMean(NamedTuple):
-    """The share of answers that a judge accepts, and the share that is right if it errs as on its card.
-
-    Attributes:
-        raw: the share that the judge accepts.
-        rates: sensitivity and specificity of the judge.
-        confidence: of the intervals.
-        is_mean: whether `raw` is the mean of the judge's values, so that these are 0 and 1.
-        labelled: how many of the answers were used to measure the judge; their random error counts twice.
-        measured_on: how many answers were used to measure the judge.
-    """
-
-    raw: Estimate
-    rates: tuple[Estimate, Estimate]
-    confidence: float
-    is_mean: bool
-    labelled: int
-    measured_on: int
-
-    @property
-    def corrected(self) -> Estimate:
-        """The share that is right."""
-        return self.at(self.confidence)
-
-    def at(self, confidence: float) -> Estimate:
-        """The same with an interval of another confidence."""
-        return rogan_gladen(self.raw, *self.rates, confidence=confidence)
-
-    @property
-    def overlap(self) -> str:
-        """The note on the interval if some of these answers were used to measure the judge; else empty."""
-        if not self.labelled:
-            return ""
-        several = "" if self.labelled == self.measured_on else f"{self.labelled:,} of "
-        return f" (includes {several}the {plural(self.measured_on, 'labelled answer')}: interval too wide)"
+    return {name: standing_of(evaluation, name) for name in names if name in evaluation.scorers}
 
 
 def correct_mean(evaluation: Evaluation, scorer: str, card: JudgeCard) -> CorrectedMean | None:

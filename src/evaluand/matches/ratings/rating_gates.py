@@ -23,20 +23,28 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, cast
 
 import numpy as np
 
-from evaluand.comparison.gate_result import GateResult, bound_facts
-from evaluand.comparison.judge_gates import check_judged
-from evaluand.comparison.rule import AGAINST, BASELINE, EQUAL, MATCH_GATES, NOT_WORSE, RELATIONS, Gate
+from evaluand.comparison.checking import GateResult, Row, check_distance, check_threshold, decide
+from evaluand.comparison.rule import (
+    AGAINST,
+    BASELINE,
+    EQUAL,
+    MATCH_GATES,
+    RELATIONS,
+    WIN_RATE,
+    Gate,
+    quote_word,
+)
 from evaluand.core.errors import DataError, SpecError, nearest, plural
-from evaluand.judges.cards.standing import Standing, standings_of_matches
-from evaluand.matches.ratings.gate_limits import check_limits
+from evaluand.evaluation.standing import ScorerStanding
 from evaluand.matches.ratings.gathering import A, B, MatchTable, gather
 from evaluand.matches.ratings.method import POSITION, RatingMethod
 from evaluand.matches.ratings.stored import Ratings
 from evaluand.matches.ratings.tables import compute_tables, decide_missing
+from evaluand.matches.standing import standings_of
 from evaluand.metrics.stats.intervals import clopper_pearson
 
 Tables = dict[str, list[dict[str, Any]]]
@@ -73,27 +81,65 @@ def check_rating_gates(
             "check_rating_gates takes a list of rules and then the ratings, such as"
             ' check_rating_gates(["win_rate(mine, base) >= 0.55"], ratings)'
         )
-    context, results = _Context(ratings), []
-    judges = find_judges(ratings)
-    for rule in (gate if isinstance(gate, Gate) else Gate.parse(gate) for gate in gates):
-        check = partial(_check, rule, context)
-        about_systems = judges if rule.metric not in _OF_JUDGES else []
-        subject = rule.scorer or "judge"
-        results.append(check_judged(rule, subject, about_systems, allowed=allow_unmeasured_judges, check=check))
-    return results
+    context, judges = _Context(ratings), dict[str, ScorerStanding]()
+    for standing in (one for matches in ratings.matches if matches is not None for one in standings_of(matches)):
+        judges.setdefault(standing.digest, standing)
+    return [
+        decide(
+            rule,
+            context.find_system(rule.scorer) or "judge",
+            partial(_find_rows, rule, context),
+            () if rule.metric in _OF_JUDGES else [*judges.values()],
+            allowed=allow_unmeasured_judges,
+        )
+        for rule in (gate if isinstance(gate, Gate) else Gate.parse(gate) for gate in gates)
+    ]
 
 
 _OF_JUDGES: Final = ("position_bias", "inconsistency")
 """Gates that are about the judge, and so need no card of it."""
 
 
-def find_judges(ratings: Ratings) -> list[Standing]:
-    """The judges behind ratings, each once; people and functions are none, and whoever judged elsewhere is one."""
-    found: dict[str, Standing] = {}
-    for matches in ratings.matches:
-        for standing in () if matches is None else standings_of_matches(matches):
-            found.setdefault(standing.judge.digest, standing)
-    return [*found.values()]
+def check_limits(gate: Gate, method: RatingMethod) -> None:
+    """Refuses a gate that holds always or never, whatever the matches are.
+
+    Args:
+        method: how the systems are rated.
+
+    Raises:
+        SpecError: the threshold is no share, two ratings never differ by the margin, or the method has no such number.
+
+    Example:
+        >>> check_limits(Gate.parse("mine wins against base >= 55"), RatingMethod())
+        Traceback (most recent call last):
+        evaluand.SpecError: gate '...': a share of wins lies between 0 and 1, never at 55; write 55 % or 0.55
+    """
+    if gate.metric == WIN_RATE and method.kind == "equal_length":
+        name = f"rating({'SYSTEM' if gate.scorer is None else quote_word(gate.scorer)})"
+        threshold = f"{gate.relation} {gate.number:g}" + ("" if gate.level is None else f" at {100 * gate.level:g}%")
+        threshold = threshold if gate.baseline is None else f"better than {quote_word(gate.baseline)}"
+        raise gate.fault(
+            f"{name} is the win rate at equal length; write `{name} {threshold}`, or rate by method"
+            " win_rate to check the raw one"
+        )
+    if gate.metric != "rating":
+        check_threshold(gate, _NAMES[gate.metric], 0.0, 1.0)
+    elif gate.baseline is None:
+        name, low, high = _RANGES.get(method.kind, ("a share of wins", 0.0, 1.0))
+        check_threshold(gate, name, low, high)
+    elif method.kind != "bradley_terry" and gate.relation != EQUAL:
+        check_distance(gate, f"ratings by {method.kind}", 1.0, is_share=True)
+
+
+_NAMES: Final = {
+    WIN_RATE: "a share of wins",
+    "position_bias": "position_bias, a share of judgements,",
+    "inconsistency": "inconsistency, a share of pairs,",
+}
+_RANGES: Final = {
+    "bradley_terry": ("a Bradley–Terry rating, in points,", -math.inf, math.inf),
+    "equal_length": ("a win rate at equal length", 0.0, 1.0),
+}
 
 
 class _Context:
@@ -101,7 +147,6 @@ class _Context:
 
     def __init__(self, ratings: Ratings) -> None:
         self.ratings = ratings
-        self.confidence = ratings.confidence
         self._tables: dict[tuple[str, float], Tables] = {}
 
     @cached_property
@@ -139,11 +184,6 @@ class _Context:
         table = gather(found)
         return replace(table, skipped=table.skipped & ~np.isin(table.missing, (A, B)))
 
-    @cached_property
-    def decided(self) -> MatchTable:
-        """The judgements, with the outcomes of missing responses."""
-        return decide_missing(self.matches, self.rate_method)
-
     def n_unanswered(self, *systems: str | None) -> float:
         """How many matches of a system, or of two systems, count as lost because a response is missing.
 
@@ -180,16 +220,12 @@ class _Context:
                 " rate by method win_rate, or rate with missing=leave_out to leave them out"
             )
 
-    def opponent(self, system: str) -> str | None:
-        """The baseline, if the rating of a system is its win rate against it."""
-        return self.method.baseline if system != self.method.baseline else None
-
-    def tables(self, method: RatingMethod, confidence: float | None = None) -> Tables:
-        """The tables of a method, with intervals of a confidence."""
-        key = method.kind, self.confidence if confidence is None else confidence
-        if key not in self._tables:
-            self._tables[key] = compute_tables(self.matches, method, key[1])
-        return self._tables[key]
+    def tables(self, method: RatingMethod, gate: Gate) -> Tables:
+        """The tables of a method, with intervals whose ends are the bounds of a gate."""
+        confidence = self.ratings.confidence if gate.level is None else 2 * gate.level - 1
+        if (method.kind, confidence) not in self._tables:
+            self._tables[method.kind, confidence] = compute_tables(self.matches, method, confidence)
+        return self._tables[method.kind, confidence]
 
     def system(self, gate: Gate, name: str | None) -> str:
         """The system that a gate names.
@@ -197,96 +233,95 @@ class _Context:
         Raises:
             SpecError: it names none, or one that was not rated.
         """
-        known = self.ratings.systems
-        if name is None:
-            raise SpecError(f"gate {gate.text!r}: name a system, such as {gate.metric}({known[0]})")
-        if name == BASELINE and name not in known and self.method.baseline is not None:
-            return self.method.baseline
-        if name not in known:
-            raise SpecError(
-                f"gate {gate.text!r}: no system is called {name!r}{nearest(name, known)}: {', '.join(known)}"
-            )
-        return name
+        known, found = self.ratings.systems, self.find_system(name)
+        if found is None:
+            raise gate.fault(f"name a system, such as {gate.metric}({known[0]})")
+        if found not in known:
+            raise gate.fault(f"no system is called {found!r}{nearest(found, known)}: {', '.join(known)}")
+        return found
+
+    def find_system(self, name: str | None) -> str | None:
+        """The system of a name, of which `baseline` is that of the ratings unless a system is called so."""
+        is_baseline = name == BASELINE and name not in self.ratings.systems
+        return self.ratings.method.baseline or name if is_baseline else name
 
 
-class _Number(NamedTuple):
-    """What a gate compares with its threshold.
-
-    Attributes:
-        value: NaN where undefined.
-        low, high: its one-sided bounds.
-        about: the level of the bounds is approximate.
-        details: the counts behind it, for the message.
-        reason: why it is undefined.
-        facts: the same as data.
-    """
-
-    value: float
-    low: float
-    high: float
-    about: bool
-    details: str
-    reason: str | None
-    facts: dict[str, Any]
-
-
-def _check(gate: Gate, context: _Context) -> GateResult:
+def _find_rows(gate: Gate, context: _Context) -> list[Row]:
     if gate.metric not in MATCH_GATES:
         hint = nearest(gate.metric, MATCH_GATES)
-        raise SpecError(
-            f"gate {gate.text!r}: ratings have no number called {gate.metric!r}{hint}; they have"
-            f" {', '.join(MATCH_GATES)}"
-        )
+        raise gate.fault(f"ratings have no number called {gate.metric!r}{hint}; they have {', '.join(MATCH_GATES)}")
     if gate.where or gate.disparity is not None:
-        raise SpecError(f"gate {gate.text!r}: ratings have no groups; leave out what is in [], and `by`")
+        raise gate.fault("ratings have no groups; leave out what is in [], and `by`")
     if gate.relation == EQUAL:
-        raise SpecError(f"gate {gate.text!r}: ratings are not checked for equality; write `not worse than` both ways")
-    unknown = [name for name, _ in gate.parameters if name != AGAINST or gate.metric != "win_rate"]
+        raise gate.fault("ratings are not checked for equality; write `not worse than` both ways")
+    unknown = [name for name, _ in gate.parameters if name != AGAINST or gate.metric != WIN_RATE]
     if unknown:
-        raise SpecError(f"gate {gate.text!r}: {gate.metric} has no parameter {unknown[0]!r}")
+        raise gate.fault(f"{gate.metric} has no parameter {unknown[0]!r}")
     check_limits(gate, context.ratings.method)
     try:
-        return _READERS[gate.metric](gate, context)
+        return [_READERS[gate.metric](gate, context)]
     except DataError as error:
-        return GateResult(gate, gate.scorer or "judge", False, str(error), {"values": []}, is_decided=False)
+        return [Row(facts=None, missing=str(error))]
 
 
-def _check_win_rate(gate: Gate, context: _Context) -> GateResult:
+def _row(gate: Gate, ends: Sequence[float | None], facts: dict[str, Any], details: str, reason: str | None) -> Row:
+    """The row of a number with its one-sided bounds, of which those that are unknown are None."""
+    value, low, high = (math.nan if end is None else end for end in ends)
+    return Row(
+        value,
+        low,
+        high,
+        gate.end,
+        _finite_facts(value, low, high) | facts,
+        note=f"; {details}" if details else "",
+        is_rounded=True,
+        reason=reason or ("there is no number" if math.isnan(value) else "it has no interval"),
+    )
+
+
+def _finite_facts(value: float, low: float, high: float) -> dict[str, Any]:
+    ends = {"value": value, "low": low, "high": high}
+    return {name: number if math.isfinite(number) else None for name, number in ends.items()}
+
+
+def _read_win_rate(gate: Gate, context: _Context) -> Row:
     system = context.system(gate, gate.scorer)
-    against = dict(gate.parameters).get(AGAINST)
     if gate.baseline is not None:
-        raise SpecError(
-            f"gate {gate.text!r}: write a win rate against a system as `win_rate({system}, {gate.baseline}) > 0.5`,"
-            f" and a difference as `rating({system}) {gate.relation} {gate.baseline}`"
+        raise gate.fault(
+            f"write a win rate against a system as `win_rate({system}, {gate.baseline}) > 0.5`, and a difference as"
+            f" `rating({system}) {gate.relation} {gate.baseline}`"
         )
-    tables = context.tables(context.rate_method, _two_sided(gate))
+    tables = context.tables(context.rate_method, gate)
+    against = dict(gate.parameters).get(AGAINST, context.method.baseline)
     if against is None:
         row = next(row for row in tables["ratings"] if row["system"] == system)
-        base = context.method.baseline
-        if base is None:
-            ends = [row[name] for name in ("win_rate", "win_rate_low", "win_rate_high")]
-            return _compare(gate, system, _number(ends, row, None, context.n_unanswered(system, None)))
-        against = base
+        ends = [row[name] for name in ("win_rate", "win_rate_low", "win_rate_high")]
+        return _rate_row(gate, ends, row, context.n_unanswered(system, None), None)
     other = context.system(gate, against)
     if other == system:
-        raise SpecError(f"gate {gate.text!r}: {system} does not meet itself; name another system")
+        raise gate.fault(f"{system} does not meet itself; name another system")
     row = next(row for row in tables["win_rates"] if (row["a"], row["b"]) == (system, other))
     ends = [row[name] for name in ("win_rate", "low", "high")]
-    number = _number(ends, row, f"{system} and {other} never met", context.n_unanswered(system, other))
-    return _compare(gate, system, _exact(number, gate, context, system, other))
+    n_unanswered = context.n_unanswered(system, other)
+    rate = _rate_row(gate, ends, row, n_unanswered, f"{system} and {other} never met")
+    exact = _exact_bounds(gate, context, system, other) if gate.level and not math.isnan(rate.value) else None
+    if exact is None:
+        return rate
+    facts = dict(rate.facts or {}) | _finite_facts(rate.value, *exact)
+    return rate._replace(low=exact[0], high=exact[1], facts=facts, is_exact=True)
 
 
-def _two_sided(gate: Gate) -> float | None:
-    """The confidence of the two-sided interval whose ends are the bounds of a gate."""
-    return None if gate.level is None else 2 * gate.level - 1
-
-
-def _number(ends: Sequence[float | None], row: dict[str, Any], reason: str | None, n_unanswered: float) -> _Number:
-    value, low, high = (math.nan if end is None else end for end in ends)
+def _rate_row(
+    gate: Gate, ends: Sequence[float | None], row: dict[str, Any], n_unanswered: float, reason: str | None
+) -> Row:
     count = f"{row['n']:,g} {'match' if row['n'] == 1 else 'matches'}"
-    facts = {name: row[name] for name in ("n", "won", "tied", "lost", "n_missing")}
+    value = math.nan if ends[0] is None else ends[0]
     details = f"win rate {value:.4g} of {count}{_missing_counts(row, n_unanswered)}"
-    return _Number(value, low, high, True, details, reason, facts | {"n_unanswered": n_unanswered})
+    return _row(gate, ends, _match_facts(row, n_unanswered), details, reason)
+
+
+def _match_facts(row: dict[str, Any], n_unanswered: float) -> dict[str, Any]:
+    return {name: row[name] for name in ("n", "won", "tied", "lost", "n_missing")} | {"n_unanswered": n_unanswered}
 
 
 def _missing_counts(row: dict[str, Any], n_unanswered: float) -> str:
@@ -295,35 +330,45 @@ def _missing_counts(row: dict[str, Any], n_unanswered: float) -> str:
     return lost + (f", {row['n_missing']:,g} without an outcome" if row["n_missing"] else "")
 
 
-def _exact(number: _Number, gate: Gate, context: _Context, system: str, other: str) -> _Number:
-    """The number with exact bounds, if on each example one of both won every judgement, and else as it is."""
-    if gate.level is None or math.isnan(number.value):
-        return number
-    table, labels = context.decided, context.ratings.systems
+def _exact_bounds(gate: Gate, context: _Context, system: str, other: str) -> tuple[float, float] | None:
+    """Exact bounds, if on each example one of both won every judgement."""
+    table, labels = decide_missing(context.matches, context.rate_method), context.ratings.systems
     one, two = labels.index(system), labels.index(other)
     chosen = table.take((table.a == min(one, two)) & (table.b == max(one, two)) & table.known)
     if context.method.contradictory != "average" or context.method.weighted:
-        return number
+        return None
     outcome = chosen.outcome if one < two else 1 - chosen.outcome
     _, cluster = np.unique(chosen.cluster, return_inverse=True)
     judged = np.bincount(cluster)
     won = np.bincount(cluster, outcome)
     if len(np.unique(judged)) > 1 or not np.isin(won, (0, judged[0])).all():
-        return number
-    low, high = clopper_pearson(int((won > 0).sum()), len(judged), gate.level)
-    return number._replace(low=low, high=high, about=False)
+        return None
+    return clopper_pearson(int((won > 0).sum()), len(judged), cast("float", gate.level))
 
 
-def _check_rating(gate: Gate, context: _Context) -> GateResult:
+def _read_rating(gate: Gate, context: _Context) -> Row:
     system = context.system(gate, gate.scorer)
-    if gate.baseline is not None:
-        return _check_difference(gate, context, system, context.system(gate, gate.baseline))
-    context.refuse_unanswered(system)
-    tables = context.tables(context.method, _two_sided(gate))
-    row = next(row for row in tables["ratings"] if row["system"] == system)
-    n_unanswered = 0.0 if context.has_style else context.n_unanswered(system, context.opponent(system))
-    number = _number([row[name] for name in ("rating", "low", "high")], row, row["reason"], n_unanswered)
-    return _compare(gate, system, number._replace(details=_match_counts(row, n_unanswered, context.method)))
+    other = None if gate.baseline is None else context.system(gate, gate.baseline)
+    if other == system:
+        raise gate.fault("compares a system with itself; name another baseline")
+    context.refuse_unanswered(system, *([] if other is None else [other]))
+    tables = context.tables(context.method, gate)
+    own = next(row for row in tables["ratings"] if row["system"] == system)
+    opponent = context.method.baseline if context.method.baseline != system else None
+    n_unanswered = 0.0 if context.has_style else context.n_unanswered(system, opponent)
+    counts = _match_counts(own, n_unanswered, context.method)
+    if other is None:
+        ends = [own[name] for name in ("rating", "low", "high")]
+        return _row(gate, ends, _match_facts(own, n_unanswered), counts, own["reason"])
+    row = next(row for row in tables["differences"] if {row["a"], row["b"]} == {system, other})
+    ends = [row[name] for name in ("difference", "low", "high")]
+    if row["a"] != system:
+        ends = [None if end is None else -end for end in (ends[0], ends[2], ends[1])]
+    difference = _row(gate, ends, {"baseline": other}, counts, row["reason"])
+    if gate.relation in RELATIONS:
+        note = f"{difference.note}; a point rule, which ignores chance"
+        return difference._replace(lead="difference ", note=note)
+    return difference._replace(lead=f"difference {difference.value:+.4g}, ", end="low")
 
 
 def _match_counts(row: dict[str, Any], n_unanswered: float, method: RatingMethod) -> str:
@@ -334,73 +379,21 @@ def _match_counts(row: dict[str, Any], n_unanswered: float, method: RatingMethod
     return counts + _missing_counts(row, n_unanswered)
 
 
-def _check_difference(gate: Gate, context: _Context, system: str, other: str) -> GateResult:
-    if system == other:
-        raise SpecError(f"gate {gate.text!r}: compares a system with itself; name another baseline")
-    context.refuse_unanswered(system, other)
-    tables = context.tables(context.method, _two_sided(gate))
-    row = next(row for row in tables["differences"] if {row["a"], row["b"]} == {system, other})
-    sign = 1 if row["a"] == system else -1
-    ends = [None if row[name] is None else sign * row[name] for name in ("difference", "low", "high")]
-    if sign < 0:
-        ends[1], ends[2] = ends[2], ends[1]
-    difference, low, high = (math.nan if end is None else end for end in ends)
-    own = next(one for one in tables["ratings"] if one["system"] == system)
-    n_unanswered = 0.0 if context.has_style else context.n_unanswered(system, context.opponent(system))
-    counts = _match_counts(own, n_unanswered, context.method)
-    number = _Number(difference, low, high, True, counts, row["reason"], {"baseline": other})
-    if gate.relation in RELATIONS:
-        result = _compare(gate, system, number)
-        note = "a point rule, which ignores chance"
-        return replace(result, message=f"difference {result.message}; {note}")
-    margin = -gate.number if gate.relation == NOT_WORSE else 0.0
-    strict = replace(gate, relation=">", number=margin)
-    result = _compare(strict, system, number)
-    return replace(result, gate=gate, message=f"difference {difference:+.4g}, {result.message}")
-
-
-def _check_bias(gate: Gate, context: _Context) -> GateResult:
+def _read_bias(gate: Gate, context: _Context) -> Row:
     if gate.scorer is not None or gate.baseline is not None:
-        raise SpecError(f"gate {gate.text!r}: {gate.metric} is a number of all matches; write `{gate.metric} <= 0.1`")
-    tables = context.tables(context.rate_method, _two_sided(gate))
-    rows = [row for row in tables["bias"] if row["measure"] == gate.metric]
-    row = next((row for row in rows if row["judge"] is None), None)
-    if row is None:
-        number = _Number(math.nan, math.nan, math.nan, True, "", "no order of presentation is known", {})
-        return _compare(gate, "judge", number)
-    value, low, high = (math.nan if row[name] is None else row[name] for name in ("share", "low", "high"))
+        raise gate.fault(f"{gate.metric} is a number of all matches; write `{gate.metric} <= 0.1`")
+    tables = context.tables(context.rate_method, gate)
+    rows = (row for row in tables["bias"] if row["measure"] == gate.metric and row["judge"] is None)
+    if (row := next(rows, None)) is None:
+        return _row(gate, [None] * 3, {}, "", "no order of presentation is known")
     what = "judgement" if gate.metric == "position_bias" else "pair"
     details = f"{plural(int(row['n']), what)} in both orders"
-    return _compare(gate, "judge", _Number(value, low, high, True, details, None, {"n": row["n"]}))
+    return _row(gate, [row[name] for name in ("share", "low", "high")], {"n": row["n"]}, details, None)
 
 
-_READERS: Final[dict[str, Callable[[Gate, _Context], GateResult]]] = {
-    "win_rate": _check_win_rate,
-    "rating": _check_rating,
-    "position_bias": _check_bias,
-    "inconsistency": _check_bias,
+_READERS: Final[dict[str, Callable[[Gate, _Context], Row]]] = {
+    WIN_RATE: _read_win_rate,
+    "rating": _read_rating,
+    "position_bias": _read_bias,
+    "inconsistency": _read_bias,
 }
-
-
-def _compare(gate: Gate, subject: str, number: _Number) -> GateResult:
-    """The result of comparing a number, or its bound, with the threshold."""
-    end = None if gate.level is None else "low" if gate.relation in (">=", ">") else "high"
-    compared = number.value if end is None else getattr(number, end)
-    facts = {name: _finite(getattr(number, name)) for name in ("value", "low", "high")} | number.facts
-    facts |= bound_facts(end, compared)
-    if math.isnan(compared):
-        why = number.reason or ("it has no interval" if not math.isnan(number.value) else "there is no number")
-        return GateResult(gate, subject, False, f"undefined: {why}", {"values": [facts]}, is_decided=False)
-    number_text = f"{compared:.4g}"
-    if end is not None:
-        side = "lower" if end == "low" else "upper"
-        about = "about " if number.about else ""
-        number_text = f"{side} {100 * float(gate.level or 0):g}% bound {about}{number_text}"
-    passed = RELATIONS[gate.relation](round(compared, 12), gate.number)
-    return GateResult(
-        gate, subject, passed, "; ".join(filter(None, [number_text, number.details])), {"values": [facts]}
-    )
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None

@@ -4,10 +4,9 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from evaluand.aggregation.aggregator import Measure
-from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.checking import GateResult
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.rule import BASELINE, Gate
-from evaluand.core.errors import SpecError
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.predictions.columns.notes import Notes
 from evaluand.predictions.columns.tables import NamedTable
@@ -22,9 +21,7 @@ def check_gate_columns(
     for gate in gates:
         for name in (*dict(gate.where), *gate.by, *gate.given):
             if name in base.table.column_names and name not in {each.strip() for each in grouped}:
-                raise SpecError(
-                    f"gate {gate.text!r}: values are not grouped by {name!r}; add {notes.option('by', name)}"
-                )
+                raise gate.fault(f"values are not grouped by {name!r}; add {notes.option('by', name)}")
 
 
 def check_system_gates(
@@ -43,20 +40,14 @@ def check_system_gates(
     Raises:
         SpecError: a gate compares, and there is one system.
     """
-    if not gates:
-        return []
-    evaluations = results.evaluations
     check = partial(check_gates, measures=measures, metric_by_name=metric_by_name, missing=missing)
-    first = next(iter(evaluations))
-    found = check([gate for gate in gates if gate.baseline is None], evaluations)
-    for gate in gates:
-        if gate.baseline is None:
-            continue
-        if len(evaluations) == 1:
-            raise SpecError(f"gate {gate.text!r}: compares two systems; name a second one")
+    found: list[GateResult] = []
+    for gate in sorted(gates, key=lambda gate: gate.baseline is not None):
+        if gate.baseline is not None and len(results.evaluations) == 1:
+            raise gate.fault("compares two systems; name a second one")
         if gate.baseline == BASELINE:
-            others = {name: each for name, each in evaluations.items() if name != first}
-            found += check([gate], others, {BASELINE: evaluations[first]})
+            (_, first), *others = results.evaluations.items()
+            found += check([gate], dict(others), {BASELINE: first})
         else:
-            found += check([gate], evaluations)
+            found += check([gate], results.evaluations)
     return found

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import Kind as DisparityKind
 from evaluand.aggregation.named_labels import AbsentLabel
-from evaluand.comparison.gate_result import GateResult
+from evaluand.comparison.checking import GateResult
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural

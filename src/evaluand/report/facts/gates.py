@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evaluand.report.facts.base import Facts
 
 if TYPE_CHECKING:
-    from evaluand.comparison.gate_result import GateResult
+    from evaluand.comparison.checking import GateResult
 
 
 def list_gates(results: Iterable[GateResult]) -> list[Facts]:

@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.judges.judge_digest import questions_of
 from evaluand.report.facts.base import Facts
+from evaluand.store.store import exists
 
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation
-    from evaluand.judges.cards.standing import Standing
+    from evaluand.evaluation.standing import ScorerStanding
+    from evaluand.judges.cards.labelled_set import JudgeIdentity
     from evaluand.matches.matches import Matches
     from evaluand.metrics.judging.estimate import Estimate
     from evaluand.store.store import Manifest, Store
@@ -27,58 +29,58 @@ def judge_facts(evaluations: Mapping[str, Evaluation]) -> list[Facts]:
     """
     if not any(evaluation.manifest["provenance"].get("judges") for evaluation in evaluations.values()):
         return []
-    from evaluand.judges.cards.standing import correct_mean, standings  # on use: needs NumPy
+    from evaluand.evaluation.standing import scorer_standings
+    from evaluand.judges.cards.from_evaluation import judge_of  # on use: these need NumPy
 
     found = []
-    known: dict[tuple[str, str], Standing] = {}  # so that each judge is described once, whatever it has judged
+    known: dict[tuple[str, str], tuple[ScorerStanding, Facts]] = {}  # each judge is described once
     for task, evaluation in evaluations.items():
-        for name, own in standings(evaluation).items():
-            standing = known.setdefault((name, own.judge.digest), own)
-            facts = describe_standing(standing) | {"task": task} | _UNCORRECTED
-            if standing.status == "measured" and standing.card is not None:
-                means = correct_mean(evaluation, name, standing.card)
-                if means is not None:
-                    numbers = {"raw": _number(means.raw), "corrected": _number(means.corrected)}
-                    facts |= numbers | {"overlap": means.overlap}
+        for name, own in scorer_standings(evaluation).items():
+            if (name, own.digest) not in known:
+                known[name, own.digest] = own, describe_standing(own, judge_of(evaluation, name))
+            standing, described = known[name, own.digest]
+            facts = described | {"task": task} | _UNCORRECTED
+            if standing.status == "measured" and (means := standing.correct(evaluation, name)) is not None:
+                facts |= {"raw": _number(means.raw), "corrected": _number(means.corrected), "overlap": means.overlap}
             found.append(facts)
     return sorted(found, key=lambda each: each["judge"])
 
 
 def card_facts(store: Store, judges: Iterable[Facts]) -> list[Facts]:
     """The cards of judges, as `judge_facts` names them, each once."""
-    from evaluand.judges.cards.card import JudgeCard  # on use: needs NumPy
+    from evaluand.judges.cards.card import KIND, JudgeCard  # on use: needs NumPy
 
     ids = dict.fromkeys(judge["card"] for judge in judges if judge["status"] == "measured")
-    return [JudgeCard(store, id).to_dict() for id in ids]
+    return [JudgeCard(store, id).to_dict() for id in ids if exists(store, KIND, id)]
 
 
 def matches_judge_facts(*sets: Matches | None) -> list[Facts]:
     """The same of the judges of matches, each once; their win rates are not corrected."""
     if not any(matches is not None and matches.manifest["provenance"].get("judges") for matches in sets):
         return []
-    from evaluand.judges.cards.standing import standings_of_matches  # on use: needs NumPy
+    from evaluand.matches.standing import standings_of  # on use: needs NumPy
 
     found: dict[str, Facts] = {}
     for matches in sets:
         if matches is None or not matches.manifest["provenance"].get("judges"):
             continue
-        for standing in standings_of_matches(matches):
-            found[standing.judge.digest] = describe_standing(standing) | {"task": None} | _UNCORRECTED
+        for standing in standings_of(matches):
+            found[standing.judge.digest] = describe_standing(standing, standing.judge) | {"task": None} | _UNCORRECTED
     return [*found.values()]
 
 
 _UNCORRECTED: Final[Facts] = {"raw": None, "corrected": None, "overlap": ""}
 
 
-def describe_standing(standing: Standing) -> Facts:
+def describe_standing(standing: ScorerStanding, judge: JudgeIdentity) -> Facts:
     """A judge, whether it was measured, and what it asks."""
     return {
-        "judge": standing.judge.name,
+        "judge": standing.name,
         "status": standing.status,
         "text": standing.text,
-        "card": None if standing.card is None else standing.card.id,
+        "card": standing.card_id,
         "changed": list(standing.changed),
-        "asked": [_describe_question(question, standing.judge.parts) for question in questions_of(standing.judge.spec)],
+        "asked": [_describe_question(question, judge.parts) for question in questions_of(judge.spec)],
     }
 
 

@@ -141,7 +141,7 @@ def _find_facts(source: Source, uses: list[Use]) -> Facts:
     made = Matches(source.store, use.id) if use.kind == "matches" else Evaluation(source.store, use.id)
     judge = judge_of_matches(made) if isinstance(made, Matches) else judge_of(made, use.scorer or "")
     standing = find_standing(source.store, judge, made.name or made.id[:SHORT_ID], use.scorer)
-    facts = describe_standing(standing) | {"label": None}
+    facts = describe_standing(standing, judge) | {"label": None}
     if labelled is not None or isinstance(made, Matches) or standing.status not in ("unmeasured", "stale"):
         return facts
     run = made.run

@@ -1,0 +1,251 @@
+"""Which scorer, metric and baseline a gate names, and what it needs of the metric: a bound, a range, a difference."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from evaluand.aggregation.aggregator import Measure, shared_ranges, with_ranges
+from evaluand.aggregation.fairness import CRITERIA
+from evaluand.comparison.anytime import check_anytime
+from evaluand.comparison.checking import check_distance, check_threshold
+from evaluand.comparison.disparity_differences import COMPARED
+from evaluand.comparison.measures import declared_as, default_metric, find_evaluations
+from evaluand.comparison.pairing import why_unpairable
+from evaluand.comparison.rule import EQUAL, RELATIONS, WIN_RATE, Gate, quote_word
+from evaluand.core.errors import NotFound, SpecError, nearest
+from evaluand.core.identity import encode
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.metric import Metric, Missing
+from evaluand.metrics.base.signature import distinguishing_words, words_of
+from evaluand.metrics.names import is_name
+from evaluand.store.store import Store
+
+
+def find_scorer(gate: Gate, known: Sequence[str], usual: str | None = None, declared: Sequence[Measure] = ()) -> str:
+    """The scorer that a gate names, or else the only one, or the only one whose metric of this name is declared."""
+    name = gate.scorer or usual
+    if gate.metric == WIN_RATE and not any(_is_declared(WIN_RATE, scorer, declared) for scorer in known):
+        raise gate.fault(
+            f"{WIN_RATE} is a number of ratings, not of an evaluation; check it with `evaluand rate MATCHES --gate …`"
+        )
+    if gate.metric in known and not is_name(gate.metric) and not _is_declared(gate.metric, gate.metric, declared):
+        kinds = [measure.metric.kind for measure in declared if measure.scorer == gate.metric]
+        rule = f"{(kinds or ['accuracy'])[0]}({quote_word(gate.metric)})"
+        raise gate.fault(f"{gate.metric!r} is a scorer, not a metric; did you mean `{rule}`?")
+    if name is None:
+        of_metric = [scorer for scorer in known if _is_declared(gate.metric, scorer, declared)]
+        if len(known) == 1 or len(of_metric) == 1:
+            return (known if len(known) == 1 else of_metric)[0]
+        raise gate.fault(f"name the scorer: {gate.metric}({' | '.join(known) or 'SCORER'}) …")
+    if name not in known:
+        raise gate.fault(f"no scorer is called {name!r}{nearest(name, known)}; there are {', '.join(known)}")
+    return name
+
+
+def _is_declared(metric: str, scorer: str, declared: Sequence[Measure]) -> bool:
+    own = [measure for measure in declared if measure.scorer == scorer]
+    return any(measure.criterion == metric for measure in own) or bool(declared_as(metric, own))
+
+
+def find_baseline(gate: Gate, name: str, store: Store, known: Sequence[str]) -> Evaluation:
+    """The baseline that has a name in the store.
+
+    Args:
+        known: names of other baselines, for the message.
+    """
+    try:
+        found = find_evaluations(store, name)
+    except NotFound:
+        stored = (ref.name for ref in store.refs() if ref.kind in ("evaluations", "runs"))
+        hint = nearest(name, [*known, *stored]) or f"; there are {', '.join(known)}"
+        raise gate.fault(f"no baseline is called {name!r}{hint}") from None
+    if len(found) > 1:
+        raise gate.fault(f"{name!r} refers to {len(found)} evaluations; name one")
+    return found[0]
+
+
+def find_metrics(
+    gate: Gate,
+    scorer: str,
+    measures: Sequence[Measure],
+    missing: Missing | None = None,
+    metric_by_name: Callable[[str], Metric] = default_metric,
+) -> list[Metric]:
+    """The metric of a gate; for a criterion of fairness, all metrics it consists of."""
+    own = [measure for measure in measures if measure.scorer == scorer]
+    of_criterion = [measure.metric for measure in own if measure.criterion == gate.metric]
+    if of_criterion:
+        found = _find_criterion_metrics(gate, scorer, of_criterion)
+    else:
+        found = [_find_metric(gate, scorer, own, missing, metric_by_name)]
+    for metric in found:
+        _check_number(gate, metric)
+        _check_decidable(gate, scorer, metric)
+    return found
+
+
+def _find_criterion_metrics(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> list[Metric]:
+    if gate.disparity is None:
+        raise gate.fault(
+            f"{gate.metric} is a criterion, which has no value; name one of its disparities: {gate.metric} difference"
+            " by …"
+        )
+    of_kind: dict[str, dict[str, Metric]] = {}
+    for metric in metrics:
+        of_kind.setdefault(metric.kind, {})[metric.signature] = metric
+    return [_require_one(gate, scorer, _match_parameters(gate, scorer, alike)) for alike in of_kind.values()]
+
+
+def _find_metric(
+    gate: Gate, scorer: str, measures: Sequence[Measure], missing: Missing | None, by_name: Callable[[str], Metric]
+) -> Metric:
+    alike = declared_as(gate.metric, measures)
+    meant = _match_parameters(gate, scorer, {metric.signature: metric for metric in alike})
+    if gate.baseline is not None and all(math.isfinite(metric.ends[0]) for metric in meant):
+        missing = missing or "wrong"
+    declared = {with_missing(metric, missing).signature: metric for metric in meant}  # as the gate will use them
+    if declared:
+        return _require_one(gate, scorer, [*declared.values()])
+    try:
+        return by_name(gate.metric)
+    except SpecError as error:
+        if gate.metric in CRITERIA:
+            raise gate.fault(
+                f"{gate.metric} is a criterion of fairness, which the experiment must declare:"
+                f" fairness: [{{criterion: {gate.metric}, by: [{', '.join(gate.by) or '…'}], label: …}}]"
+            ) from None
+        known = [*dict.fromkeys(name for measure in measures for name in (*measure.called, measure.criterion) if name)]
+        near, hint = nearest(gate.metric, known), f"; known names: {', '.join(known)}" if known else ""
+        raise gate.fault(f"no metric is called {gate.metric!r}{near}" if near else f"{error}{hint}") from None
+
+
+def _require_one(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> Metric:
+    if len(metrics) == 1:
+        return metrics[0]
+    spellings = ", ".join(_list_spellings(gate, scorer, [metric.signature for metric in metrics]))
+    raise gate.fault(f"{gate.metric} of {scorer!r} is declared more than once; name one: {spellings}")
+
+
+def _match_parameters(gate: Gate, scorer: str, metrics: Mapping[str, Metric]) -> list[Metric]:
+    """The metrics of a kind, by signature, that have a gate's parameters; only one if its label in tables matches."""
+    distinct, parameters = distinguishing_words([*metrics]), dict(gate.parameters)
+    having = [
+        s for s in metrics if all(_is_same_value(words_of(s).get(name), value) for name, value in parameters.items())
+    ]
+    if parameters and not having:
+        known = f"; there are {', '.join(_list_spellings(gate, scorer, [*metrics]))}" if metrics else ""
+        raise gate.fault(f"the experiment has no {gate.metric} with these parameters{known}")
+    called = [signature for signature in having if distinct[signature].keys() == parameters.keys()]
+    return [metrics[signature] for signature in (called if len(called) == 1 else having)]
+
+
+def _is_same_value(word: str | None, value: str) -> bool:
+    """Whether a value in a signature, where texts may be quoted, is the value in a gate."""
+    if word is None or word == value:
+        return word is not None
+    with suppress(ValueError):
+        return float(word) == float(value)
+    return word == encode(value).decode()
+
+
+def _list_spellings(gate: Gate, scorer: str, signatures: Sequence[str]) -> Iterator[str]:
+    """How a gate would name each of several metrics of a kind."""
+    for parameters in distinguishing_words(signatures).values():
+        words = [quote_word(scorer), *(f"{name}={quote_word(word)}" for name, word in parameters.items() if name)]
+        yield f"{gate.metric}({', '.join(words)})"
+
+
+def with_missing(metric: Metric, missing: Missing | None) -> Metric:
+    """The metric with another treatment of rows without a score, if one is named."""
+    return metric if missing is None else dataclasses.replace(metric, missing=missing)
+
+
+def check_attributes(gate: Gate, attributes: Sequence[str]) -> None:
+    """Refuses attributes that the dataset does not have."""
+    unknown = [name for name in (*dict(gate.where), *gate.by, *gate.given) if name not in attributes]
+    if unknown:
+        raise gate.fault(f"{unknown[0]!r} is not an attribute{nearest(unknown[0], attributes)}")
+
+
+def at_level(gate: Gate, metric: Metric, share: float = 0.5) -> Metric:
+    """The metric with an interval whose ends are one-sided bounds of the gate's level.
+
+    Args:
+        share: the fraction of an interval's errors that fall on this end.
+    """
+    if gate.level is None or not hasattr(metric, "confidence"):
+        raise gate.fault(f"{metric.kind} has no interval; leave out `at …`")
+    confidence = 2 * gate.level - 1 if share == 0.5 else 1 - (1 - gate.level) / share
+    return dataclasses.replace(metric, confidence=confidence)  # type: ignore[call-arg]
+
+
+def find_ranges(metrics: Sequence[Metric], scorer: str, evaluations: Sequence[Evaluation]) -> list[Metric]:
+    """The metrics with the range that their scorer knows, unless they declare one."""
+    measures = with_ranges([Measure(scorer, metric) for metric in metrics], shared_ranges(evaluations))
+    return [measure.metric for measure in measures]
+
+
+def check_ranges(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> None:
+    """Refuses a bound of values that could have a range and have none: rare values, not seen yet, could be anywhere."""
+    if gate.anytime:
+        check_anytime(gate.text, metrics[0])
+    for metric in metrics if gate.level is not None else ():
+        can_have = any(field.name == "range" for field in dataclasses.fields(metric))
+        if can_have and metric.range == (-math.inf, math.inf):
+            lower = ", direction: lower" if metric.direction == "lower" else ""
+            instead = (
+                "leave out `at …`"
+                if gate.baseline is None
+                else f"compare the values themselves: {_point_rule(gate, metric)}"
+            )
+            raise gate.fault(
+                "no bound holds at a level without the lowest and the highest possible value; declare them under"
+                f" metrics of the experiment: {{kind: {metric.kind}, scorer: {scorer}{lower}, range: [0, 10]}}, or"
+                f" {instead}"
+            )
+
+
+def _point_rule(gate: Gate, metric: Metric) -> str:
+    """The rule about the two values themselves, without regard to chance."""
+    return f"`{gate.metric} {'<=' if metric.direction == 'lower' else '>='} {quote_word(str(gate.baseline))}`"
+
+
+def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
+    """Refuses a difference or a bound that the metric never has."""
+    if gate.baseline is None:
+        if gate.level is not None:
+            at_level(gate, metric)
+        return
+    if gate.relation in RELATIONS:
+        return
+    if gate.disparity is not None:
+        if gate.disparity not in COMPARED:
+            raise gate.fault(
+                f"a disparity of kind {gate.disparity!r} has no difference with an interval; take"
+                f" {' or '.join(COMPARED)}"
+            )
+        if gate.reference or gate.given:
+            raise gate.fault("against a baseline all groups count; leave out `from …` and `given …`")
+    if why := why_unpairable(metric):
+        raise gate.fault(f"{why}; or compare the values themselves: {_point_rule(gate, metric)}")
+    if metric.direction is None and gate.relation != EQUAL and gate.disparity is None:
+        raise gate.fault(
+            f"{metric.kind} of {scorer!r} has no direction; declare under metrics of the experiment whether higher or"
+            f" lower is better, and run it: {{kind: {metric.kind}, scorer: {scorer}, direction: lower}}; or import its"
+            f" results again with --direction {scorer}=lower"
+        )
+
+
+def _check_number(gate: Gate, metric: Metric) -> None:
+    """Refuses a threshold that no value can have, and a margin by which no two values can differ."""
+    low, high = metric.range
+    if gate.baseline is not None:
+        check_distance(gate, f"values of {gate.metric}", high - low, is_share=(low, high) == (0, 1))
+        return
+    what = gate.metric if gate.disparity is None else f"the {gate.disparity} of {gate.metric}"
+    if gate.disparity is not None and gate.disparity not in ("min", "max"):
+        low, high = (0.0, 1.0) if gate.disparity.startswith("ratio") else (0.0, high - low)
+    check_threshold(gate, what, low, high)

@@ -1,0 +1,378 @@
+"""The rows of gates on metrics: values, disparities of groups, and how far either differs from that of a baseline."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any, Final, NamedTuple, cast
+
+import numpy as np
+
+from evaluand.aggregation.aggregator import Measure, compute_measures
+from evaluand.aggregation.group_rules import read_rules
+from evaluand.aggregation.groups import MetricRow, group_text, summarise
+from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
+from evaluand.comparison.anytime import Seen, seen_differences, seen_values
+from evaluand.comparison.checking import Row
+from evaluand.comparison.difference import Sample, count_pairs
+from evaluand.comparison.disparity_differences import better_disparity, disparity_differences
+from evaluand.comparison.gate_metrics import at_level, check_attributes, with_missing
+from evaluand.comparison.labelled_differences import LabelledSample, pair_labelled_rows
+from evaluand.comparison.metric_differences import MetricSample
+from evaluand.comparison.pairing import pair_rows, why_unpairable
+from evaluand.comparison.rule import EQUAL, LEVEL, Gate, quote_word
+from evaluand.core.errors import plural
+from evaluand.core.files.json import none_if_nan
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.metric import Metric, Missing
+from evaluand.metrics.prediction_powered import PredictionPoweredMean
+from evaluand.metrics.stats.disparity import AT_MOST, Kind
+from evaluand.metrics.stats.intervals import clopper_pearson
+
+
+class Question(NamedTuple):
+    """What a gate asks about one evaluation.
+
+    Attributes:
+        base: the baseline; None for gates without one.
+        metrics: of a criterion of fairness several, else one.
+        missing: what happens to rows without a score, in place of the default of gates.
+        states_missing: whether somebody chose how rows without a score count.
+        smallest: the fewest rows that a group must rest on.
+        heaviest: the weight of the heaviest cluster that a growing run can have, for bounds at repeated looks.
+        is_same: whether the evaluation is that of the baseline.
+    """
+
+    gate: Gate
+    evaluation: Evaluation
+    base: Evaluation | None
+    scorer: str
+    metrics: Sequence[Metric]
+    missing: Missing | None
+    states_missing: bool
+    smallest: int
+    heaviest: float
+    is_same: bool
+
+
+def find_rows(asked: Question) -> Iterator[Row]:
+    """The rows that a gate is about, one for each target."""
+    gate = asked.gate
+    metrics = [
+        with_missing(metric, asked.missing or (None if asked.base is None else _usual_fill(metric)))
+        for metric in asked.metrics
+    ]
+    if gate.disparity is not None:
+        find = _find_disparities if asked.base is None else _find_disparity_differences
+        return find(asked, metrics)
+    if asked.base is None:
+        return _find_values(asked, metrics[0])
+    return (_find_point_differences if gate.level is None else _find_differences)(asked, metrics[0])
+
+
+def _usual_fill(metric: Metric) -> Missing:
+    """How rows without a score count against a baseline."""
+    return "wrong" if math.isfinite(metric.ends[0]) else metric.missing
+
+
+def _find_values(asked: Question, metric: Metric) -> Iterator[Row]:
+    gate = asked.gate
+    metric = metric if gate.level is None else at_level(gate, metric)
+    rows, seen = _summarise(asked, asked.evaluation, metric), _seen_values(asked, metric)
+    for row, looks in (_with_bounds(gate, row, seen.get(row.target)) for row in rows):
+        yield Row(
+            row.value,
+            row.low,
+            row.high,
+            gate.end,
+            _facts_of(row, "target", "value", "low", "high", "worst", "best"),
+            looks | {name: getattr(row, name) for name in ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")},
+            label=_target_text(row.target),
+            counts=_counts_text(row),
+            is_exact=bool(looks) or _is_exact(row),
+            is_bounded=math.isfinite(metric.range[1] - metric.range[0]),
+            reason=row.reason or ("the metric has no interval" if gate.end else "it is undefined"),
+            has_gaps=_has_gaps(asked, row),
+        )
+
+
+def _with_bounds(gate: Gate, row: MetricRow, seen: Seen | None) -> tuple[MetricRow, dict[str, Any]]:
+    """A value with the bounds of a gate's level, and what decides whether to look again."""
+    if gate.level is None:
+        return row, {}
+    if gate.anytime and seen is not None:
+        low, high = seen.bounds(gate.level)
+        return row._replace(low=low, high=high), seen.facts(str(gate.end), gate.number, gate.level)
+    if _is_exact(row):
+        low, high = clopper_pearson(row.data["correct"], row.data["n"], gate.level)
+        return row._replace(low=low, high=high), {}
+    if seen is not None:
+        low, high = seen.bounds_of_one_look(gate.level)
+        return row._replace(low=float(np.fmin(row.low, low)), high=float(np.fmax(row.high, high))), {}
+    return row, {}
+
+
+def _seen_values(asked: Question, metric: Metric) -> dict[str | None, Seen]:
+    """The clusters of a mean of values with a range, of which rare ones may not have been seen; by target."""
+    is_mean = metric.averages and np.isfinite(metric.row_range).all() and not why_unpairable(metric)
+    if asked.gate.level is None or not is_mean:
+        return {}
+    return seen_values(asked.evaluation, asked.scorer, metric, dict(asked.gate.where), asked.heaviest)
+
+
+def _summarise(asked: Question, evaluation: Evaluation, metric: Metric) -> list[MetricRow]:
+    """The values of a metric in the group of a gate, by target."""
+    where, dataset = dict(asked.gate.where), dataset_of(evaluation)
+    check_attributes(asked.gate, dataset.roles.attributes)
+    labelled_for = metric if metric.reads_labels else None
+    rows = shards(evaluation, dataset, asked.scorer, tuple(where), labelled_for=labelled_for)
+    found = summarise(rows, [metric], [attribute_columns(tuple(where))], repeated=is_repeated(evaluation))
+    return [row for row in found if [*row.by.values()] == [*where.values()]]
+
+
+def _is_exact(row: MetricRow) -> bool:
+    """Whether the value is a proportion of independent rows, for which an exact bound is known."""
+    return isinstance(row.data, dict) and row.data.keys() == {"correct", "n"}
+
+
+def _has_gaps(asked: Question, row: MetricRow) -> bool:
+    """Whether more than one row in twenty has no score, which could be worse ones, and nobody chose how they count."""
+    return not asked.states_missing and row.n_scored < 0.95 * row.n
+
+
+def _find_point_differences(asked: Question, metric: Metric) -> Iterator[Row]:
+    """The differences of the values themselves, without regard to chance."""
+    gate, base = asked.gate, cast("Evaluation", asked.base)
+    rule = _interval_rule(gate, metric)
+    if dataset_of(base).id != dataset_of(asked.evaluation).id:
+        raise gate.fault(
+            f"{gate.baseline} was evaluated on another dataset, so the values themselves cannot be compared"
+            f"{f'; {rule} compares the examples that both have' if rule else ''}"
+        )
+    of_base = {row.target: row for row in _summarise(asked, base, metric)}
+    for row in _summarise(asked, asked.evaluation, metric):
+        other = of_base.get(row.target)
+        base_value = math.nan if other is None else other.value
+        difference = row.value - base_value
+        values = {"difference": difference, "value": row.value, "baseline_value": base_value}
+        sides = [row] if other is None else [row, other]
+        yield Row(
+            difference,
+            facts={"target": row.target} | {name: none_if_nan(value) for name, value in values.items()},
+            lead=f"{_target_text(row.target)}{row.value:.4g} against {base_value:.4g}, difference ",
+            note=f": a point rule, which ignores chance{f'; {rule} allows for it' if rule else ''}",
+            counts=_counts_text(row),
+            sign="+",
+            is_rounded=True,
+            reason=(None if other is None else other.reason) or row.reason or "one side has no value",
+            has_gaps=metric.missing == "leave_out" and any(_has_gaps(asked, side) for side in sides),
+        )
+
+
+def _interval_rule(gate: Gate, metric: Metric) -> str:
+    """The rule about the same difference that allows for chance; empty where there is none."""
+    signs = {"higher": (">", ">="), "lower": ("<", "<=")}.get(metric.direction or "", ())
+    worse = -gate.number if metric.direction == "higher" else gate.number
+    if gate.relation not in signs or worse < 0 or why_unpairable(metric):
+        return ""
+    against = f"{gate.metric} not worse than {quote_word(str(gate.baseline))} by {worse:g}"
+    return f"`{against}`" if worse else f"`{gate.metric} better than {quote_word(str(gate.baseline))}`"
+
+
+def _find_differences(asked: Question, metric: Metric) -> Iterator[Row]:
+    sides, where = [cast("Evaluation", asked.base), asked.evaluation], dict(asked.gate.where)
+    labelled = None
+    if isinstance(metric, PredictionPoweredMean):
+        labelled = pair_labelled_rows(sides, asked.scorer, metric, where)
+    every = pair_rows(sides, asked.scorer, metric, where) if labelled is None else labelled.rows
+    for place, (target, *_) in enumerate(every.keys):
+        here = every.group == place
+        rows = every.take(here)
+        counts = _count_pairs(count_pairs(rows, 0, 1))
+        has_worst = metric.missing != "leave_out" or math.isfinite(metric.ends[0])
+        if not (has_worst or counts["n_used"] == counts["n"] or _is_one_sided(counts)):
+            why = f"undefined: rows without a score have no worst value; {_pairs_text(counts)}"
+            yield Row(facts={"target": target, "level": asked.gate.level} | counts, missing=why)
+            continue
+        sample: Sample | MetricSample | LabelledSample
+        if labelled is not None:
+            sample = LabelledSample.from_rows(labelled.take(here), 0, 1)
+        elif metric.averages:
+            sample = Sample.from_rows(rows.take(np.all(rows.known, axis=0)), 0, 1, metric)
+        else:
+            sample = MetricSample.from_rows(rows, 0, 1)
+        yield _difference_row(asked, sample, target, metric.direction, counts)
+
+
+def _difference_row(
+    asked: Question,
+    sample: Sample | MetricSample | LabelledSample,
+    target: str | None,
+    better: str | None,
+    counts: dict[str, int],
+) -> Row:
+    """A difference with the bound nearer to the margin of the gate.
+
+    Args:
+        better: the direction.
+    """
+    gate, level = asked.gate, asked.gate.level or LEVEL
+    seen = seen_differences(sample, asked.heaviest) if gate.anytime and isinstance(sample, Sample) else None
+    low, high = seen.bounds(level) if seen else sample.bounds(level)
+    end = "low" if (low <= -high if gate.relation == EQUAL else better == "higher") else "high"
+    looks = seen.facts(end, -gate.number if end == "low" else gate.number, level) if seen else {}
+    interval, pairs = sample.interval(level), _pairs_text(counts)
+    is_bounded = math.isfinite(sample.span)
+    row = Row(
+        sample.value,
+        low,
+        high,
+        end,
+        {"target": target, "difference": none_if_nan(sample.value), "level": level},
+        {"low": none_if_nan(interval[0]), "high": none_if_nan(interval[1])} | counts | looks,
+        lead=f"difference {_target_text(target)}{sample.value:+.4g}, ",
+        counts=pairs,
+        sign="+",
+        is_exact=is_bounded,
+        is_bounded=is_bounded,
+        is_same=asked.is_same and not math.isnan(sample.value),
+        missing=f"undefined: one side has no scores; {pairs}" if _is_one_sided(counts) else "",
+        reason=(None if isinstance(sample, Sample) else sample.fault) or "the difference has no interval",
+    )
+    is_compared = not (seen or row.missing or row.is_same)
+    return row._replace(counts=pairs + _interval_note(gate, sample, row, interval, level)) if is_compared else row
+
+
+def _interval_note(
+    gate: Gate,
+    sample: Sample | MetricSample | LabelledSample,
+    row: Row,
+    interval: tuple[float, float],
+    level: float,
+) -> str:
+    """Why the bound and the interval of a comparison say different things, where they do."""
+    low, high = interval
+    near, bound = (low, row.low) if row.end == "low" else (-high, -row.high)
+    shown = f"{100 * level:g}% interval [{low:+.4g}, {high:+.4g}] of a comparison"
+    if gate.holds(row.number, row.end) and -gate.number >= near:
+        return f"; the {shown} is two-sided and so wider than the bound"
+    if not bound < near:
+        return ""
+    if isinstance(sample, MetricSample | LabelledSample) or (sample.independent and sample.binary):
+        why = "which is slightly too narrow where few rows differ"
+    else:
+        unit = "row" if sample.clusters == len(sample.change) else "cluster"
+        why = f"which uses observed {unit}s only: the bound allows for an unseen one that differs by {sample.span:.4g}"
+    return f"; beyond the {shown}, {why}"
+
+
+_COUNTS: Final = {
+    "n": "n",
+    "n_used": "n_used",
+    "n_baseline_missing": "n_a_missing",
+    "n_missing": "n_b_missing",
+    "n_only_baseline": "n_only_a",
+    "n_only": "n_only_b",
+}
+
+
+def _count_pairs(counts: Mapping[str, int]) -> dict[str, int]:
+    """The counts of pairs, named as those of a gate."""
+    return {name: counts[of] for name, of in _COUNTS.items()}
+
+
+def _is_one_sided(counts: Mapping[str, int]) -> bool:
+    return counts["n"] in (counts["n_baseline_missing"], counts["n_missing"])
+
+
+def _find_disparities(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
+    gate, evaluation = asked.gate, asked.evaluation
+    dataset, kind = dataset_of(evaluation), cast("Kind", gate.disparity)
+    check_attributes(gate, dataset.roles.attributes)
+    # the end whose errors are more frequent
+    nearer = kind.startswith("difference" if gate.relation in (">=", ">") else "ratio")
+    if gate.level is not None:
+        metrics = [at_level(gate, metric, AT_MOST if nearer else 0.5) for metric in metrics]
+    pairs = [[[*gate.reference], [*gate.other]]] if gate.other else []
+    reference = None if gate.other else [*gate.reference] or None
+    rules = read_rules((gate.by,), reference=reference, pairs=pairs, given=gate.given, smallest=asked.smallest)
+    measures = [Measure(asked.scorer, metric, (gate.by,), (kind,), gate.metric, rules=rules) for metric in metrics]
+    read = partial(shards, evaluation, dataset)
+    found = compute_measures(measures, read, repeated=is_repeated(evaluation), drawn=False)
+    overall = {row.target: row for _, row in found.values if not row.by}
+    for _, row in found.disparities:
+        if bool(row.other) != bool(gate.other) or row.given != (dict.fromkeys(gate.given) or None):
+            continue
+        counts = _counts_text(overall[row.target])
+        groups = f"; from {group_text(row.lowest)} to {group_text(row.highest)}" if row.lowest and row.highest else ""
+        disparity = Row(
+            row.value,
+            row.low,
+            row.high,
+            gate.end,
+            _facts_of(row, "target", "value", "low", "high", "n_groups")
+            | {"lowest": row.lowest, "highest": row.highest},
+            label=_target_text(row.target),
+            note=groups,
+            counts=counts,
+            reason=row.reason or "it is undefined",
+            has_gaps=_has_gaps(asked, overall[row.target]),
+        )
+        small = "" if math.isnan(disparity.number) else _small_text(row.small, row.unjudged)
+        yield disparity._replace(counts=counts + small)
+
+
+def declared_smallest(gate: Gate, scorer: str, metrics: Sequence[Metric], measures: Sequence[Measure]) -> int:
+    """The fewest rows that a group must rest on, as the metric or criterion declares it for these groups."""
+    kinds = {metric.kind for metric in metrics}
+    declared = [
+        measure.rules.smallest
+        for measure in measures
+        if measure.rules and measure.scorer == scorer and gate.by in measure.by
+        if measure.criterion == gate.metric or (measure.criterion is None and measure.metric.kind in kinds)
+    ]
+    return max(declared, default=0)
+
+
+def _find_disparity_differences(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
+    gate, kind = asked.gate, cast("Kind", asked.gate.disparity)
+    sides = [cast("Evaluation", asked.base), asked.evaluation]
+    for change in disparity_differences(sides, asked.scorer, metrics, kind, gate.by, asked.smallest):
+        row = _difference_row(asked, change.sample, change.target, better_disparity(kind), _count_pairs(change.counts))
+        small = _small_text(change.small, change.unjudged)
+        yield row._replace(counts=row.counts + small, missing=row.missing and row.missing + small)
+
+
+def _small_text(small: Sequence[Mapping[str, Any]], unjudged: Sequence[Mapping[str, Any]]) -> str:
+    """The groups with few rows, and those with too few to be judged, at the end of a message."""
+    named = (("few rows", small), ("too few rows, so not judged", unjudged))
+    return "".join(f"; {what}: {' | '.join(map(group_text, groups))}" for what, groups in named if groups)
+
+
+def _facts_of(row: Any, *names: str) -> dict[str, Any]:
+    return {name: none_if_nan(getattr(row, name)) for name in names}
+
+
+def _target_text(target: str | None) -> str:
+    return "" if target is None else f"({target}) "
+
+
+def _pairs_text(counts: Mapping[str, int]) -> str:
+    words = {
+        "n_baseline_missing": "without a score in the baseline",
+        "n_missing": "without a score",
+        "n_only_baseline": "more only in the baseline",
+        "n_only": "more not in the baseline",
+    }
+    return ", ".join(
+        [plural(counts["n"], "pair"), *(f"{counts[n]:,} {word}" for n, word in words.items() if counts[n])]
+    )
+
+
+def _counts_text(row: MetricRow) -> str:
+    """The rows behind a value, with those that have none."""
+    others = ((row.n_failed, "failed"), (row.n_abstained, "abstained"), (row.n_skipped, "more skipped"))
+    parts = [f"{plural(row.n, 'row')}: {row.n_scored:,} scored", *(f"{n:,} {word}" for n, word in others if n)]
+    bounds = "" if row.worst == row.best or math.isnan(row.worst) else f", worst {row.worst:.4g} … best {row.best:.4g}"
+    return ", ".join(parts) + bounds
