@@ -9,7 +9,6 @@ from pathlib import Path
 import click
 
 from evaluand.cli import main
-from evaluand.cli.options import variable
 
 
 def reference() -> str:
@@ -38,7 +37,7 @@ def _command(name: str, command: click.Command, ctx: click.Context) -> Iterator[
     options = [param for param in command.params if isinstance(param, click.Option) and not param.hidden]
     if options:
         yield from ("| option | meaning | environment variable |", "|---|---|---|")
-        yield from (_option(name, option, ctx) for option in options)
+        yield from (_option(option, ctx) for option in options)
         yield ""
     examples = (command.epilog or "").partition("Examples:\n")[2]
     if examples:
@@ -49,9 +48,9 @@ def _command(name: str, command: click.Command, ctx: click.Context) -> Iterator[
         yield from _command(f"{name} {below}", subcommand, click.Context(subcommand, info_name=below, parent=ctx))
 
 
-def _option(command: str, option: click.Option, ctx: click.Context) -> str:
+def _option(option: click.Option, ctx: click.Context) -> str:
     flags, help_text = option.get_help_record(ctx) or ("", "")
-    known = option.envvar or variable(command.replace(" ", "_"), option)
+    known = option.envvar
     help_text = help_text.replace(f"env var: {known}; ", "").replace(f"  [env var: {known}]", "")
     return f"| `{flags.replace('|', chr(92) + '|')}` | {help_text.replace('|', chr(92) + '|')} | `{known}` |"
 

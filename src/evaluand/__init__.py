@@ -223,4 +223,4 @@ _MODULES = (
     "tradeoff",
 )
 
-__getattr__, __dir__ = lazy_names(__name__, explain="evaluand.experiment.near_names:explain", submodules=_MODULES)
+__getattr__, __dir__ = lazy_names(__name__, explain="evaluand.metrics.names:explain", submodules=_MODULES)

@@ -14,7 +14,7 @@ from support.house_size import Size
 from support.places import ROOT_FOLDER
 
 PACKAGE = ROOT_FOLDER / "src" / "evaluand"
-MOST_LAYERS, MOST_ENTRIES = 17, 23
+MOST_LAYERS, MOST_ENTRIES, MOST_PARAMETERS = 17, 23, 12
 BUDGETS = tomllib.loads(Path(__file__).with_name("budgets.toml").read_text(encoding="utf-8"))
 NOT_COUNTED = {"__init__.py", "_version.py", "py.typed", "__pycache__"}
 OPEN_TO_INTEROP = {"interop", "_version"}
@@ -200,6 +200,24 @@ def test_pieces_into_which_functions_are_cut_are_counted_whatever_they_are_calle
         "33.33% of all functions are used once, more than 25.00%; put one where it is used unless its name is worth it",
         "a tenth of all functions has more than 1 lines (2)",
     ]
+
+
+def parameter_count(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
+    """How many a call can name; `*args` and `**named` count as one each."""
+    given = function.args
+    named = [each.arg for each in (*given.posonlyargs, *given.args, *given.kwonlyargs)]
+    return len([name for name in named if name not in ("self", "cls")]) + bool(given.vararg) + bool(given.kwarg)
+
+
+def test_no_function_has_many_parameters() -> None:
+    crowded = [
+        f"{path.relative_to(PACKAGE)}: {node.name} has {count}"
+        for path in PACKAGE.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        if (count := parameter_count(node)) > MOST_PARAMETERS
+    ]
+    assert crowded == []
 
 
 def test_the_words_are_plain() -> None:

@@ -1,4 +1,4 @@
-"""A kind of artifacts that one file registers is listed, shown, exported, checked, copied and collected as any other."""
+"""A kind of artifacts that one file registers is listed, shown, exported, checked, copied and collected."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def test_it_is_shown_with_what_it_was_made_from(folder: Folder) -> None:
     assert [(origin["kind"], origin["id"]) for origin in facts["made_from"]] == [(RUNS, folder.id(RUNS))]
     assert [use["kind"] for use in folder.json("show", folder.id(RUNS))["used_by"]] == [NAME]
     shown = folder.done("show", "first")
-    assert "note " in shown and "by  " in shown and "line: but slow" in shown
+    assert all(text in shown for text in ("note ", "by  ", "line: but slow"))
 
 
 def test_its_tables_are_exported(folder: Folder) -> None:
@@ -131,14 +131,15 @@ def test_a_run_that_it_was_made_from_is_not_collected(folder: Folder, monkeypatc
     assert folder.json("gc", "--unreferenced", "--dry-run")["found"] == []
     folder.path.joinpath("store", "refs").rename(folder.path / "refs")
     removed = [Path(item["path"]).parent.name for item in folder.json("gc", "--unreferenced", "--dry-run")["found"]]
-    assert removed[0] == NAME and set(removed) == {NAME, RUNS, "datasets"}
+    assert removed[0] == NAME
+    assert {*removed} == {NAME, RUNS, "datasets"}
 
 
 def test_the_page_lists_it(folder: Folder) -> None:
     find_resources()
     index = json.loads(read_resource(Source(folder.store), "index", {}))
     [entry] = [entry for entry in index["artifacts"] if entry["kind"] == NAME]
-    assert entry["command"] is not None and entry["command"].startswith("evaluand show ")
+    assert entry["command"].startswith("evaluand show ")
     assert index["kinds"][NAME] == {"title": "note", "routes": {}, "served": []}
 
 

@@ -34,8 +34,8 @@ _TAKE_A_KIND: Final = frozenset(
 def find_kind_literals(path: Path, room: str) -> Iterator[ast.Constant]:
     """The literals of a module that stand for a kind of another room.
 
-    A literal stands for a kind as the argument of a function that takes one, compared with something called `kind`, before
-    an id, as the value of the key `kind`, and among nothing but kinds.
+    A literal stands for a kind as the argument of a function that takes one, compared with something called `kind`,
+    before an id, as the value of the key `kind`, and among nothing but kinds.
 
     Args:
         room: that of the module.

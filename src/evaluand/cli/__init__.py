@@ -21,7 +21,7 @@ from click.shell_completion import CompletionItem
 from evaluand._version import __version__
 from evaluand.cli.logs import log_to_stderr
 from evaluand.cli.notes import print_notes
-from evaluand.cli.options import SETTINGS, StoreType, complete_artifact, name_store, variable
+from evaluand.cli.options import SETTINGS, StoreType, complete_artifact, name_store, name_variables
 from evaluand.cli.settings import find_settings
 from evaluand.core.errors import EvaluandError
 from evaluand.core.files.paths import FULL
@@ -92,9 +92,7 @@ class _Commands(click.Group):
         module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
         command: click.Command = importlib.import_module(f"evaluand.cli.{module}").command
         if verbose_option not in command.params:
-            for option in command.params:
-                if isinstance(option, click.Option) and option.envvar is None:
-                    option.envvar = variable(cmd_name, option)
+            name_variables(command, cmd_name)
             command.params.append(verbose_option)
         return command
 

@@ -12,6 +12,7 @@ import orjson
 import pyarrow as pa
 from click import UsageError
 
+from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.options import TARGET, json_option
 from evaluand.cli.output import console, open_output, print_json
 from evaluand.cli.progress import show_notes
@@ -38,15 +39,16 @@ Shown = list[tuple[Row, list[Row] | None]]
 """Rows with the new rows made from each; None where a row stopped the pipeline."""
 
 
-@click.command("adapt", epilog=_EXAMPLES)
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option(
-    "--pipeline", "spec", type=click.Path(path_type=Path), metavar="SPEC", required=True, help="A JSON or YAML file."
-)
-@click.option("--rows", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Rows to show.")
-@click.option("-o", "--output", type=TARGET, metavar="OUT", help="JSON lines or Parquet.")
-@json_option
-def command(file: Path, spec: Path, rows: int, output: Path | None, as_json: bool) -> None:
+@make_command("adapt", epilog=_EXAMPLES)
+def command(
+    file: Path = argument(type=click.Path(path_type=Path)),
+    spec: Path = option(
+        "A JSON or YAML file.", "--pipeline", type=click.Path(path_type=Path), metavar="SPEC", required=True
+    ),
+    rows: int = option("Rows to show.", type=click.IntRange(min=0), default=3, show_default=True, metavar="N"),
+    output: Path | None = option("JSON lines or Parquet.", "-o", "--output", type=TARGET, metavar="OUT"),
+    as_json: bool = json_option,
+) -> None:
     """Try a pipeline of adapters on the rows of FILE, any file that a dataset can be read from.
 
     SPEC is a list of adapters, each with kind and configuration, or an object with adapters, onError and default.

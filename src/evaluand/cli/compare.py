@@ -1,33 +1,28 @@
 """`evaluand compare`: compares runs on the same examples, and checks gates."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
 
 import click
 from rich.console import Group, RenderableType
 
 from evaluand.aggregation.aggregator import Aggregation
-from evaluand.cli.gates import (
-    anytime_option,
-    conclude,
-    gate_facts,
-    gate_options,
-    judge_option,
-    look_at_any_time,
-    require_gates,
-    show_gates,
-)
+from evaluand.cli.command import argument, make_command, option
+from evaluand.cli.gates import conclude, gate_facts, look_at_any_time, require_gates, show_gates
 from evaluand.cli.options import (
+    anytime_option,
     confidence_option,
+    gate_option,
     json_option,
+    judge_option,
+    junit_option,
     name_store_in,
     refuse_files,
-    repeatable,
     store_option,
     suggest_command,
 )
 from evaluand.cli.output import print_json, print_markdown, show
-from evaluand.cli.pairwise import check_options, compare_pairwise, pairwise_options
+from evaluand.cli.pairwise import PairwiseOptions, check_options, compare_pairwise
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import compare
 from evaluand.comparison.gates import check_gates
@@ -54,46 +49,30 @@ Examples:
 """
 
 
-@click.command("compare", epilog=_EXAMPLES)
-@click.argument("artifacts", metavar="ID|NAME...", nargs=-1, required=True, callback=refuse_files)
-@repeatable("--scorer", "scorers", metavar="NAME", help="Only this scorer; repeatable.  [default: all that they share]")
-@repeatable("--metric", "metrics", metavar="KIND", help="Such as accuracy, as the experiment declares it; repeatable.")
-@click.option(
-    "--missing",
-    type=click.Choice(get_args(Missing)),
-    help="How rows without a score count; of matches: see `evaluand rate`.",
-)
-@confidence_option
-@click.option(
-    "--flips", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Examples to show."
-)
-@pairwise_options
-@gate_options
-@anytime_option
-@judge_option
-@click.option("--markdown", is_flag=True, help="Print Markdown, for a step summary or a pull request.")
-@store_option
-@json_option
-@click.pass_context
-def command(
-    ctx: click.Context,
-    /,
-    artifacts: tuple[str, ...],
-    scorers: tuple[str, ...],
-    metrics: tuple[str, ...],
-    missing: Missing | None,
-    confidence: float,
-    flips: int,
-    gates: tuple[str, ...],
-    junit: Path | None,
-    anytime: bool,
-    allow_unmeasured: bool,
-    folder: Place,
-    as_json: bool,
-    markdown: bool,
-    pairwise: bool,
-    **options: Any,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    artifacts: tuple[str, ...] = argument(metavar="ID|NAME...", nargs=-1, required=True, callback=refuse_files)
+    scorers: tuple[str, ...] = option(
+        "Only this scorer; repeatable.  [default: all that they share]", "--scorer", metavar="NAME"
+    )
+    metrics: tuple[str, ...] = option(
+        "Such as accuracy, as the experiment declares it; repeatable.", "--metric", metavar="KIND"
+    )
+    missing: Missing | None = option("How rows without a score count; of matches: see `evaluand rate`.")
+    confidence: float = confidence_option
+    flips: int = option("Examples to show.", type=click.IntRange(min=0), default=3, show_default=True, metavar="N")
+    pairwise: PairwiseOptions
+    gates: tuple[str, ...] = gate_option
+    junit: Path | None = junit_option
+    anytime: bool = anytime_option
+    allow_unmeasured: bool = judge_option
+    markdown: bool = option("Print Markdown, for a step summary or a pull request.")
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("compare", epilog=_EXAMPLES)
+def command(options: _Options) -> None:
     """Compare evaluations row by row: is the second better than the first?
 
     Name evaluations, runs (their newest evaluation is taken) or an aggregation (all of its evaluations). Rows are
@@ -103,19 +82,23 @@ def command(
     With --pairwise a judge compares the responses of the runs, or of the runs that were evaluated, two by two. Earlier
     judgements of the same responses by the same judge are reused, so an added run costs only the pairs with it.
     """
-    check_options(ctx, pairwise)
-    if markdown and (as_json or pairwise):
-        raise click.UsageError(f"--markdown cannot be combined with {'--json' if as_json else '--pairwise'}")
-    if pairwise and anytime:
+    pairwise = options.pairwise
+    check_options(click.get_current_context(), pairwise.pairwise)
+    if options.markdown and (options.as_json or pairwise.pairwise):
+        raise click.UsageError(f"--markdown cannot be combined with {'--json' if options.as_json else '--pairwise'}")
+    if pairwise.pairwise and options.anytime:
         raise click.UsageError("--anytime is for gates on metrics, not for --pairwise")
-    if pairwise:
-        options |= {"confidence": confidence, "gates": gates, "junit": junit, "allow_unmeasured": allow_unmeasured}
-        return compare_pairwise(open_store(folder), artifacts, options, as_json=as_json)
-    rules = look_at_any_time([*map(Gate.parse, gates)], anytime=anytime, where="--gate")
-    store = open_store(folder)
-    labels, evaluations = zip(*(found for text in artifacts for found in _find_labelled(store, text)), strict=True)
-    declared = find_measures(store, artifacts)
-    require_gates(gates, junit)
+    if pairwise.pairwise:
+        of_both = ("confidence", "gates", "junit", "allow_unmeasured")
+        chosen = vars(pairwise) | {name: getattr(options, name) for name in of_both}
+        return compare_pairwise(open_store(options.folder), options.artifacts, chosen, as_json=options.as_json)
+    rules = look_at_any_time([*map(Gate.parse, options.gates)], anytime=options.anytime, where="--gate")
+    store = open_store(options.folder)
+    labels, evaluations = zip(
+        *(found for text in options.artifacts for found in _find_labelled(store, text)), strict=True
+    )
+    declared = find_measures(store, options.artifacts)
+    require_gates(options.gates, options.junit)
     (label, first), *others = zip(short_labels(labels, [e.id for e in evaluations]), evaluations, strict=True)
     results = gate_facts(
         check_gates(
@@ -123,27 +106,27 @@ def command(
             dict(others),
             {label: first},
             measures=declared,
-            scorer=scorers[0] if len(scorers) == 1 else None,
-            missing=missing,
-            allow_unmeasured_judges=allow_unmeasured,
+            scorer=options.scorers[0] if len(options.scorers) == 1 else None,
+            missing=options.missing,
+            allow_unmeasured_judges=options.allow_unmeasured,
         )
     )
     with show_notes():
         comparison = compare(
             *evaluations,
-            scorers=scorers,
-            metrics=metrics,
-            missing=missing,
-            confidence=confidence,
-            flips=flips,
+            scorers=options.scorers,
+            metrics=options.metrics,
+            missing=options.missing,
+            confidence=options.confidence,
+            flips=options.flips,
             labels=labels,
             declared=declared,
         )
     judges = judge_facts(dict(zip(labels, evaluations, strict=True)))
     name_store_in(judges)
-    if as_json:
+    if options.as_json:
         print_json(comparison.to_dict() | {"judges": judges, "gates": results})
-    elif markdown:
+    elif options.markdown:
         parts: list[RenderableType] = [gates_table(results)] if results else []
         parts += [comparison_table(comparison.to_dict())] + ([standings_table(judges)] if judges else [])
         print_markdown(Group(*parts))
@@ -155,7 +138,7 @@ def command(
         show_gates(results)
         again = suggest_command("show", comparison.id[:SHORT_ID], store.root)
         click.echo(f"\ncomparison {comparison.id[:SHORT_ID]}; again: {safe(again)}")
-    conclude(results, junit)
+    conclude(results, options.junit)
 
 
 def _find_labelled(store: FolderStore, text: str) -> list[tuple[str, Evaluation]]:

@@ -3,6 +3,7 @@
 import click
 from click.shell_completion import get_completion_class
 
+from evaluand.cli.command import argument, make_command
 from evaluand.cli.options import COMPLETE
 
 SHELLS = ("bash", "zsh", "fish")
@@ -14,11 +15,9 @@ Examples:
 """
 
 
-@click.command("completion", epilog=_EXAMPLES)
-@click.argument("shell", type=click.Choice(SHELLS))
-@click.pass_context
-def command(ctx: click.Context, shell: str) -> None:
+@make_command("completion", epilog=_EXAMPLES)
+def command(shell: str = argument(type=click.Choice(SHELLS))) -> None:
     """Print the script with which SHELL completes commands, options and the names of stored artifacts."""
     kind = get_completion_class(shell)
     assert kind is not None
-    click.echo(kind(ctx.find_root().command, {}, "evaluand", COMPLETE).source())
+    click.echo(kind(click.get_current_context().find_root().command, {}, "evaluand", COMPLETE).source())

@@ -4,6 +4,7 @@ from typing import Any
 
 import click
 
+from evaluand.cli.command import argument, make_command
 from evaluand.cli.options import StoreType, json_option
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import display, show_notes
@@ -22,12 +23,13 @@ Examples:
 """
 
 
-@click.command("copy", epilog=_EXAMPLES)
-@click.argument("source", metavar="STORE", type=StoreType())
-@click.argument("target", metavar="STORE", type=StoreType())
-@click.argument("names", metavar="[NAME]...", nargs=-1)
-@json_option
-def command(source: Place, target: Place, names: tuple[str, ...], as_json: bool) -> None:
+@make_command("copy", epilog=_EXAMPLES)
+def command(
+    source: Place = argument(metavar="STORE", type=StoreType()),
+    target: Place = argument(metavar="STORE", type=StoreType()),
+    names: tuple[str, ...] = argument(metavar="[NAME]...", nargs=-1),
+    as_json: bool = json_option,
+) -> None:
     """Copy finished artifacts from the first STORE to the second, with their names.
 
     A NAME, or an id, brings all that the artifact was made from; without, everything is copied. Each file is read again

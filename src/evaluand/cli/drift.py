@@ -1,14 +1,15 @@
 """`evaluand drift`: tests whether two datasets, runs or evaluations come from one distribution."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import click
 from click.exceptions import Exit
 
+from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.gates import GATE_FAILED
-from evaluand.cli.options import confidence_option, json_option, repeatable, store_option
+from evaluand.cli.options import confidence_option, json_option, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.drift.drift import measure_drift
@@ -33,44 +34,45 @@ Examples:
 """
 
 
-@click.command("drift", epilog=_EXAMPLES)
-@click.argument("first", metavar="A")
-@click.argument("second", metavar="B")
-@repeatable("--column", "columns", metavar="NAME", help="Only this column; repeatable.  [default: all that both have]")
-@click.option("--id", "id_", metavar="COLUMN", help="Of files: rows of A and B with the same id are a pair.")
-@click.option("--cluster", metavar="COLUMN", help="Of files: rows with the same value belong together.")
-@confidence_option
-@click.option("--fail-on-drift", is_flag=True, help="Exit with 3 if there is drift, or if nothing can be said.")
-@store_option
-@json_option
-def command(
-    first: str,
-    second: str,
-    columns: tuple[str, ...],
-    id_: str | None,
-    cluster: str | None,
-    confidence: float,
-    fail_on_drift: bool,
-    folder: Place,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    first: str = argument(metavar="A")
+    second: str = argument(metavar="B")
+    columns: tuple[str, ...] = option(
+        "Only this column; repeatable.  [default: all that both have]", "--column", metavar="NAME"
+    )
+    id_: str | None = option("Of files: rows of A and B with the same id are a pair.", "--id", metavar="COLUMN")
+    cluster: str | None = option("Of files: rows with the same value belong together.", metavar="COLUMN")
+    confidence: float = confidence_option
+    fail_on_drift: bool = option("Exit with 3 if there is drift, or if nothing can be said.")
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("drift", epilog=_EXAMPLES)
+def command(options: _Options) -> None:
     """Test whether two datasets, runs or evaluations come from one distribution.
 
     Name files, or what is stored: datasets, runs (their inputs and outputs) or evaluations (their scores). Every column
     is tested, and a classifier is asked to tell A and B apart by all of them together; p values are adjusted for all
     tests. Runs over one dataset are compared by example, and only in their outputs.
     """
-    roles = {name: value for name, value in (("id", id_), ("cluster", cluster)) if value is not None}
-    store = open_store(folder)
+    roles = {name: value for name, value in (("id", options.id_), ("cluster", options.cluster)) if value is not None}
+    store = open_store(options.folder)
     with show_notes():
-        samples = [_read(store, text, roles) for text in (first, second)]
-        drift = measure_drift(*samples, columns=columns or None, confidence=confidence, labels=_labels(first, second))
+        samples = [_read(store, text, roles) for text in (options.first, options.second)]
+        drift = measure_drift(
+            *samples,
+            columns=options.columns or None,
+            confidence=options.confidence,
+            labels=_labels(options.first, options.second),
+        )
     facts = drift.to_dict()
-    if as_json:
+    if options.as_json:
         print_json(facts)
     else:
         show(drift_table(facts))
-    if fail_on_drift and (drift.drifted or not drift.is_tested):
+    if options.fail_on_drift and (drift.drifted or not drift.is_tested):
         raise Exit(GATE_FAILED)
 
 

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import click
 
-F = TypeVar("F", bound=Callable[..., Any])
+from evaluand.cli.command import option
 
-address_option = click.option(
-    "--address", metavar="ADDRESS", help="The Ray cluster, such as head:6379 or auto; by default RAY_ADDRESS."
-)
+address_option = option("The Ray cluster, such as head:6379 or auto; by default RAY_ADDRESS.", metavar="ADDRESS")
 
 
-def engine_options(command: F) -> F:
-    """Adds --engine, --workers and --address."""
-    kind = click.option(
-        "--engine",
-        type=click.Choice(("local", "processes", "ray")),
-        help="Where calls are made: here, in processes of this machine, or in workers of a Ray cluster.",
+@dataclass(frozen=True, kw_only=True)
+class EngineOptions:
+    """Options that choose where calls are made."""
+
+    engine: Literal["local", "processes", "ray"] | None = option(
+        "Where calls are made: here, in processes of this machine, or in workers of a Ray cluster."
     )
-    workers = click.option(
-        "--workers",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="How many processes or workers; by default one for each CPU.",
+    workers: int | None = option(
+        "How many processes or workers; by default one for each CPU.", type=click.IntRange(min=1), metavar="N"
     )
-    return kind(workers(address_option(command)))
+    address: str | None = address_option
 
 
-def engine_chosen(engine: Any, kind: str | None, workers: int | None, address: str | None) -> Any:
+def engine_chosen(engine: Any, options: EngineOptions) -> Any:
     """The engine of an experiment, with what the options change.
 
     Raises:
@@ -38,10 +33,11 @@ def engine_chosen(engine: Any, kind: str | None, workers: int | None, address: s
     """
     from evaluand.engine.engines.choice import choose_engine  # which imports the modules of calls
 
-    if (kind, workers, address) == (None, None, None):
+    if options == EngineOptions(engine=None, workers=None, address=None):
         return engine
+    kind, workers, address = options.engine, options.workers, options.address
     own = engine.facts.get("kind", "local")
     if kind in (None, own):
         kind, workers = own, workers or engine.facts.get("workers")
         address = address or getattr(engine, "address", None)
-    return choose_engine(kind, workers, address)  # type: ignore[arg-type]
+    return choose_engine(kind, workers, address)

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -9,13 +10,8 @@ import click
 from click import UsageError
 
 from evaluand.aggregation.aggregator import Aggregation
-from evaluand.cli.options import (
-    complete_artifact,
-    json_option,
-    store_option,
-    suggest_command,
-    where_option,
-)
+from evaluand.cli.command import argument, make_command, option
+from evaluand.cli.options import complete_artifact, json_option, store_option, suggest_command, where_option
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import read_labelled_run
@@ -56,46 +52,38 @@ Examples:
 """
 
 
-@click.command("export", epilog=_EXAMPLES)
-@click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact)
-@click.option(
-    "-o",
-    "--output",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
-    help="The file to write, or the folder of a format of several files; stdout by default.",
-)
-@click.option(
-    "--to",
-    "--format",
-    "form",
-    metavar="FORMAT",
-    callback=lambda context, parameter, value: _check_format(value),
-    shell_complete=lambda context, parameter, begun: [each for each in _list_formats() if each.startswith(begun)],
-    help="csv, jsonl, parquet or latex; or of another tool huggingface, inspect, lm_eval, mlflow, otel or wandb.  "
-    "[default: from the suffix of FILE, else csv]",
-)
-@click.option(
-    "--table",
-    metavar="TABLE",
-    help="responses, spans, examples, tidy, metrics, curves, matches, ratings, win_rates, … or the name of a scorer.",
-)
-@click.option("--status", metavar="STATUS", help="Only rows with this status: completed, failed, scored, …")
-@where_option
-@click.option("--raw", is_flag=True, help="Do not escape CSV cells that a spreadsheet would execute.")
-@store_option
-@json_option
-def command(
-    artifact: str,
-    output: Path | None,
-    form: str | None,
-    table: str | None,
-    status: str | None,
-    where: str | None,
-    raw: bool,
-    folder: Place,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    artifact: str = argument(metavar="ID|NAME", shell_complete=complete_artifact)
+    output: Path | None = option(
+        "The file to write, or the folder of a format of several files; stdout by default.",
+        "-o",
+        "--output",
+        type=click.Path(path_type=Path),
+        metavar="FILE",
+    )
+    form: str | None = option(
+        "csv, jsonl, parquet or latex; or of another tool huggingface, inspect, lm_eval, mlflow, otel or wandb.  "
+        "[default: from the suffix of FILE, else csv]",
+        "--to",
+        "--format",
+        metavar="FORMAT",
+        callback=lambda context, parameter, value: _check_format(value),
+        shell_complete=lambda context, parameter, begun: [each for each in _list_formats() if each.startswith(begun)],
+    )
+    table: str | None = option(
+        "responses, spans, examples, tidy, metrics, curves, matches, ratings, win_rates, … or the name of a scorer.",
+        metavar="TABLE",
+    )
+    status: str | None = option("Only rows with this status: completed, failed, scored, …", metavar="STATUS")
+    where: str | None = where_option
+    raw: bool = option("Do not escape CSV cells that a spreadsheet would execute.")
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("export", epilog=_EXAMPLES)
+def command(options: _Options) -> None:
     """Write the rows of a run, an evaluation, an aggregation, matches, ratings, a card or a dataset as one flat table.
 
     A run has one row per call (responses), or its spans, or its examples; an evaluation one row per score (tidy),
@@ -117,30 +105,33 @@ def command(
 
     With --json, print a summary of what was written to FILE.
     """
+    form, output = options.form, options.output
     output = None if output == Path("-") else output
-    if as_json and output is None:
+    if options.as_json and output is None:
         raise UsageError("--json needs -o FILE; use --format jsonl for rows in JSON")
     if output is not None and output.name in _DESCRIPTIONS:
-        if table or status or where or form or raw:
+        if options.table or options.status or options.where or form or options.raw:
             raise UsageError(f"{output.name} describes a complete dataset; leave out the other options")
-        return _publish(open_store(folder), artifact, output, as_json)
+        return _publish(open_store(options.folder), options.artifact, output, options.as_json)
     form = form or _choose_format(output)
     if form in (*FORMATS, _LATEX) and output is not None and output.is_dir():
         raise UsageError(f"{output} is a folder; give -o FILE")
     if form not in FORMATS:
-        if table or status or where or raw:
+        if options.table or options.status or options.where or options.raw:
             raise UsageError(f"{form} has no choice of rows; leave out --table, --status, --where and --raw")
-        return (_write_latex if form == _LATEX else _write_foreign)(open_store(folder), artifact, output, form, as_json)
+        return (_write_latex if form == _LATEX else _write_foreign)(
+            open_store(options.folder), options.artifact, output, form, options.as_json
+        )
     if form == "parquet" and output is None:
         raise UsageError("Parquet cannot be written to stdout; give -o FILE")
-    store = open_store(folder)
-    batches = flat(*_find_artifact(store, artifact, table), status=status, where=where)
+    store = open_store(options.folder)
+    batches = flat(*_find_artifact(store, options.artifact, options.table), status=options.status, where=options.where)
     with show_notes(), open_output(output) as file:
         if form == "csv":
-            written = write_csv(batches, file, raw=raw)
+            written = write_csv(batches, file, raw=options.raw)
         else:
             written = write_jsonl(batches, file) if form == "jsonl" else write_parquet(batches, file)
-    if as_json:
+    if options.as_json:
         print_json({"file": str(output), "format": form, "rows": written, "columns": batches.schema.names})
     elif output is not None:
         click.echo(f"{written:,} rows written to {safe(output)}", err=True)

@@ -2,14 +2,15 @@
 
 import os
 import sys
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import click
 
 from evaluand.apps.recording.stored import KIND, Recording, find_recording_id, read_progress, recorded_policy
 from evaluand.apps.recording.workers import work
-from evaluand.cli.options import Group, complete_artifact, json_option, repeatable, store_option, suggest_command
+from evaluand.cli.command import argument, make_command, option
+from evaluand.cli.options import complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
 from evaluand.report.facts.base import Facts
@@ -28,76 +29,63 @@ Examples:
 """
 
 
-@click.group("feedback", cls=Group, epilog=_EXAMPLES)
+@click.group("feedback", epilog=_EXAMPLES)
 def command() -> None:
     """Judge the records of an app whose feedbacks are deferred, also while it still records."""
 
 
-@command.command("work", short_help="Judge missing records.")
-@click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact)
-@click.option(
-    "--workers", type=click.IntRange(min=1), default=1, show_default=True, metavar="N", help="Number of processes."
-)
-@click.option("--follow", is_flag=True, help="Continue until the app has ended.")
-@click.option(
-    "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
-    metavar="S",
-    help="Seconds for one judgement; by default, as set by the app.",
-)
-@click.option(
-    "--retries",
-    type=click.IntRange(min=0),
-    default=0,
-    show_default=True,
-    metavar="N",
-    help="Retries after a transient error.",
-)
-@repeatable(
-    "--allow",
-    metavar="MODULE",
-    help="A further module that feedbacks may be imported from, in addition to your own code; repeatable.",
-)
-@store_option
-@json_option
-def work_(
-    artifact: str,
-    workers: int,
-    follow: bool,
-    timeout: float | None,
-    retries: int,
-    allow: tuple[str, ...],
-    folder: Place,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _WorkOptions:
+    artifact: str = argument(metavar="ID|NAME", shell_complete=complete_artifact)
+    workers: int = option("Number of processes.", type=click.IntRange(min=1), default=1, show_default=True, metavar="N")
+    follow: bool = option("Continue until the app has ended.")
+    timeout: float | None = option(
+        "Seconds for one judgement; by default, as set by the app.",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="S",
+    )
+    retries: int = option(
+        "Retries after a transient error.", type=click.IntRange(min=0), default=0, show_default=True, metavar="N"
+    )
+    allow: tuple[str, ...] = option(
+        "A further module that feedbacks may be imported from, in addition to your own code; repeatable.",
+        metavar="MODULE",
+    )
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("work", command, short_help="Judge missing records.")
+def work_(options: _WorkOptions) -> None:
     """Judge missing records, and close the recording once its app has ended and all are judged.
 
     Several of these commands may run at the same time, each with several workers; stop them at any time. A record that
     kills its worker repeatedly is marked as failed.
     """
-    store = open_store(folder)
-    manifest = store.manifest(KIND, find_recording_id(store, artifact))
-    make_importable(store, manifest, allow)
+    store = open_store(options.folder)
+    manifest = store.manifest(KIND, find_recording_id(store, options.artifact))
+    make_importable(store, manifest, options.allow)
     known = recorded_policy(manifest, 1)
-    policy = replace(known, timeout=timeout or known.timeout, retries=retries)
+    policy = replace(known, timeout=options.timeout or known.timeout, retries=options.retries)
     with stdout_to_stderr(), show_notes():
         recording = work(
             store,
-            artifact,
-            workers=workers,
-            allow=allow,
+            options.artifact,
+            workers=options.workers,
+            allow=options.allow,
             policy=policy,
-            follow=follow,
-            progress=display(as_json, quiet=False),
+            follow=options.follow,
+            progress=display(options.as_json, quiet=False),
         )
-    tell(recording, folder, as_json)
+    tell(recording, options.folder, options.as_json)
 
 
-@command.command("status", short_help="Show the results of each feedback.")
-@click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact)
-@store_option
-@json_option
-def status(artifact: str, folder: Place, as_json: bool) -> None:
+@make_command("status", command, short_help="Show the results of each feedback.")
+def status(
+    artifact: str = argument(metavar="ID|NAME", shell_complete=complete_artifact),
+    folder: Place = store_option,
+    as_json: bool = json_option,
+) -> None:
     """Show how many records there are, and the results of each feedback."""
     store = open_store(folder)
     tell(Recording(store, find_recording_id(store, artifact)), folder, as_json)

@@ -1,7 +1,7 @@
 """The options and results that commands share for gates, also as JUnit XML, which build servers show."""
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -9,7 +9,7 @@ from xml.etree import ElementTree
 import click
 from click.exceptions import Exit
 
-from evaluand.cli.options import TARGET, name_store, repeatable
+from evaluand.cli.options import name_store
 from evaluand.cli.output import show
 from evaluand.comparison.checking import GateResult
 from evaluand.comparison.rule import Gate
@@ -20,24 +20,6 @@ from evaluand.report.terminal.comparison import gates_table
 from evaluand.report.text import safe
 
 GATE_FAILED = 3
-
-
-def gate_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The options `--gate` and `--junit`."""
-    junit = click.option("--junit", type=TARGET, metavar="FILE", help="Write the gates as JUnit XML.")
-    return repeatable("--gate", "gates", metavar="RULE", help="A rule that must hold; repeatable.")(junit(command))
-
-
-def anytime_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option `--anytime`."""
-    text = "Bounds of gates hold at all looks together: look again as rows are added, and stop at will."
-    return click.option("--anytime", is_flag=True, help=text)(command)
-
-
-def judge_option(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The option `--allow-unmeasured-judges`."""
-    text = "Check gates on judges without a card too; see `evaluand judge`."
-    return click.option("--allow-unmeasured-judges", "allow_unmeasured", is_flag=True, help=text)(command)
 
 
 def require_gates(gates: Sequence[Any], junit: Path | None, where: str = "--gate") -> None:

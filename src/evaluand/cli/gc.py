@@ -4,11 +4,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
 import click
 from click import UsageError
 
+from evaluand.cli.command import make_command, option
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import show_notes
@@ -41,54 +43,51 @@ class _Age(click.ParamType[float]):
         return float(int(found[1]) * _UNITS[found[2]])
 
 
-@click.command("gc", epilog=_EXAMPLES)
-@click.option("--dry-run", is_flag=True, help="Only list what would be removed.")
-@click.option(
-    "--open-older-than",
-    type=_Age(),
-    metavar="AGE",
-    help="Also remove open artifacts that nobody has worked on for this long, such as 7d, with their finished calls.",
-)
-@click.option("--unreferenced", is_flag=True, help="Also remove finished artifacts that no name reaches.")
-@click.option("--damaged", is_flag=True, help="Also remove finished artifacts and names that are damaged.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@store_option
-@json_option
-def command(
-    dry_run: bool,
-    open_older_than: float | None,
-    unreferenced: bool,
-    damaged: bool,
-    yes: bool,
-    folder: Place,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    dry_run: bool = option("Only list what would be removed.")
+    open_older_than: float | None = option(
+        "Also remove open artifacts that nobody has worked on for this long, such as 7d, with their finished calls.",
+        type=_Age(),
+        metavar="AGE",
+    )
+    unreferenced: bool = option("Also remove finished artifacts that no name reaches.")
+    damaged: bool = option("Also remove finished artifacts and names that are damaged.")
+    yes: bool = option("Do not ask.")
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("gc", epilog=_EXAMPLES)
+def command(options: _Options) -> None:
     """Remove files that dead processes left and, with the options below, whole artifacts.
 
     A name protects its artifact and everything that the artifact was made from. Artifacts in use and everything changed
     within the last hour stay. Do not start runs while --unreferenced removes, nor any work in a bucket:
     it may remove the dataset of a run that begins.
     """
-    if as_json and not (yes or dry_run):
+    if options.as_json and not (options.yes or options.dry_run):
         raise UsageError("--json cannot ask for confirmation; add --yes or --dry-run")
-    store = open_store(folder)
-    found = leftovers(store, open_older_than=open_older_than, unreferenced=unreferenced, damaged=damaged)
-    left = postponed(store) if damaged else []
-    if not as_json:
+    store = open_store(options.folder)
+    found = leftovers(
+        store, open_older_than=options.open_older_than, unreferenced=options.unreferenced, damaged=options.damaged
+    )
+    left = postponed(store) if options.damaged else []
+    if not options.as_json:
         for item in found:
             click.echo(
                 f"{_format_bytes(item.size):>9}  {safe(item.path.relative_to(store.top.path))}  {safe(item.why)}"
             )
-        if not found or dry_run:
+        if not found or options.dry_run:
             _print_left(left, store)
             return click.echo(_summarise(found, "can be removed") if found else "nothing to remove")
-        if not yes:
+        if not options.yes:
             question = f"remove {_summarise(found, '')}".strip() + f"?{_describe_loss(store, found)}"
             click.confirm(question, abort=True, err=True)
     with show_notes():
-        outcome = Removal([], []) if dry_run else remove(store, found)
+        outcome = Removal([], []) if options.dry_run else remove(store, found)
     left += outcome.left
-    if as_json:
+    if options.as_json:
         size = sum(item.size for item in outcome.removed)
         stays = [{"where": fault.where, "message": fault.message} for fault in left]
         facts = {"found": _facts(found), "removed": _facts(outcome.removed), "bytes": size, "left": stays}

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
 from typing import Any, Final
@@ -11,9 +12,9 @@ from click import UsageError
 from click.core import ParameterSource
 from click.exceptions import Exit
 
-from evaluand.cli.battle_options import battle_options
+from evaluand.cli.command import LINES, argument, make_command, option
 from evaluand.cli.import_results import has_battles, store_results
-from evaluand.cli.options import complete_artifact, json_option, repeatable, store_option, suggest_command
+from evaluand.cli.options import complete_artifact, json_option, parse_columns, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import display, show_notes
 from evaluand.core import registry
@@ -77,96 +78,92 @@ def _parse_directions(ctx: click.Context, param: click.Parameter, values: tuple[
     return found
 
 
-@click.command("import", epilog=_EXAMPLES)
-@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.option("--from", "tool", metavar="TOOL", help="The tool that wrote FILE.  [default: as recognised]")
-@click.option(
-    "--dataset",
-    "data",
-    metavar="DATA",
-    shell_complete=complete_artifact,
-    help="A file of examples, or the name or id of a stored dataset or of a run over it.",
-)
-@repeatable(
-    "--response",
-    default=["response"],
-    show_default=True,
-    metavar="[NAME=]PLACE",
-    callback=_parse_places,
-    help="The column (or place, such as choices[0].text) of the output; repeat it for an output of several parts.",
-)
-@click.option(
-    "--by",
-    type=click.Choice(["index", "id"]),
-    default="index",
-    show_default=True,
-    help="Match rows to examples by index or by id.",
-)
-@click.option("--key", metavar="PLACE", help="The place of this key in a row.  [default: _index_ or id]")
-@click.option("--replication", metavar="PLACE", help="The place of the number of the repeat, from 0.")
-@click.option(
-    "--replications",
-    type=click.IntRange(min=1),
-    metavar="N",
-    help="How many repeats there are.  [default: as in FILE]",
-)
-@click.option("--fold", metavar="PLACE", help="The place of the number of the fold.")
-@click.option("--error", metavar="PLACE", help="The place of the error of a call that failed.")
-@click.option("--items", is_flag=True, help="Each output is a list of items that together form the response.")
-@click.option(
-    "--format", "form", type=click.Choice(format_names()), help="The format of FILE.  [default: from its suffix]"
-)
-@click.option("--delimiter", metavar="CHAR", help="The delimiter of a CSV file.  [default: ,]")
-@repeatable(
-    "--input",
-    metavar="COLUMN",
-    callback=lambda context, parameter, values: values[0] if len(values) == 1 else values,
-    help="In a file of examples: the column that the system saw.",
-)
-@repeatable("--expected", metavar="[TARGET=]COLUMN", callback=_parse_places, help="… the column of the right answer.")
-@repeatable("--attributes", metavar="COLUMN", help="… a column to group by.")
-@click.option("--id", metavar="COLUMN", help="… the column of the examples' ids.")
-@click.option("--weight", metavar="COLUMN", help="… the column of the examples' weights.")
-@click.option("--cluster", metavar="COLUMN", help="… the column that groups dependent examples.")
-@repeatable("--metadata", metavar="COLUMN", help="… a column to store as metadata.")
-@repeatable(
-    "--direction",
-    "directions",
-    metavar="SCORER=higher|lower",
-    callback=_parse_directions,
-    help="Results: which scores are better, where the tool does not say it; repeatable.",
-)
-@click.option("--battles", is_flag=True, help="FILE has battles of systems, which become matches.")
-@battle_options("Battles")
-@click.option("--name", metavar="NAME", help="The name of the run or matches.  [default: the name of the file]")
-@store_option
-@json_option
-def command(
-    files: tuple[Path, ...],
-    tool: str | None,
-    data: str | None,
-    response: str | dict[str, str],
-    by: str,
-    key: str | None,
-    replication: str | None,
-    replications: int | None,
-    fold: str | None,
-    error: str | None,
-    items: bool,
-    directions: dict[str, Direction],
-    form: str | None,
-    delimiter: str | None,
-    battles: bool,
-    columns: dict[str, str],
-    first: str | None,
-    second: str | None,
-    in_order: bool,
-    by_people: bool,
-    name: str | None,
-    folder: Place,
-    as_json: bool,
-    **roles: str | tuple[str, ...] | dict[str, str] | None,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Roles:
+    """The columns of a file of examples."""
+
+    input: str | tuple[str, ...] = option(
+        "In a file of examples: the column that the system saw.",
+        multiple=True,
+        type=LINES,
+        metavar="COLUMN",
+        callback=lambda context, parameter, values: values[0] if len(values) == 1 else values,
+    )
+    expected: str | dict[str, str] = option(
+        "… the column of the right answer.",
+        multiple=True,
+        type=LINES,
+        metavar="[TARGET=]COLUMN",
+        callback=_parse_places,
+    )
+    attributes: tuple[str, ...] = option("… a column to group by.", metavar="COLUMN")
+    id: str | None = option("… the column of the examples' ids.", metavar="COLUMN")
+    weight: str | None = option("… the column of the examples' weights.", metavar="COLUMN")
+    cluster: str | None = option("… the column that groups dependent examples.", metavar="COLUMN")
+    metadata: tuple[str, ...] = option("… a column to store as metadata.", metavar="COLUMN")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    files: tuple[Path, ...] = argument(metavar="FILE...", nargs=-1, required=True, type=click.Path(path_type=Path))
+    tool: str | None = option("The tool that wrote FILE.  [default: as recognised]", "--from", metavar="TOOL")
+    data: str | None = option(
+        "A file of examples, or the name or id of a stored dataset or of a run over it.",
+        "--dataset",
+        metavar="DATA",
+        shell_complete=complete_artifact,
+    )
+    response: str | dict[str, str] = option(
+        "The column (or place, such as choices[0].text) of the output; repeat it for an output of several parts.",
+        multiple=True,
+        type=LINES,
+        default=["response"],
+        show_default=True,
+        metavar="[NAME=]PLACE",
+        callback=_parse_places,
+    )
+    by: str = option(
+        "Match rows to examples by index or by id.",
+        type=click.Choice(["index", "id"]),
+        default="index",
+        show_default=True,
+    )
+    key: str | None = option("The place of this key in a row.  [default: _index_ or id]", metavar="PLACE")
+    replication: str | None = option("The place of the number of the repeat, from 0.", metavar="PLACE")
+    replications: int | None = option(
+        "How many repeats there are.  [default: as in FILE]", type=click.IntRange(min=1), metavar="N"
+    )
+    fold: str | None = option("The place of the number of the fold.", metavar="PLACE")
+    error: str | None = option("The place of the error of a call that failed.", metavar="PLACE")
+    items: bool = option("Each output is a list of items that together form the response.")
+    form: str | None = option(
+        "The format of FILE.  [default: from its suffix]", "--format", type=click.Choice(format_names())
+    )
+    delimiter: str | None = option("The delimiter of a CSV file.  [default: ,]", metavar="CHAR")
+    roles: _Roles
+    directions: dict[str, Direction] = option(
+        "Results: which scores are better, where the tool does not say it; repeatable.",
+        "--direction",
+        multiple=True,
+        type=LINES,
+        metavar="SCORER=higher|lower",
+        callback=_parse_directions,
+    )
+    battles: bool = option("FILE has battles of systems, which become matches.")
+    columns: tuple[str, ...] = option(
+        "Battles: where a field is, such as a=left; repeatable.", "--column", metavar="FIELD=COLUMN"
+    )
+    first: str | None = option("Battles: the first system, if no column has it.", "--a", metavar="SYSTEM")
+    second: str | None = option("Battles: the second system, if no column has it.", "--b", metavar="SYSTEM")
+    in_order: bool = option("Battles: the first system's response was shown first.")
+    by_people: bool = option("Battles: people have judged, so gates need no card of a judge.")
+    name: str | None = option("The name of the run or matches.  [default: the name of the file]", metavar="NAME")
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("import", epilog=_EXAMPLES)
+def command(options: _Options) -> None:
     """Import results of other tools, predictions as a run, or battles as matches.
 
     Results of Inspect, lm-eval, promptfoo, DeepEval, MLflow, OpenAI Evals, HELM, Ragas, Langfuse, LangSmith and
@@ -181,47 +178,66 @@ def command(
     With --battles, each row of FILE says which of two systems was better on an example, in the columns of Chatbot
     Arena, AlpacaEval, MT-Bench, Arena-Hard or `evaluand export`; the battles become matches.
     """
+    battles = options.battles
     context = click.get_current_context()
     _check_options(context, battles=battles)
-    file = files[0]
-    if not (battles or data is not None):
-        if tool is not None or _is_plain(context):
-            importers = _find_importers(files, tool)
+    file = options.files[0]
+    if not (battles or options.data is not None):
+        if options.tool is not None or _is_plain(context):
+            importers = _find_importers(options.files, options.tool)
             if importers:
-                return store_results(importers, folder, name, directions, as_json=as_json)
-        battles = len(files) == 1 and has_battles(file)
-    if directions:
+                return store_results(
+                    importers, options.folder, options.name, options.directions, as_json=options.as_json
+                )
+        battles = len(options.files) == 1 and has_battles(file)
+    if options.directions:
         raise UsageError("--direction is for results of other tools; predictions and battles have no scores yet")
-    if len(files) > 1:
+    if len(options.files) > 1:
         raise UsageError("several files are for results of other tools; import predictions and battles one by one")
     if battles:
-        reading = {"a": first, "b": second, "in_order": in_order, "by_people": by_people}
-        reading |= {"format": form, "delimiter": delimiter}
-        return _import_battles(file, folder, as_json, columns=columns, name=name or file.stem, **reading)
-    if data is None:
+        reading = {
+            "a": options.first,
+            "b": options.second,
+            "in_order": options.in_order,
+            "by_people": options.by_people,
+        }
+        reading |= {"format": options.form, "delimiter": options.delimiter}
+        return _import_battles(
+            file,
+            options.folder,
+            options.as_json,
+            columns=parse_columns(options.columns),
+            name=options.name or file.stem,
+            **reading,
+        )
+    if options.data is None:
         unknown = _describe_unknown(file) if _is_plain(context) else ""
         what = "To import it as predictions, give the examples with --dataset: a file, or a stored dataset. "
         raise UsageError(f"{unknown}{what}{_suggest_score(file)}")
-    if replications is not None and replication is None:
+    if options.replications is not None and options.replication is None:
         raise UsageError("--replications needs --replication PLACE, the place of the number of the repeat")
     task = RecordedTask(
         path=str(file),
-        response=response,
-        by=by,
-        key=key,
-        replication=replication,
-        fold_key=fold,
-        error=error,
-        items=items,
-        format=form,
-        delimiter=delimiter,
+        response=options.response,
+        by=options.by,
+        key=options.key,
+        replication=options.replication,
+        fold_key=options.fold,
+        error=options.error,
+        items=options.items,
+        format=options.form,
+        delimiter=options.delimiter,
     )
-    store = open_store(folder)
+    store = open_store(options.folder)
     with show_notes():
-        dataset = _find_dataset(store, data, {role: value for role, value in roles.items() if value})
-        runner = Runner(store, progress=display(as_json, quiet=False))
-        run = runner.run(task, dataset, name=name or file.stem, replications=replications or task.repeats)
-    return _print_run(run, folder, as_json, _suggest_grading(task, data, roles))
+        dataset = _find_dataset(
+            store, options.data, {role: value for role, value in vars(options.roles).items() if value}
+        )
+        runner = Runner(store, progress=display(options.as_json, quiet=False))
+        run = runner.run(
+            task, dataset, name=options.name or file.stem, replications=options.replications or task.repeats
+        )
+    return _print_run(run, options.folder, options.as_json, _suggest_grading(task, options.data, vars(options.roles)))
 
 
 _FOR_BATTLES: Final = ("columns", "first", "second", "in_order", "by_people")
@@ -231,7 +247,7 @@ _FOR_RESULTS: Final = ("files", "tool", "directions", "name", "folder", "as_json
 
 def _is_plain(ctx: click.Context) -> bool:
     """Whether no option was given that describes predictions or battles."""
-    named = (str(option.name) for option in ctx.command.params)
+    named = (str(parameter.name) for parameter in ctx.command.params)
     return all(
         name in _FOR_RESULTS or ctx.get_parameter_source(name) is not ParameterSource.COMMANDLINE for name in named
     )
@@ -258,11 +274,11 @@ def _describe_unknown(file: Path) -> str:
 
 def _check_options(ctx: click.Context, *, battles: bool) -> None:
     """Raises a UsageError for options of predictions among those of battles, or the reverse."""
-    for option in ctx.command.params:
-        is_given = ctx.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
-        if is_given and option.name not in _FOR_BOTH and (option.name in _FOR_BATTLES) != battles:
+    for parameter in ctx.command.params:
+        is_given = ctx.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
+        if is_given and parameter.name not in _FOR_BOTH and (parameter.name in _FOR_BATTLES) != battles:
             hint = "is not for --battles" if battles else "is for --battles"
-            raise UsageError(f"{option.opts[0]} {hint}; leave it out" + ("" if battles else ", or add --battles"))
+            raise UsageError(f"{parameter.opts[0]} {hint}; leave it out" + ("" if battles else ", or add --battles"))
 
 
 def _import_battles(file: Path, folder: Place, as_json: bool, **reading: Any) -> None:

@@ -8,6 +8,7 @@ from shlex import quote
 
 import click
 
+from evaluand.cli.command import argument, make_command, option
 from evaluand.core.errors import SpecError
 from evaluand.report.text import safe
 
@@ -34,12 +35,13 @@ Examples:
 """
 
 
-@click.command("init", epilog=_EXAMPLES)
-@click.argument("folder", type=click.Path(path_type=Path), default=".", metavar="[FOLDER]")
-@click.option("--kind", type=click.Choice(KINDS), default="classifier", show_default=True, help="What to evaluate.")
-@click.option("--preset", type=click.Choice(PRESETS), help="Of the kind benchmark: whose columns your file has.")
-@click.option("--data", metavar="FILE", help="Of the kind benchmark: your file, relative to FOLDER; else test.jsonl.")
-def command(folder: Path, kind: str, preset: str | None, data: str | None) -> None:
+@make_command("init", epilog=_EXAMPLES)
+def command(
+    folder: Path = argument(type=click.Path(path_type=Path), default=".", metavar="[FOLDER]"),
+    kind: str = option("What to evaluate.", type=click.Choice(KINDS), default="classifier", show_default=True),
+    preset: str | None = option("Of the kind benchmark: whose columns your file has.", type=click.Choice(PRESETS)),
+    data: str | None = option("Of the kind benchmark: your file, relative to FOLDER; else test.jsonl.", metavar="FILE"),
+) -> None:
     """Create a small project in FOLDER, or here: an experiment file with comments, examples, code.
 
     It runs as it is, that of the kind llm as soon as its model does, and a benchmark with your file of its questions.

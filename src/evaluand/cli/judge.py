@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import click
 
-from evaluand.cli.options import (
-    Group,
-    complete_artifact,
-    confidence_option,
-    json_option,
-    repeatable,
-    store_option,
-    suggest_command,
-)
+from evaluand.cli.command import LINES, argument, make_command, option
+from evaluand.cli.options import complete_artifact, confidence_option, json_option, store_option, suggest_command
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import NotFound, SpecError, nearest
@@ -48,7 +42,7 @@ Examples:
 """
 
 
-@click.group("judge", cls=Group, epilog=_EXAMPLES)
+@click.group("judge", epilog=_EXAMPLES)
 def command() -> None:
     """Measure judges on answers that people have labelled.
 
@@ -64,67 +58,66 @@ def _read_once(context: click.Context, option: click.Parameter, values: Sequence
     return values[0] if values else None
 
 
-def _reading_options(function: Callable[..., Any]) -> Callable[..., Any]:
+@dataclass(frozen=True, kw_only=True)
+class _Reading:
     """The options that say what is read, and on which scale."""
-    options = (
-        repeatable("--scorer", "scorers", metavar="NAME", help="The judge among the scorers of an evaluation."),
-        click.option(
-            "--labels",
-            metavar="NAME|COLUMN",
-            shell_complete=complete_artifact,
-            help="The evaluation or matches with the labels, or the column of the dataset.  [default: the newest labels"
-            " of the run]",
-        ),
-        repeatable(
-            "--column",
-            "columns",
-            metavar="FIELD=COLUMN",
-            help="FILE: where a field is, such as label=ann or judgement=results[0].winner; repeatable. For stored"
-            " labels, label=NAME chooses one of several questions that people answered.",
-        ),
-        click.option("--judge-version", metavar="TEXT", help="FILE: the version of the judge, its rubric and model."),
-        click.option("--by-place", is_flag=True, help="FILE: swapped judgements name the winner's position."),
-        click.option("--judge-model", metavar="NAME", help="The model that judges, to find its own answers."),
-        repeatable(
-            "--word",
-            "words",
-            metavar="LABEL=VERDICT",
-            help="A word of people, and the verdict of the judge that it means; repeatable.",
-        ),
-        repeatable(
-            "--positive",
-            callback=_read_once,
-            metavar="LABEL",
-            help="The word that means right; all others mean wrong.",
-        ),
-        click.option("--order", metavar="A,B,…", help="All labels, from the lowest to the highest."),
-        click.option("--threshold", type=float, metavar="X", help="The judge's lowest number that counts as right."),
-        click.option("--people-threshold", type=float, metavar="X", help="People's lowest grade that counts as right."),
+
+    scorers: tuple[str, ...] = option("The judge among the scorers of an evaluation.", "--scorer", metavar="NAME")
+    labels: str | None = option(
+        "The evaluation or matches with the labels, or the column of the dataset.  [default: the newest labels"
+        " of the run]",
+        metavar="NAME|COLUMN",
+        shell_complete=complete_artifact,
     )
-    for option in reversed(options):
-        function = option(function)
-    return function
+    columns: tuple[str, ...] = option(
+        "FILE: where a field is, such as label=ann or judgement=results[0].winner; repeatable. For stored"
+        " labels, label=NAME chooses one of several questions that people answered.",
+        "--column",
+        metavar="FIELD=COLUMN",
+    )
+    judge_version: str | None = option("FILE: the version of the judge, its rubric and model.", metavar="TEXT")
+    by_place: bool = option("FILE: swapped judgements name the winner's position.")
+    judge_model: str | None = option("The model that judges, to find its own answers.", metavar="NAME")
+    words: tuple[str, ...] = option(
+        "A word of people, and the verdict of the judge that it means; repeatable.", "--word", metavar="LABEL=VERDICT"
+    )
+    positive: str | None = option(
+        "The word that means right; all others mean wrong.",
+        multiple=True,
+        type=LINES,
+        callback=_read_once,
+        metavar="LABEL",
+    )
+    order: str | None = option("All labels, from the lowest to the highest.", metavar="A,B,…")
+    threshold: float | None = option("The judge's lowest number that counts as right.", metavar="X")
+    people_threshold: float | None = option("People's lowest grade that counts as right.", metavar="X")
+
+    @property
+    def scale(self) -> dict[str, Any]:
+        """The options of `make_card`."""
+        order = [word.strip() for word in (self.order or "").split(",") if word.strip()]
+        return {
+            "positive": self.positive,
+            "threshold": self.threshold,
+            "judge_model": self.judge_model,
+            "order": order,
+        }
 
 
-@command.command("card", short_help="Measure a judge, and store its card.")
-@click.argument("source", metavar="NAME|FILE", shell_complete=complete_artifact)
-@_reading_options
-@click.option("--judge", metavar="NAME", help="FILE: the name of the judge.  [default: that of the file]")
-@click.option("--misses", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Misses to show.")
-@click.option("--name", metavar="NAME", help="A name for the card.  [default: NAME/JUDGE]")
-@confidence_option
-@store_option
-@json_option
-def card(
-    source: str,
-    judge: str | None,
-    misses: int,
-    name: str | None,
-    confidence: float,
-    folder: Place,
-    as_json: bool,
-    **options: Any,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _CardOptions:
+    source: str = argument(metavar="NAME|FILE", shell_complete=complete_artifact)
+    reading: _Reading
+    judge: str | None = option("FILE: the name of the judge.  [default: that of the file]", metavar="NAME")
+    misses: int = option("Misses to show.", type=click.IntRange(min=0), default=3, show_default=True, metavar="N")
+    name: str | None = option("A name for the card.  [default: NAME/JUDGE]", metavar="NAME")
+    confidence: float = confidence_option
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("card", command, short_help="Measure a judge, and store its card.")
+def card(options: _CardOptions) -> None:
     """Measure a judge on answers that people have labelled: agreement, errors, biases, cost.
 
     NAME is an evaluation or a run with a judge among its scorers, or matches. FILE has a column with people's labels,
@@ -133,67 +126,64 @@ def card(
     If anything changes that may change a verdict, such as rubric, model or parameters, the card is stale, and gates on
     the judge are refused until it is measured again.
     """
-    store = open_store(folder)
+    store = open_store(options.folder)
     with show_notes(), spelled_for("command"):
-        found = _read_source(store, source, judge, options)
+        found = _read_source(store, options.source, options.judge, options.reading)
         if len(found) > 1:
             names = ", ".join(found)
-            raise click.UsageError(f"{source} has several judges: {names}; name one with --scorer")
+            raise click.UsageError(f"{options.source} has several judges: {names}; name one with --scorer")
         [labelled] = found.values()
-        named = name or _usual_name(source, labelled)
-        made = make_card(labelled, store, name=named, confidence=confidence, **_scale_options(options))
+        named = options.name or _usual_name(options.source, labelled)
+        made = make_card(labelled, store, name=named, confidence=options.confidence, **options.reading.scale)
     facts = made.to_dict()
-    if as_json:
+    if options.as_json:
         return print_json(facts)
-    show(card_table(facts, misses))
+    show(card_table(facts, options.misses))
     _suggest_positive(facts)
     _suggest(store, made.id, named)
 
 
-@command.command("tune", short_help="Choose a judge on half of the labels.")
-@click.argument("sources", metavar="NAME|FILE...", nargs=-1, required=True, shell_complete=complete_artifact)
-@_reading_options
-@click.option(
-    "--by", "criterion", default=CRITERION, show_default=True, metavar="MEASURE", help="The measure to choose by."
-)
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="Of the split.")
-@click.option("--name", metavar="NAME", help="A name for the card.  [default: NAME/JUDGE]")
-@confidence_option
-@store_option
-@json_option
-def tune(
-    sources: tuple[str, ...],
-    criterion: str,
-    seed: int,
-    name: str | None,
-    confidence: float,
-    folder: Place,
-    as_json: bool,
-    **options: Any,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _TuneOptions:
+    sources: tuple[str, ...] = argument(
+        metavar="NAME|FILE...", nargs=-1, required=True, shell_complete=complete_artifact
+    )
+    reading: _Reading
+    criterion: str = option(
+        "The measure to choose by.", "--by", default=CRITERION, show_default=True, metavar="MEASURE"
+    )
+    seed: int = option("Of the split.", default=0, show_default=True, metavar="N")
+    name: str | None = option("A name for the card.  [default: NAME/JUDGE]", metavar="NAME")
+    confidence: float = confidence_option
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("tune", command, short_help="Choose a judge on half of the labels.")
+def tune(options: _TuneOptions) -> None:
     """Compare judges of the same answers on one half of the labels, and measure the best on the other half.
 
     The judges are scorers of one or several evaluations, or of several files. The best is measured on other answers
     than it was chosen by, because there the best of many looks better than it is.
     """
-    store = open_store(folder)
+    store = open_store(options.folder)
     with show_notes(), spelled_for("command"):
         candidates: dict[str, LabelledSet] = {}
-        for source in sources:
-            for label, labelled in _read_source(store, source, None, options).items():
+        for source in options.sources:
+            for label, labelled in _read_source(store, source, None, options.reading).items():
                 candidates[label if label not in candidates else f"{source}/{label}"] = labelled
         found = tune_judges(
             candidates,
             store,
-            criterion=criterion,
-            seed=seed,
-            confidence=confidence,
-            **_scale_options(options),
+            criterion=options.criterion,
+            seed=options.seed,
+            confidence=options.confidence,
+            **options.reading.scale,
         )
-        named = name or _usual_name(sources[0], candidates[found.candidates[0].name])
+        named = options.name or _usual_name(options.sources[0], candidates[found.candidates[0].name])
         store.refer(named, KIND, found.card.id)
     facts = found.to_dict()
-    if as_json:
+    if options.as_json:
         return print_json(facts)
     show(tuning_table(facts))
     _suggest(store, found.card.id, named)
@@ -219,23 +209,17 @@ def _suggest(store: FolderStore, id: str, name: str) -> None:
     click.echo(f"\ncard {id[:SHORT_ID]}; again: {safe(again)}")
 
 
-def _scale_options(options: dict[str, Any]) -> dict[str, Any]:
-    """The options of `make_card`."""
-    order = [word.strip() for word in (options["order"] or "").split(",") if word.strip()]
-    return {name: options[name] for name in ("positive", "threshold", "judge_model")} | {"order": order}
-
-
-def _read_source(store: FolderStore, source: str, judge: str | None, options: dict[str, Any]) -> dict[str, LabelledSet]:
+def _read_source(store: FolderStore, source: str, judge: str | None, reading: _Reading) -> dict[str, LabelledSet]:
     """The labelled sets of a name or file, by judge.
 
     Raises:
         UsageError: an option does not suit what it is.
     """
-    words = _parse_words(options["words"])
-    found = _read_labelled(store, source, judge, options)
+    words = _parse_words(reading.words)
+    found = _read_labelled(store, source, judge, reading)
     if words:
         found = {name: labelled.with_words(words) for name, labelled in found.items()}
-    threshold = options["people_threshold"]
+    threshold = reading.people_threshold
     return found if threshold is None else {name: each.with_threshold(threshold) for name, each in found.items()}
 
 
@@ -251,9 +235,7 @@ def _parse_words(texts: Sequence[str]) -> dict[str, str]:
     return words
 
 
-def _read_labelled(
-    store: FolderStore, source: str, judge: str | None, options: dict[str, Any]
-) -> dict[str, LabelledSet]:
+def _read_labelled(store: FolderStore, source: str, judge: str | None, reading: _Reading) -> dict[str, LabelledSet]:
     is_file = Path(source).exists()
     try:
         kind, _ = resolve(store, source)
@@ -263,15 +245,15 @@ def _read_labelled(
             raise click.UsageError(
                 f"{source}: no such file, and nothing stored with this name{nearest(source, names)}"
             ) from None
-        return _read_file(source, judge, options)
+        return _read_file(source, judge, reading)
     for name in ("judge_version", "by_place"):
-        if options[name]:
+        if getattr(reading, name):
             raise click.UsageError(f"{_flag(name)} is for files, and {source} is stored")
     if judge is not None:
         raise click.UsageError(f"--judge names the judge of a file; of {source} give --scorer")
     if kind == "matches" or _has_only_matches(store, source):
-        return _read_stored_matches(store, source, options)
-    return _read_stored_evaluation(store, source, options)
+        return _read_stored_matches(store, source, reading)
+    return _read_stored_evaluation(store, source, reading)
 
 
 def _flag(name: str) -> str:
@@ -283,14 +265,14 @@ def _has_only_matches(store: FolderStore, source: str) -> bool:
     return "matches" in kinds and not kinds & {"evaluations", "runs"}
 
 
-def _read_file(source: str, judge: str | None, options: dict[str, Any]) -> dict[str, LabelledSet]:
+def _read_file(source: str, judge: str | None, reading: _Reading) -> dict[str, LabelledSet]:
     for name in ("scorers", "labels"):
-        if options[name]:
+        if getattr(reading, name):
             raise click.UsageError(f"{'--scorer' if name == 'scorers' else '--labels'} is not for files; give --column")
     name = judge or Path(source).stem
-    columns = _parse_columns(options["columns"])
-    chosen = {"version": options["judge_version"], "judge_model": options["judge_model"]}
-    return {name: read_labelled_file(source, name, columns=columns, by_place=options["by_place"], **chosen)}
+    columns = _parse_columns(reading.columns)
+    chosen = {"version": reading.judge_version, "judge_model": reading.judge_model}
+    return {name: read_labelled_file(source, name, columns=columns, by_place=reading.by_place, **chosen)}
 
 
 def _parse_columns(texts: Sequence[str]) -> dict[str, list[str]]:
@@ -303,22 +285,22 @@ def _parse_columns(texts: Sequence[str]) -> dict[str, list[str]]:
     return columns
 
 
-def _read_stored_matches(store: FolderStore, source: str, options: dict[str, Any]) -> dict[str, LabelledSet]:
-    if options["scorers"]:
+def _read_stored_matches(store: FolderStore, source: str, reading: _Reading) -> dict[str, LabelledSet]:
+    if reading.scorers:
         raise click.UsageError(f"--scorer names a scorer of an evaluation, and {source} are matches")
-    if options["columns"]:
+    if reading.columns:
         raise click.UsageError(f"--column is for files, and {source} is stored")
-    labels = None if options["labels"] is None else Matches.open(store, options["labels"])
+    labels = None if reading.labels is None else Matches.open(store, reading.labels)
     labelled = read_labelled_matches(Matches.open(store, source), labels)
     return {labelled.judge.name: labelled}
 
 
-def _read_stored_evaluation(store: FolderStore, source: str, options: dict[str, Any]) -> dict[str, LabelledSet]:
+def _read_stored_evaluation(store: FolderStore, source: str, reading: _Reading) -> dict[str, LabelledSet]:
     evaluation = _find_evaluation(store, source)
     run = evaluation.run
-    labels = None if options["labels"] is None or run is None else open_labels(store, options["labels"], run)
-    names = options["scorers"] or _judges_of(evaluation, source)
-    question = _read_question(options["columns"], source)
+    labels = None if reading.labels is None or run is None else open_labels(store, reading.labels, run)
+    names = reading.scorers or _judges_of(evaluation, source)
+    question = _read_question(reading.columns, source)
     return {name: read_labelled_evaluation(evaluation, name, labels, question) for name in names}
 
 

@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,17 +12,9 @@ import orjson
 import pyarrow as pa
 from click import UsageError
 
+from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.label_pairs import command as pairs_command
-from evaluand.cli.options import (
-    FILE,
-    TARGET,
-    Group,
-    complete_artifact,
-    json_option,
-    repeatable,
-    store_option,
-    suggest_command,
-)
+from evaluand.cli.options import FILE, TARGET, complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import DataError, SpecError
@@ -62,7 +55,7 @@ Examples:
 _LISTED, _SHORT_KEY, _AT_ONCE = 5, 16, 1000
 
 
-class _LabelGroup(Group):
+class _LabelGroup(click.Group):
     """Takes `--pairs` as the name of the subcommand `pairs` too."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
@@ -81,33 +74,23 @@ def command() -> None:
 command.add_command(pairs_command)
 
 
-@command.command("export", short_help="Write answers as lines to fill in.")
-@click.argument("artifact", metavar="RUN", shell_complete=complete_artifact)
-@click.option("-o", "--output", type=TARGET, metavar="FILE", help="CSV, or else JSON lines.")
-@click.option(
-    "--without",
-    type=FILE,
-    multiple=True,
-    metavar="FILE",
-    help="Leave out answers labelled in this file; repeatable.",
-)
-@click.option("--by", metavar="NAME", help="With --without: leave out only what this person has labelled.")
-@click.option("--draw", type=click.IntRange(1), metavar="N", help="Write the first N answers of the random order.")
-@click.option("--strata", metavar="ATTRIBUTE", help="Let the values of this attribute take turns in the random order.")
-@click.option("--seed", type=click.IntRange(0), default=0, show_default=True, help="Of the random order.")
-@click.option("--force", is_flag=True, help="Replace a file that is filled in, or is not a file of labels.")
-@store_option
-def export(
-    artifact: str,
-    output: Path | None,
-    without: tuple[Path, ...],
-    by: str | None,
-    draw: int | None,
-    strata: str | None,
-    seed: int,
-    force: bool,
-    folder: Place,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _ExportOptions:
+    artifact: str = argument(metavar="RUN", shell_complete=complete_artifact)
+    output: Path | None = option("CSV, or else JSON lines.", "-o", "--output", type=TARGET, metavar="FILE")
+    without: tuple[Path, ...] = option(
+        "Leave out answers labelled in this file; repeatable.", type=FILE, metavar="FILE"
+    )
+    by: str | None = option("With --without: leave out only what this person has labelled.", metavar="NAME")
+    draw: int | None = option("Write the first N answers of the random order.", type=click.IntRange(1), metavar="N")
+    strata: str | None = option("Let the values of this attribute take turns in the random order.", metavar="ATTRIBUTE")
+    seed: int = option("Of the random order.", type=click.IntRange(0), default=0, show_default=True)
+    force: bool = option("Replace a file that is filled in, or is not a file of labels.")
+    folder: Place = store_option
+
+
+@make_command("export", command, short_help="Write answers as lines to fill in.")
+def export(options: _ExportOptions) -> None:
     """Write each answer of a run as a line to fill in: value, label, by, explanation.
 
     The answers come in a random order, so those labelled first, from the top on, are a random sample of all: with them
@@ -117,59 +100,65 @@ def export(
     and several people may label the same ones. A FILE that ends in .csv is a table for spreadsheets; its cells that
     are not text are JSON.
     """
-    store = open_store(folder)
-    run = Run.open(store, artifact)
-    if output is not None and not force:
-        _require_nothing_lost(output)
+    store = open_store(options.folder)
+    run = Run.open(store, options.artifact)
+    if options.output is not None and not options.force:
+        _require_nothing_lost(options.output)
     with show_notes():
-        rows = iter(draw_labelling_rows(run, seed=seed, strata=strata, given=read_labels(without), by=by)[:draw])
-    with open_output(output) as file:
-        if output is not None and output.suffix.lower() == ".csv":
+        rows = iter(
+            draw_labelling_rows(
+                run, seed=options.seed, strata=options.strata, given=read_labels(options.without), by=options.by
+            )[: options.draw]
+        )
+    with open_output(options.output) as file:
+        if options.output is not None and options.output.suffix.lower() == ".csv":
             count = write_csv(_cells(rows), file)
         else:
             count = sum(1 for row in rows if file.write(orjson.dumps(row) + b"\n"))
-    if output is not None:
-        click.echo(f"{count:,} answers to label in {safe(output)}", err=True)
+    if options.output is not None:
+        click.echo(f"{count:,} answers to label in {safe(options.output)}", err=True)
 
 
-@command.command("import", short_help="Import filled-in files as an evaluation.")
-@click.argument("artifact", metavar="RUN", shell_complete=complete_artifact)
-@click.argument("files", type=FILE, nargs=-1, required=True)
-@click.option("--name", metavar="NAME", help="A name for the evaluation.  [default: RUN/human]")
-@click.option("--range", type=float, nargs=2, metavar="LOW HIGH", help="Refuse values that lie outside.")
-@repeatable(
-    "--word",
-    "words",
-    metavar="LABEL[=VERDICT]",
-    help="An allowed label, others are refused; with the verdict of a judge that it is stored as; repeatable.",
-)
-@store_option
-@json_option
-def import_(
-    artifact: str,
-    files: tuple[Path, ...],
-    name: str | None,
-    range: tuple[float, float] | None,
-    words: tuple[str, ...],
-    folder: Place,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _ImportOptions:
+    artifact: str = argument(metavar="RUN", shell_complete=complete_artifact)
+    files: tuple[Path, ...] = argument(type=FILE, nargs=-1, required=True)
+    name: str | None = option("A name for the evaluation.  [default: RUN/human]", metavar="NAME")
+    range: tuple[float, float] | None = option(
+        "Refuse values that lie outside.", type=float, nargs=2, metavar="LOW HIGH"
+    )
+    words: tuple[str, ...] = option(
+        "An allowed label, others are refused; with the verdict of a judge that it is stored as; repeatable.",
+        "--word",
+        metavar="LABEL[=VERDICT]",
+    )
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("import", command, short_help="Import filled-in files as an evaluation.")
+def import_(options: _ImportOptions) -> None:
     """Import filled-in files as an evaluation; name all files, also those imported before.
 
     Files that end in .csv are CSV, others JSON lines. Answers without a label are abstained from until they have one.
     Labels that match no answer of the run are left out and reported; if none matches, no evaluation is created. Labels
     of which none is a verdict of the run's judges are refused, unless --word allows them.
     """
-    if range is not None and not range[0] < range[1]:
-        raise UsageError(f"--range {range[0]:g} {range[1]:g}: give the lowest and then the highest value")
-    store = open_store(folder)
-    run = Run.open(store, artifact)
+    name = options.name
+    if options.range is not None and not options.range[0] < options.range[1]:
+        raise UsageError(
+            f"--range {options.range[0]:g} {options.range[1]:g}: give the lowest and then the highest value"
+        )
+    store = open_store(options.folder)
+    run = Run.open(store, options.artifact)
     with show_notes():
-        labels = read_labels(files, range=range, words=_parse_words(words))
+        labels = read_labels(options.files, range=options.range, words=_parse_words(options.words))
     if not labels.labels:
-        raise SpecError(f"no line of {', '.join(map(str, files))} has a value or a label; fill in the files first")
+        raise SpecError(
+            f"no line of {', '.join(map(str, options.files))} has a value or a label; fill in the files first"
+        )
     strays = find_strays(run, labels)
-    _check_foreign_words(run, labels, words)
+    _check_foreign_words(run, labels, options.words)
     name = name or name_labels(run)
     evaluation = store_labels(run, labels, name)
     found = labelled(evaluation, SCORER)
@@ -177,13 +166,13 @@ def import_(
         keys = ", ".join(safe(key[:_SHORT_KEY]) for key in strays[:_LISTED]) + (", …" if len(strays) > _LISTED else "")
         counts = f"{len(strays):,} of {len(labels.labels):,} labels"
         click.echo(f"{counts} match no answer of run {run.id[:SHORT_ID]} and are left out; keys: {keys}", err=True)
-    _print_progress(evaluation, found, as_json)
+    _print_progress(evaluation, found, options.as_json)
     all_labels = find_all_labels(store, run)
     is_known = evaluation.receipt is not None and not evaluation.receipt.called
     if len(all_labels) > 1 and not (is_known and all_labels[0].id == evaluation.id):
         click.echo(f"note: for `evaluand judge`, {safe(describe_labels(all_labels))}", err=True)
-    if not as_json:
-        more = suggest_command("show", name or evaluation.id[:SHORT_ID], folder)
+    if not options.as_json:
+        more = suggest_command("show", name or evaluation.id[:SHORT_ID], options.folder)
         click.echo(f"evaluation {evaluation.id[:SHORT_ID]}; more: {more}")
 
 
@@ -218,11 +207,12 @@ def _check_foreign_words(run: Run, labels: HumanLabels, words: Sequence[str]) ->
     raise SpecError(f"{foreign.text}; to import them as they are, for other uses: `{as_they_are}`")
 
 
-@command.command("status", short_help="Show how many answers are labelled.")
-@click.argument("artifact", metavar="EVALUATION", shell_complete=complete_artifact)
-@store_option
-@json_option
-def status(artifact: str, folder: Place, as_json: bool) -> None:
+@make_command("status", command, short_help="Show how many answers are labelled.")
+def status(
+    artifact: str = argument(metavar="EVALUATION", shell_complete=complete_artifact),
+    folder: Place = store_option,
+    as_json: bool = json_option,
+) -> None:
     """Show how many answers are labelled, by whom, and on how many people disagree."""
     store = open_store(folder)
     evaluation = Evaluation.open(store, artifact)

@@ -1,6 +1,7 @@
 """`evaluand label pairs`: have people judge which of two responses is better."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ import orjson
 import pyarrow as pa
 from click import UsageError
 
+from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.options import FILE, TARGET, complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
@@ -42,33 +44,26 @@ Examples:
 """
 
 
-@click.command("pairs", epilog=_EXAMPLES, short_help="Judge which of two responses is better.")
-@click.argument("runs", metavar="RUN RUN...", nargs=-1, required=True, shell_complete=complete_artifact)
-@click.option("--by", metavar="NAME", help="Who judges, here in the terminal.")
-@click.option(
-    "-o", "--output", type=TARGET, metavar="FILE", help="Where answers are appended.  [default: pairs-NAME.jsonl]"
-)
-@click.option("--export", type=TARGET, metavar="FILE", help="Write all pairs to FILE to be filled in.")
-@click.option(
-    "--import", "imported", type=FILE, multiple=True, metavar="FILE", help="Store the answers in FILE; repeatable."
-)
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="The seed of the random orders.")
-@click.option("--name", metavar="NAME", help="A name for the matches.  [default: PREFIX/NAME, or PREFIX/people]")
-@click.option("--with", "others", multiple=True, metavar="MATCHES", help="Show the agreement with these; repeatable.")
-@store_option
-@json_option
-def command(
-    runs: tuple[str, ...],
-    by: str | None,
-    output: Path | None,
-    export: Path | None,
-    imported: tuple[Path, ...],
-    seed: int,
-    name: str | None,
-    others: tuple[str, ...],
-    folder: Place,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    runs: tuple[str, ...] = argument(metavar="RUN RUN...", nargs=-1, required=True, shell_complete=complete_artifact)
+    by: str | None = option("Who judges, here in the terminal.", metavar="NAME")
+    output: Path | None = option(
+        "Where answers are appended.  [default: pairs-NAME.jsonl]", "-o", "--output", type=TARGET, metavar="FILE"
+    )
+    export: Path | None = option("Write all pairs to FILE to be filled in.", type=TARGET, metavar="FILE")
+    imported: tuple[Path, ...] = option("Store the answers in FILE; repeatable.", "--import", type=FILE, metavar="FILE")
+    seed: int = option("The seed of the random orders.", default=0, show_default=True, metavar="N")
+    name: str | None = option("A name for the matches.  [default: PREFIX/NAME, or PREFIX/people]", metavar="NAME")
+    others: tuple[str, ...] = option(
+        "Show the agreement with these; repeatable.", "--with", metavar="MATCHES", type=str
+    )
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("pairs", epilog=_EXAMPLES, short_help="Judge which of two responses is better.")
+def command(options: _Options) -> None:
     """Judge which of two responses is better, without seeing whose they are.
 
     Each pair of different responses to an example is shown once, in random order. Each answer is appended to FILE at
@@ -77,27 +72,29 @@ def command(
     People who do not work in this terminal fill in a file of --export: winner is first, second, tie or skip. --import
     stores the answers of all files, and shows how often people agree.
     """
-    if sum(map(bool, (by, export, imported))) != 1:
+    if sum(map(bool, (options.by, options.export, options.imported))) != 1:
         raise UsageError("give one of --by NAME (judge here), --export FILE and --import FILE")
-    if output is not None and by is None:
+    if options.output is not None and options.by is None:
         raise UsageError("-o FILE is where the answers of --by NAME are appended; leave it out")
-    store = open_store(folder)
-    opened = [Run.open(store, each) for each in runs]
-    if export is not None:
-        _export(opened, export, seed)
+    store = open_store(options.folder)
+    opened = [Run.open(store, each) for each in options.runs]
+    if options.export is not None:
+        _export(opened, options.export, options.seed)
         return None
-    files: Sequence[Path] = imported
-    if by is not None:
-        files = [output or name_file("pairs", by)]
-        _judge(pairs_to_judge(opened, by=by, seed=seed), by, files[0])
+    files: Sequence[Path] = options.imported
+    if options.by is not None:
+        files = [options.output or name_file("pairs", options.by)]
+        _judge(pairs_to_judge(opened, by=options.by, seed=options.seed), options.by, files[0])
     with show_notes():
         answers = read_judged([file for file in files if file.exists()])
-        if not answers and by is not None:
+        if not answers and options.by is not None:
             return None
         if not answers:
             raise SpecError(f"no row of {', '.join(map(str, files))} has a winner; fill in the files first")
-        people = match_by_people(opened, answers, name=name or name_matches(opened, by))
-    return _print_people(people, [Matches.open(store, each) for each in others], as_json, folder)
+        people = match_by_people(opened, answers, name=options.name or name_matches(opened, options.by))
+    return _print_people(
+        people, [Matches.open(store, each) for each in options.others], options.as_json, options.folder
+    )
 
 
 def _export(runs: Sequence[Run], target: Path, seed: int) -> None:

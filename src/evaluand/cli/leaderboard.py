@@ -1,8 +1,7 @@
 """`evaluand leaderboard`: compares versions of apps by their feedbacks."""
 
-import click
-
 from evaluand.apps.leaderboards.board import collect_sources, leaderboard
+from evaluand.cli.command import argument, make_command
 from evaluand.cli.options import complete_artifact, confidence_option, json_option, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
@@ -19,12 +18,13 @@ Examples:
 """
 
 
-@click.command("leaderboard", epilog=_EXAMPLES)
-@click.argument("artifacts", metavar="[ID|NAME...]", nargs=-1, shell_complete=complete_artifact)
-@confidence_option
-@store_option
-@json_option
-def command(artifacts: tuple[str, ...], confidence: float, folder: Place, as_json: bool) -> None:
+@make_command("leaderboard", epilog=_EXAMPLES)
+def command(
+    artifacts: tuple[str, ...] = argument(metavar="[ID|NAME...]", nargs=-1, shell_complete=complete_artifact),
+    confidence: float = confidence_option,
+    folder: Place = store_option,
+    as_json: bool = json_option,
+) -> None:
     """Compare versions of apps: mean feedbacks, latency, tokens and cost, and which differ significantly.
 
     Name apps (all their versions), recordings, evaluations or runs; by default, everything that was recorded. Open

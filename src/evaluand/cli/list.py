@@ -8,6 +8,7 @@ import click
 from rich.table import Table
 from rich.text import Text
 
+from evaluand.cli.command import argument, make_command
 from evaluand.cli.options import json_option, name_store, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.core import registry
@@ -49,13 +50,12 @@ class _Listed(click.Choice[str]):
         """They are not chosen here."""
 
 
-@click.command("list", epilog=_EXAMPLES)
-@click.argument(
-    "kind", required=False, type=click.Choice((*kind_names(), METRICS, RUBRICS, *_REGISTERED)), metavar="[KIND]"
-)
-@store_option
-@json_option
-def command(kind: str | None, folder: Place, as_json: bool) -> None:
+@make_command("list", epilog=_EXAMPLES)
+def command(
+    kind: str | None = argument(required=False, type=_Listed(()), metavar="[KIND]"),
+    folder: Place = store_option,
+    as_json: bool = json_option,
+) -> None:
     """List what is stored, newest first, or the names of metrics, scorers, tasks and rubrics.
 
     KIND is runs, evaluations, aggregations, comparisons, matches, ratings, cards, datasets or recordings; everything by

@@ -2,7 +2,7 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from shlex import join, quote
@@ -10,8 +10,8 @@ from typing import Any, Final
 
 import click
 from click.core import ParameterSource
-from click.types import StringParamType
 
+from evaluand.cli.command import argument, option
 from evaluand.cli.settings import Settings, is_inside
 from evaluand.core.errors import SpecError
 from evaluand.core.files.regular import read_regular_file
@@ -32,6 +32,14 @@ SETTINGS = "evaluand.settings"
 
 _STORE = "evaluand.store"
 """Where the context of a command has its store."""
+
+DATA_SUFFIXES: Final = (".csv", ".tsv", ".parquet", ".jsonl", ".ndjson", ".arrow", ".feather", ".xlsx", ".arff")
+"""The suffixes of files that hold rows and never an experiment."""
+
+FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
+TARGET = click.Path(dir_okay=False, path_type=Path)
+
+DEFAULT_CONFIDENCE: Final = 0.95
 
 WITH_STORE = (
     *(
@@ -94,9 +102,9 @@ def _choose_store(ctx: click.Context, param: click.Parameter, value: Place) -> P
     return value
 
 
-store_option = click.option(
+store_option = option(
+    "Where everything is stored: a folder, or s3://, gs:// or az://BUCKET/PATH?catalog=postgresql://HOST/DATABASE.",
     "--store",
-    "folder",
     callback=_choose_store,
     type=StoreType(),
     default=DEFAULT_STORE,
@@ -104,20 +112,24 @@ store_option = click.option(
     show_default=True,
     show_envvar=True,
     metavar="DIR",
-    help="Where everything is stored: a folder, or s3://, gs:// or az://BUCKET/PATH?catalog=postgresql://HOST/DATABASE.",
 )
-
-where_option = click.option(
-    "--where",
+where_option = option(
+    "Only rows that match, such as 'sex == \"F\" and age > 30'; a missing value matches nothing.",
     metavar="CONDITION",
-    help="Only rows that match, such as 'sex == \"F\" and age > 30'; a missing value matches nothing.",
 )
-model_option = click.option(
-    "--model",
+model_option = option(
+    "The model of all tasks that take one: one of the file's models, or PROVIDER/NAME or URL#NAME in their place.",
     metavar="NAME",
-    help="The model of all tasks that take one: one of the file's models, or PROVIDER/NAME or URL#NAME in their place.",
 )
-json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of tables.")
+json_option = option("Print one JSON document instead of tables.", "--json")
+force_option = option("Replace existing files.")
+gate_option = option("A rule that must hold; repeatable.", "--gate", metavar="RULE")
+junit_option = option("Write the gates as JUnit XML.", type=TARGET, metavar="FILE")
+anytime_option = option("Bounds of gates hold at all looks together: look again as rows are added, and stop at will.")
+judge_option = option("Check gates on judges without a card too; see `evaluand judge`.", "--allow-unmeasured-judges")
+confidence_option = option(
+    "Confidence level of the intervals.", default=DEFAULT_CONFIDENCE, show_default=True, metavar="X"
+)
 
 
 class BudgetType(click.ParamType[Any]):
@@ -132,18 +144,21 @@ class BudgetType(click.ParamType[Any]):
             self.fail(str(error).removeprefix("budget "), param, ctx)
 
 
-budget_option = click.option(
-    "--budget",
+budget_option = option(
+    "Stop before a request once so much is spent, such as '5 USD'; to be continued.",
     type=BudgetType(),
     metavar="AMOUNT",
-    help="Stop before a request once so much is spent, such as '5 USD'; to be continued.",
 )
 
 
-def variable(command: str, option: click.Option) -> str:
-    """The environment variable of an option: EVALUAND_RUN_LIMIT for `run --limit`."""
-    flag = max(option.opts, key=len).lstrip("-")
-    return f"EVALUAND_{command}_{flag}".upper().replace("-", "_")
+def name_variables(command: click.Command, path: str) -> None:
+    """Gives each option of a command and its subcommands a variable: EVALUAND_RUN_LIMIT for `run --limit`."""
+    for parameter in command.params:
+        if isinstance(parameter, click.Option) and parameter.envvar is None:
+            flag = max(parameter.opts, key=len).lstrip("-")
+            parameter.envvar = f"EVALUAND_{path}_{flag}".upper().replace("-", "_")
+    for name, subcommand in command.commands.items() if isinstance(command, click.Group) else ():
+        name_variables(subcommand, f"{path}_{name}")
 
 
 def find_experiment(ctx: click.Context, param: click.Parameter, value: Path | None) -> Path:
@@ -173,8 +188,6 @@ def _refuse_other_files(ctx: click.Context, path: Path) -> None:
     Raises:
         UsageError: says what to type.
     """
-    from evaluand.cli.near_commands import DATA_SUFFIXES
-
     code, _, name = str(path).partition(".py")
     if path.suffix in DATA_SUFFIXES:
         raise click.UsageError(f"{path} is data; type `evaluand score {quote(str(path))}`", ctx)
@@ -191,38 +204,7 @@ def _is_experiment(path: Path) -> bool:
     return False
 
 
-experiment_argument = click.argument("file", required=False, callback=find_experiment, type=click.Path(path_type=Path))
-
-FILE = click.Path(exists=True, dir_okay=False, path_type=Path)
-TARGET = click.Path(dir_okay=False, path_type=Path)
-
-DEFAULT_CONFIDENCE: Final = 0.95
-
-confidence_option = click.option(
-    "--confidence",
-    type=float,
-    default=DEFAULT_CONFIDENCE,
-    show_default=True,
-    metavar="X",
-    help="Confidence level of the intervals.",
-)
-force_option = click.option("--force", is_flag=True, help="Replace existing files.")
-
-
-def near_options(options: Mapping[str, str]) -> type[click.Command]:
-    """A class of commands that know what others call their options: option → what to give."""
-
-    class _Command(click.Command):
-        def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-            try:
-                return super().parse_args(ctx, args)
-            except click.NoSuchOption as error:
-                option = options.get(error.option_name)
-                if option is None:
-                    raise
-                raise click.UsageError(f"no such option: {error.option_name}; give {option}", ctx) from None
-
-    return _Command
+experiment_argument = argument(required=False, callback=find_experiment, type=click.Path(path_type=Path))
 
 
 def refuse_files(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
@@ -231,8 +213,6 @@ def refuse_files(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     Raises:
         UsageError: says what to type.
     """
-    from evaluand.cli.near_commands import DATA_SUFFIXES
-
     names = [value] if isinstance(value, str) else value or []
     if names and all(Path(name).suffix in DATA_SUFFIXES and Path(name).is_file() for name in names):
         listed = ", ".join(names)
@@ -252,26 +232,6 @@ def _has_battles(path: str) -> bool:
     except (EvaluandError, OSError):
         return False
     return True
-
-
-class Group(click.Group):
-    """A command with subcommands, whose options have environment variables too."""
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        found = super().get_command(ctx, cmd_name)
-        for option in found.params if found else ():
-            if isinstance(option, click.Option) and option.envvar is None:
-                option.envvar = variable(f"{self.name}_{cmd_name}", option)
-        return found
-
-
-def repeatable(*names: str, metavar: str, **settings: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A repeatable option of texts, whose environment variable holds one value per line."""
-    return click.option(*names, multiple=True, type=_Line(), metavar=metavar, **settings)
-
-
-class _Line(StringParamType):
-    envvar_list_splitter = "\n"
 
 
 def suggest_command(command: str, what: str | Sequence[str], folder: Place, *, elsewhere: bool = False) -> str:
@@ -343,3 +303,14 @@ def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) ->
 
 
 _FEWEST = 2
+
+
+def parse_columns(texts: tuple[str, ...]) -> dict[str, str]:
+    """Field → column, of options such as `a=left`."""
+    columns = {}
+    for text in texts:
+        name, equals, column = text.partition("=")
+        if not (name and equals and column):
+            raise click.UsageError(f"--column {text} must be a field and its column, such as a=left")
+        columns[name] = column
+    return columns

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -12,13 +13,14 @@ import click
 from click.core import ParameterSource
 
 from evaluand.aggregation.aggregator import Aggregation
+from evaluand.cli.carry_out import reported_stop
+from evaluand.cli.command import option
 from evaluand.cli.gates import conclude, gate_facts, require_gates
 from evaluand.cli.matches import note_unpinned, print_matches, suggest_judging_again
 from evaluand.cli.notes import note_renamed
 from evaluand.cli.options import DEFAULT_CONFIDENCE, BudgetType, suggest_command
 from evaluand.cli.output import stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
-from evaluand.cli.run import reported_stop
 from evaluand.comparison.comparing import read_labelled_run
 from evaluand.comparison.measures import read_evaluations
 from evaluand.comparison.rule import Gate
@@ -36,6 +38,7 @@ from evaluand.matches.ratings.rating_gates import check_rating_gates
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.tournaments import tournament_facts
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.request import Request
 from evaluand.run.runner import Run
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.kinds import singular
@@ -62,35 +65,30 @@ class _EitherBudget(BudgetType):
         return super().convert(value, param, ctx)
 
 
-def pairwise_options(command: Callable[..., Any]) -> Callable[..., Any]:
+@dataclass(frozen=True, kw_only=True)
+class PairwiseOptions:
     """The options of pairwise comparisons."""
-    options = (
-        click.option("--pairwise", is_flag=True, help="Let a judge compare the responses, and rate the systems."),
-        click.option("--judge", metavar="JUDGE", help="Of --pairwise: judge.py:FUNCTION, or a kind of judge."),
-        click.option("--by-score", metavar="SCORER", help="Of --pairwise: the higher score of this scorer wins."),
-        click.option("--schedule", metavar="KIND", help="Of --pairwise: who meets whom.  [default: all_pairs]"),
-        click.option("--baseline", metavar="NAME", help="Of --pairwise: compare each system with this one alone."),
-        click.option(
-            "--budget",
-            type=_EitherBudget(),
-            metavar="N|AMOUNT",
-            help="Of --pairwise: for swiss and information_gain so many judgements; or so much money, such as '5 USD'.",
-        ),
-        click.option("--orders", type=click.Choice(["both", "random"]), help="Of --pairwise: who is presented first."),
-        click.option("--seed", type=int, metavar="N", help="Of --pairwise: of random orders and schedules."),
-        click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Of --pairwise: the first N examples."),
-        click.option("--name", metavar="NAME", help="Of --pairwise: a name for the matches and their ratings."),
-        click.option("--retry-failed", is_flag=True, help="Of --pairwise: repeat the judgements that failed."),
-        click.option(
-            "--same-failures",
-            type=click.IntRange(min=0),
-            metavar="N",
-            help="Of --pairwise: stop if the first N judgements fail alike; 0 never stops.  [default: 20]",
-        ),
+
+    pairwise: bool = option("Let a judge compare the responses, and rate the systems.")
+    judge: str | None = option("Of --pairwise: judge.py:FUNCTION, or a kind of judge.", metavar="JUDGE")
+    by_score: str | None = option("Of --pairwise: the higher score of this scorer wins.", metavar="SCORER")
+    schedule: str | None = option("Of --pairwise: who meets whom.  [default: all_pairs]", metavar="KIND")
+    baseline: str | None = option("Of --pairwise: compare each system with this one alone.", metavar="NAME")
+    budget: int | Budget | None = option(
+        "Of --pairwise: for swiss and information_gain so many judgements; or so much money, such as '5 USD'.",
+        type=_EitherBudget(),
+        metavar="N|AMOUNT",
     )
-    for option in reversed(options):
-        command = option(command)
-    return command
+    orders: str | None = option("Of --pairwise: who is presented first.", type=click.Choice(["both", "random"]))
+    seed: int | None = option("Of --pairwise: of random orders and schedules.", metavar="N")
+    limit: int | None = option("Of --pairwise: the first N examples.", type=click.IntRange(min=1), metavar="N")
+    name: str | None = option("Of --pairwise: a name for the matches and their ratings.", metavar="NAME")
+    retry_failed: bool = option("Of --pairwise: repeat the judgements that failed.")
+    same_failures: int | None = option(
+        "Of --pairwise: stop if the first N judgements fail alike; 0 never stops.  [default: 20]",
+        type=click.IntRange(min=0),
+        metavar="N",
+    )
 
 
 def check_options(ctx: click.Context, pairwise: bool) -> None:
@@ -137,8 +135,8 @@ def compare_pairwise(
         earlier = _find_named(store, name)
         note_unpinned(tournament, in_yaml=False)
         with reported_stop(store, progress, can_resume=not has_secrets, budget=money):
-            how = {"limit": options["limit"], "retry_failed": options["retry_failed"], "origin": origin}
-            matches = tournament.play(matcher, by_label, name=name, **how)
+            request = Request(name=name, limit=options["limit"], retry_failed=options["retry_failed"], origin=origin)
+            matches = tournament.play(matcher, by_label, request)
             ratings = tournament.rate(matches, name=name)
         _note_smaller_matches(earlier, matches, store)
         assert ratings is not None  # no option leaves them out
@@ -199,9 +197,10 @@ def resume_comparison(
         with reported_stop(store, progress, budget=budget):
             matcher = Matcher(store, _policy(None, budget), progress=progress)
             origin = manifest["provenance"]["origin"]
-            how = {"limit": spec.get("limit"), "resume": id, "origin": origin}
             try:
-                matches = tournament.play(matcher, by_label, name=name, **how)
+                matches = tournament.play(
+                    matcher, by_label, Request(name=name, limit=spec.get("limit"), resume=id, origin=origin)
+                )
             except SpecError as error:  # the judge has changed, so there is nothing to continue
                 error.add_note(f"it was begun by: {suggest_command('compare', begun.command, store.root)}")
                 raise

@@ -1,11 +1,13 @@
 """`evaluand plan`: how many examples a gate or a comparison needs, before anything is spent."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from evaluand.aggregation.aggregator import Measure
+from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.options import confidence_option, json_option, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
@@ -48,74 +50,59 @@ class _Share(click.ParamType):  # type: ignore[type-arg]
 _SHARE = _Share()
 
 
-@click.command("plan", epilog=_EXAMPLES)
-@click.argument("rule", metavar="[GATE]", required=False)
-@click.option("--value", type=_SHARE, help="The assumed share of right rows of the new system.")
-@click.option("--base", type=_SHARE, help="That of the baseline.")
-@click.option("--differ", type=_SHARE, help="The share of rows on which only one of them is right.")
-@click.option(
-    "--pilot",
-    "pilots",
-    nargs=2,
-    multiple=True,
-    metavar="BASE NEW",
-    help="Two evaluations or runs of the same examples, instead of shares; repeat it for other prompts or seeds.",
-)
-@click.option(
-    "--scorer", "scorers", multiple=True, metavar="NAME", help="Of the pilot; repeat it for other judges of the same."
-)
-@click.option("--power", type=_SHARE, default="0.8", show_default=True, help="How often the answer is to be yes.")
-@click.option("--width", type=_SHARE, help="Instead: the rows with which the interval of --value is no wider.")
-@click.option(
-    "--n",
-    "numbers",
-    type=click.IntRange(min=1),
-    multiple=True,
-    metavar="N",
-    help="Show the power of this number too; repeatable.",
-)
-@confidence_option
-@store_option
-@json_option
-def command(
-    rule: str | None,
-    value: float | None,
-    base: float | None,
-    differ: float | None,
-    pilots: tuple[tuple[str, str], ...],
-    scorers: tuple[str, ...],
-    power: float,
-    width: float | None,
-    numbers: tuple[int, ...],
-    confidence: float,
-    folder: Place,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    rule: str | None = argument(metavar="[GATE]", required=False)
+    value: float | None = option("The assumed share of right rows of the new system.", type=_SHARE)
+    base: float | None = option("That of the baseline.", type=_SHARE)
+    differ: float | None = option("The share of rows on which only one of them is right.", type=_SHARE)
+    pilots: tuple[tuple[str, str], ...] = option(
+        "Two evaluations or runs of the same examples, instead of shares; repeat it for other prompts or seeds.",
+        "--pilot",
+        nargs=2,
+        metavar="BASE NEW",
+        type=str,
+    )
+    scorers: tuple[str, ...] = option(
+        "Of the pilot; repeat it for other judges of the same.", "--scorer", metavar="NAME", type=str
+    )
+    power: float = option("How often the answer is to be yes.", type=_SHARE, default="0.8", show_default=True)
+    width: float | None = option("Instead: the rows with which the interval of --value is no wider.", type=_SHARE)
+    numbers: tuple[int, ...] = option(
+        "Show the power of this number too; repeatable.", "--n", type=click.IntRange(min=1), metavar="N"
+    )
+    confidence: float = confidence_option
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("plan", epilog=_EXAMPLES)
+def command(options: _Options) -> None:
     """Find out how many examples a question needs.
 
     GATE is a rule as gates have it; without one, the question is whether `evaluand compare` finds the difference.
     Assume the shares of right rows, or name a pilot: two evaluations of a few examples. The power is that of the very
     bound or test which gates and comparisons use.
     """
-    if width is not None:
-        return _show_width(rule, value, width, confidence, as_json)
+    if options.width is not None:
+        return _show_width(options.rule, options.value, options.width, options.confidence, options.as_json)
     with show_notes():
-        store = open_store(folder)
-        pairs = [_read_pilot(store, names) for names in pilots]
-        declared = _declared_measures(rule, pairs[0], scorers) if pairs else []
+        store = open_store(options.folder)
+        pairs = [_read_pilot(store, names) for names in options.pilots]
+        declared = _declared_measures(options.rule, pairs[0], options.scorers) if pairs else []
         found = plan(
-            rule,
-            value=value,
-            base=base,
-            differ=differ,
+            options.rule,
+            value=options.value,
+            base=options.base,
+            differ=options.differ,
             pilot=pairs or None,
-            scorer=scorers or [each.scorer for each in declared],
+            scorer=options.scorers or [each.scorer for each in declared],
             metric=declared[0].metric if declared else None,
-            power=power,
-            confidence=confidence,
-            at=numbers,
+            power=options.power,
+            confidence=options.confidence,
+            at=options.numbers,
         ).to_dict()
-    return print_json(found) if as_json else show(plan_table(found))
+    return print_json(found) if options.as_json else show(plan_table(found))
 
 
 def _show_width(rule: str | None, value: float | None, width: float, confidence: float, as_json: bool) -> None:

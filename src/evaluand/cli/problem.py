@@ -6,7 +6,8 @@ from pathlib import Path
 import click
 from click.exceptions import Exit
 
-from evaluand.cli.options import Group, json_option
+from evaluand.cli.command import argument, make_command, option
+from evaluand.cli.options import json_option
 from evaluand.cli.output import condensed, print_json
 from evaluand.core.errors import DataError, Fault, SpecError, plural
 from evaluand.predictions.problem.formats import OpenProblem, format_of
@@ -21,20 +22,17 @@ Examples:
   evaluand problem show 185_baseball --part TEST --json
 """
 
-_FOLDER = click.argument("folder", metavar="FOLDER|problemDoc.json", type=click.Path(exists=True, path_type=Path))
-_PART = click.option("--part", metavar="PART", help="TRAIN, TEST or SCORE, if each has its own documents.")
+_FOLDER = argument(metavar="FOLDER|problemDoc.json", type=click.Path(exists=True, path_type=Path))
+_PART = option("TRAIN, TEST or SCORE, if each has its own documents.", metavar="PART")
 
 
-@click.group("problem", cls=Group, epilog=_EXAMPLES)
+@click.group("problem", epilog=_EXAMPLES)
 def command() -> None:
     """Problems as documents: problemDoc.json with its datasets and splits."""
 
 
-@command.command("check", short_help="Report faults in documents and data.", epilog=_EXAMPLES)
-@_FOLDER
-@_PART
-@json_option
-def check(folder: Path, part: str | None, as_json: bool) -> None:
+@make_command("check", command, short_help="Report faults in documents and data.", epilog=_EXAMPLES)
+def check(folder: Path = _FOLDER, part: str | None = _PART, as_json: bool = json_option) -> None:
     """Report everything that is wrong or odd in a problem's documents and data.
 
     This includes why no predictions could be scored: metrics that do not fit the target values. A document without its
@@ -54,11 +52,8 @@ def check(folder: Path, part: str | None, as_json: bool) -> None:
         raise Exit(1)
 
 
-@command.command("show", short_help="Show targets, data, split and metrics.", epilog=_EXAMPLES)
-@_FOLDER
-@_PART
-@json_option
-def show(folder: Path, part: str | None, as_json: bool) -> None:
+@make_command("show", command, short_help="Show targets, data, split and metrics.", epilog=_EXAMPLES)
+def show(folder: Path = _FOLDER, part: str | None = _PART, as_json: bool = json_option) -> None:
     """Show what is to be predicted, from which data, by which split, and how it is judged."""
     found, faults, _ = _examine(folder, part)
     if found is None:

@@ -1,18 +1,22 @@
 """`evaluand rate`: rates systems from matches or from files of battles, and checks gates."""
 
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import click
 
-from evaluand.cli.battle_options import battle_options
-from evaluand.cli.gates import conclude, gate_facts, gate_options, judge_option, require_gates, show_gates
+from evaluand.cli.command import argument, make_command, option
+from evaluand.cli.gates import conclude, gate_facts, require_gates, show_gates
 from evaluand.cli.options import (
     complete_artifact,
     confidence_option,
+    gate_option,
     json_option,
-    repeatable,
+    judge_option,
+    junit_option,
+    parse_columns,
     store_option,
     suggest_command,
 )
@@ -48,78 +52,84 @@ Examples:
 """
 
 
-@click.command("rate", epilog=_EXAMPLES)
-@click.argument("sources", metavar="ID|NAME|FILE...", nargs=-1, required=True, shell_complete=complete_artifact)
-@click.option("--method", type=click.Choice(get_args(Kind)), default="bradley_terry", show_default=True, help="How.")
-@click.option("--ties", type=click.Choice(get_args(Ties)), help="Bradley–Terry: what a tie is.  [default: half a win]")
-@click.option("--penalty", type=float, metavar="X", help="Bradley–Terry: rates undefeated systems too.  [default: 0]")
-@repeatable(
-    "--covariate",
-    "covariates",
-    metavar="NAME",
-    help=f"Bradley–Terry: rate at equal {', '.join([*COVARIATES, POSITION])}; repeatable.",
-)
-@click.option("--baseline", metavar="SYSTEM", help="The system against which win rates are counted.")
-@click.option("--outcomes", type=click.Choice(get_args(Outcomes)), help="How probabilities count.  [default: weighted]")
-@click.option(
-    "--contradictory",
-    type=click.Choice(get_args(Contradictory)),
-    default="average",
-    show_default=True,
-    help="What becomes of pairs whose two orders have opposite winners.",
-)
-@click.option(
-    "--missing",
-    type=click.Choice(get_args(Missing)),
-    help="Matches without an outcome are left out, lost by the system without a response, or refused."
-    "  [default: leave_out]",
-)
-@click.option("--weighted", is_flag=True, help="Count each match by the weight of its example.")
-@confidence_option
-@click.option("--replicates", type=int, metavar="N", help="Bradley–Terry: draws of the bootstrap.  [default: 1000]")
-@click.option("--seed", type=int, metavar="N", help="Bradley–Terry: of these draws.  [default: 0]")
-@battle_options("FILE")
-@click.option("--name", metavar="NAME", help="A name for the ratings.")
-@gate_options
-@judge_option
-@store_option
-@json_option
-def command(
-    sources: tuple[str, ...],
-    columns: dict[str, str],
-    first: str | None,
-    second: str | None,
-    in_order: bool,
-    by_people: bool,
-    gates: tuple[str, ...],
-    junit: Path | None,
-    allow_unmeasured: bool,
-    folder: Place,
-    as_json: bool,
-    **options: Any,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Rating:
+    method: Kind = option("How.", default="bradley_terry", show_default=True)
+    ties: Ties | None = option("Bradley–Terry: what a tie is.  [default: half a win]")
+    penalty: float | None = option("Bradley–Terry: rates undefeated systems too.  [default: 0]", metavar="X")
+    covariates: tuple[str, ...] = option(
+        f"Bradley–Terry: rate at equal {', '.join([*COVARIATES, POSITION])}; repeatable.",
+        "--covariate",
+        metavar="NAME",
+    )
+    baseline: str | None = option("The system against which win rates are counted.", metavar="SYSTEM")
+    outcomes: Outcomes | None = option("How probabilities count.  [default: weighted]")
+    contradictory: Contradictory = option(
+        "What becomes of pairs whose two orders have opposite winners.",
+        default="average",
+        show_default=True,
+    )
+    missing: Missing | None = option(
+        "Matches without an outcome are left out, lost by the system without a response, or refused."
+        "  [default: leave_out]",
+    )
+    weighted: bool = option("Count each match by the weight of its example.")
+    confidence: float = confidence_option
+    replicates: int | None = option("Bradley–Terry: draws of the bootstrap.  [default: 1000]", metavar="N")
+    seed: int | None = option("Bradley–Terry: of these draws.  [default: 0]", metavar="N")
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    sources: tuple[str, ...] = argument(
+        metavar="ID|NAME|FILE...", nargs=-1, required=True, shell_complete=complete_artifact
+    )
+    rating: _Rating
+    columns: tuple[str, ...] = option(
+        "FILE: where a field is, such as a=left; repeatable.", "--column", metavar="FIELD=COLUMN"
+    )
+    first: str | None = option("FILE: the first system, if no column has it.", "--a", metavar="SYSTEM")
+    second: str | None = option("FILE: the second system, if no column has it.", "--b", metavar="SYSTEM")
+    in_order: bool = option("FILE: the first system's response was shown first.")
+    by_people: bool = option("FILE: people have judged, so gates need no card of a judge.")
+    name: str | None = option("A name for the ratings.", metavar="NAME")
+    gates: tuple[str, ...] = gate_option
+    junit: Path | None = junit_option
+    allow_unmeasured: bool = judge_option
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("rate", epilog=_EXAMPLES)
+def command(options: _Options) -> None:
     """Rate systems from matches: who is better, by how much, and with what confidence?
 
     Name matches, ratings (for the matches behind them), or files of battles that were judged elsewhere: JSON lines or
     CSV with model_a, model_b and winner, or the columns of AlpacaEval, MT-Bench and Arena-Hard. Several count together,
     so that an earlier comparison is extended by a later one. The exit code is 3 if a gate fails.
     """
-    store = open_store(folder)
-    require_gates(gates, junit)
-    reading = {"columns": columns, "a": first, "b": second, "in_order": in_order, "by_people": by_people}
-    rules = [Gate.parse(text) for text in gates]
+    store = open_store(options.folder)
+    require_gates(options.gates, options.junit)
+    reading = {
+        "columns": parse_columns(options.columns),
+        "a": options.first,
+        "b": options.second,
+        "in_order": options.in_order,
+        "by_people": options.by_people,
+    }
+    rules = [Gate.parse(text) for text in options.gates]
     with show_notes(), spelled_for("command"):
-        found = [each for source in sources for each in _find_matches(store, source, reading)]
-        ratings = rate(*found, **options)
-        results = gate_facts(check_rating_gates(rules, ratings, allow_unmeasured_judges=allow_unmeasured))
-    if as_json:
+        found = [each for source in options.sources for each in _find_matches(store, source, reading)]
+        ratings = rate(*found, name=options.name, **vars(options.rating))
+        results = gate_facts(check_rating_gates(rules, ratings, allow_unmeasured_judges=options.allow_unmeasured))
+    if options.as_json:
         print_json(ratings_facts(ratings) | {"gates": results})
     else:
         show(ratings_table(ratings_facts(ratings)))
         show_gates(results)
         again = suggest_command("show", ratings.id[:SHORT_ID], store.root)
         click.echo(f"\nratings {ratings.id[:SHORT_ID]}; again: {safe(again)}")
-    conclude(results, junit)
+    conclude(results, options.junit)
 
 
 def _find_matches(store: FolderStore, source: str, reading: dict[str, Any]) -> list[Matches]:

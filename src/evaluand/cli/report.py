@@ -4,12 +4,14 @@ import os
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.file_gates import is_experiment_file, read_results
 from evaluand.cli.options import json_option, refuse_files, store_option
 from evaluand.cli.output import print_json, print_markdown
@@ -44,30 +46,27 @@ Examples:
 """
 
 
-@click.command("report", epilog=_EXAMPLES)
-@click.argument("artifacts", metavar="NAME|ID|FILE...", nargs=-1, required=True, callback=refuse_files)
-@click.option(
-    "-o", "--output", type=click.Path(), metavar="FILE", help="The file to write; - is stdout.  [default: NAME.html]"
-)
-@click.option(
-    "--examples",
-    default=str(_MOST),
-    show_default=True,
-    callback=lambda context, parameter, value: _parse_number(value),
-    metavar="N|all",
-    help="Rows of each task to include, the worst first, and pairs of each set of matches.",
-)
-@click.option("--markdown", is_flag=True, help="Print the values as Markdown, for a step summary or a pull request.")
-@store_option
-@json_option
-def command(
-    artifacts: tuple[str, ...],
-    output: str | None,
-    examples: int | None,
-    markdown: bool,
-    folder: Place,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    artifacts: tuple[str, ...] = argument(metavar="NAME|ID|FILE...", nargs=-1, required=True, callback=refuse_files)
+    output: str | None = option(
+        "The file to write; - is stdout.  [default: NAME.html]", "-o", "--output", type=click.Path(), metavar="FILE"
+    )
+    examples: int | None = option(
+        "Rows of each task to include, the worst first, and pairs of each set of matches.",
+        type=str,
+        default=str(_MOST),
+        show_default=True,
+        callback=lambda context, parameter, value: _parse_number(value),
+        metavar="N|all",
+    )
+    markdown: bool = option("Print the values as Markdown, for a step summary or a pull request.")
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("report", epilog=_EXAMPLES)
+def command(options: _Options) -> None:
     """Write a report as one HTML file that needs no network.
 
     NAME is an experiment (all its tasks), a run, an evaluation, an aggregation, matches or ratings, or an id or its
@@ -76,11 +75,12 @@ def command(
     of the report. An existing file is replaced. The report reads what is stored; `evaluand compare` makes a comparison
     that it lacks, and `evaluand rate` ratings.
     """
-    if markdown and (as_json or output):
-        raise click.UsageError(f"--markdown prints the report; leave {'--json' if as_json else '--output'} out")
-    if as_json and output == "-":
+    artifacts = options.artifacts
+    if options.markdown and (options.as_json or options.output):
+        raise click.UsageError(f"--markdown prints the report; leave {'--json' if options.as_json else '--output'} out")
+    if options.as_json and options.output == "-":
         raise click.UsageError("--json needs a file for the report; give -o FILE")
-    store, stored = open_store(folder), None
+    store, stored = open_store(options.folder), None
     if files := [name for name in artifacts if is_experiment_file(name)]:
         if len(artifacts) > 1:
             raise click.UsageError(f"{files[0]} is a file; a report of a file shows it alone")
@@ -91,14 +91,16 @@ def command(
             click.echo(f"note: {safe(stored.text)}", err=True)
     title, gates = (None, []) if stored is None else (stored.name, stored.gates)
     checked_by = None if stored is None else stored.text
-    if markdown:
+    if options.markdown:
         return _print_markdown(store, artifacts, title, gates)
-    if output == "-":
-        write(store, artifacts, "-", examples, title, gates=gates, checked_by=checked_by)
+    if options.output == "-":
+        write(store, artifacts, "-", options.examples, title, gates=gates, checked_by=checked_by)
         return
-    path, shown, total, matches = write(store, artifacts, output, examples, title, gates=gates, checked_by=checked_by)
+    path, shown, total, matches = write(
+        store, artifacts, options.output, options.examples, title, gates=gates, checked_by=checked_by
+    )
     size = os.path.getsize(path)
-    if as_json:
+    if options.as_json:
         facts = {"file": os.path.abspath(path), "bytes": size, "examples": shown, "of": total}
         if stored is not None and gates:
             facts |= {"gates": gates, "results": {"made": stored.made, "file_changed": stored.is_changed}}

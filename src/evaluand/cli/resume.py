@@ -3,22 +3,24 @@
 import hashlib
 import sys
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import click
 
 from evaluand.apps.recording.stored import KIND
 from evaluand.apps.recording.workers import close_recording
-from evaluand.cli.engines import engine_chosen, engine_options
+from evaluand.cli.carry_out import carry_out, reported_stop
+from evaluand.cli.command import argument, make_command, option
+from evaluand.cli.engines import EngineOptions, engine_chosen
 from evaluand.cli.feedback import make_importable, tell
 from evaluand.cli.gates import conclude
 from evaluand.cli.matches import print_matches
-from evaluand.cli.options import budget_option, json_option, repeatable, store_option, suggest_command
+from evaluand.cli.options import budget_option, json_option, store_option, suggest_command
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.cli.pairwise import comparison_origin, resume_comparison
 from evaluand.cli.progress import display, show_notes
-from evaluand.cli.run import carry_out, print_results, reported_stop
+from evaluand.cli.results import print_results
 from evaluand.cli.settings import is_inside
 from evaluand.core.errors import EngineError, NotFound, SpecError
 from evaluand.core.files.regular import read_regular_file
@@ -27,6 +29,7 @@ from evaluand.engine.budget import Budget
 from evaluand.experiment.experiment import Experiment
 from evaluand.matches.matches import Matches
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.request import Request
 from evaluand.store.addresses import Place, local_folder
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.kinds import singular
@@ -46,39 +49,26 @@ Examples:
 """
 
 
-@click.command("resume", epilog=_EXAMPLES)
-@click.argument("artifact", required=False, metavar="[ID|NAME]")
-@repeatable(
-    "--allow",
-    metavar="MODULE",
-    help="A module, in addition to your own code, that feedbacks of a recording may be imported from.",
-)
-@click.option(
-    "--give-up",
-    is_flag=True,
-    help="Close a recording whose feedbacks are not found, or a deferred one whose feedbacks changed; the rest fails.",
-)
-@click.option(
-    "--yes",
-    is_flag=True,
-    help="Do not ask before code is executed that somebody else has begun, or that has changed since you began it.",
-)
-@budget_option
-@engine_options
-@store_option
-@json_option
-def command(
-    artifact: str | None,
-    allow: tuple[str, ...],
-    give_up: bool,
-    yes: bool,
-    budget: Budget | None,
-    engine: str | None,
-    workers: int | None,
-    address: str | None,
-    folder: Place,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    artifact: str | None = argument(required=False, metavar="[ID|NAME]")
+    allow: tuple[str, ...] = option(
+        "A module, in addition to your own code, that feedbacks of a recording may be imported from.", metavar="MODULE"
+    )
+    give_up: bool = option(
+        "Close a recording whose feedbacks are not found, or a deferred one whose feedbacks changed; the rest fails."
+    )
+    yes: bool = option(
+        "Do not ask before code is executed that somebody else has begun, or that has changed since you began it."
+    )
+    budget: Budget | None = budget_option
+    engine: EngineOptions
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("resume", epilog=_EXAMPLES)
+def command(options: _Options) -> None:
     """Continue an interrupted run, evaluation or set of matches; without a name, the only one that is open.
 
     The experiment file that began it is read again. The task, the dataset and the seed must be unchanged; how calls are
@@ -92,20 +82,20 @@ def command(
     where a module is not found from here, only with --give-up). The run can then be evaluated again by the available
     feedbacks.
     """
-    store = open_store(folder)
-    kind, id = _find_artifact(store, artifact) if artifact is not None else _find_only(store)
+    store = open_store(options.folder)
+    kind, id = _find_artifact(store, options.artifact) if options.artifact is not None else _find_only(store)
     what = f"{singular(kind)} {id[:SHORT_ID]}"
     if store.is_sealed(kind, id):
         _refuse_damage(store, kind, id, what)
-        if as_json:
+        if options.as_json:
             print_json({"resumed": False, "kind": kind, "id": id, "reason": f"{what} is complete"})
         return click.echo(f"nothing to resume: {what} is complete", err=True)
     manifest = check_identity(store.manifest(kind, id))
     if kind == KIND:
-        return _close(store, id, allow, give_up, folder, as_json)
+        return _close(store, id, options.allow, options.give_up, options.folder, options.as_json)
     begun = experiment_origin(manifest)
     if begun is None and kind == Matches.kind and (compared := comparison_origin(manifest)) is not None:
-        return resume_comparison(store, id, compared, budget, as_json=as_json)
+        return resume_comparison(store, id, compared, options.budget, as_json=options.as_json)
     if begun is None and kind == Matches.kind:
         raise SpecError(f"{what} cannot be continued by its id; repeat the command or the Python call that began it")
     if begun is None and (suite := suite_origin(manifest)) is not None:
@@ -114,35 +104,35 @@ def command(
         raise SpecError(f"{what} was not started from an experiment file; continue it from Python with the same call")
     if begun.task is None and (kind != Matches.kind or begun.matches is None):
         raise SpecError(f"{what}: the origin in its manifest is damaged; run its experiment file again")
-    content = _read_experiment(store, begun, what, is_own(store, manifest), yes)
+    content = _read_experiment(store, begun, what, is_own(store, manifest), options.yes)
     with stdout_to_stderr(), show_notes():
         experiment = Experiment.from_file(begun.path, content=content, model=begun.model)
         if begun.where:
             experiment = experiment.where(begun.where)
         if begun.until:
             experiment = experiment.drawn(begun.until.drawn, begun.until.of, begun.until.rule)
-        if budget is not None:
-            experiment.policy = replace(experiment.policy, budget=budget)
-        experiment.engine = engine_chosen(experiment.engine, engine, workers, address)
+        if options.budget is not None:
+            experiment.policy = replace(experiment.policy, budget=options.budget)
+        experiment.engine = engine_chosen(experiment.engine, options.engine)
         experiment.engine.check(experiment.policy)
-        watched = display(as_json, quiet=False)
+        watched = display(options.as_json, quiet=False)
         try:
             if kind == Matches.kind:
                 with reported_stop(store, watched, budget=experiment.policy.shared_budget):
                     [matches] = experiment.resume_matches(store, id, progress=watched).matches_facts()
             else:
-                options = {"only": begun.task, "limit": begun.limit, "resume": (kind, id)}
-                results = carry_out(experiment, store, watched, None, **options)
+                request = Request(only=begun.task, limit=begun.limit)
+                results = carry_out(experiment, store, request, watched, resume=(kind, id))
         except SpecError as error:
             if _digest(content) != begun.digest:
                 error.add_note(f"{begun.path} has changed since")
             raise
     if kind == Matches.kind:
-        return conclude([], None, failed=print_matches(matches, as_json=as_json))
+        return conclude([], None, failed=print_matches(matches, as_json=options.as_json))
     if others := [name for name in experiment.tasks if not _is_run(store, experiment.run_name(name))]:
         more = suggest_command("run", safe(begun.path), store.root)
         click.echo(f"not run yet: {', '.join(map(safe, others))}; {more}", err=True)
-    conclude([], None, failed=print_results(results, store, as_json=as_json))
+    conclude([], None, failed=print_results(results, store, as_json=options.as_json))
 
 
 def _refuse_damage(store: FolderStore, kind: str, id: str, what: str) -> None:

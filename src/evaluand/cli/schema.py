@@ -13,7 +13,8 @@ import orjson
 from click import UsageError
 from click.exceptions import Exit
 
-from evaluand.cli.options import TARGET, Group, json_option
+from evaluand.cli.command import argument, make_command, option
+from evaluand.cli.options import TARGET, json_option
 from evaluand.cli.output import open_output, print_json, show
 from evaluand.core.errors import DataError, plural
 
@@ -36,8 +37,7 @@ Examples:
 """
 
 
-@click.group("schema", cls=Group, invoke_without_command=True, epilog=_EXAMPLES)
-@json_option
+@click.group("schema", invoke_without_command=True, epilog=_EXAMPLES, params=[json_option("as_json", bool)])
 @click.pass_context
 def command(ctx: click.Context, as_json: bool) -> None:
     """Show schemas, validate rows against them, and convert them.
@@ -52,18 +52,18 @@ def command(ctx: click.Context, as_json: bool) -> None:
         _print_experiment()
 
 
-@command.command("show", epilog="\b\nExamples:\n  evaluand schema show text.Text\n  evaluand schema show suite")
-@click.argument("what", metavar=_METAVAR)
-@click.option(
-    "--as",
-    "form",
-    type=click.Choice(["text", "json", "arrow"]),
-    default="text",
-    show_default=True,
-    help="As a table of its fields, as JSON Schema, or as Arrow prints it.",
-)
-@json_option
-def show_command(what: str, form: str, as_json: bool) -> None:
+@make_command("show", command, epilog="\b\nExamples:\n  evaluand schema show text.Text\n  evaluand schema show suite")
+def show_command(
+    what: str = argument(metavar=_METAVAR),
+    form: str = option(
+        "As a table of its fields, as JSON Schema, or as Arrow prints it.",
+        "--as",
+        type=click.Choice(["text", "json", "arrow"]),
+        default="text",
+        show_default=True,
+    ),
+    as_json: bool = json_option,
+) -> None:
     """Print a schema: NAME, or the one in FILE. `experiment` is that of experiment files, `suite` that of suites.
 
     The table of fields includes nested objects ({}), lists ([]) and maps. Datasets and scorers add columns to
@@ -97,15 +97,21 @@ def show_command(what: str, form: str, as_json: bool) -> None:
     return None
 
 
-@command.command("validate", epilog="\b\nExamples:\n  evaluand schema validate answers.jsonl --schema text.Text --json")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--schema", "what", required=True, metavar=_METAVAR, help="The schema to validate against.")
-@click.option(
-    "--most", type=click.IntRange(min=0), default=10, show_default=True, metavar="N",
-    help="Faults of each path and kind to list; all are counted.",
-)  # fmt: skip
-@json_option
-def validate_command(file: Path, what: str, most: int, as_json: bool) -> None:
+@make_command(
+    "validate", command, epilog="\b\nExamples:\n  evaluand schema validate answers.jsonl --schema text.Text --json"
+)
+def validate_command(
+    file: Path = argument(type=click.Path(path_type=Path)),
+    what: str = option("The schema to validate against.", "--schema", required=True, metavar=_METAVAR),
+    most: int = option(
+        "Faults of each path and kind to list; all are counted.",
+        type=click.IntRange(min=0),
+        default=10,
+        show_default=True,
+        metavar="N",
+    ),
+    as_json: bool = json_option,
+) -> None:
     """Find rows of FILE that break a schema. FILE is JSON lines, JSON, CSV, Parquet or Arrow.
 
     In JSON, times, UUIDs and decimals are texts, and bytes are base64. The cells of a CSV file are read as the schema
@@ -146,11 +152,12 @@ def _print_faults(
     return click.echo(f"ok: {rows} of {safe(str(places.path))} against {safe(what)}")
 
 
-@command.command("write", epilog="\b\nExamples:\n  evaluand schema write in.jsonl --schema s.json -o out.parquet")
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--schema", "what", required=True, metavar=_METAVAR, help="The schema of the rows.")
-@click.option("-o", "--output", type=TARGET, required=True, metavar="OUT", help="JSON lines or Parquet.")
-def write_command(file: Path, what: str, output: Path) -> None:
+@make_command("write", command, epilog="\b\nExamples:\n  evaluand schema write in.jsonl --schema s.json -o out.parquet")
+def write_command(
+    file: Path = argument(type=click.Path(path_type=Path)),
+    what: str = option("The schema of the rows.", "--schema", required=True, metavar=_METAVAR),
+    output: Path = option("JSON lines or Parquet.", "-o", "--output", type=TARGET, required=True, metavar="OUT"),
+) -> None:
     """Write rows with the types of a schema. To Parquet, and back to JSON lines, without loss.
 
     Missing values get their defaults. Nothing is written if a row breaks the schema.
@@ -180,16 +187,16 @@ def _json_lines(schema: Schema, table: pa.Table) -> Iterator[bytes]:
             raise DataError(f"row {number}: JSON has no NaN or infinity; write Parquet") from None
 
 
-@command.command("convert", epilog="\b\nExamples:\n  evaluand schema convert answer.schema.json --to dyff")
-@click.argument("what", metavar=_METAVAR)
-@click.option(
-    "--to",
-    "form",
-    type=click.Choice(["arrow", "json", "dyff"]),
-    required=True,
-    help="An encoded Arrow schema (base64), a JSON Schema, or a stored schema that has both.",
-)
-def convert_command(what: str, form: str) -> None:
+@make_command("convert", command, epilog="\b\nExamples:\n  evaluand schema convert answer.schema.json --to dyff")
+def convert_command(
+    what: str = argument(metavar=_METAVAR),
+    form: str = option(
+        "An encoded Arrow schema (base64), a JSON Schema, or a stored schema that has both.",
+        "--to",
+        type=click.Choice(["arrow", "json", "dyff"]),
+        required=True,
+    ),
+) -> None:
     """Print a schema in another form. Nothing is lost, and each form can be read again."""
     from evaluand.data.schema.arrow import encode_schema
     from evaluand.data.schema.data import DataSchema

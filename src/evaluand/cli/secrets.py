@@ -7,7 +7,8 @@ import os
 import click
 from rich.table import Table
 
-from evaluand.cli.options import Group, json_option
+from evaluand.cli.command import argument, make_command
+from evaluand.cli.options import json_option
 from evaluand.cli.output import print_json, show
 from evaluand.core.errors import NotFound
 from evaluand.core.secret_hosts import (
@@ -29,7 +30,7 @@ Examples:
 """
 
 
-@click.group("secrets", cls=Group, epilog=_EXAMPLES)
+@click.group("secrets", epilog=_EXAMPLES)
 def command() -> None:
     """Allow environment variables to be sent to hosts.
 
@@ -39,10 +40,8 @@ def command() -> None:
     """
 
 
-@command.command("allow", epilog="\b\nExamples:\n  evaluand secrets allow MODELS_TOKEN models.example:8443")
-@click.argument("name", metavar="NAME")
-@click.argument("host", metavar="HOST")
-def allow(name: str, host: str) -> None:
+@make_command("allow", command, epilog="\b\nExamples:\n  evaluand secrets allow MODELS_TOKEN models.example:8443")
+def allow(name: str = argument(metavar="NAME"), host: str = argument(metavar="HOST")) -> None:
     """Allow a variable to be sent to a host.
 
     An experiment file may then send the environment variable NAME to HOST.
@@ -58,10 +57,8 @@ def allow(name: str, host: str) -> None:
     click.echo(f"files may send {name} to {allowed}", err=True)
 
 
-@command.command("remove", epilog="\b\nExamples:\n  evaluand secrets remove MODELS_TOKEN models.example:8443")
-@click.argument("name", metavar="NAME")
-@click.argument("host", metavar="[HOST]", required=False)
-def remove(name: str, host: str | None) -> None:
+@make_command("remove", command, epilog="\b\nExamples:\n  evaluand secrets remove MODELS_TOKEN models.example:8443")
+def remove(name: str = argument(metavar="NAME"), host: str | None = argument(metavar="[HOST]", required=False)) -> None:
     """Remove permissions of a variable.
 
     Experiment files may then no longer send the environment variable NAME to HOST, or to any host.
@@ -77,9 +74,8 @@ def remove(name: str, host: str | None) -> None:
     click.echo(f"files may no longer send {name} to {', '.join(map(str, removed))}", err=True)
 
 
-@command.command("list", epilog="\b\nExamples:\n  evaluand secrets list --json")
-@json_option
-def list_(as_json: bool) -> None:
+@make_command("list", command, epilog="\b\nExamples:\n  evaluand secrets list --json")
+def list_(as_json: bool = json_option) -> None:
     """List the variables that may be sent."""
     listed = permissions()
     if as_json:

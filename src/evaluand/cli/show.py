@@ -3,7 +3,9 @@
 import math
 from collections.abc import Callable, Set
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 import click
 from click import UsageError
@@ -12,12 +14,12 @@ from evaluand.aggregation.aggregator import Aggregation
 from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.apps.recording.kind import RECORDINGS
 from evaluand.apps.recording.stored import Recording
+from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.options import (
     complete_artifact,
     json_option,
     name_store_in,
     refuse_files,
-    repeatable,
     store_option,
     suggest_command,
     where_option,
@@ -50,7 +52,6 @@ _BY_SCORE = ("below", "lowest", "against")
 _ROWS = {"messages", "failed", "index", "where", *_BY_SCORE}  # options that ask for rows
 """The options that choose rows by their scores; only one of them can be given."""
 _AT_MOST = 2000
-_ALL = Choice()
 _MOST_CHECKED = 64 << 20  # bytes of tables that are compared with their digests before an artifact is shown
 
 
@@ -77,97 +78,71 @@ def _refuse_nan(ctx: click.Context, param: click.Parameter, value: float | None)
     return value
 
 
-@click.command("show", epilog=_EXAMPLES)
-@click.argument("artifact", metavar="ID|NAME", shell_complete=complete_artifact, callback=refuse_files)
-@click.option("--examples", type=click.IntRange(min=0), default=3, show_default=True, metavar="N", help="Rows to show.")
-@click.option("--failed", is_flag=True, help="Only rows that failed or have no score.")
-@click.option(
-    "--index",
-    type=int,
-    metavar="I",
-    help="The example with this _index_: its calls with their spans, and its grades.",
-)
-@click.option(
-    "--below",
-    type=float,
-    metavar="X",
-    callback=_refuse_nan,
-    help="Only answers scored below X; with 1, the wrong ones.",
-)
-@click.option("--lowest", is_flag=True, help="Rows sorted by score, the lowest first.")
-@click.option(
-    "--against",
-    metavar="ID|NAME",
-    shell_complete=complete_artifact,
-    help="Only rows that this other evaluation grades differently, the largest difference first.",
-)
-@click.option("--metric", metavar="NAME", help="The rows behind an aggregation's values of this metric.")
-@repeatable("--group", "groups", metavar="NAME=VALUE", help="With --metric: only rows of this group; repeatable.")
-@where_option
-@click.option(
-    "--messages",
-    is_flag=True,
-    help="The conversations with language models in each row, and what judges were sent about it.",
-)
-@click.option(
-    "--rubric", is_flag=True, help="The rubrics of judges, word for word, without the rows unless options choose some."
-)
-@repeatable("--scorer", "scorers", metavar="NAME", help="Only scores of this scorer; repeatable.")
-@store_option
-@json_option
-def command(
-    artifact: str,
-    examples: int,
-    failed: bool,
-    index: int | None,
-    below: float | None,
-    lowest: bool,
-    against: str | None,
-    metric: str | None,
-    groups: tuple[str, ...],
-    where: str | None,
-    messages: bool,
-    rubric: bool,
-    scorers: tuple[str, ...],
-    folder: Place,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    artifact: str = argument(metavar="ID|NAME", shell_complete=complete_artifact, callback=refuse_files)
+    examples: int = option("Rows to show.", type=click.IntRange(min=0), default=3, show_default=True, metavar="N")
+    failed: bool = option("Only rows that failed or have no score.")
+    index: int | None = option(
+        "The example with this _index_: its calls with their spans, and its grades.", metavar="I"
+    )
+    below: float | None = option(
+        "Only answers scored below X; with 1, the wrong ones.", metavar="X", callback=_refuse_nan
+    )
+    lowest: bool = option("Rows sorted by score, the lowest first.")
+    against: str | None = option(
+        "Only rows that this other evaluation grades differently, the largest difference first.",
+        metavar="ID|NAME",
+        shell_complete=complete_artifact,
+    )
+    metric: str | None = option("The rows behind an aggregation's values of this metric.", metavar="NAME")
+    groups: tuple[str, ...] = option(
+        "With --metric: only rows of this group; repeatable.", "--group", metavar="NAME=VALUE"
+    )
+    where: str | None = where_option
+    messages: bool = option("The conversations with language models in each row, and what judges were sent about it.")
+    rubric: bool = option("The rubrics of judges, word for word, without the rows unless options choose some.")
+    scorers: tuple[str, ...] = option("Only scores of this scorer; repeatable.", "--scorer", metavar="NAME")
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("show", epilog=_EXAMPLES)
+def command(options: _Options) -> None:
     """Show a run, evaluation, aggregation, comparison, matches, ratings, card, dataset or recording.
 
     Give a name, an id or its first digits (at least four). If several artifacts share the name, the run is shown; with
     --below, --lowest, --against, --scorer or --rubric the evaluation, with --metric the aggregation. Failed rows come
     first.
     """
-    options = click.get_current_context().params.items()
-    given = {name for name, value in options if value is not None and value is not False and value != ()}
+    given = {name for name, value in vars(options).items() if value is not None and value is not False and value != ()}
     _check_combination(given)
-    store = open_store(folder)
+    store = open_store(options.folder)
     graded = bool(given & {*_BY_SCORE, "scorers"})
-    expected = AGGREGATIONS if metric else EVALUATIONS if graded else None
-    find = _find_calls if index is not None else _find_judged if rubric else partial(resolve, kind=expected)
+    find: Callable[[FolderStore, str], tuple[str, str]] = partial(
+        resolve, kind=AGGREGATIONS if options.metric else EVALUATIONS if graded else None
+    )
+    if options.index is not None or options.rubric:
+        find = _find_judged if options.index is None else _find_calls
     with show_notes():
-        kind, id = _find_artifact(store, artifact, find)
+        kind, id = _find_artifact(store, options.artifact, find)
         _note_damage(store, kind, id)
     with show_notes():
-        if metric is not None:
-            facts = _facts(store, kind, id)
-            group = dict(_split_group(each) for each in groups)
-            facts["rows"] = value_facts(
-                Aggregation(store, id), metric, group, examples, failed=failed, lowest=lowest, scorers=scorers
-            )
-        else:
-            other = None if against is None else Evaluation.open(store, against)
-            facts = _facts(store, kind, id, Choice(examples, failed, index, below, lowest, other, scorers, where))
-            if failed and kind == RUNS:
-                _note_unscored(store, artifact)
-    if messages:
-        _add_chats(store, facts, artifact)
-    if rubric:
-        facts["rubrics"] = _read_rubrics(facts, scorers)
+        facts = _facts(store, kind, id, options)
+        if options.metric is not None:
+            group = dict(_split_group(each) for each in options.groups)
+            chosen: dict[str, Any] = {"failed": options.failed, "lowest": options.lowest, "scorers": options.scorers}
+            facts["rows"] = value_facts(Aggregation(store, id), options.metric, group, options.examples, **chosen)
+        elif options.failed and kind == RUNS:
+            _note_unscored(store, options.artifact)
+    if options.messages:
+        _add_chats(store, facts, options.artifact)
+    if options.rubric:
+        facts["rubrics"] = _read_rubrics(facts, options.scorers)
     name_store_in(facts.get("judges", ()))
-    if as_json:
+    if options.as_json:
         return print_json(facts)
-    show(rubrics_table(facts) if rubric and not given & _ROWS else artifact_table(facts))
+    show(rubrics_table(facts) if options.rubric and not given & _ROWS else artifact_table(facts))
 
 
 def _check_combination(given: Set[str]) -> None:
@@ -304,7 +279,7 @@ def _split_group(group: str) -> tuple[str, str]:
     return name, value
 
 
-def _facts(store: FolderStore, kind: str, id: str, choice: Choice = _ALL) -> Facts:
+def _facts(store: FolderStore, kind: str, id: str, options: _Options) -> Facts:
     manifest, names, view = store.manifest(kind, id), Names(store.refs()), find_kind(kind).shown
     facts: Facts = {
         "kind": kind,
@@ -321,12 +296,24 @@ def _facts(store: FolderStore, kind: str, id: str, choice: Choice = _ALL) -> Fac
             "progress": list(view.progress(store, manifest)),
             "resume": suggest_command(_continue_command(manifest), id[:SHORT_ID], store.root),
         }
-    if choice.where is not None and not view.takes_where:
+    if options.where is not None and not view.takes_where:
         raise SpecError(
             f"--where chooses rows of a run, an evaluation or a dataset, and {id[:SHORT_ID]} is one of the {kind}"
         )
-    if choice.against is not None:
-        facts["against"] = _artifact_facts(store, names, choice.against.kind, choice.against.id)
+    against = None
+    if options.against is not None and view.takes_against:
+        against = Evaluation.open(store, options.against)
+        facts["against"] = _artifact_facts(store, names, against.kind, against.id)
+    choice = Choice(
+        examples=options.examples,
+        failed=options.failed,
+        index=options.index,
+        below=options.below,
+        lowest=options.lowest,
+        against=against,
+        scorers=options.scorers,
+        where=options.where,
+    )
     facts |= view.facts(store, id, facts, choice)
     return facts
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import click
 from rich.console import Group
 
-from evaluand.cli.gates import conclude, gate_facts, judge_option, require_gates
-from evaluand.cli.options import TARGET, json_option, model_option, near_options, store_option, suggest_command
+from evaluand.cli.carry_out import RepeatOptions, reported_stop
+from evaluand.cli.command import argument, make_command, option
+from evaluand.cli.gates import conclude, gate_facts, require_gates
+from evaluand.cli.options import TARGET, json_option, judge_option, model_option, store_option, suggest_command
 from evaluand.cli.output import open_output, print_json, print_markdown, show, stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
-from evaluand.cli.run import check_all_gates, gates_of_file, list_failures, reported_stop, split_gates
+from evaluand.cli.results import list_failures
+from evaluand.cli.run import check_all_gates, gates_of_file, split_gates
 from evaluand.cli.suite_validation import plans
 from evaluand.cli.validate import print_plan, unpinned_notes
 from evaluand.comparison.checking import GateResult
@@ -41,91 +44,70 @@ Examples:
   evaluand suite suite.yaml --markdown >> "$GITHUB_STEP_SUMMARY"
 """
 
-_NEAR_OPTIONS: Final = {
-    **dict.fromkeys(("-n", "--n", "--max-samples", "--samples"), "--limit N"),
-    **dict.fromkeys(("--dry-run", "--check"), "--plan"),
-    **dict.fromkeys(("--report", "--output", "-o"), "--html FILE"),
-    **dict.fromkeys(("--problem", "--task"), "problems and tasks in the file"),
-}
-
 _Gates = Mapping[str, tuple[list[Gate], list[Gate]]]
 """Problem → its gates on metrics, and those on matches."""
 
 
-@click.command("suite", cls=near_options(_NEAR_OPTIONS), epilog=_EXAMPLES)
-@click.argument("file", type=click.Path(path_type=Path))
-@click.option("--plan", is_flag=True, help="Only show the calls that would be made now.")
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="Only the first N examples of each problem.")
-@model_option
-@click.option("--fresh", is_flag=True, help="Repeat every call and grade.")
-@click.option("--retry-failed", is_flag=True, help="Repeat the calls and grades that failed.")
-@click.option("--no-calls", is_flag=True, help="Grade and summarise the stored runs without calling tasks.")
-@click.option("--junit", type=TARGET, metavar="FILE", help="Write the gates of the problems as JUnit XML.")
-@judge_option
-@click.option("--html", type=TARGET, metavar="FILE", help="Also write everything to one HTML file.")
-@click.option("--markdown", is_flag=True, help="Print Markdown, for a step summary or a pull request.")
-@store_option
-@json_option
-@click.option("--quiet", is_flag=True, help="Show no progress.")
-def command(
-    file: Path,
-    plan: bool,
-    limit: int | None,
-    model: str | None,
-    fresh: bool,
-    retry_failed: bool,
-    no_calls: bool,
-    junit: Path | None,
-    allow_unmeasured: bool,
-    html: Path | None,
-    markdown: bool,
-    folder: Place,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    file: Path = argument(type=click.Path(path_type=Path))
+    plan: bool = option("Only show the calls that would be made now.")
+    limit: int | None = option("Only the first N examples of each problem.", type=click.IntRange(min=1), metavar="N")
+    model: str | None = model_option
+    repeat: RepeatOptions
+    junit: Path | None = option("Write the gates of the problems as JUnit XML.", type=TARGET, metavar="FILE")
+    allow_unmeasured: bool = judge_option
+    html: Path | None = option("Also write everything to one HTML file.", type=TARGET, metavar="FILE")
+    markdown: bool = option("Print Markdown, for a step summary or a pull request.")
+    folder: Place = store_option
+    as_json: bool = json_option
+    quiet: bool = option("Show no progress.")
+
+
+@make_command("suite", epilog=_EXAMPLES)
+def command(options: _Options) -> None:
     """Run the tasks of a suite on all of its problems, and compare them: scores, mean ranks, means, and cost.
 
     Each problem is an experiment, SUITE/PROBLEM, which `evaluand show`, `compare` and `report` find by that name. Only
     what is not stored yet is computed. A system that fails on a problem leaves the scores of the others, and the exit
     code is 1; it is 3 if a gate of a problem fails.
     """
-    if fresh + retry_failed + no_calls > 1:
-        raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
-    if markdown and as_json:
+    request = options.repeat.request(options.limit)
+    if options.markdown and options.as_json:
         raise click.UsageError("give one of --markdown and --json")
-    if plan and no_calls:
+    if options.plan and not request.calls:
         raise click.UsageError("--plan shows calls, and with --no-calls there are none")
-    options: dict[str, Any] = {"limit": limit, "fresh": fresh, "retry_failed": retry_failed}
-    store = open_store(folder)
+    store = open_store(options.folder)
     with stdout_to_stderr(), show_notes():
-        suite = Suite.from_file(file, model=model)
+        suite = Suite.from_file(options.file, model=options.model)
         gates = _gates_of(suite, store)
         require_gates(
-            [rule for each in gates.values() for rules in each for rule in rules], junit, "gates: in a problem"
+            [rule for each in gates.values() for rules in each for rule in rules], options.junit, "gates: in a problem"
         )
-        notes = [] if no_calls else [note for one in suite.problems.values() for note in unpinned_notes(one)]
-        for note in dict.fromkeys(notes):
+        notes = (note for one in suite.problems.values() for note in unpinned_notes(one))
+        for note in dict.fromkeys(notes) if request.calls else ():
             click.echo(f"note: {safe(note)}", err=True)
-        planned = plans(suite, store, **options) if plan else []
-    if plan:
-        return _show_plan(planned, as_json)
-    progress = display(as_json, quiet)
+        planned = plans(suite, store, request) if options.plan else []
+    if options.plan:
+        return _show_plan(planned, options.as_json)
+    progress = display(options.as_json, options.quiet)
     with stdout_to_stderr(), show_notes(), reported_stop(store, progress, can_resume=False):
-        results = suite.run(store, progress=progress, calls=not no_calls, **options)
+        results = suite.run(store, request, progress=progress)
         facts = results.to_dict()
-        checked, others = _check_gates(suite, results, gates, allow_unmeasured), _list_other_failures(results, facts)
+        checked = _check_gates(suite, results, gates, options.allow_unmeasured)
+        others = _list_other_failures(results, facts)
         facts |= {"gates": checked, "failures": [*absent_sentences(facts), *others]}
-    if html is not None:
-        _write_page(html, facts)
-    _print(facts, as_json=as_json, markdown=markdown)
-    if not (as_json or markdown or quiet):
+    if options.html is not None:
+        _write_page(options.html, facts)
+    _print(facts, as_json=options.as_json, markdown=options.markdown)
+    if not (options.as_json or options.markdown or options.quiet):
         named = next((each.experiment for each in results.problems if each.is_complete), None)
         if named is not None:
             more = suggest_command("show", shown_name(named), store.root)
             click.echo(f"\neach problem is an experiment; more: {safe(more)}")
     for failure in (*absent_sentences(facts, with_reason=False), *others):
         click.echo(f"error: {safe(failure)}", err=True)
-    return conclude(checked, junit, failed=bool(facts["failures"]))
+    return conclude(checked, options.junit, failed=bool(facts["failures"]))
 
 
 def _gates_of(suite: Suite, store: FolderStore) -> _Gates:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from evaluand.cli.validate import gathered_warnings, list_faults, list_notes, no_facts, plan_facts
 from evaluand.core.errors import EvaluandError
@@ -13,6 +12,7 @@ from evaluand.experiment.access import Access, read_access
 from evaluand.experiment.suite import Suite
 from evaluand.experiment.suite_spec import ParsedSuite, parse_suite
 from evaluand.report.facts.base import Facts
+from evaluand.run.request import DEFAULT, Request
 from evaluand.store.folder_store import FolderStore
 
 
@@ -49,13 +49,9 @@ def facts_of_suite(file: Path, model: str | None, store: FolderStore) -> Facts:
     return facts
 
 
-def plans(suite: Suite, store: FolderStore, **options: Any) -> list[Facts]:
-    """Of each problem, the calls and the judgements that a run would make now.
-
-    Args:
-        options: of the run, as for `plan_facts`.
-    """
-    return [{"problem": name} | plan_facts(one, store, **options) for name, one in suite.problems.items()]
+def plans(suite: Suite, store: FolderStore, request: Request = DEFAULT) -> list[Facts]:
+    """Of each problem, the calls and the judgements that a run would make now."""
+    return [{"problem": name} | plan_facts(one, store, request) for name, one in suite.problems.items()]
 
 
 def _accesses(parsed: ParsedSuite) -> Iterator[Access]:

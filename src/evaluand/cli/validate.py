@@ -4,6 +4,7 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from math import prod
 from pathlib import Path
 from shlex import join
@@ -13,6 +14,7 @@ from urllib.parse import urlsplit
 import click
 from click.exceptions import Exit
 
+from evaluand.cli.command import make_command, option
 from evaluand.cli.file_gates import check_baselines
 from evaluand.cli.options import experiment_argument, json_option, model_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
@@ -34,9 +36,10 @@ from evaluand.judges.cards.labelled_set import JudgeIdentity
 from evaluand.judges.cards.standing import find_standing
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
+from evaluand.run.request import DEFAULT, Request
 from evaluand.run.responses import RECORDED
 from evaluand.run.runner import Runner
-from evaluand.run.task import Request, as_task
+from evaluand.run.task import Request as CallRequest, as_task
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.run.tasks.service import ServiceTask
 from evaluand.store.addresses import Place
@@ -52,18 +55,16 @@ Examples:
 """
 
 
-@click.command("validate", epilog=_EXAMPLES)
-@experiment_argument
-@click.option(
-    "--access",
-    "only_access",
-    is_flag=True,
-    help="Only list hosts, variables, programs, code and files; read nothing but FILE, import nothing.",
-)
-@model_option
-@store_option
-@json_option
-def command(file: Path, only_access: bool, model: str | None, folder: Place, as_json: bool) -> None:
+@make_command("validate", epilog=_EXAMPLES)
+def command(
+    file: Path = experiment_argument,
+    only_access: bool = option(
+        "Only list hosts, variables, programs, code and files; read nothing but FILE, import nothing.", "--access"
+    ),
+    model: str | None = model_option,
+    folder: Place = store_option,
+    as_json: bool = json_option,
+) -> None:
     """Find all faults of the experiment or suite in FILE, or of the only experiment of this folder, its data and code.
 
     Reads the whole dataset and every recorded file and imports the code, but calls no task and no scorer and stores
@@ -147,18 +148,11 @@ def list_notes(experiment: Experiment, store: FolderStore) -> Iterator[str]:
     yield from _group_notes(experiment)
 
 
-def plan_facts(
-    experiment: Experiment,
-    store: FolderStore,
-    *,
-    limit: int | None = None,
-    fresh: bool = False,
-    retry_failed: bool = False,
-) -> Facts:
+def plan_facts(experiment: Experiment, store: FolderStore, request: Request = DEFAULT) -> Facts:
     """The calls and the judgements that a run with these options would make now."""
-    rows = min(limit or len(experiment.dataset), len(experiment.dataset)) * (experiment.replications or 1)
+    rows = min(request.limit or len(experiment.dataset), len(experiment.dataset)) * (experiment.replications or 1)
     return {
-        "plan": list(_plan(experiment, store, limit=limit, fresh=fresh, retry_failed=retry_failed)),
+        "plan": list(_plan(experiment, store, request)),
         "judgements": list(_judgements(experiment, rows)),
         "matches": list(_match_plan(experiment, rows)),
     }
@@ -225,7 +219,7 @@ async def _find_missing(task: RecordedTask, experiment: Experiment) -> list[_Mis
         for replication in range(experiment.replications or 1):
             key = (example.index, example.id, replication)
             try:
-                await task.call(Request(None, span, *key, digest=b"", run_seed=0))
+                await task.call(CallRequest(None, span, *key, digest=b"", run_seed=0))
             except TaskError as error:
                 kind = RECORDED if error.code == RECORDED else "no row" if "no row for" in str(error) else "no response"
                 found.setdefault(kind, []).append(str(error))
@@ -320,15 +314,14 @@ def _combinations(dataset: Dataset, names: Collection[str]) -> Counter[tuple[str
     return found
 
 
-def _plan(experiment: Experiment, store: FolderStore, **options: Any) -> Iterator[Facts]:
+def _plan(experiment: Experiment, store: FolderStore, request: Request) -> Iterator[Facts]:
     for name, task in experiment.tasks.items():
         made = Runner(store).plan(
             task,
             experiment.seen_by(name),
+            replace(request, name=experiment.run_name(name)),
             replications=experiment.replications,
             seed=experiment.seed,
-            name=experiment.run_name(name),
-            **options,
         )
         yield {
             "task": name,

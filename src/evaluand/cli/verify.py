@@ -1,10 +1,10 @@
 """`evaluand verify`: checks that stored artifacts are intact."""
 
-import click
 from click.exceptions import Exit
 from rich.console import Console
 from rich.text import Text
 
+from evaluand.cli.command import argument, make_command
 from evaluand.cli.options import complete_artifact, json_option, name_store, store_option
 from evaluand.cli.output import console, print_json
 from evaluand.cli.progress import display
@@ -27,11 +27,12 @@ Examples:
 """
 
 
-@click.command("verify", epilog=_EXAMPLES)
-@click.argument("artifacts", metavar="[ID|NAME]...", nargs=-1, shell_complete=complete_artifact)
-@store_option
-@json_option
-def command(artifacts: tuple[str, ...], folder: Place, as_json: bool) -> None:
+@make_command("verify", epilog=_EXAMPLES)
+def command(
+    artifacts: tuple[str, ...] = argument(metavar="[ID|NAME]...", nargs=-1, shell_complete=complete_artifact),
+    folder: Place = store_option,
+    as_json: bool = json_option,
+) -> None:
     """Check files, digests, counts, ids and names of some artifacts, or of all stored ones.
 
     Names each damaged file and its damage; exits 1 if there is any. What cannot be checked because it was made from

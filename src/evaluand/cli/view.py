@@ -6,6 +6,7 @@ import threading
 import time
 import warnings
 import webbrowser
+from dataclasses import dataclass
 from functools import partial
 from html import escape
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any, Final
 import click
 import pyarrow as pa
 
+from evaluand.cli.command import make_command, option
 from evaluand.cli.options import json_option, store_option
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import display, show_notes
@@ -37,61 +39,49 @@ Examples:
 """
 
 
-@click.command("view", epilog=_EXAMPLES)
-@click.option("--port", type=click.IntRange(0, 65535), default=0, help="The port to listen on.  [default: a free one]")
-@click.option("--no-browser", is_flag=True, help="Print the link, and open no browser.")
-@click.option(
-    "--host", default="127.0.0.1", show_default=True, metavar="IP", help="Listen on another address; needs --auth."
-)
-@click.option("--url", metavar="URL", help="The address that browsers see, such as https://eval.example.org.")
-@click.option(
-    "--auth",
-    metavar="FILE|header:NAME",
-    help="Log in by the token in a file, or at a proxy that names the user in a header and removes it from requests.",
-)
-@click.option("--live", is_flag=True, help="Open the page of the run that was begun last.")
-@click.option(
-    "--label",
-    type=click.Path(file_okay=False, path_type=Path),
-    is_flag=False,
-    flag_value=".",
-    metavar="[DIR]",
-    help="Let people label answers; theirs are appended to files in DIR.  [default: here]",
-)
-@click.option(
-    "--bundle",
-    type=click.Path(file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Write the page as files, to open without a server.",
-)
-@store_option
-@json_option
-def command(
-    port: int,
-    no_browser: bool,
-    host: str,
-    url: str | None,
-    auth: str | None,
-    live: bool,
-    label: Path | None,
-    bundle: Path | None,
-    folder: Place,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _Options:
+    port: int = option("The port to listen on.  [default: a free one]", type=click.IntRange(0, 65535), default=0)
+    no_browser: bool = option("Print the link, and open no browser.")
+    host: str = option("Listen on another address; needs --auth.", default="127.0.0.1", show_default=True, metavar="IP")
+    url: str | None = option("The address that browsers see, such as https://eval.example.org.", metavar="URL")
+    auth: str | None = option(
+        "Log in by the token in a file, or at a proxy that names the user in a header and removes it from requests.",
+        metavar="FILE|header:NAME",
+    )
+    live: bool = option("Open the page of the run that was begun last.")
+    label: Path | None = option(
+        "Let people label answers; theirs are appended to files in DIR.  [default: here]",
+        type=click.Path(file_okay=False, path_type=Path),
+        is_flag=False,
+        flag_value=".",
+        metavar="[DIR]",
+    )
+    bundle: Path | None = option(
+        "Write the page as files, to open without a server.",
+        type=click.Path(file_okay=False, path_type=Path),
+        metavar="DIR",
+    )
+    folder: Place = store_option
+    as_json: bool = json_option
+
+
+@make_command("view", epilog=_EXAMPLES)
+def command(options: _Options) -> None:
     """Open what is stored in a browser: runs side by side, with their rows, traces and comparisons.
 
     The page is served to this machine alone, and to browsers that come by the printed link, which opens once; the page
     makes links for others. It reads the store and changes nothing, unless --label lets people label. End it with
     Ctrl-C.
     """
-    if label is not None and bundle is not None:
+    if options.label is not None and options.bundle is not None:
         raise click.UsageError("files cannot take labels; give --label or --bundle, not both")
-    if as_json and bundle is None:
+    if options.as_json and options.bundle is None:
         raise click.UsageError("--json describes a bundle; give --bundle DIR")
     _leave_pandas_out()
     pa.set_memory_pool(pa.system_memory_pool())  # it gives back what was read; others hold a third more
-    if bundle is not None:
-        return _write(bundle, folder, as_json)
+    if options.bundle is not None:
+        return _write(options.bundle, options.folder, options.as_json)
     try:
         from evaluand.report.page.addresses import choose_address
         from evaluand.report.page.resources.base import Source
@@ -101,33 +91,33 @@ def command(
             raise
         raise SpecError("the page needs starlette and uvicorn: pip install 'evaluand[view]'") from None
 
-    address = choose_address(host, port, url, auth)
+    address = choose_address(options.host, options.port, options.url, options.auth)
     if address.is_overheard:
         note = (
             "note: without HTTPS anybody on the way can read the token and the store; put a proxy with HTTPS before it"
         )
         click.echo(note, err=True)
 
-    if not live and not open_store(folder).top.exists():
-        click.echo(f"note: there is no store at {safe(str(folder))} yet; `evaluand run` makes one", err=True)
+    if not options.live and not open_store(options.folder).top.exists():
+        click.echo(f"note: there is no store at {safe(str(options.folder))} yet; `evaluand run` makes one", err=True)
 
     leading = BrowserFile()
 
     def started(link: str, place: str) -> None:
-        where = "" if url is None else f"; the server listens on {place}"
-        click.echo(f"{safe(str(folder))} is shown at {link}{where}\nCtrl-C ends it")
-        if not no_browser:
+        where = "" if options.url is None else f"; the server listens on {place}"
+        click.echo(f"{safe(str(options.folder))} is shown at {link}{where}\nCtrl-C ends it")
+        if not options.no_browser:
             leading.open(link)
 
-    if label is not None:
-        label.mkdir(parents=True, exist_ok=True)
+    if options.label is not None:
+        options.label.mkdir(parents=True, exist_ok=True)
     run = find_stoppable()
     if run is not None:
         end_with_parent(run)
     stop = None if run is None else partial(interrupt, run)
     try:
-        source = Source(open_store(folder), labels=label)
-        serve(source, address, started, "/live" if live else "/", stop, leading.remove)
+        source = Source(open_store(options.folder), labels=options.label)
+        serve(source, address, started, "/live" if options.live else "/", stop, leading.remove)
     finally:
         leading.remove()
     _leave_reads()

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import click
 from rich.table import Table
 from rich.text import Text
 
+from evaluand.cli.command import make_command
 from evaluand.cli.engines import address_option
 from evaluand.cli.options import json_option
 from evaluand.cli.output import print_json, show, stdout_to_stderr
@@ -18,10 +18,8 @@ Examples:
 """
 
 
-@click.command("workers", epilog=_EXAMPLES)
-@address_option
-@json_option
-def command(address: str | None, as_json: bool) -> None:
+@make_command("workers", epilog=_EXAMPLES)
+def command(address: str | None = address_option, as_json: bool = json_option) -> None:
     """Show the machines of a running Ray cluster, and how many workers each has room for.
 
     Start a cluster with `ray start --head` on one machine, and `ray start --address HEAD:6379` on the others.

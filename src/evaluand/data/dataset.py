@@ -24,7 +24,7 @@ import pyarrow as pa
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, EngineError, SpecError, kind_of, warn
 from evaluand.core.key_columns import DIGEST, INDEX
-from evaluand.core.near_arguments import NearNames
+from evaluand.core.near import Explained
 from evaluand.core.text.html_table import escape_markup
 from evaluand.data.adapters.base.adapter import Counts
 from evaluand.data.conform import conform
@@ -84,16 +84,7 @@ class Example:
         return ids.digest(self.input)
 
 
-_FROM_DATA: Final = "Dataset.from_data(DATA, input=…, expected=…)"
-_NEAR_NAMES: Final = {
-    **dict.fromkeys(("from_csv", "from_json", "from_jsonl", "from_parquet", "from_excel", "load", "read"), _FROM_DATA),
-    **dict.fromkeys(("read_csv", "read_json", "open", "from_path", "from_huggingface", "from_hf"), _FROM_DATA),
-    **dict.fromkeys(("from_polars", "from_dataframe", "from_df", "from_duckdb", "from_dict"), _FROM_DATA),
-    **dict.fromkeys(("from_list", "from_dicts", "from_records"), "Dataset.from_rows(LIST)"),
-}
-
-
-class Dataset(metaclass=NearNames):
+class Dataset(metaclass=Explained):
     """An immutable sequence of examples, ordered by `_index_`.
 
     Create one with `from_data`, or with `from_file`, `from_rows`, `from_arrow` or `from_pandas`. Files are streamed,
@@ -121,7 +112,6 @@ class Dataset(metaclass=NearNames):
         ['4', '6']
     """
 
-    near_names = _NEAR_NAMES
     kind: ClassVar = DATASETS
 
     def __init__(

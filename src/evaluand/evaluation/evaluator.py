@@ -10,9 +10,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Unpack
 
 import numpy as np
 import orjson
@@ -23,6 +23,7 @@ from evaluand.core.errors import SpecError, warn, with_article
 from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.core.labels import shown_name
+from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine
 from evaluand.engine.engines.local import InlineEngine, LocalEngine, make_calls_inline
@@ -57,6 +58,7 @@ from evaluand.evaluation.units import GATHER, RowStream, Sources, Unit, app_of, 
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
 from evaluand.models.usage_total import RowUsage
+from evaluand.run.request import DEFAULT, Request, StepOptions
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
@@ -188,18 +190,16 @@ class Evaluator:
         if not isinstance(self.policy, Policy):
             raise SpecError(f"policy is {described(self.policy)}; give a Policy, such as Policy(concurrency=4)")
 
+    @keywords(StepOptions, Request)
     def evaluate(
         self,
         run: Run,
         scorers: Mapping[str, Scorer | Callable[..., Any] | str],
+        request: Request = DEFAULT,
         *,
-        name: str | None = None,
-        fresh: bool = False,
-        retry_failed: bool = False,
-        resume: str | None = None,
-        origin: dict[str, Any] | None = None,
         judged: KnownScores | KnownRows | None = None,
         identities: Mapping[str, Identity] | None = None,
+        **options: Unpack[StepOptions],
     ) -> Evaluation:
         """The evaluation of a run by some scorers: an existing one, a continued one or a new one.
 
@@ -208,70 +208,66 @@ class Evaluator:
         Args:
             run: a sealed run.
             scorers: name → scorer, function, or the name of a kind, with its defaults.
-            name: a name for the evaluation.
-            fresh: grade everything again, as a new attempt.
-            retry_failed: grade again the rows on which a scorer failed, as a new attempt.
-            resume: the id of an open evaluation that this must continue.
-            origin: where the request came from, for provenance.
+            request: what is repeated or continued, and under which name.
             judged: scorer → scores that these scorers have given already, see `KnownScores`; or rows of all scorers.
             identities: by name, the identities under which scores are stored, if not the present ones of the scorers.
+            options: of the request, as keywords: `name`, `fresh`, `retry_failed`, `resume`, `origin`.
 
         Raises:
             SpecError: an argument is wrong; nothing was graded.
             Aborted: a budget is spent, or the first questions to a model failed alike; the evaluation stays open.
             KeyboardInterrupt: stopped by the user; the evaluation stays open.
         """
-        if name is not None:
-            check_name(name)
-        request = _Request.of(run, scorers, identities or {})
-        check_prices(self.policy, request.scorers)
+        request = replace(request, **options)
+        grading = _Grading.of(run, scorers, identities or {})
+        check_prices(self.policy, grading.scorers)
         self.engine.check(self.policy)
         store = run.store if self.store is None else self.store
         check_store(store)
-        inputs = {n: InputCheck(store, identity, n) for n, identity in request.identities.items()}
+        inputs = {n: InputCheck(store, identity, n) for n, identity in grading.identities.items()}
         manifest = begin(
             store,
             "evaluations",
-            request.spec,
-            name=name,
+            grading.spec,
+            name=request.name,
             again=lambda last: (
-                not _is_of_recording(store, last, origin)
+                not _is_of_recording(store, last, request.origin)
                 and (
-                    fresh
-                    or not (request.pinned and store.manifest("evaluations", last)["pinned"])
+                    request.fresh
+                    or not (grading.pinned and store.manifest("evaluations", last)["pinned"])
                     or any(
                         check.is_stale("evaluations", last, f"inputs/{n}")
                         for n, check in inputs.items()
                         if n not in (judged or {})  # scores of a recording are never computed again
                     )
-                    or (retry_failed and _has_failures(store, last, run))
+                    or (request.retry_failed and _has_failures(store, last, run))
                 )
             ),
-            resume=resume,
-            about=lambda: request.about(fresh, origin, inputs),
+            resume=request.resume,
+            about=lambda: grading.about(request, inputs),
         )
-        total = sum(run.counts.values()) * len(request.scorers)
+        total = sum(run.counts.values()) * len(grading.scorers)
         if "digest" in manifest:
-            _warn_of_changes(inputs, manifest, origin)
+            _warn_of_changes(inputs, manifest, request.origin)
             self._count_earlier(manifest)
             why = "nothing to do: the same responses were graded by the same scorers before"
             receipt = Receipt(total, kept=total, why=why)
-            return _warn_of_failed(_evaluation_called(name, store, manifest["id"], receipt))
+            return _warn_of_failed(_evaluation_called(request.name, store, manifest["id"], receipt))
         job = _Job(self, store, run, manifest, inputs)
         with closing(job):
-            for number, (scorer_name, scorer) in enumerate(request.scorers.items()):
+            for number, (scorer_name, scorer) in enumerate(grading.scorers.items()):
                 if isinstance(judged, KnownRows):
                     job.take_known(number, scorer_name, scorer, judged)
                     continue
-                work = None if manifest["fresh"] else request.work(scorer_name)
+                work = None if manifest["fresh"] else grading.work(scorer_name)
                 job.grade(number, scorer_name, scorer, work, (judged or {}).get(scorer_name, ()))
-            job.seal(list(request.scorers.values()))
-        _warn_of_changes(inputs, manifest, origin)
+            job.seal(list(grading.scorers.values()))
+        _warn_of_changes(inputs, manifest, request.origin)
         stale = [check.why for check in inputs.values() if check.why] if job.called else []
-        why = _why(stale, request.unpinned(in_experiment="experiment" in (origin or {})))
+        why = _why(stale, grading.unpinned(in_experiment="experiment" in (request.origin or {})))
         receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed, usage=job.usage)
-        evaluation = _warn_of_failed(_evaluation_called(name, store, manifest["id"], receipt))
-        warn_of_unequal(evaluation, run, request.scorers)
+        evaluation = _warn_of_failed(_evaluation_called(request.name, store, manifest["id"], receipt))
+        warn_of_unequal(evaluation, run, grading.scorers)
         return evaluation
 
     def _count_earlier(self, manifest: Manifest) -> None:
@@ -297,7 +293,7 @@ def _work_name(manifest: Manifest, scorer: str) -> str:
     return f"evaluations/{manifest['id']}/{scorer}"
 
 
-def _is_of_recording(store: Store, id: str, origin: dict[str, Any] | None) -> bool:
+def _is_of_recording(store: Store, id: str, origin: Mapping[str, Any] | None) -> bool:
     """Whether an evaluation was begun for the recording from which a request comes: its sealing was interrupted."""
     recording = (origin or {}).get("recording")
     if recording is None:
@@ -314,7 +310,7 @@ def _why(stale: Sequence[str], unpinned: Mapping[str, Sequence[str]]) -> str:
 
 
 @dataclass(frozen=True)
-class _Request:
+class _Grading:
     """A run and its scorers; sorted by name, so that the order in which they were given changes nothing."""
 
     run: Run
@@ -324,7 +320,7 @@ class _Request:
     @classmethod
     def of(
         cls, run: Run, scorers: Mapping[str, Scorer | Callable[..., Any] | str], known: Mapping[str, Identity]
-    ) -> _Request:
+    ) -> _Grading:
         if not isinstance(run, Run):
             raise SpecError(f"give a Run to evaluate, not {with_article(type(run).__name__)}; see Runner.run")
         if not scorers:
@@ -366,10 +362,10 @@ class _Request:
         identity = self.identities[name]
         return work_of(identity.spec) if identity.pinned else None
 
-    def about(self, fresh: bool, origin: dict[str, Any] | None, inputs: Mapping[str, InputCheck]) -> Manifest:
+    def about(self, request: Request, inputs: Mapping[str, InputCheck]) -> Manifest:
         """The entries of the manifest besides the spec."""
         parts = {name: check.parts for name, check in inputs.items()}
-        unpinned = self.unpinned(in_experiment="experiment" in (origin or {}))
+        unpinned = self.unpinned(in_experiment="experiment" in (request.origin or {}))
         reasons = [f"{name}: {why}" for name, each in unpinned.items() for why in each]
         judges = [name for name, scorer in self.scorers.items() if scorer.is_judge]
         made_of = {"run": self.run.id, "parts": parts, "unpinned": reasons} | ({"judges": judges} if judges else {})
@@ -379,8 +375,8 @@ class _Request:
             "work": [work for name in self.scorers if (work := self.work(name))],
             "pinned": self.pinned,
             "observed": any(check.observer for check in inputs.values()),
-            "fresh": fresh,
-            "provenance": provenance(origin) | made_of | {"ranges": ranges_of(self.scorers)},
+            "fresh": request.fresh,
+            "provenance": provenance(request.origin) | made_of | {"ranges": ranges_of(self.scorers)},
         }
 
 

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeGu
 
 from evaluand.core.errors import DataError, SpecError, nearest, with_article
 from evaluand.core.fingerprint import Identity, code_identity
-from evaluand.core.near_arguments import refuse_base_class
+from evaluand.core.near import refuse_base_class
 from evaluand.core.registry import find, make_default, names
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ class Scorer(ABC):
     ranges: ClassVar[Mapping[str, tuple[float, float]]] = {}
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
-        refuse_base_class(cls, Scorer, "@scorer above a function, or scorer(function)", bool(args or named))
+        refuse_base_class(cls, Scorer, bool(args or named))
         return super().__new__(cls)
 
     @property

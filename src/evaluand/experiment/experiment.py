@@ -6,11 +6,11 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.core.files.yaml import Document, Place
-from evaluand.core.near_arguments import NearNames, near_init
+from evaluand.core.near import Explained
 from evaluand.data.view import ViewSpec
 from evaluand.engine.budget import Budget
 from evaluand.engine.engine import Engine
@@ -37,17 +37,8 @@ from evaluand.store.store import check_name
 from evaluand.tradeoff.trade import Trade
 
 
-@near_init(
-    'Experiment(name, dataset, tasks, scorers, measures), or Experiment.from_file("experiment.yaml")',
-    metrics="measures=…",
-    data="dataset=…",
-    task="tasks={NAME: task}",
-    model="tasks={NAME: model}",
-    scorer="scorers={NAME: scorer}",
-    metric="measures=…",
-)
 @dataclass
-class Experiment(Steps, metaclass=NearNames):
+class Experiment(Steps, metaclass=Explained):
     """The complete path: every task over the dataset, graded by every scorer, summarised by every metric, compared.
 
     Args:
@@ -81,10 +72,6 @@ class Experiment(Steps, metaclass=NearNames):
         >>> experiment.run().aggregation.table()["value"].to_pylist()
         [1.0]
     """
-
-    near_names: ClassVar = dict.fromkeys(
-        ("from_yaml", "load", "read", "from_path", "from_config"), 'Experiment.from_file("experiment.yaml")'
-    )
 
     @classmethod
     def from_file(

@@ -106,7 +106,7 @@ def parse_document(document: Document, model: str | None = None) -> ValidParts:
 
 def _require_grading(value: Mapping[str, Any], document: Document) -> None:
     """Adds missing scorers or metrics to the faults; with matches, both may be missing."""
-    meant = {(meant_key((key,)) or key) for key in value}
+    meant = {key if key in spec.ExperimentSpec.model_fields else meant_key((key,)) or key for key in value}
     is_graded = bool({"scorers", "metrics", "fairness", "tradeoffs"} & meant)
     if "matches" in meant and not is_graded:
         return

@@ -6,17 +6,19 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.core.errors import DataError, EvaluandError, Fault, SpecError, kind_of, nearest
 from evaluand.core.labels import join_name
+from evaluand.core.near import keywords
 from evaluand.engine.keyed_work import Progress
 from evaluand.engine.outcome import Unreachable
 from evaluand.experiment.experiment import Experiment
 from evaluand.experiment.suite_results import NotRun, ProblemResult, SuiteResults
 from evaluand.experiment.suite_spec import ParsedSuite, ProblemParts, ScoreSpec, parse_suite
 from evaluand.metrics.names import as_called, name_in_tables
+from evaluand.run.request import DEFAULT, PathOptions, Request
 from evaluand.store.store import MemoryStore, Store, check_name
 
 
@@ -110,15 +112,14 @@ class Suite:
         """The names of the tasks, in order."""
         return [*next(iter(self.problems.values())).tasks]
 
+    @keywords(PathOptions, Request)
     def run(
         self,
         store: Store | None = None,
+        request: Request = DEFAULT,
         *,
-        limit: int | None = None,
-        fresh: bool = False,
-        retry_failed: bool = False,
-        calls: bool = True,
         progress: Progress | None = None,
+        **options: Unpack[PathOptions],
     ) -> SuiteResults:
         """Runs every problem as an experiment, with what is stored; what fails is left out, and the others are run.
 
@@ -126,21 +127,18 @@ class Suite:
 
         Args:
             store: where everything is stored; by default in memory.
-            limit: only the first examples of each problem.
-            fresh: repeat all calls and grades.
-            retry_failed: repeat the calls and grades that failed.
-            calls: whether tasks may be called; if not, their stored runs are graded.
+            request: what of each problem is run and repeated.
             progress: shows the progress of each step.
+            options: of the request, as keywords: `limit`, `fresh`, `retry_failed`, `calls`.
         """
-        store = store or MemoryStore()
-        options: dict[str, Any] = {"limit": limit, "fresh": fresh, "retry_failed": retry_failed, "calls": calls}
+        store, request = store or MemoryStore(), replace(request, **options)
         found: list[ProblemResult] = []
         lost: dict[str, tuple[Any, NotRun]] = {}  # system → its task, and where its server could not be reached
         for name, experiment in self.problems.items():
             not_run = {system: reason for system, (task, reason) in lost.items() if experiment.tasks[system] == task}
             results, error = None, None
             try:
-                results = experiment.run(store, progress=progress, compared=False, left_out=not_run, **options)
+                results = experiment.run(store, request, progress=progress, compared=False, left_out=not_run)
             except EvaluandError as raised:
                 error = raised
             found.append(ProblemResult(name, experiment.name, self.scores[name], results, error))

@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from copy import deepcopy
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from evaluand.core.errors import SpecError
 from evaluand.core.files.yaml import Advice, ComposedDocument, Document, Place
 from evaluand.core.labels import join_name
+from evaluand.experiment.near_keys import advice, meant_key
 from evaluand.experiment.parsing import ValidParts, parse_document
 from evaluand.store.store import check_name
 
@@ -132,11 +134,13 @@ def _parse_spec(document: Document) -> SuiteSpec:
     """The valid keys; adds faults to the document."""
     value = document.value
     if "tasks" in value and value["tasks"] is None:
-        document.add(("tasks",), f"is empty; write {_WORDS['tasks']}")
+        document.add(("tasks",), f"is empty; write {advice(('tasks',), 'suite')}")
     try:
         return SuiteSpec.model_validate(value)
     except ValidationError as error:
-        document.add_all(error, advice=Advice(_keys_at, _meant_key, _advice))
+        document.add_all(
+            error, advice=Advice(_keys_at, partial(meant_key, file="suite"), partial(advice, file="suite"))
+        )
         invalid = {fault["loc"][0] for fault in error.errors() if fault["loc"]}
     valid = {key: part for key, part in value.items() if key not in invalid}
     return SuiteSpec.model_validate({"name": "suite", "tasks": None, "problems": {"": None}} | valid)
@@ -144,29 +148,6 @@ def _parse_spec(document: Document) -> SuiteSpec:
 
 def _keys_at(place: Place) -> list[str]:
     return [*(ScoreSpec if place[:1] == ("score",) else SuiteSpec).model_fields]
-
-
-def _meant_key(place: Place) -> str | None:
-    return _MEANT.get(str(place[-1])) if len(place) == 1 else None
-
-
-def _advice(place: Place) -> str | None:
-    meant = str(place[-1]) if place in (("tasks",), ("problems",)) else _meant_key(place)
-    return _WORDS.get(meant or "")
-
-
-_MEANT: Final = {
-    **dict.fromkeys(("task", "systems", "system", "models"), "tasks"),
-    **dict.fromkeys(("problem", "experiments", "benchmarks", "datasets"), "problems"),
-    **dict.fromkeys(("metric", "metrics", "scorer", "scorers"), "score"),
-    **dict.fromkeys(("macro", "mean", "average"), "macro_mean"),
-}
-_WORDS: Final = {
-    "tasks": "tasks: {mine: app.py:answer}",
-    "problems": "problems: {arithmetic: arithmetic.yaml}",
-    "score": "score: {scorer: right, metric: accuracy}",
-    "macro_mean": "macro_mean: true",
-}
 
 
 def _parse_problem(

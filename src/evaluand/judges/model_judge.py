@@ -29,6 +29,7 @@ from evaluand.models.chat_model import RETRIES, ChatModel
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation
     from evaluand.evaluation.standing import ScorerStanding
+    from evaluand.store.store import Store
 
 _T = TypeVar("_T")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import Any, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +20,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError, plural, warn
 from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.labels import short_labels
+from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
 from evaluand.engine.engine import Engine
 from evaluand.engine.engines.local import InlineEngine, LocalEngine
@@ -55,12 +56,13 @@ from evaluand.matches.pairing import (
 from evaluand.matches.schedule import Field, Pairs, Played, Schedule, as_schedule
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
+from evaluand.run.request import DEFAULT, LimitedOptions, Request
 from evaluand.run.responses import span_row
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
 from evaluand.store.ownership import note_foreign
-from evaluand.store.store import Draft, Manifest, Store, begin, check_name, check_store, journalled
+from evaluand.store.store import Draft, Manifest, Store, begin, check_store, journalled
 from evaluand.store.tables import MATCHES
 
 
@@ -93,74 +95,71 @@ class Matcher:
         if not isinstance(self.policy, Policy):
             raise SpecError(f"policy is {described(self.policy)}; give a Policy, such as Policy(concurrency=4)")
 
+    @keywords(LimitedOptions, Request)
     def match(
         self,
         runs: Sequence[Run],
         judge: ComparisonScorer | Callable[..., Any] | str,
+        request: Request = DEFAULT,
         *,
         schedule: Schedule | str | None = None,
         orders: str = "both",
         seed: int = 0,
         labels: Sequence[str] | None = None,
-        name: str | None = None,
-        limit: int | None = None,
-        fresh: bool = False,
-        retry_failed: bool = False,
-        resume: str | None = None,
-        origin: dict[str, Any] | None = None,
+        **options: Unpack[LimitedOptions],
     ) -> Matches:
         """The matches of some runs by a judge: existing ones, continued ones or new ones.
 
         Args:
             runs: sealed runs over one dataset; with several answers to an example, the first is compared.
             judge: a comparison scorer, a function of two responses, or the name of a kind.
+            request: what is repeated or continued, and under which name.
             schedule: which pairs are compared on which examples; default: all pairs on all examples.
             orders: `both` to judge each pair in both orders; `random` to judge it in one, by the seed.
             seed: of random orders and of schedules that choose at random.
             labels: of the systems; by default the names of the runs without the part that all share.
-            name: a name for the matches.
-            limit: only the first examples.
-            fresh: judge everything again, as a new attempt.
-            retry_failed: judge again where the judge failed, as a new attempt.
-            resume: the id of open matches that this must continue.
-            origin: where the request came from, for provenance.
+            options: of the request, as keywords: `name`, `limit`, `fresh`, `retry_failed`, `resume`, `origin`.
 
         Raises:
             SpecError: an argument is wrong; nothing was judged.
             Aborted: a budget is spent, or the first judgements failed alike; the matches stay open.
             KeyboardInterrupt: stopped by the user; the matches stay open.
         """
-        if name is not None:
-            check_name(name)
-        request = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels, limit)
-        check_prices(self.policy, request.judge)
+        request = replace(request, **options)
+        pairing = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels, request.limit)
+        check_prices(self.policy, pairing.judge)
         self.engine.check(self.policy)
-        store = request.runs[0].store if self.store is None else self.store
+        store = pairing.runs[0].store if self.store is None else self.store
         check_store(store)
-        if (left_out := describe_left_out(request.runs, request.labels, request.limit)) is not None:
+        if (left_out := describe_left_out(pairing.runs, pairing.labels, pairing.limit)) is not None:
             warn(left_out)
-        recorded: Matches | None = request.judge.read_matches(
-            request.runs, request.labels, name=name, limit=request.limit, resume=resume, origin=origin
+        recorded: Matches | None = pairing.judge.read_matches(
+            pairing.runs,
+            pairing.labels,
+            name=request.name,
+            limit=pairing.limit,
+            resume=request.resume,
+            origin=request.origin,
         )
         if recorded is not None:
             return recorded
-        inputs = InputCheck(store, request.identity, "judge")
+        inputs = InputCheck(store, pairing.identity, "judge")
         manifest = begin(
             store,
             "matches",
-            request.spec,
-            name=name,
+            pairing.spec,
+            name=request.name,
             again=lambda last: (
-                fresh
-                or not (request.identity.pinned and store.manifest("matches", last)["pinned"])
+                request.fresh
+                or not (pairing.identity.pinned and store.manifest("matches", last)["pinned"])
                 or inputs.is_stale("matches", last, _INPUTS)
-                or (retry_failed and _has_failures(store, last))
+                or (request.retry_failed and _has_failures(store, last))
             ),
-            resume=resume,
-            about=lambda: request.about(fresh, origin, inputs),
+            resume=request.resume,
+            about=lambda: pairing.about(request.fresh, request.origin, inputs),
         )
         if "digest" in manifest:
-            inputs.warn_of_changes("the judge", manifest, origin)
+            inputs.warn_of_changes("the judge", manifest, request.origin)
             matches = Matches(store, manifest["id"])
             if budget := self.policy.shared_budget:
                 for number, costs in manifest.get("spent", {}).items():
@@ -169,10 +168,10 @@ class Matcher:
             if matches.failures:
                 why += "; retry_failed repeats what failed"
             return _with_receipt(matches, Tally(), why, {})
-        with closing(request.judge), closing(_Job(self, store, request, manifest, inputs)) as job:
+        with closing(pairing.judge), closing(_Job(self, store, pairing, manifest, inputs)) as job:
             job.perform()
             job.seal()
-        inputs.warn_of_changes("the judge", manifest, origin)
+        inputs.warn_of_changes("the judge", manifest, request.origin)
         return _with_receipt(Matches(store, manifest["id"]), job.tally, job.why, job.usage)
 
 
@@ -267,7 +266,7 @@ class _Request:
             {"rubrics": {"judge": rubrics}} if rubrics else {}
         )
 
-    def about(self, fresh: bool, origin: dict[str, Any] | None, inputs: InputCheck) -> Manifest:
+    def about(self, fresh: bool, origin: Mapping[str, Any] | None, inputs: InputCheck) -> Manifest:
         """The entries of the manifest besides the spec."""
         parts = {"judge": inputs.parts}
         made_of = {"runs": [run.id for run in self.runs], "parts": parts, "unpinned": self.unpinned(origin)}

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from evaluand.core import registry
 from evaluand.core.errors import SpecError
+from evaluand.core.near import near
 from evaluand.metrics.base.signature import encode_word, words_of
 from evaluand.metrics.name_table import AVERAGED, AVERAGES, BINARY, FUNCTION, MetricName, averaged_parameters, table
 
@@ -72,6 +73,16 @@ def usage(name: str) -> str | None:
         ('evaluate(truth, predictions, metrics="accuracy_score")', None)
     """
     return f'evaluate(truth, predictions, metrics="{name}")' if is_name(name) else None
+
+
+def explain(name: str) -> str | None:
+    """What to write in place of a name that evaluand does not have.
+
+    Example:
+        >>> explain("accuracy_score"), explain("load_dataset")
+        ('evaluate(truth, predictions, metrics="accuracy_score")', 'Dataset.from_data(PATH, input=…, expected=…)')
+    """
+    return near("names").get(name) or usage(name)
 
 
 def canonical_name(name: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Self
+from typing import Any, Self, Unpack
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.aggregation.random_order import draw_positions
@@ -13,6 +13,7 @@ from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.labels import join_name
+from evaluand.core.near import keywords
 from evaluand.core.text.html_table import html_notes
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Engine
@@ -30,6 +31,7 @@ from evaluand.metrics.names import make_metric
 from evaluand.predictions.preflight import check_answers, check_tournaments, check_trade
 from evaluand.predictions.tournament import MatchResults, Tournament
 from evaluand.report.facts.aggregation import metrics_facts
+from evaluand.run.request import DEFAULT, ExperimentOptions, Request
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import as_task
 from evaluand.store.store import MemoryStore, Store, check_name
@@ -199,55 +201,49 @@ class Steps:
         positions = draw_positions(self.dataset, n, of, self.seed)
         return replace(self, dataset=self.dataset.take(positions), origin=origin)
 
+    @keywords(ExperimentOptions, Request)
     def run(
         self,
         store: Store | None = None,
+        request: Request = DEFAULT,
         *,
-        limit: int | None = None,
-        fresh: bool = False,
-        retry_failed: bool = False,
-        calls: bool = True,
-        only: str | None = None,
         resume: tuple[str, str] | None = None,
         progress: Progress | None = None,
         known_scores: Mapping[str, KnownScores] | None = None,
         compared: bool = True,
         left_out: Mapping[str, EvaluandError] | None = None,
+        **options: Unpack[ExperimentOptions],
     ) -> Results:
         """Runs, grades, summarises and compares; does only what is not stored yet.
 
         Args:
             store: where everything is stored; by default in memory.
-            limit: only the first examples.
-            fresh: repeat all calls and grades.
-            retry_failed: repeat the calls and grades that failed.
-            calls: whether tasks may be called; if not, their stored runs are graded.
-            only: the one task to run.
-            resume: the (kind, id) of an open run or evaluation of that task to continue.
+            request: what is run and repeated.
+            resume: the (kind, id) of an open run or evaluation of the one task to run, to continue it.
             progress: shows the progress of each step.
             known_scores: task → scorer → scores that need no grading; see `Evaluator.evaluate`.
             compared: whether every two tasks are compared; `compare` does it later too.
             left_out: tasks that are not run, with the reason. If given, one that fails is left out as well, and the
                 others are run; the summary of these has no name, and no matches are judged.
+            options: of the request, as keywords: `limit`, `fresh`, `retry_failed`, `calls`, `only`.
         """
-        store = store or MemoryStore()
-        if calls:
+        store, request = store or MemoryStore(), replace(request, **options)
+        if request.calls:
             scorers = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
             warn_of_declared(scorers, self.dataset, {name: as_task(task) for name, task in self.tasks.items()})
-        earlier = self._find_earlier_runs(store) if only is None else {}
-        if only is not None:
+        earlier = self._find_earlier_runs(store) if request.only is None else {}
+        if request.only is not None:
             self._count_finished(store)
         runner = Runner(store, self.policy, self.engine, progress)
         evaluator = Evaluator(store, self._grading_policy, self.engine, progress)
-        repeat: dict[str, Any] = {"fresh": fresh, "retry_failed": retry_failed}
         resumed = dict([resume]) if resume else {}
         results, failed = [], dict(left_out or {})
         for name in self.tasks:
-            if only not in (None, name) or name in failed:
+            if request.only not in (None, name) or name in failed:
                 continue
             known = (known_scores or {}).get(name)
             try:
-                results.append(self._run_and_grade(runner, evaluator, name, limit, calls, resumed, known, repeat))
+                results.append(self._run_and_grade(runner, evaluator, name, request, resumed, known))
             except EvaluandError as error:
                 if left_out is None:
                     raise
@@ -255,9 +251,9 @@ class Steps:
         matcher = Matcher(store, self._grading_policy, self.engine, progress)
         runs = {result.task: result.run for result in results}
         matches = {
-            one.name: self._play(matcher, one, runs | earlier[one.name], limit, repeat)
+            one.name: self._play(matcher, one, runs | earlier[one.name], request)
             for one in self.matches
-            if only is None and not failed
+            if request.only is None and not failed
         }
         rated = self._rate(matches)
         return replace(self._summarise(store, results, compared), **vars(rated), left_out=failed)
@@ -267,26 +263,32 @@ class Steps:
         runner: Runner,
         evaluator: Evaluator,
         name: str,
-        limit: int | None,
-        calls: bool,
+        request: Request,
         resumed: Mapping[str, str],
         known: KnownScores | None,
-        repeat: Mapping[str, Any],
     ) -> Result:
-        """The run of a task and its evaluation; arguments as in `run`."""
-        origin = self.origin | {"task": name, "limit": limit}
-        graded = resumed.get("evaluations")
+        """The run of a task and its evaluation.
+
+        Args:
+            resumed: kind → the id of what must be continued.
+        """
+        origin = self.origin | {"task": name, "limit": request.limit}
+        request, graded = replace(request, name=self.run_name(name), origin=origin), resumed.get("evaluations")
         if graded:
             run = Run(runner.store, runner.store.manifest("evaluations", graded)["provenance"]["run"])
-        elif not calls:
+        elif not request.calls:
             run = _find_finished_run(runner.store, self.run_name(name))
         else:
-            run = self._run_task(runner, name, limit, resumed.get("runs"), origin, repeat)
+            run = runner.run(
+                self.tasks[name],
+                self.seen_by(name),
+                replace(request, resume=resumed.get("runs")),
+                replications=self.replications,
+                seed=self.seed,
+            )
         evaluation = None
         if self.scorers:
-            evaluation = evaluator.evaluate(
-                run, self.scorers, name=self.run_name(name), resume=graded, origin=origin, judged=known, **repeat
-            )
+            evaluation = evaluator.evaluate(run, self.scorers, replace(request, resume=graded), judged=known)
         return Result(name, run, evaluation)
 
     def _rate(self, matches: Mapping[str, Matches]) -> MatchResults:
@@ -328,7 +330,7 @@ class Steps:
         self._count_finished(store)
         matcher = Matcher(store, self._grading_policy, self.engine, progress)
         found = {label: Run(store, run) for label, run in runs}
-        matches = self._play(matcher, tournament, found, origin.get("limit"), {}, id)
+        matches = self._play(matcher, tournament, found, Request(limit=origin.get("limit"), resume=id))
         return self._rate({tournament.name: matches})
 
     @property
@@ -361,42 +363,13 @@ class Steps:
         matcher: Matcher,
         tournament: Tournament,
         runs: Mapping[str, Run],
-        limit: int | None,
-        repeat: Mapping[str, Any],
-        resume: str | None = None,
+        request: Request,
     ) -> Matches:
         """The matches of a tournament, from runs by label; further runs are ignored."""
-        chosen = {label: runs[label] for label in tournament.systems([*self.tasks])} if resume is None else runs
-        return tournament.play(
-            matcher,
-            chosen,
-            name=self.run_name(tournament.name),
-            limit=limit,
-            resume=resume,
-            origin=self.origin | {"matches": tournament.name, "limit": limit},
-            **repeat,
-        )
-
-    def _run_task(
-        self,
-        runner: Runner,
-        name: str,
-        limit: int | None,
-        resume: str | None,
-        origin: dict[str, Any],
-        repeat: Mapping[str, Any],
-    ) -> Run:
-        return runner.run(
-            self.tasks[name],
-            self.seen_by(name),
-            name=self.run_name(name),
-            limit=limit,
-            replications=self.replications,
-            seed=self.seed,
-            resume=resume,
-            origin=origin,
-            **repeat,
-        )
+        is_new = request.resume is None
+        chosen = {label: runs[label] for label in tournament.systems([*self.tasks])} if is_new else runs
+        origin = self.origin | {"matches": tournament.name, "limit": request.limit}
+        return tournament.play(matcher, chosen, replace(request, name=self.run_name(tournament.name), origin=origin))
 
     def _summarise(self, store: Store, results: Sequence[Result], compared: bool) -> Results:
         """Aggregates the evaluations of tasks and compares them; under the experiment's name if no task is left out."""

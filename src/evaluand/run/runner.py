@@ -16,7 +16,7 @@ from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import chain, islice, repeat
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, Unpack
 
 import numpy as np
 import orjson
@@ -27,6 +27,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError
 from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.labels import shown_name
+from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset, Example, ExampleStream
 from evaluand.engine.engine import Engine
@@ -40,6 +41,7 @@ from evaluand.models.usage_total import RowUsage
 from evaluand.run.calling import Call, Calling
 from evaluand.run.dataset_fit import prepare
 from evaluand.run.outputs import identify
+from evaluand.run.request import DEFAULT, LimitedOptions, Request
 from evaluand.run.responses import (
     INPUTS,
     LANE,
@@ -64,7 +66,7 @@ from evaluand.run.task import Recorded, Runnable, Task, as_task
 from evaluand.store.journal import WorkLog
 from evaluand.store.key_index import KeyIndex
 from evaluand.store.ownership import note_foreign
-from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_name, check_store, sealed_digests
+from evaluand.store.store import Manifest, MemoryStore, Store, attempts, begin, check_store, sealed_digests
 from evaluand.store.tables import FAILED
 from evaluand.trace.values import text_of
 
@@ -166,33 +168,26 @@ class Runner:
     engine: Engine = field(default_factory=LocalEngine)
     progress: Progress | None = None
 
+    @keywords(LimitedOptions, Request)
     def run(
         self,
         task: Runnable,
         dataset: Any,
+        request: Request = DEFAULT,
         *,
-        name: str | None = None,
-        limit: int | None = None,
         replications: int | None = None,
         seed: int = 0,
-        fresh: bool = False,
-        retry_failed: bool = False,
-        resume: str | None = None,
-        origin: dict[str, Any] | None = None,
+        **options: Unpack[LimitedOptions],
     ) -> Run:
         """Run a task over a dataset: return the stored run, continue an unfinished one, or make a new one.
 
         Args:
             task: a task, a function or an object with `do_run`.
             dataset: a dataset, or whatever `Dataset.from_data` reads: a path, a frame, rows.
-            name: a name for the run, for people and for finding it again.
-            limit: only the first examples.
+            request: what is repeated or continued, and under which name.
             replications: how often each example is run; by default as often as the task declares, or once.
             seed: the number from which the examples' seeds are derived.
-            fresh: make all calls again, as a further attempt.
-            retry_failed: make the failed calls again, as a further attempt.
-            resume: the id of an open run that this must continue.
-            origin: where the request came from, for provenance.
+            options: of the request, as keywords: `name`, `limit`, `fresh`, `retry_failed`, `resume`, `origin`.
 
         Raises:
             SpecError: the request is invalid; nothing was called.
@@ -200,22 +195,21 @@ class Runner:
             KeyboardInterrupt: stopped by the user; the run stays open.
         """
         check_store(self.store)
-        if name is not None:
-            check_name(name)
-        calls = Calls.requested(task, dataset, limit, replications, seed)
+        request = replace(request, **options)
+        calls = Calls.requested(task, dataset, request.limit, replications, seed)
         check_prices(self.policy, calls.task)
         self.engine.check(self.policy)
         calls = replace(calls, dataset=calls.dataset.save(self.store))
-        before = self._named_run(name)
+        before = self._named_run(request.name)
         inputs = InputCheck(self.store, calls.identity)
         manifest = begin(
             self.store,
             "runs",
             calls.spec,
-            name=name,
-            again=lambda last: self._needs_new_attempt(last, fresh, calls.identity.pinned, inputs, retry_failed),
-            resume=resume,
-            about=lambda: self._manifest_facts(calls, fresh, origin, inputs),
+            name=request.name,
+            again=lambda last: self._needs_new_attempt(last, request, calls, inputs),
+            resume=request.resume,
+            about=lambda: self._manifest_facts(calls, request, inputs),
         )
         if "digest" in manifest:
             why = f"nothing to do: the same task, dataset and seed were run on {manifest['created'][:16]}Z"
@@ -224,40 +218,37 @@ class Runner:
                 self.policy.shared_budget.count_earlier(f"runs/{manifest['id']}", manifest.get("spent", {}))
         else:
             receipt = _Job(self, calls, manifest, inputs).perform()
-            why = self._why(calls, inputs, manifest, before, retry_failed, receipt.called)
+            why = self._why(calls, inputs, manifest, before, request, receipt.called)
             why = "; ".join(each for each in (inputs.why if receipt.called else "", why) if each)
-        inputs.warn_of_changes(f"task {shown_name(name or calls.task.name)!r}", manifest, origin)
+        inputs.warn_of_changes(f"task {shown_name(request.name or calls.task.name)!r}", manifest, request.origin)
         run = Run(self.store, manifest["id"])
-        run.called = name
+        run.called = request.name
         run.receipt = replace(receipt, why=why, failures=run.failures)
         return run
 
+    @keywords(LimitedOptions, Request)
     def plan(
         self,
         task: Runnable,
         dataset: Any,
+        request: Request = DEFAULT,
         *,
-        limit: int | None = None,
         replications: int | None = None,
         seed: int = 0,
-        name: str | None = None,
-        fresh: bool = False,
-        retry_failed: bool = False,
+        **options: Unpack[LimitedOptions],
     ) -> Receipt:
         """The work that `run` would take now with these arguments: `called` counts the new calls.
 
-        Calls nothing and stores nothing.
-
-        Args:
-            name: of the run; `why` says what changed since the last one of this name.
+        Calls nothing and stores nothing; `why` says what changed since the last run of this name.
         """
-        calls = Calls.requested(task, dataset, limit, replications, seed)
+        request = replace(request, **options)
+        calls = Calls.requested(task, dataset, request.limit, replications, seed)
         prepare(calls.task, calls.dataset)
         inputs = InputCheck(self.store, calls.identity)
         last = next(reversed(attempts(self.store, "runs", calls.spec)), None)
-        if last is None or self._needs_new_attempt(last, fresh, calls.identity.pinned, inputs, retry_failed):
-            receipt = self._planned(calls, None, None, fresh)
-            why = _FAILURES if retry_failed and last is not None else ""
+        if last is None or self._needs_new_attempt(last, request, calls, inputs):
+            receipt = self._planned(calls, None, None, request.fresh)
+            why = _FAILURES if request.retry_failed and last is not None else ""
         elif self.store.is_sealed("runs", last):
             return Receipt(calls.total, kept=calls.total)
         else:
@@ -266,24 +257,26 @@ class Runner:
                 receipt, why = self._planned(calls, last, lane, self.store.manifest("runs", last)["fresh"]), ""
         if receipt.why or not receipt.called:
             return receipt
-        return replace(receipt, why=why or self._changes(self._named_run(name), calls, inputs, None, receipt.called))
+        return replace(
+            receipt, why=why or self._changes(self._named_run(request.name), calls, inputs, None, receipt.called)
+        )
 
     def _named_run(self, name: str | None) -> str | None:
         """The id of the newest run with a name."""
         return next((ref.id for ref in self.store.named(name) if ref.kind == "runs"), None) if name else None
 
-    def _needs_new_attempt(self, last: str, fresh: bool, pinned: bool, inputs: InputCheck, retry_failed: bool) -> bool:
+    def _needs_new_attempt(self, last: str, request: Request, calls: Calls, inputs: InputCheck) -> bool:
         """Whether a new attempt is needed after the last one."""
-        if fresh or not pinned or inputs.is_stale("runs", last, INPUTS):
+        if request.fresh or not calls.identity.pinned or inputs.is_stale("runs", last, INPUTS):
             return True
-        return retry_failed and self.store.manifest("runs", last).get("counts", {}).get(FAILED, 0) > 0
+        return request.retry_failed and self.store.manifest("runs", last).get("counts", {}).get(FAILED, 0) > 0
 
-    def _manifest_facts(self, calls: Calls, fresh: bool, origin: dict[str, Any] | None, inputs: InputCheck) -> Manifest:
+    def _manifest_facts(self, calls: Calls, request: Request, inputs: InputCheck) -> Manifest:
         """The facts of the manifest in addition to the spec, after the task has accepted the dataset."""
         with inputs.observer.preparing() if inputs.observer else nullcontext():
             prepare(calls.task, calls.dataset)
         identity = calls.identity
-        unpinned = identity.reasons(in_yaml="experiment" in (origin or {}))
+        unpinned = identity.reasons(in_yaml="experiment" in (request.origin or {}))
         facts = {
             "task": text_of(calls.task.name),
             "parts": inputs.parts,
@@ -294,17 +287,17 @@ class Runner:
             "work": [calls.work] if calls.work else [],
             "pinned": identity.pinned,
             "observed": inputs.observer is not None,
-            "fresh": fresh,
-            "provenance": provenance(origin) | facts | _defaulted(calls.dataset),
+            "fresh": request.fresh,
+            "provenance": provenance(request.origin) | facts | _defaulted(calls.dataset),
         }
 
     def _why(
-        self, calls: Calls, inputs: InputCheck, manifest: Manifest, before: str | None, retry_failed: bool, called: int
+        self, calls: Calls, inputs: InputCheck, manifest: Manifest, before: str | None, request: Request, called: int
     ) -> str:
         """Why there was work to do, in words."""
         if not calls.identity.pinned:
             return _unpinned(manifest["provenance"]["unpinned"])
-        if retry_failed and manifest["attempt"]:
+        if request.retry_failed and manifest["attempt"]:
             return _FAILURES
         return self._changes(before, calls, inputs, manifest["id"], called)
 

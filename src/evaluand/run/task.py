@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 from evaluand.core.errors import SpecError, with_article
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import digest, seed_of
-from evaluand.core.near_arguments import refuse_base_class
+from evaluand.core.near import refuse_base_class
 from evaluand.data.dataset import Dataset
 from evaluand.engine.limits import InvalidLimit
 from evaluand.engine.rate_limit import RateLimit
@@ -114,7 +114,7 @@ class Task(ABC, Generic[Input, Output]):
     retries: int = 0
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
-        refuse_base_class(cls, Task, "@task above a function, or pass the function itself", bool(args or named))
+        refuse_base_class(cls, Task, bool(args or named))
         return super().__new__(cls)
 
     @abstractmethod

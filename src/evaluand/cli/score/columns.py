@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from shlex import join
 from typing import Final
@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 from click import UsageError
 
 from evaluand.cli.progress import display, show_notes
-from evaluand.cli.score.output import Output, check_output, write_scores
+from evaluand.cli.score.options import ScoreOptions
+from evaluand.cli.score.output import check_output, write_scores
 from evaluand.data.files import STDIN, is_glob
 from evaluand.metrics.base.labels import contents
 from evaluand.predictions.columns.names import ColumnGuesses, guess_columns
@@ -23,19 +24,7 @@ _SHOWN: Final = 12
 _FLIPS: Final = 3
 
 
-@dataclass(frozen=True)
-class ColumnFiles:
-    """Files with columns to score, and where to write the results."""
-
-    files: tuple[str, ...]
-    truth_file: str | None
-    format: str | None
-    delimiter: str | None
-    options: ColumnOptions
-    output: Output
-
-
-def score_files(given: ColumnFiles) -> None:
+def score_files(given: ScoreOptions) -> None:
     """Scores columns of files, prints and stores the results.
 
     Raises:
@@ -44,24 +33,36 @@ def score_files(given: ColumnFiles) -> None:
     """
     if not given.files:
         raise UsageError("name the file that has the columns: evaluand score FILE --truth COLUMN --prediction COLUMN")
-    check_output(given.output, given.options.gates)
+    check_output(given)
     with show_notes():
         _check_files(given)
-        tables = [read_table(each, given.format, given.delimiter) for each in given.files]
+        tables = [read_table(each, given.form, given.delimiter) for each in given.files]
         base = tables[0] if given.truth_file is None else read_table(given.truth_file, delimiter=given.delimiter)
-        options = _complete(given, base, tables)
-    name = given.output.name or ("stdin" if given.files[0] == STDIN else Path(given.files[0]).stem)
+        options = _complete(given, _column_options(given), base, tables)
+    name = given.name or ("stdin" if given.files[0] == STDIN else Path(given.files[0]).stem)
     options = replace(options, origin={"files": [*given.files]})
-    progress = display(given.output.as_json, quiet=False)
+    progress = display(given.as_json, quiet=False)
     write_scores(
         lambda store: score_tables(base, tables, options, store, name, progress),
-        given.output,
+        given,
         name,
-        flips=_FLIPS if given.options.inputs or given.output.as_json else 0,
+        flips=_FLIPS if given.inputs or given.as_json else 0,
     )
 
 
-def _check_files(given: ColumnFiles) -> None:
+def _column_options(given: ScoreOptions) -> ColumnOptions:
+    same = ("scores", "confidences", "by", "gates", "missing", "kind", "pos_label", "threshold", "inputs", "weight")
+    return ColumnOptions(
+        truth=given.truth or "",
+        predictions=given.prediction,
+        metrics=[name.strip() for each in given.metrics for name in (each.split(",") if "(" not in each else [each])],
+        id=given.id_,
+        intervals=not given.no_intervals,
+        **{name: getattr(given, name) for name in (*same, "cluster", "where")},
+    )
+
+
+def _check_files(given: ScoreOptions) -> None:
     """Refuses further words that are columns of the first file.
 
     Raises:
@@ -70,7 +71,7 @@ def _check_files(given: ColumnFiles) -> None:
     first, *others = given.files
     missing = [each for each in others if each != STDIN and not Path(each).exists() and not is_glob(each)]
     if missing:
-        columns = read_table(first, given.format, given.delimiter).table.column_names
+        columns = read_table(first, given.form, given.delimiter).table.column_names
         if missing[0] in columns:
             raise UsageError(f"{missing[0]} is a column of {first}; give it as --truth or as --prediction")
         raise UsageError(f"{missing[0]}: no such file, and no column of {first}")
@@ -79,13 +80,14 @@ def _check_files(given: ColumnFiles) -> None:
 # What is missing
 
 
-def _complete(given: ColumnFiles, base: NamedTable, tables: Sequence[NamedTable]) -> ColumnOptions:
+def _complete(
+    given: ScoreOptions, options: ColumnOptions, base: NamedTable, tables: Sequence[NamedTable]
+) -> ColumnOptions:
     """The options, if truth and predictions are named.
 
     Raises:
         UsageError: they are not; the message has a complete command where columns look like them.
     """
-    options = given.options
     if options.truth:
         base = base.with_paths([("--truth", options.truth)])
     if options.truth and options.truth not in base.table.column_names:
@@ -99,10 +101,10 @@ def _complete(given: ColumnFiles, base: NamedTable, tables: Sequence[NamedTable]
         guesses = replace(guesses, predictions=own.predictions, scores=own.scores)
     missing = [] if options.truth else ["--truth"]
     missing += [] if options.predictions or options.scores else ["--prediction"]
-    raise UsageError(_suggest(given, guesses, missing, base, tables[0]))
+    raise UsageError(_suggest(given, options, guesses, missing, base, tables[0]))
 
 
-def _explain_truth(truth: str, base: NamedTable, tables: Sequence[NamedTable], given: ColumnFiles) -> None:
+def _explain_truth(truth: str, base: NamedTable, tables: Sequence[NamedTable], given: ScoreOptions) -> None:
     if Path(truth).is_file() and given.truth_file is None:
         columns = read_table(truth).table.column_names
         raise UsageError(
@@ -113,9 +115,13 @@ def _explain_truth(truth: str, base: NamedTable, tables: Sequence[NamedTable], g
 
 
 def _suggest(
-    given: ColumnFiles, guesses: ColumnGuesses, missing: Sequence[str], base: NamedTable, table: NamedTable
+    given: ScoreOptions,
+    options: ColumnOptions,
+    guesses: ColumnGuesses,
+    missing: Sequence[str],
+    base: NamedTable,
+    table: NamedTable,
 ) -> str:
-    options = given.options
     truth = options.truth or (guesses.truth[0] if len(guesses.truth) == 1 else "")
     predictions = [*options.predictions] or [*guesses.predictions]
     names = [name for name in table.table.column_names if name != truth]

@@ -4,7 +4,6 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from shlex import join
 from typing import Any
@@ -18,6 +17,7 @@ from evaluand.cli.options import suggest_command
 from evaluand.cli.output import open_output, print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.cli.report import write as write_report
+from evaluand.cli.score.options import ScoreOptions
 from evaluand.cli.score.problems import check_targets
 from evaluand.core import identity
 from evaluand.predictions.columns.scoring import SystemScores
@@ -26,37 +26,23 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.comparison import comparison_table
 from evaluand.report.terminal.report import results_table
 from evaluand.report.text import safe
-from evaluand.store.addresses import Place
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
 from evaluand.store.store import MemoryStore, Store
 
 
-@dataclass(frozen=True, kw_only=True)
-class Output:
-    """Where to write results: the values of the options of that name."""
-
-    junit: Path | None
-    table: Path | None
-    report: Path | None
-    force: bool
-    name: str | None
-    folder: Place
-    as_json: bool
-
-
-def check_output(output: Output, gates: Sequence[str]) -> None:
+def check_output(output: ScoreOptions) -> None:
     """Checks before anything is computed that the results can be written.
 
     Raises:
         UsageError: a file exists already, or --junit has no gates.
     """
-    require_gates(tuple(gates), output.junit)
+    require_gates(output.gates, output.junit)
     check_targets([None, output.table, output.report], output.force)
 
 
-def write_scores(compute: Callable[[Store], SystemScores], output: Output, name: str, *, flips: int) -> None:
+def write_scores(compute: Callable[[Store], SystemScores], output: ScoreOptions, name: str, *, flips: int) -> None:
     """Computes scores in a store, prints them, and writes the files that are requested.
 
     Args:
@@ -87,7 +73,7 @@ def _refused_metrics(facts: Facts) -> list[str]:
 
 
 @contextmanager
-def _open_store(output: Output) -> Iterator[Store]:
+def _open_store(output: ScoreOptions) -> Iterator[Store]:
     if output.name is not None:
         yield open_store(output.folder)
     elif output.report is None:
@@ -97,7 +83,7 @@ def _open_store(output: Output) -> Iterator[Store]:
             yield DirectoryStore(place)
 
 
-def _print(facts: Facts, output: Output) -> None:
+def _print(facts: Facts, output: ScoreOptions) -> None:
     if output.table is not None:
         _write_table(facts["metrics"], output.table)
     stored = {} if output.name is None else {"stored": output.name}

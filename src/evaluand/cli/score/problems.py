@@ -3,7 +3,7 @@
 import math
 import tempfile
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from shlex import join
 from typing import Final
@@ -18,6 +18,7 @@ from evaluand.cli.options import suggest_command
 from evaluand.cli.output import condensed, open_output, print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.cli.report import write as write_report
+from evaluand.cli.score.options import ScoreOptions
 from evaluand.core.errors import DataError, Fault, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.predictions.columns.names import looks_like_prediction, looks_like_truth
@@ -35,43 +36,20 @@ from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
 
 
-@dataclass(frozen=True)
-class ProblemOptions:
-    """What to score by the metrics of a problem, and where to write it."""
-
-    source: Path | None
-    predictions: tuple[str, ...]
-    truth: Path | None
-    metrics: tuple[str, ...]
-    pos_label: str | None
-    k: int | None
-    definition: str | None
-    part: str | None
-    out: Path | None
-    layout: str | None
-    table: Path | None
-    report: Path | None
-    intervals: bool
-    force: bool
-    name: str | None
-    folder: Place
-    as_json: bool
-
-
-def score_problem(options: ProblemOptions) -> None:
+def score_problem(options: ScoreOptions, problem: Path | None) -> None:
     """Scores prediction files by the metrics of their problem, or by named metrics against a file of truth.
 
     Raises:
         Exit: there are faults, which were printed.
         UsageError: the options do not fit.
     """
-    if options.source is not None and options.metrics:
-        raise UsageError(f"--metric: {options.source} names its own metrics; leave out one of the two")
-    if options.source is None and len(options.predictions) == 1 and options.truth is not None:
-        _require_one_meaning(options.predictions[0], str(options.truth), options.metrics)
+    if problem is not None and options.metrics:
+        raise UsageError(f"--metric: {problem} names its own metrics; leave out one of the two")
+    if problem is None and len(options.predictions) == 1 and options.truth is not None:
+        _require_one_meaning(options.predictions[0], options.truth, options.metrics)
     elif options.metrics:
         raise UsageError("--metric needs a FILE with columns, or one file of --predictions and a file of --truth")
-    elif options.source is None:
+    elif problem is None:
         raise UsageError(
             "name a file and its columns (evaluand score FILE --truth COLUMN --prediction COLUMN), or a problem by its"
             " FOLDER or --problem"
@@ -79,23 +57,23 @@ def score_problem(options: ProblemOptions) -> None:
     if not options.metrics and (options.pos_label is not None or options.k is not None):
         raise UsageError("--pos-label and --k need --metric; a problem states its own parameters")
     check_targets([options.out, options.table, options.report], options.force)
-    source: Path | Problem | None = options.source
+    source: Path | Problem | None = problem
     try:
         if options.metrics:
             criteria = [
                 criterion_named(each, options.definition, positive=options.pos_label, k=options.k)
                 for each in options.metrics
             ]
-            source = inline_problem(Path(options.predictions[0]), Path(str(options.truth)), criteria)
+            source = inline_problem(Path(options.predictions[0]), Path(options.truth or ""), criteria)
         assert source is not None  # by the check above
         with show_notes():
             scores = score(
                 source,
                 options.predictions,
-                options.truth,
+                None if options.truth is None else Path(options.truth),
                 definition=options.definition,
                 part=options.part,
-                intervals=options.intervals,
+                intervals=not options.no_intervals,
             )
     except DataError as error:
         _report_faults(error.faults, options.as_json)
@@ -141,7 +119,7 @@ def _require_one_meaning(predictions: str, truth: str, metrics: Sequence[str]) -
         )
 
 
-def _write(scores: Scores, options: ProblemOptions) -> None:
+def _write(scores: Scores, options: ScoreOptions) -> None:
     if options.out is not None:
         scores.write(options.out, options.layout, force=True)
     if options.table is not None:

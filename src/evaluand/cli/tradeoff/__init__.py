@@ -8,12 +8,11 @@ to stored scores.
 
 import click
 
-from evaluand.cli.options import Group
 from evaluand.cli.tradeoff.commands import evaluate_command, pick_command, plot_command, solve_command
 from evaluand.cli.tradeoff.options import EXAMPLES
 
 
-@click.group("tradeoff", cls=Group, epilog=EXAMPLES)
+@click.group("tradeoff", epilog=EXAMPLES)
 def command() -> None:
     """Compare the utility of a system with disparities between groups, at every threshold of every model."""
 

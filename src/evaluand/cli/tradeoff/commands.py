@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -11,6 +11,7 @@ import numpy as np
 from click import UsageError
 from rich.text import Text
 
+from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.options import FILE, TARGET, force_option, json_option
 from evaluand.cli.output import open_output, print_json, show
 from evaluand.cli.progress import show_notes
@@ -29,7 +30,6 @@ from evaluand.cli.tradeoff.options import (
     parse_thresholds,
     print_table,
     refuse_options,
-    stored_options,
 )
 from evaluand.core.errors import SpecError, collect_warnings, pluralize, warn
 from evaluand.core.files.json import without_infinities
@@ -52,9 +52,9 @@ Item = TypeVar("Item", SolutionFile, Confidences, Tradeoff)
 
 def read_systems(files: Sequence[Path], stored: Stored, names: Sequence[str], deduplicate: bool) -> dict[str, Tradeoff]:
     """The points of each file and of each stored system, with the metrics in the order of the first."""
-    if not files and not stored.names:
+    if not files and not stored.runs:
         raise UsageError("give files of solutions, or --stored")
-    if not stored.names:
+    if not stored.runs:
         refuse_options(OF_STORED, "needs --stored; files of solutions already define it")
     if stored.of_scores:
         refuse_options(("thresholds", "by"), NO_THRESHOLDS)
@@ -99,7 +99,7 @@ def _points_at_thresholds(files: Sequence[Path], stored: Stored, deduplicate: bo
     """The points of files of solutions, and those of stored models."""
     rows: list[Confidences | None] = [None] * len(files)
     solutions = [*_collect_notes(SolutionFile.load(file) for file in files)]
-    if stored.names and not stored.of_scores:
+    if stored.runs and not stored.of_scores:
         thresholds = parse_thresholds(stored.thresholds)
         for confidences, messages in _collect_notes(stored.confidences()):
             metrics = metrics_for(stored.metrics, confidences)
@@ -167,75 +167,60 @@ def _snap_to_scores(points: Tradeoff, confidences: Confidences) -> np.ndarray:
 _SAME: Final = 1e-6
 
 
-@click.command("evaluate", short_help="Compare fronts by indicators.", epilog=EXAMPLES)
-@files_argument
-@stored_options
-@names_option
-@deduplicate_option
-@format_option
-@json_option
-def evaluate_command(
-    files: tuple[Path, ...],
-    stored: Stored,
-    names: tuple[str, ...],
-    deduplicate: bool,
-    form: str | None,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _EvaluateOptions:
+    files: tuple[Path, ...] = files_argument
+    stored: Stored
+    names: tuple[str, ...] = names_option
+    deduplicate: bool = deduplicate_option
+    form: str | None = format_option
+    as_json: bool = json_option
+
+
+@make_command("evaluate", short_help="Compare fronts by indicators.", epilog=EXAMPLES)
+def evaluate_command(options: _EvaluateOptions) -> None:
     """Compare the fronts of systems by indicators, from files of solutions or from the store.
 
     hv hypervolume, ud uniformity, as and os average and overall spread, onvg points on the front (onvgr: share of all
     points, relative_onvg: share of the system with the most), area of the radar chart: higher is better. igd_plus and
     epsilon: how far a system falls short of the best of all systems together, lower is better.
     """
-    check_form(form, as_json)
-    indicators = compare_systems(read_systems(files, stored, names, deduplicate))
-    if as_json:
+    check_form(options.form, options.as_json)
+    indicators = compare_systems(read_systems(options.files, options.stored, options.names, options.deduplicate))
+    if options.as_json:
         return print_json({"indicators": without_infinities(indicators)})
     rows = [
         (name, *(int(one[key]) if key == "onvg" else one[key] for key in _INDICATORS))
         for name, one in indicators.items()
     ]
-    print_table(("system", *_INDICATORS), rows, form)
+    print_table(("system", *_INDICATORS), rows, options.form)
 
 
 _INDICATORS: Final = ("hv", "ud", "as", "os", "onvg", "onvgr", "relative_onvg", "area", "igd_plus", "epsilon")
 
 
-@click.command("plot", short_help="Draw fronts, or a radar chart of indicators.", epilog=EXAMPLES)
-@files_argument
-@stored_options
-@names_option
-@click.option(
-    "--out",
-    required=True,
-    type=TARGET,
-    metavar="FILE",
-    help="A figure: .png, .svg or .pdf; or an interactive page: .html.",
-)
-@click.option("--kind", type=click.Choice(["pareto", "radar"]), help="The kind of figure.  [default: pareto]")
-@click.option(
-    "--scores",
-    multiple=True,
-    type=FILE,
-    metavar="FILE",
-    help="The scores that the solutions of the same name were computed from, for bands around the fronts and rates of"
-    " groups in a page; repeatable.",
-)
-@click.option("--hide-dominated", is_flag=True, help="Draw only the fronts, in a figure of points.")
-@deduplicate_option
-@force_option
-def plot_command(
-    files: tuple[Path, ...],
-    stored: Stored,
-    names: tuple[str, ...],
-    out: Path,
-    kind: str | None,
-    scores: tuple[Path, ...],
-    hide_dominated: bool,
-    deduplicate: bool,
-    force: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _PlotOptions:
+    files: tuple[Path, ...] = files_argument
+    stored: Stored
+    names: tuple[str, ...] = names_option
+    out: Path = option(
+        "A figure: .png, .svg or .pdf; or an interactive page: .html.", required=True, type=TARGET, metavar="FILE"
+    )
+    kind: str | None = option("The kind of figure.  [default: pareto]", type=click.Choice(["pareto", "radar"]))
+    scores: tuple[Path, ...] = option(
+        "The scores that the solutions of the same name were computed from, for bands around the fronts and rates of"
+        " groups in a page; repeatable.",
+        type=FILE,
+        metavar="FILE",
+    )
+    hide_dominated: bool = option("Draw only the fronts, in a figure of points.")
+    deduplicate: bool = deduplicate_option
+    force: bool = force_option
+
+
+@make_command("plot", short_help="Draw fronts, or a radar chart of indicators.", epilog=EXAMPLES)
+def plot_command(options: _PlotOptions) -> None:
     """Draw the points of systems and their fronts, or a radar chart of indicators; from files or from the store.
 
     Two metrics are drawn in a plane, three in three planes, more on parallel axes. Files of solutions have no
@@ -244,94 +229,88 @@ def plot_command(
     """
     from evaluand.report import matplotlib_figures
 
-    page = out.suffix.lower() == ".html"
-    if page and (kind or hide_dominated):
+    page = options.out.suffix.lower() == ".html"
+    if page and (options.kind or options.hide_dominated):
         raise UsageError("--kind and --hide-dominated apply to figures; a page has all points and the indicators")
-    if kind == "radar" and (hide_dominated or scores):
+    if options.kind == "radar" and (options.hide_dominated or options.scores):
         raise UsageError("--hide-dominated and --scores apply to points, and a radar chart has none")
-    check_target(out, [*files, *scores], force)
-    systems = read_systems(files, stored, names, deduplicate)
-    if kind != "radar":
-        systems = add_bands(systems, scores)
+    check_target(options.out, [*options.files, *options.scores], options.force)
+    systems = read_systems(options.files, options.stored, options.names, options.deduplicate)
+    if options.kind != "radar":
+        systems = add_bands(systems, options.scores)
     if page:
-        with open_output(out) as file:
-            write_page(out.stem, systems, file)
-    elif kind == "radar":
-        matplotlib_figures.save(matplotlib_figures.radar(compare_systems(systems)), out)
+        with open_output(options.out) as file:
+            write_page(options.out.stem, systems, file)
+    elif options.kind == "radar":
+        matplotlib_figures.save(matplotlib_figures.radar(compare_systems(systems)), options.out)
     else:
-        matplotlib_figures.save(matplotlib_figures.pareto(systems, dominated=not hide_dominated), out)
-    click.echo(f"written: {safe(str(out))}", err=True)
+        matplotlib_figures.save(matplotlib_figures.pareto(systems, dominated=not options.hide_dominated), options.out)
+    click.echo(f"written: {safe(str(options.out))}", err=True)
 
 
-@click.command("solve", short_help="Compute operating points from scores.", epilog=EXAMPLES)
-@files_argument
-@stored_options
-@names_option
-@click.option(
-    "--prior", type=FILE, metavar="FILE", help="Use the models and thresholds of these solutions, chosen on other data."
-)
-@click.option("--only", type=click.Choice(["front", "dominated"]), help="Use only these points of --prior.")
-@click.option(
-    "--out",
-    type=click.Path(file_okay=False, path_type=Path),
-    default="solutions",
-    show_default=True,
-    metavar="DIR",
-    help="The folder for the solutions; those of NAME.json are written to NAME.json.",
-)
-@deduplicate_option
-@force_option
-@format_option
-@json_option
-def solve_command(
-    files: tuple[Path, ...],
-    stored: Stored,
-    names: tuple[str, ...],
-    prior: Path | None,
-    only: str | None,
-    out: Path,
-    deduplicate: bool,
-    force: bool,
-    form: str | None,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _SolveOptions:
+    files: tuple[Path, ...] = files_argument
+    stored: Stored
+    names: tuple[str, ...] = names_option
+    prior: Path | None = option(
+        "Use the models and thresholds of these solutions, chosen on other data.", type=FILE, metavar="FILE"
+    )
+    only: str | None = option("Use only these points of --prior.", type=click.Choice(["front", "dominated"]))
+    out: Path = option(
+        "The folder for the solutions; those of NAME.json are written to NAME.json.",
+        type=click.Path(file_okay=False, path_type=Path),
+        default="solutions",
+        show_default=True,
+        metavar="DIR",
+    )
+    deduplicate: bool = deduplicate_option
+    force: bool = force_option
+    form: str | None = format_option
+    as_json: bool = json_option
+
+
+@make_command("solve", short_help="Compute operating points from scores.", epilog=EXAMPLES)
+def solve_command(options: _SolveOptions) -> None:
     """Compute the operating points of systems, from files of scores or from the store.
 
     Nothing is written unless every file can be read and solved, and inputs are never replaced. Points of stored scores
     have no thresholds and are shown, not written: evaluate, plot and pick read them from the store.
     """
-    _check_options(files, stored, prior, only, form, as_json)
-    if stored.of_scores:
+    _check_options(options)
+    if options.stored.of_scores:
         refuse_options(_OF_THRESHOLDS, NO_THRESHOLDS)
         with show_notes():
-            points = rename_systems(list(stored.points()), names)
-        return _show_points(points, form, as_json)
+            points = rename_systems(list(options.stored.points()), options.names)
+        return _show_points(points, options.form, options.as_json)
     with show_notes():
-        earlier = SolutionFile.load(prior) if prior else None
-        systems = list(stored.confidences()) if stored.names else [ScoreFile.load(file).confidences for file in files]
-        systems = rename_systems(systems, names)
-        inputs = [*files, *([prior] if prior else [])]
-        targets = _targets([system.system for system in systems], inputs, out, force)
-        solutions = [_solve(system, stored, earlier, only) for system in systems]
-        solutions = [each.deduplicated() for each in solutions] if deduplicate else solutions
-    out.mkdir(parents=True, exist_ok=True)
+        earlier = SolutionFile.load(options.prior) if options.prior else None
+        systems = (
+            list(options.stored.confidences())
+            if options.stored.runs
+            else [ScoreFile.load(file).confidences for file in options.files]
+        )
+        systems = rename_systems(systems, options.names)
+        inputs = [*options.files, *([options.prior] if options.prior else [])]
+        targets = _targets([system.system for system in systems], inputs, options.out, options.force)
+        solutions = [_solve(system, options.stored, earlier, options.only) for system in systems]
+        solutions = [each.deduplicated() for each in solutions] if options.deduplicate else solutions
+    options.out.mkdir(parents=True, exist_ok=True)
     for each, target in zip(solutions, targets, strict=True):
         with open_output(target) as file:
             each.write(file)
-    _show_solutions(solutions, targets, form, as_json)
+    _show_solutions(solutions, targets, options.form, options.as_json)
 
 
-def _check_options(
-    files: Sequence[Path], stored: Stored, prior: Path | None, only: str | None, form: str | None, as_json: bool
-) -> None:
-    check_form(form, as_json)
-    if only and prior is None:
+def _check_options(options: _SolveOptions) -> None:
+    check_form(options.form, options.as_json)
+    if options.only and options.prior is None:
         raise UsageError("--only needs --prior")
-    if stored.thresholds is not None and prior is not None:
+    if options.stored.thresholds is not None and options.prior is not None:
         raise UsageError("--prior already has thresholds; leave out --thresholds")
-    if bool(files) == bool(stored.names):
+    if bool(options.files) == bool(options.stored.runs):
         raise UsageError("give either files of scores or --stored")
-    if files:
+    if options.files:
         refuse_options(("by", "label", "scorer"), "needs --stored; files of scores already define it")
 
 
@@ -399,50 +378,31 @@ _OF_THRESHOLDS: Final = ("thresholds", "by", "prior", "only", "out", "deduplicat
 _NOT_IN_NAMES: Final = re.compile(r"[^\w. -]|^[. ]")
 
 
-@click.command("pick", short_help="Choose a point, and evaluate it on others.", epilog=EXAMPLES)
-@click.argument("file", required=False, type=FILE)
-@stored_options
-@click.option("--best", required=True, metavar="METRIC", help="The metric to optimise.")
-@click.option("--where", multiple=True, metavar="LIMIT", help="A limit such as 'eod+race <= 0.05'; repeatable.")
-@click.option(
-    "--on",
-    type=FILE,
-    metavar="SCORES",
-    help="Scores of other samples, on which the chosen point is evaluated with intervals.",
-)
-@click.option(
-    "--on-stored",
-    multiple=True,
-    metavar="NAME",
-    help="The same with runs, evaluations or aggregations on other data in the store.",
-)
-@click.option(
-    "--rates",
-    type=TARGET,
-    metavar="FILE",
-    help="Draw the rates of each group there, at the threshold: .png, .svg or .pdf.",
-)
-@click.option(
-    "--allow-trivial",
-    is_flag=True,
-    help="Also choose a point that decides equally for all rows: one that accepts nobody, or everybody.",
-)
-@force_option
-@format_option
-@json_option
-def pick_command(
-    file: Path | None,
-    stored: Stored,
-    best: str,
-    where: tuple[str, ...],
-    on: Path | None,
-    on_stored: tuple[str, ...],
-    rates: Path | None,
-    allow_trivial: bool,
-    force: bool,
-    form: str | None,
-    as_json: bool,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class _PickOptions:
+    file: Path | None = argument(required=False, type=FILE)
+    stored: Stored
+    best: str = option("The metric to optimise.", required=True, metavar="METRIC")
+    where: tuple[str, ...] = option("A limit such as 'eod+race <= 0.05'; repeatable.", metavar="LIMIT", type=str)
+    on: Path | None = option(
+        "Scores of other samples, on which the chosen point is evaluated with intervals.", type=FILE, metavar="SCORES"
+    )
+    on_stored: tuple[str, ...] = option(
+        "The same with runs, evaluations or aggregations on other data in the store.", metavar="NAME", type=str
+    )
+    rates: Path | None = option(
+        "Draw the rates of each group there, at the threshold: .png, .svg or .pdf.", type=TARGET, metavar="FILE"
+    )
+    allow_trivial: bool = option(
+        "Also choose a point that decides equally for all rows: one that accepts nobody, or everybody."
+    )
+    force: bool = force_option
+    form: str | None = format_option
+    as_json: bool = json_option
+
+
+@make_command("pick", short_help="Choose a point, and evaluate it on others.", epilog=EXAMPLES)
+def pick_command(options: _PickOptions) -> None:
     """Choose the point to use, and evaluate it on samples it was not chosen on.
 
     It is chosen from a file of solutions or from --stored; of stored runs by the metrics of --best and --where, if no
@@ -450,30 +410,30 @@ def pick_command(
     and report the value on test data (--on, --on-stored). A point that accepts nobody or everybody is chosen only with
     --allow-trivial.
     """
-    check_form(form, as_json)
-    if (file is None) == (not stored.names):
+    check_form(options.form, options.as_json)
+    if (options.file is None) == (not options.stored.runs):
         raise UsageError("give either a file of solutions or --stored")
-    if on is not None and on_stored:
+    if options.on is not None and options.on_stored:
         raise UsageError("give either --on or --on-stored")
-    if file is not None:
-        refuse_options(OF_STORED if not on_stored else ("metrics", "thresholds"), "needs --stored")
-    stored = stored.with_metrics_of(best, where)
-    if rates is not None:
-        if on is None and not on_stored:
+    if options.file is not None:
+        refuse_options(OF_STORED if not options.on_stored else ("metrics", "thresholds"), "needs --stored")
+    stored = options.stored.with_metrics_of(options.best, options.where)
+    if options.rates is not None:
+        if options.on is None and not options.on_stored:
             raise UsageError("--rates needs samples; give them with --on or --on-stored")
-        check_target(rates, [each for each in (file, on) if each], force)
-    if stored.of_scores and (on is not None or rates is not None):
+        check_target(options.rates, [each for each in (options.file, options.on) if each], options.force)
+    if stored.of_scores and (options.on is not None or options.rates is not None):
         raise UsageError("--on and --rates apply to models at thresholds; with stored scores use --on-stored")
     with show_notes():
-        point = _pick(file, stored, best, where, allow_trivial)
-        if on is None and not on_stored:
+        point = _pick(options, stored)
+        if options.on is None and not options.on_stored:
             warn(_SAME_ROWS)
-        confidences, there = _evaluate_there(point, stored, on, on_stored)
-    if rates is not None and confidences is not None:
+        confidences, there = _evaluate_there(point, stored, options.on, options.on_stored)
+    if options.rates is not None and confidences is not None:
         from evaluand.report import matplotlib_figures
 
-        matplotlib_figures.save(matplotlib_figures.rates(point, confidences), rates)
-    _show_pick(point, there, form, as_json)
+        matplotlib_figures.save(matplotlib_figures.rates(point, confidences), options.rates)
+    _show_pick(point, there, options.form, options.as_json)
 
 
 _SAME_ROWS: Final = (
@@ -482,16 +442,17 @@ _SAME_ROWS: Final = (
 )
 
 
-def _pick(file: Path | None, stored: Stored, best: str, where: Sequence[str], allow_trivial: bool) -> Tradeoff:
-    if file is not None:
-        return SolutionFile.load(file).pick(best, where, allow_trivial=allow_trivial)
-    if stored.of_scores:
+def _pick(options: _PickOptions, stored: Stored) -> Tradeoff:
+    if options.file is not None:
+        points: SolutionFile | Tradeoff = SolutionFile.load(options.file)
+    elif stored.of_scores:
         refuse_options(("thresholds", "by"), NO_THRESHOLDS)
-        return _only(list(stored.points())).pick(best, where, allow_trivial=allow_trivial)
-    confidences = _only(list(stored.confidences()))
-    metrics = metrics_for(stored.metrics, confidences)
-    solutions = SolutionFile.a_posteriori(confidences, metrics, parse_thresholds(stored.thresholds))
-    return solutions.pick(best, where, allow_trivial=allow_trivial)
+        points = _only(list(stored.points()))
+    else:
+        confidences = _only(list(stored.confidences()))
+        metrics = metrics_for(stored.metrics, confidences)
+        points = SolutionFile.a_posteriori(confidences, metrics, parse_thresholds(stored.thresholds))
+    return points.pick(options.best, options.where, allow_trivial=options.allow_trivial)
 
 
 def _only(systems: Sequence[System]) -> System:

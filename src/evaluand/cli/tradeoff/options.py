@@ -6,9 +6,9 @@ import csv
 import io
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import wraps
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from click.core import ParameterSource
 from rich.text import Text
 
 from evaluand.aggregation.score_shards import dataset_of
+from evaluand.cli.command import argument, option
 from evaluand.cli.options import FILE, store_option
 from evaluand.cli.output import show
 from evaluand.core.errors import SpecError
@@ -37,25 +38,42 @@ from evaluand.tradeoff.points import Tradeoff
 from evaluand.tradeoff.short_names import FAIRNESS, UTILITIES, WITHIN
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Stored:
-    """The systems of --stored, with the metrics, attributes and thresholds asked for.
+    """The systems of --stored, with the metrics, attributes and thresholds asked for."""
 
-    Attributes:
-        names: the values of --stored: `NAME` or `SYSTEM=NAME`.
-        metrics: the metrics; none for the default ones.
-        label: the positive label, as text.
-        scorer: the scorer of the confidences or scores.
-        thresholds: the value of --thresholds.
-    """
+    runs: tuple[str, ...] = option(
+        "Runs, evaluations or aggregations in the store: the models or variants of one system, or of each SYSTEM;"
+        " repeatable. All of one system must be on the same examples.",
+        "--stored",
+        type=str,
+        metavar="[SYSTEM=]NAME",
+    )
+    metrics: tuple[str, ...] = option(
+        "acc, f1, eod+ATTRIBUTE, minmaxd+UTILITY+ATTRIBUTE …: metrics of decisions at thresholds; or of stored"
+        ' scores "KIND(SCORER)" and "KIND(SCORER) difference|ratio|min|max by ATTRIBUTE", by which each run is a point.'
+        " Repeatable; by default acc, and eod of each attribute.",
+        "--metric",
+        "-m",
+        type=str,
+        metavar="METRIC",
+    )
+    by: tuple[str, ...] = option("With --stored: attributes, if no metric names any.", type=str, metavar="ATTRIBUTE")
+    label: str | None = option("With --stored: the positive label.", metavar="LABEL")
+    scorer: str | None = option(
+        "With --stored: the scorer of the confidences or scores, if there are several.", metavar="SCORER"
+    )
+    thresholds: str | None = option(
+        "The thresholds of each model: every (each of its scores), roc (the corners of its ROC curve: fewer, but"
+        " the best point may be missing), a number of them from 0 to 1, or a list: 0.3,0.5.  [default: every]",
+        metavar="WHICH",
+    )
+    folder: Place = store_option
 
-    store: FolderStore
-    names: tuple[str, ...]
-    metrics: tuple[str, ...]
-    by: tuple[str, ...]
-    label: str | None
-    scorer: str | None
-    thresholds: str | None
+    @cached_property
+    def store(self) -> FolderStore:
+        """The store of the systems."""
+        return open_store(self.folder)
 
     @property
     def of_scores(self) -> bool:
@@ -66,11 +84,11 @@ class Stored:
             raise UsageError(
                 f"{one} is a metric of stored scores and {other} one of decisions at thresholds; give only one sort"
             )
-        return bool(self.names) and any(of_scores)
+        return bool(self.runs) and any(of_scores)
 
     def with_metrics_of(self, best: str, where: Sequence[str]) -> Stored:
         """The same with the metrics of a choice, if no others are asked for."""
-        if self.metrics or not self.names:
+        if self.metrics or not self.runs:
             return self
         metrics = dict.fromkeys([best, *(Limit.parse(text, best).name for text in where)])
         return replace(self, metrics=tuple(metrics))
@@ -102,11 +120,11 @@ class Stored:
         """Each system with its models or variants: `SYSTEM=NAME`, or all names without a system as one."""
         known = {ref.name for ref in self.store.refs()}
         names_of: dict[str, list[str]] = {}
-        unnamed = [text for text in self.names if text in known or "=" not in text]
+        unnamed = [text for text in self.runs if text in known or "=" not in text]
         together = " + ".join(unnamed)
         if len(together) > _LONGEST:
             together = f"{unnamed[0]} + {len(unnamed) - 1} others"
-        for text in self.names:
+        for text in self.runs:
             system, _, name = (together, "", text) if text in unnamed else text.partition("=")
             names_of.setdefault(system, []).append(name)
         for system, names in names_of.items():
@@ -160,66 +178,17 @@ OF_STORED: Final = ("metrics", "by", "label", "scorer", "thresholds")
 
 NO_THRESHOLDS: Final = "applies to models at thresholds; with metrics of stored scores each run is a point without one"
 
-files_argument = click.argument("files", nargs=-1, metavar="[FILE]...", type=FILE)
-names_option = click.option(
+files_argument = argument(nargs=-1, metavar="[FILE]...", type=FILE)
+names_option = option(
+    "Names for the systems, one for each in order: files first, then those of --stored.",
     "--name",
-    "names",
-    multiple=True,
+    type=str,
     metavar="NAME",
-    help="Names for the systems, one for each in order: files first, then those of --stored.",
 )
-deduplicate_option = click.option(
-    "--deduplicate/--no-deduplicate", default=True, show_default=True, help="Treat points with equal values as one."
+deduplicate_option = option(
+    "Treat points with equal values as one.", "--deduplicate/--no-deduplicate", default=True, show_default=True
 )
-format_option = click.option(
-    "--format", "form", metavar="NAME", help="Print the table as github, latex, html, csv, tsv, rst …"
-)
-_STORED: Final = (
-    click.option(
-        "--stored",
-        multiple=True,
-        metavar="[SYSTEM=]NAME",
-        help="Runs, evaluations or aggregations in the store: the models or variants of one system, or of each SYSTEM;"
-        " repeatable. All of one system must be on the same examples.",
-    ),
-    click.option(
-        "--metric",
-        "-m",
-        "metrics",
-        multiple=True,
-        metavar="METRIC",
-        help="acc, f1, eod+ATTRIBUTE, minmaxd+UTILITY+ATTRIBUTE …: metrics of decisions at thresholds; or of stored"
-        ' scores "KIND(SCORER)" and "KIND(SCORER) difference|ratio|min|max by ATTRIBUTE", by which each run is a point.'
-        " Repeatable; by default acc, and eod of each attribute.",
-    ),
-    click.option("--by", multiple=True, metavar="ATTRIBUTE", help="With --stored: attributes, if no metric names any."),
-    click.option("--label", metavar="LABEL", help="With --stored: the positive label."),
-    click.option(
-        "--scorer",
-        metavar="SCORER",
-        help="With --stored: the scorer of the confidences or scores, if there are several.",
-    ),
-    click.option(
-        "--thresholds",
-        metavar="WHICH",
-        help="The thresholds of each model: every (each of its scores), roc (the corners of its ROC curve: fewer, but"
-        " the best point may be missing), a number of them from 0 to 1, or a list: 0.3,0.5.  [default: every]",
-    ),
-    store_option,
-)
-
-
-def stored_options(function: Callable[..., None]) -> Callable[..., None]:
-    """Adds the options about the store to a command, which gets them as one argument `stored`."""
-
-    @wraps(function)
-    def call(*, stored: tuple[str, ...], folder: Place, **options: Any) -> None:
-        fields = {name: options.pop(name) for name in OF_STORED}
-        function(stored=Stored(open_store(folder), stored, **fields), **options)
-
-    for option in reversed(_STORED):
-        call = option(call)
-    return call
+format_option = option("Print the table as github, latex, html, csv, tsv, rst …", "--format", metavar="NAME")
 
 
 def parse_thresholds(text: str | None) -> Any:
@@ -243,9 +212,10 @@ def metrics_for(metrics: Sequence[str], confidences: Confidences) -> Sequence[st
 def refuse_options(names: Sequence[str], reason: str) -> None:
     """Refuses options that have no meaning together with the others."""
     context = click.get_current_context()
-    for option in context.command.params:
-        if option.name in names and context.get_parameter_source(option.name) is ParameterSource.COMMANDLINE:
-            raise UsageError(f"{option.opts[0]} {reason}")
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(f"{parameter.opts[0]} {reason}")
 
 
 def check_form(form: str | None, as_json: bool) -> None:

@@ -122,17 +122,18 @@ def evaluate_systems(
     truth: Any,
     predictions: Mapping[Any, Any],
     metrics: Sequence[str | Metric],
-    by: Any,
-    named: Mapping[str, Any],
-    confidence: Any,
-    scores: Any,
     disparities: Any,
     reading: Reading,
+    *,
+    by: Any,
+    weight: Any,
+    cluster: Any,
+    confidence: Any,
+    scores: Any,
 ) -> ColumnScores:
     """Several systems, as columns of one table.
 
     Args:
-        named: weight and cluster; None where there is none.
         confidence: system → n numbers, or None.
         scores: system → scores in any form that one system may have, or None.
     """
@@ -153,7 +154,7 @@ def evaluate_systems(
         columns |= {"truth": inputs.truth} | own
         scored_label = inputs.score_label if scored_label is None else scored_label
     groupings = dict(read_groupings(by))
-    others = {name: values for name, values in named.items() if values is not None}
+    others = {name: values for name, values in (("weight", weight), ("cluster", cluster)) if values is not None}
     if {*columns} & {*groupings, *others}:
         raise SpecError(_SAME_NAME)
     columns |= groupings | others

@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, overload
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, overload
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,7 @@ from evaluand.aggregation.score_shards import attribute_columns, cluster_keys
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, kind_of, warn
 from evaluand.core.files.json import none_if_nan
-from evaluand.core.near_arguments import missing_attribute, near_arguments
+from evaluand.core.near import keywords, missing_attribute
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.evaluation.evaluator import Evaluation
@@ -64,86 +64,35 @@ MetricLike = str | Metric | Callable[..., float]
 """A metric by its name, as an object, or as a function of columns."""
 
 
-_USAGE: Final = 'evaluate(truth, predictions, metrics=…), or evaluate("label", "prediction", data=TABLE)'
-_NEAR_ARGUMENTS: Final = {
-    **dict.fromkeys(("y_true", "y", "targets", "target", "references", "expected", "labels"), "truth=…, the first"),
-    **dict.fromkeys(("y_pred", "y_hat", "preds", "prediction", "outputs"), "predictions=…, the second"),
-    **dict.fromkeys(("y_score", "y_prob", "y_proba", "probabilities", "proba"), "scores=…"),
-    **dict.fromkeys(("metric", "measures", "scoring"), "metrics=…"),
-    **dict.fromkeys(("sample_weight", "weights"), "weight=…"),
-    **dict.fromkeys(("groups", "group", "sensitive_features", "slices", "group_by"), "by=…"),
-    **dict.fromkeys(("pos_label", "positive", "positive_class"), "label=…"),
-    "average": 'the average into the name of the metric, such as metrics="f1_macro"',
-    "model": "predictions=model.predict(…)",
-    **dict.fromkeys(("task", "type", "target_type"), "kind=…"),
-    **dict.fromkeys(("gate", "gates"), "assert_gate(result, …) afterwards"),
-}
+class ArrayOptions(TypedDict, total=False):
+    """The keywords of `evaluate`."""
+
+    metrics: MetricLike | Sequence[MetricLike] | None
+    by: Any
+    weight: Any
+    confidence: Any
+    scores: Any
+    cluster: Any
+    columns: Mapping[str, Any] | None
+    disparities: Kind | Sequence[Kind]
+    fairness: Criterion | Sequence[Criterion]
+    label: str | int | bool | None
+    classes: Sequence[str | int | bool] | None
+    kind: str | None
+    threshold: float | None
+    data: Any
 
 
 @overload
-def evaluate(
-    truth: Any,
-    predictions: Mapping[str, Any],
-    *,
-    metrics: str | Metric | Sequence[str | Metric] | None = ...,
-    by: Any = ...,
-    weight: Any = ...,
-    confidence: Any = ...,
-    scores: Any = ...,
-    cluster: Any = ...,
-    columns: Mapping[str, Any] | None = ...,
-    disparities: Kind | Sequence[Kind] = ...,
-    fairness: Criterion | Sequence[Criterion] = ...,
-    label: str | int | bool | None = ...,
-    classes: Sequence[str | int | bool] | None = ...,
-    kind: str | None = ...,
-    threshold: float | None = ...,
-    data: Any = ...,
-) -> ColumnScores: ...
+def evaluate(truth: Any, predictions: Mapping[str, Any], **options: Unpack[ArrayOptions]) -> ColumnScores: ...
 
 
 @overload
-def evaluate(
-    truth: Any,
-    predictions: Any = ...,
-    *,
-    metrics: MetricLike | Sequence[MetricLike] | None = ...,
-    by: Any = ...,
-    weight: Any = ...,
-    confidence: Any = ...,
-    scores: Any = ...,
-    cluster: Any = ...,
-    columns: Mapping[str, Any] | None = ...,
-    disparities: Kind | Sequence[Kind] = ...,
-    fairness: Criterion | Sequence[Criterion] = ...,
-    label: str | int | bool | None = ...,
-    classes: Sequence[str | int | bool] | None = ...,
-    kind: str | None = ...,
-    threshold: float | None = ...,
-    data: Any = ...,
-) -> ArrayEvaluation: ...
+def evaluate(truth: Any, predictions: Any = ..., **options: Unpack[ArrayOptions]) -> ArrayEvaluation: ...
 
 
-@near_arguments(_USAGE, **_NEAR_ARGUMENTS)
-def evaluate(
-    truth: Any,
-    predictions: Any = None,
-    *,
-    metrics: MetricLike | Sequence[MetricLike] | None = None,
-    by: Any = None,
-    weight: Any = None,
-    confidence: Any = None,
-    scores: Any = None,
-    cluster: Any = None,
-    columns: Mapping[str, Any] | None = None,
-    disparities: Kind | Sequence[Kind] = (),
-    fairness: Criterion | Sequence[Criterion] = (),
-    label: str | int | bool | None = None,
-    classes: Sequence[str | int | bool] | None = None,
-    kind: str | None = None,
-    threshold: float | None = None,
-    data: Any = None,
-) -> ArrayEvaluation | ColumnScores:
+@keywords(ArrayOptions)
+def evaluate(truth: Any, predictions: Any = None, **options: Unpack[ArrayOptions]) -> ArrayEvaluation | ColumnScores:
     """Metrics of predictions with intervals, bounds and counts, overall and by group.
 
     Rows are matched by position; pandas series must have the same index. Rows with a missing prediction or a missing
@@ -198,25 +147,27 @@ def evaluate(
         >>> pair["won"], pair["lost"]
         (1, 0)
     """
-    _check_predictions(predictions, scores, threshold)
-    if data is not None:
-        take = partial(take_columns, read_columns(data))
+    columns: dict[str, Any] = {name: options.get(name) for name in _COLUMNS}
+    _check_predictions(predictions, columns["scores"], options.get("threshold"))
+    if options.get("data") is not None:
+        take = partial(take_columns, read_columns(options["data"]))
         truth = take("truth", truth)
         predictions = take("predictions", predictions, named=isinstance(predictions, list | tuple))
-        weight, confidence, cluster = take("weight", weight), take("confidence", confidence), take("cluster", cluster)
-        by, scores, columns = take("by", by, named=True), take("scores", scores), take("columns", columns)
+        columns = {name: take(name, value, named=name == "by") for name, value in columns.items()}
     if truth is None:
         raise SpecError("truth is None; give an array")
-    label = plain_label(label)
-    reading = Reading(kind, label, classes, threshold)
+    label, metrics = plain_label(options.get("label")), options.get("metrics")
+    disparities, fairness = options.get("disparities", ()), options.get("fairness", ())
+    reading = Reading(options.get("kind"), label, options.get("classes"), options.get("threshold"))
     if isinstance(predictions, Mapping):
-        if columns or fairness:
-            raise SpecError(f"{'columns are' if columns else 'fairness is'} for one system; evaluate each by itself")
-        named = {"weight": weight, "cluster": cluster}
-        named_metrics = () if metrics is None else tuple(_as_list(metrics))
-        return evaluate_systems(truth, predictions, named_metrics, by, named, confidence, scores, disparities, reading)
-    arrays = _Arrays.read(truth, predictions, by, weight, confidence, scores, cluster, columns or {}, reading)
-    one_class = _one_class(None if label is None else arrays.proposals.target.positive, scores)
+        if columns["columns"] or fairness:
+            what = "columns are" if columns["columns"] else "fairness is"
+            raise SpecError(f"{what} for one system; evaluate each by itself")
+        named_metrics: Any = () if metrics is None else tuple(_as_list(metrics))
+        del columns["columns"]
+        return evaluate_systems(truth, predictions, named_metrics, disparities, reading, **columns)
+    arrays = _Arrays.read(truth, predictions, reading, **columns)
+    one_class = _one_class(None if label is None else arrays.proposals.target.positive, columns["scores"])
     asked = arrays.proposals.names() if metrics is None else _as_list(metrics)
     chosen = [_metric(metric, arrays) for metric in asked]
     chosen = [each for place, each in enumerate(chosen) if each not in chosen[:place]]
@@ -237,14 +188,7 @@ def evaluate(
     return result
 
 
-_NEAR_ATTRIBUTES: Final = {
-    **dict.fromkeys(("to_df", "to_dataframe", "to_frame", "as_dataframe", "df"), "to_pandas()"),
-    **dict.fromkeys(("metrics", "scores", "values", "results", "overall", "by_group"), "rows"),
-    **dict.fromkeys(("value", "score"), "result[NAME].value, with the name of a metric"),
-    **dict.fromkeys(("show", "print", "summary", "display"), "print(result)"),
-    **dict.fromkeys(("report", "to_html", "html", "plot"), "save(store, NAME), and evaluand report NAME in a shell"),
-    **dict.fromkeys(("compare", "diff"), "compare(result, other)"),
-}
+_COLUMNS: Final = ("by", "weight", "confidence", "scores", "cluster", "columns")
 
 
 def _check_predictions(predictions: Any, scores: Any, threshold: float | None) -> None:
@@ -328,7 +272,7 @@ class ArrayEvaluation:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and is_name(name):
             raise AttributeError(f"a result has no attribute {name!r}; write result[{name!r}].value")
-        raise missing_attribute("a result", name, _NEAR_ATTRIBUTES)
+        raise missing_attribute("a result", name)
 
     def to_dict(self) -> list[Facts]:
         """Every value as plain data, NaN as None."""
@@ -437,14 +381,16 @@ class _Arrays:
         cls,
         truth: Any,
         predictions: Any,
+        reading: Reading,
+        *,
         by: Any,
         weight: Any,
         confidence: Any,
         scores: Any,
         cluster: Any,
-        further: Mapping[str, Any],
-        reading: Reading,
+        columns: Mapping[str, Any] | None,
     ) -> _Arrays:
+        further = columns or {}
         if scores is not None and confidence is not None:
             raise SpecError("scores include the confidence of each prediction; give either scores or confidence")
         inputs = as_columns(truth, predictions, scores, reading.classes, reading.label)
@@ -458,16 +404,16 @@ class _Arrays:
         twice = next((name for place, name in enumerate(names) if name in names[:place]), None)
         if twice is not None:
             raise SpecError(f"by: {twice!r} occurs twice; give each grouping its own name")
-        columns = {name: to_column(name, value) for name, value in arrays.items() if value is not None}
-        check_lengths(columns)
-        system, proposals, notes = read_system(columns, score_names, reading, weight)
-        by_name = {name.removeprefix("by "): column for name, column in columns.items()}
+        read = {name: to_column(name, value) for name, value in arrays.items() if value is not None}
+        check_lengths(read)
+        system, proposals, notes = read_system(read, score_names, reading, weight)
+        by_name = {name.removeprefix("by "): column for name, column in read.items()}
         base = NamedTable("the arrays", pa.table(by_name), lambda row: f"row {row}")
         return cls(
             system,
             {name: read_group(base, name, notes) for name in names},
-            base.column("cluster", "cluster") if "cluster" in columns else None,
-            {name: columns[f"column {name}"] for name in further},
+            base.column("cluster", "cluster") if "cluster" in read else None,
+            {name: read[f"column {name}"] for name in further},
             proposals,
             notes,
             inputs.score is not None,

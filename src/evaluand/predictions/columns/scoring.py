@@ -22,7 +22,7 @@ from evaluand.comparison.checking import GateResult
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
-from evaluand.core.near_arguments import missing_attribute
+from evaluand.core.near import missing_attribute
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Progress
@@ -99,18 +99,10 @@ class SystemScores:
         return values_html(facts["metrics"], sentences)
 
     def __getattr__(self, name: str) -> Any:
-        raise missing_attribute("a result of several systems", name, _NEAR_ATTRIBUTES)
+        raise missing_attribute("a result of several systems", name)
 
     def __getitem__(self, name: str) -> Any:
         raise TypeError("a result of several systems has no values by name; write results.aggregation.table()")
-
-
-_NEAR_ATTRIBUTES: Final = {
-    **dict.fromkeys(("to_pandas", "to_df", "to_dataframe"), "results.aggregation.table().to_pandas()"),
-    **dict.fromkeys(("rows", "metrics", "scores", "values"), "results.aggregation.table()"),
-    **dict.fromkeys(("comparison", "compare", "pairs"), "results.comparison"),
-    **dict.fromkeys(("to_dict", "to_json"), "facts()"),
-}
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)

@@ -1,0 +1,162 @@
+"""Runs an experiment for a command, and says how to continue if it stops early."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import Final
+
+import click
+from click.exceptions import Exit
+
+from evaluand.cli import INTERRUPTED
+from evaluand.cli.command import option
+from evaluand.cli.open_costs import sufficient_budget
+from evaluand.cli.options import suggest_command
+from evaluand.cli.progress import Display
+from evaluand.core.errors import EngineError, SpecError, nearest, plural
+from evaluand.engine.budget import CODE as BUDGET, Budget
+from evaluand.engine.outcome import Aborted
+from evaluand.experiment.experiment import Experiment
+from evaluand.predictions.steps import Results
+from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.request import Request
+from evaluand.store.folder_store import FolderStore
+
+
+@dataclass(frozen=True, kw_only=True)
+class RepeatOptions:
+    """The options that say what is done again, though it is stored."""
+
+    fresh: bool = option("Repeat every call and grade.")
+    retry_failed: bool = option("Repeat the calls and grades that failed.")
+    no_calls: bool = option("Grade and summarise the stored runs without calling tasks.")
+
+    def request(self, limit: int | None, only: str | None = None) -> Request:
+        """What is asked of an experiment.
+
+        Raises:
+            UsageError: options contradict each other.
+        """
+        if self.fresh + self.retry_failed + self.no_calls > 1:
+            raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
+        return Request(
+            limit=limit, only=only, fresh=self.fresh, retry_failed=self.retry_failed, calls=not self.no_calls
+        )
+
+
+def carry_out(
+    experiment: Experiment,
+    store: FolderStore,
+    request: Request,
+    progress: Display,
+    again: Sequence[str] | None = None,
+    *,
+    resume: tuple[str, str] | None = None,
+) -> Results:
+    """Runs an experiment; if it stops early, reports how far it is and how to continue.
+
+    Args:
+        again: arguments of the `evaluand run` that continues it, if not `evaluand resume`.
+        resume: as in `Experiment.run`.
+
+    Raises:
+        Exit: it was interrupted.
+    """
+    only = request.only
+    if only is not None and only not in experiment.tasks:
+        known = ", ".join(experiment.tasks)
+        raise SpecError(f"no task is called {only!r}{nearest(only, experiment.tasks)}; there are {known}")
+    experiment.policy = replace(experiment.policy, finishing=_print_finishing, sharing=_print_sharing)
+    budget = experiment.policy.shared_budget
+    with reported_stop(
+        store, progress, again, budget=budget, enough=lambda: _find_enough(experiment, store, budget, only)
+    ):
+        return experiment.run(store, request, resume=resume, progress=progress)
+
+
+@contextmanager
+def reported_stop(
+    store: FolderStore,
+    progress: Display,
+    again: Sequence[str] | None = None,
+    *,
+    can_resume: bool = True,
+    budget: Budget | None = None,
+    enough: Callable[[], Budget | None] = lambda: None,
+) -> Iterator[None]:
+    """A block that, if it stops early, reports how far the work is and how to continue.
+
+    Args:
+        again: arguments of the `evaluand run` that continues the work, if not `evaluand resume`.
+        can_resume: whether `evaluand resume` knows how to continue it; otherwise only the same command does.
+        budget: of the work; if it is spent, the work continues with a larger one.
+        enough: the budget that will do; None if nobody knows.
+
+    Raises:
+        Exit: it was interrupted.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        go_on = _suggest(store, again, can_resume, budget) or _SAME_COMMAND
+        click.echo(safe(f"interrupted{_describe_progress(progress)}; {go_on}"), err=True)
+        raise Exit(INTERRUPTED) from None
+    except (Aborted, EngineError) as error:
+        is_refused = budget is not None and isinstance(error, Aborted) and error.code == BUDGET
+        amount, remark = _larger_budget(budget, enough) if budget and is_refused else (budget, "")
+        if go_on := _suggest(store, again, can_resume, amount):
+            error.add_note(f"stopped{_describe_progress(progress)}; {remark}{go_on}")
+        raise
+
+
+def _larger_budget(budget: Budget, enough: Callable[[], Budget | None]) -> tuple[Budget | str, str]:
+    """The budget with which the work continues, and a remark on it."""
+    if other := budget.other_currency:
+        if budget.spent:
+            return f"AMOUNT {other}", f"state all prices in {budget.currency}, as no budget counts two currencies; "
+        return f"AMOUNT {other}", f"give the budget in {other}, or all prices in {budget.currency}; "
+    if not budget.is_spent:
+        return budget, ""
+    if (found := enough()) is not None:
+        return found, f"the rest will cost about {found.cost - budget.spent:.2g} {budget.currency}; "
+    return f"AMOUNT {budget.currency}", "nobody knows yet what the rest costs; "
+
+
+def _find_enough(experiment: Experiment, store: FolderStore, budget: Budget | None, only: str | None) -> Budget | None:
+    """A budget that will do for the experiment; None if nobody knows."""
+    if budget is None or store.opened is None or store.opened["kind"] not in ("runs", "evaluations"):
+        return None
+    return sufficient_budget(budget, experiment, store, store.opened, only)
+
+
+def _print_finishing(calls: int) -> None:
+    click.echo(f"finishing {plural(calls, 'call')}; Ctrl-C again to stop at once", err=True)
+
+
+def _print_sharing(others: str) -> None:
+    click.echo(safe(others), err=True)
+
+
+def _describe_progress(progress: Display) -> str:
+    tally = progress.last
+    return f": {tally.done:,} of {tally.total:,} done ({tally.label})" if tally else ""
+
+
+_SAME_COMMAND: Final = "run the same command again to continue"
+
+
+def _suggest(
+    store: FolderStore, again: Sequence[str] | None, can_resume: bool, budget: Budget | str | None = None
+) -> str:
+    """The command that continues the work [with this budget]; empty if nothing is open that `evaluand resume` finds."""
+    if not can_resume:
+        return _SAME_COMMAND
+    limit = [] if budget is None else ["--budget", str(budget)]
+    if again is not None:
+        return f"continue with: {suggest_command('run', [*again, *limit], store.root)}"
+    opened = store.opened
+    if opened is None or store.is_sealed(opened["kind"], opened["id"]):
+        return ""
+    return f"continue with: {suggest_command('resume', [opened['id'][:SHORT_ID], *limit], store.root)}"
