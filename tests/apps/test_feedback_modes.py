@@ -26,7 +26,8 @@ from evaluand import DirectoryStore, Evaluator, MemoryStore
 from evaluand.apps.leaderboards.board import leaderboard
 from evaluand.apps.recording import writer
 from evaluand.apps.recording.judge import QUEUE
-from evaluand.apps.recording.stored import KIND, MODES, find_recording_id, read_progress
+from evaluand.apps.recording.kind import RECORDINGS
+from evaluand.apps.recording.stored import MODES, find_recording_id, read_progress
 from evaluand.apps.recording.workers import _WorkerPool, work
 from evaluand.apps.recording.writer import RecordingWriter
 from evaluand.cli import main
@@ -259,8 +260,8 @@ def test_an_error_of_a_users_own_code_is_not_reported_as_damage_of_the_journal(s
 def test_a_line_with_a_valid_checksum_that_evaluand_did_not_write_is_an_error(folder: DirectoryStore) -> None:
     recording = RecordingWriter.begin(folder, APP, [Feedback(length).on_output()], mode="with_app")
     use(recording, "q")
-    [segment] = [path for path in (folder.root / KIND / recording.id).rglob("*") if b"scored" in _bytes(path)]
-    scope = f"{KIND}/{recording.id}/{segment.parent.name}"
+    [segment] = [path for path in (folder.root / RECORDINGS / recording.id).rglob("*") if b"scored" in _bytes(path)]
+    scope = f"{RECORDINGS}/{recording.id}/{segment.parent.name}"
     segment.write_bytes(add_checksums(b"[0,5]\n", seed_of(scope, segment.name)))
     message = f"the journal of recording {recording.id} has a record that evaluand did not write"
     with pytest.raises(EngineError, match=message):
@@ -486,7 +487,7 @@ local.__module__ = "__main__"
 def test_what_cannot_be_imported_is_refused_for_deferred_alone(store: Store, feedback: Feedback, reported: str) -> None:
     with pytest.raises(SpecError, match=reported):
         RecordingWriter.begin(store, APP, [feedback], mode="deferred")
-    assert store.ids(KIND) == []
+    assert store.ids(RECORDINGS) == []
     for mode in MODES[:-1]:
         with RecordingWriter.begin(store, APP, [feedback], mode=mode) as recording:
             use(recording, "q")
@@ -637,7 +638,7 @@ def test_workers_that_end_without_having_done_anything_are_not_started_for_ever(
 
 def test_code_that_is_not_first_party_is_not_imported_for_a_stranger(folder: DirectoryStore) -> None:
     recording = deferred(folder, 1)
-    path = folder.root / KIND / recording.id / "open.json"
+    path = folder.root / RECORDINGS / recording.id / "open.json"
     manifest = orjson.loads(path.read_bytes())
     for named in ("shutil:rmtree", "click:echo", "evaluand.core.files.paths:replaced"):
         manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": named}
@@ -648,7 +649,7 @@ def test_code_that_is_not_first_party_is_not_imported_for_a_stranger(folder: Dir
 
 def test_a_feedback_that_has_changed_does_not_work_for_the_one_that_was(folder: DirectoryStore) -> None:
     recording = deferred(folder, 1)
-    path = folder.root / KIND / recording.id / "open.json"
+    path = folder.root / RECORDINGS / recording.id / "open.json"
     manifest = orjson.loads(path.read_bytes())
     manifest["provenance"]["forms"]["answer"]["implementation"] = {"function": "support.feedback_functions:noted"}
     path.write_bytes(orjson.dumps(with_seal(manifest)))
@@ -700,7 +701,7 @@ def test_a_feedback_that_is_not_found_from_here_is_reported_as_those_who_ask_can
 ) -> None:
     folder = DirectoryStore(tmp_path / ".evaluand")
     recording = deferred(folder, 1)
-    path = folder.root / KIND / recording.id / "open.json"
+    path = folder.root / RECORDINGS / recording.id / "open.json"
     manifest = orjson.loads(path.read_bytes())
     monkeypatch.chdir(tmp_path)
     for named, reported in (
@@ -807,5 +808,5 @@ def test_the_commands_work_and_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "7 scored" in called("show", recording.id[:12])
     assert "0 with faults" in called("verify")
     assert "7 completed" in called("list", "recordings")
-    assert orjson.loads(called("show", recording.id[:12], "--json"))["kind"] == KIND
+    assert orjson.loads(called("show", recording.id[:12], "--json"))["kind"] == RECORDINGS
     assert recording.id not in called("gc", "--dry-run", "--unreferenced")

@@ -14,7 +14,8 @@ from support.feedback_functions import feedbacks, length, use
 from support.forks import call_in_fork
 
 from evaluand import Dataset, DirectoryStore, Feedback, Runner
-from evaluand.apps.recording.stored import KIND, Lanes, Recording, read_progress
+from evaluand.apps.recording.kind import RECORDINGS
+from evaluand.apps.recording.stored import Lanes, Recording, read_progress
 from evaluand.apps.recording.workers import close_recording, work
 from evaluand.apps.recording.writer import NotRecorded, RecordingWriter
 from evaluand.cli import main
@@ -39,7 +40,7 @@ def folder(tmp_path: Path) -> DirectoryStore:
 
 
 def segment_of(store: DirectoryStore, id: str) -> Path:
-    [segment] = (store.root / KIND / id).glob("journal/records/*.lines")
+    [segment] = (store.root / RECORDINGS / id).glob("journal/records/*.lines")
     return segment
 
 
@@ -63,13 +64,13 @@ def remove_lines(store: DirectoryStore, id: str, what: str) -> None:
 
 def check_missing(store: DirectoryStore, id: str, slots: str, count: int) -> Recording:
     """Verifies and closes a recording whose journal lacks records."""
-    [fault] = verify(store, KIND, id)
-    assert fault.where == f"{KIND} {id}"
+    [fault] = verify(store, RECORDINGS, id)
+    assert fault.where == f"{RECORDINGS} {id}"
     assert fault.message.endswith(f"which other lines or leases show: {slots}; they are lost")
     with pytest.warns(EvaluandWarning, match=f"recording {id}: at least {count} record.* show: {slots}; they are lost"):
         recording = close_recording(store, id, give_up=True)
-    assert store.manifest(KIND, id)["provenance"]["missing_records"] == count
-    assert verify(store, KIND, id) == []
+    assert store.manifest(RECORDINGS, id)["provenance"]["missing_records"] == count
+    assert verify(store, RECORDINGS, id) == []
     return recording
 
 
@@ -102,7 +103,7 @@ def test_records_that_nobody_judged_are_missing_if_later_ones_or_the_end_of_the_
 def test_the_last_records_leave_no_trace_if_nobody_judged_them(folder: DirectoryStore) -> None:
     id = ended(folder, "none").id
     remove_lines(folder, id, "last")
-    assert verify(folder, KIND, id) == []
+    assert verify(folder, RECORDINGS, id) == []
     recording = close_recording(folder, id)
     assert recording.run is not None
     assert recording.run.counts == {"completed": RECORDS - 2}
@@ -110,10 +111,10 @@ def test_the_last_records_leave_no_trace_if_nobody_judged_them(folder: Directory
 
 def test_a_recording_whose_journal_is_missing_has_a_fault(folder: DirectoryStore) -> None:
     id = ended(folder, "none").id
-    journal = folder.root / KIND / id / "journal"
-    assert verify(folder, KIND, id) == []
+    journal = folder.root / RECORDINGS / id / "journal"
+    assert verify(folder, RECORDINGS, id) == []
     shutil.rmtree(journal)
-    [fault] = verify(folder, KIND, id)
+    [fault] = verify(folder, RECORDINGS, id)
     hint = f"restore it, or close the recording without it: `evaluand resume {id}`"
     assert (fault.where, fault.message) == (
         str(journal),
@@ -121,7 +122,7 @@ def test_a_recording_whose_journal_is_missing_has_a_fault(folder: DirectoryStore
     )
     with pytest.warns(EvaluandWarning, match="journal: is missing, and with it what the app recorded$"):
         assert close_recording(folder, id).run is None
-    assert verify(folder, KIND, id) == []
+    assert verify(folder, RECORDINGS, id) == []
 
 
 def test_a_run_whose_journal_is_missing_has_no_fault_because_it_may_have_been_empty(folder: DirectoryStore) -> None:
@@ -149,7 +150,7 @@ def test_scores_of_missing_records_do_not_count_for_those_that_wait_to_be_judged
     segment.write_bytes(b"".join(segment.read_bytes().splitlines(keepends=True)[n_lost:]))
     progress = read_progress(folder, recording.id)
     assert progress.feedbacks == {"length": {"scored": 2, "waiting": waiting}}
-    with closing(Lanes.of(folder, folder.manifest(KIND, recording.id))) as lanes:
+    with closing(Lanes.of(folder, folder.manifest(RECORDINGS, recording.id))) as lanes:
         lanes.refresh()
         assert not lanes.are_complete
 
@@ -163,7 +164,7 @@ def test_records_that_a_worker_judges_now_are_missing(folder: DirectoryStore) ->
     worker.refresh()
     assert next(iter(worker.judged.values())).leases.take([3]) == (3, 0)
     remove_lines(folder, recording.id, "last")
-    [fault] = verify(folder, KIND, recording.id)
+    [fault] = verify(folder, RECORDINGS, recording.id)
     assert "show: 3;" in fault.message
     worker.close()
 
@@ -177,10 +178,10 @@ def test_an_app_that_died_before_its_first_record_has_lost_nothing(folder: Direc
     with closing(Lanes.of(folder, recording.manifest)) as lanes:
         lanes.refresh()
         assert lanes.records.slots > 2 * SHARD_SLOTS
-    assert verify(folder, KIND, recording.id) == []
+    assert verify(folder, RECORDINGS, recording.id) == []
     recording.close()
-    assert "missing_records" not in folder.manifest(KIND, recording.id)["provenance"]
-    assert verify(folder, KIND, recording.id) == []
+    assert "missing_records" not in folder.manifest(RECORDINGS, recording.id)["provenance"]
+    assert verify(folder, RECORDINGS, recording.id) == []
 
 
 def test_a_call_that_could_not_be_recorded_is_not_missing(
@@ -197,7 +198,7 @@ def test_a_call_that_could_not_be_recorded_is_not_missing(
         with pytest.warns(NotRecorded, match="No space left"):
             use(recording, "q1")
     use(recording, "q2")
-    assert verify(folder, KIND, recording.id) == []
+    assert verify(folder, RECORDINGS, recording.id) == []
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         recording.close()

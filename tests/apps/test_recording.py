@@ -21,7 +21,8 @@ from support.places import SUPPORT_FOLDER
 from evaluand import Aggregator, DirectoryStore, Evaluator, Measure, MemoryStore, compare
 from evaluand.apps.app import App
 from evaluand.apps.instrumentation.marking import instrument
-from evaluand.apps.recording.stored import KIND, Lanes, Recording, read_progress
+from evaluand.apps.recording.kind import RECORDINGS
+from evaluand.apps.recording.stored import Lanes, Recording, read_progress
 from evaluand.apps.recording.workers import close_recording
 from evaluand.apps.recording.writer import NotRecorded, RecordingWriter, annotate
 from evaluand.cli import main
@@ -78,7 +79,7 @@ def test_a_recording_becomes_a_dataset_a_run_and_an_evaluation(store: Store) -> 
 def test_a_sealed_recording_is_whole_for_who_looks_closely(store: Store) -> None:
     with RecordingWriter.begin(store, APP, feedbacks()) as recording:
         use(recording, "q")
-    for kind in ("datasets", "runs", "evaluations", KIND):
+    for kind in ("datasets", "runs", "evaluations", RECORDINGS):
         [id] = store.ids(kind)
         assert verify(store, kind, id) == []
 
@@ -88,7 +89,9 @@ def test_what_a_recording_was_made_into_is_missed_when_it_is_gone(folder: Direct
         use(recording, "q")
     [evaluation] = folder.ids("evaluations")
     (folder.root / "evaluations" / evaluation).rename(folder.root / "elsewhere")
-    assert f"no evaluations {evaluation}" in " ".join(fault.message for fault in verify(folder, KIND, recording.id))
+    assert f"no evaluations {evaluation}" in " ".join(
+        fault.message for fault in verify(folder, RECORDINGS, recording.id)
+    )
 
 
 def test_a_call_that_raises_is_a_record_that_failed(store: Store) -> None:
@@ -110,7 +113,7 @@ def test_nothing_recorded_leaves_nothing(store: Store) -> None:
     ):
         recording.snapshot()
     assert (recording.run, recording.evaluation) == (None, None)
-    assert verify(store, KIND, recording.id) == []
+    assert verify(store, RECORDINGS, recording.id) == []
     assert store.ids("runs") == []
 
 
@@ -336,11 +339,11 @@ def test_a_damaged_record_is_reported_counted_and_set_aside_when_the_recording_i
     recording = RecordingWriter.begin(folder, APP, feedbacks(), mode="with_app")
     for number in range(5):
         use(recording, f"q{number}")
-    [segment] = (folder.root / KIND / recording.id).glob("journal/records/*.lines")
+    [segment] = (folder.root / RECORDINGS / recording.id).glob("journal/records/*.lines")
     lines = segment.read_bytes().splitlines(keepends=True)
     damaged = lines[2].replace(b"q2", b"q7")
     segment.write_bytes(b"".join([*lines[:2], damaged, *lines[3:4], lines[4][:-20]]))
-    assert [fault.where for fault in verify(folder, KIND, recording.id)] == [f"{segment}:3", f"{segment}:5"]
+    assert [fault.where for fault in verify(folder, RECORDINGS, recording.id)] == [f"{segment}:3", f"{segment}:5"]
     places = f"{segment.name}:3, {segment.name}:5"
     with pytest.warns(
         EvaluandWarning, match="2 damaged lines .* so records are lost; the table damaged_lines .*" + places
@@ -349,10 +352,10 @@ def test_a_damaged_record_is_reported_counted_and_set_aside_when_the_recording_i
     assert inputs(recording) == ["q0", "q1", "q3"]
     assert recording.evaluation is not None
     assert recording.evaluation.counts["answer"] == {"scored": 3}
-    assert folder.manifest(KIND, recording.id)["provenance"]["damaged_lines"] == 2
-    rows = [row for batch in folder.read(KIND, recording.id, "damaged_lines") for row in batch.to_pylist()]
+    assert folder.manifest(RECORDINGS, recording.id)["provenance"]["damaged_lines"] == 2
+    rows = [row for batch in folder.read(RECORDINGS, recording.id, "damaged_lines") for row in batch.to_pylist()]
     assert [(row["line"], row["content"]) for row in rows] == [(3, damaged), (5, lines[4][:-20])]
-    assert verify(folder, KIND, recording.id) == []
+    assert verify(folder, RECORDINGS, recording.id) == []
     for name in ("rag/2", recording.id):
         out = CliRunner().invoke(main, ["export", name, "--table", "damaged_lines", "--store", str(folder.root)])
         assert out.exit_code == 0, out.output
@@ -374,7 +377,7 @@ def test_a_damaged_score_is_judged_again_when_the_recording_is_closed(folder: Di
     recording = RecordingWriter.begin(folder, APP, feedbacks(), mode="with_app")
     for number in range(5):
         use(recording, f"q{number}")
-    for segment in (folder.root / KIND / recording.id).glob("journal/feedback*/*.lines"):
+    for segment in (folder.root / RECORDINGS / recording.id).glob("journal/feedback*/*.lines"):
         segment.write_bytes(segment.read_bytes().replace(b"scored", b"scorex", 1))
     with pytest.warns(EvaluandWarning, match="1 damaged line of the journal counts as not done.* judged again"):
         recording.close()
@@ -423,7 +426,7 @@ def test_every_record_that_ended_survives_a_kill(
     os.kill(app.pid, signal.SIGKILL)
     reported = max([last, *map(int, lines)])
     app.communicate()
-    [id] = folder.ids(KIND)
+    [id] = folder.ids(RECORDINGS)
     n = n_written(folder, id)
     assert reported <= n <= reported + 1
 
@@ -431,7 +434,7 @@ def test_every_record_that_ended_survives_a_kill(
     recording = close_recording(folder, id)
     assert recording.run is not None
     assert [example.input for example in recording.run.dataset] == [f"q{number}" for number in range(n)]
-    assert verify(folder, KIND, id) == []
+    assert verify(folder, RECORDINGS, id) == []
     if mode == "none":
         assert recording.evaluation is None
     else:
@@ -448,7 +451,7 @@ def test_what_is_complete_at_the_end_of_the_interpreter_is_closed(folder: Direct
     app = started(folder, mode, "200")
     app.communicate(timeout=PATIENCE)
     assert app.returncode == 0
-    [id] = folder.ids(KIND)
+    [id] = folder.ids(RECORDINGS)
     if mode == "deferred":
         made = read_progress(folder, id)
         assert (made.records, made.recording, made.waiting) == (200, False, 800)
@@ -492,7 +495,7 @@ def test_an_open_recording_is_abandoned_only_when_nobody_records(folder: Directo
     assert leftovers(folder, open_older_than=0.0) == []
     recording._stop()
     time.sleep(0.01)
-    assert [item.artifact for item in leftovers(folder, open_older_than=0.0)] == [(KIND, recording.id)]
+    assert [item.artifact for item in leftovers(folder, open_older_than=0.0)] == [(RECORDINGS, recording.id)]
 
 
 def test_a_disk_that_is_full_is_no_business_of_the_app(folder: DirectoryStore, monkeypatch: pytest.MonkeyPatch) -> None:

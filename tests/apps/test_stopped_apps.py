@@ -14,7 +14,7 @@ from support.feedback_functions import length, use
 
 from evaluand import DirectoryStore, Feedback
 from evaluand.apps.recording.judge import Worker
-from evaluand.apps.recording.stored import KIND
+from evaluand.apps.recording.kind import RECORDINGS
 from evaluand.apps.recording.workers import close_recording, recorded_policy
 from evaluand.apps.recording.writer import NotRecorded, RecordingWriter
 from evaluand.store import journal, leases
@@ -103,7 +103,7 @@ def test_a_journal_that_was_removed_is_noticed_before_the_leases_are_renewed(fol
     recording = RecordingWriter.begin(folder, APP)
     use(recording, "q")
     time.sleep(0.02)
-    shutil.rmtree(folder.root / KIND / recording.id / "journal")
+    shutil.rmtree(folder.root / RECORDINGS / recording.id / "journal")
     [warning] = reports_of(lambda: use(recording, "r"))
     assert f"the journal of recording {recording.id} was removed, and 1 call of this app with it" in warning
     assert reports_of(recording.end) == [f"2 calls of recording {recording.id} were not recorded"]
@@ -135,7 +135,7 @@ def test_a_judge_that_was_stopped_between_the_question_and_the_write_judges_agai
         for number in range(5):
             use(recording, f"q{number}")
     monkeypatch.setattr(leases, "LEASE_SECONDS", LEASE_SECONDS)
-    policy = recorded_policy(folder.manifest(KIND, recording.id), 1)
+    policy = recorded_policy(folder.manifest(RECORDINGS, recording.id), 1)
     worker = Worker(folder, recording.id, recording.feedbacks, policy, 3, follow=False)
     [lane] = worker._lanes.judged.values()
     append, written = FileLog.append, list[bytes]()
@@ -146,7 +146,7 @@ def test_a_judge_that_was_stopped_between_the_question_and_the_write_judges_agai
             if len(written) == 2:
                 lane.leases._beating.set()  # type: ignore[attr-defined]
                 time.sleep(1.5 * LEASE_SECONDS)
-                other = folder.lane(KIND, recording.id, "feedback0", None)
+                other = folder.lane(RECORDINGS, recording.id, "feedback0", None)
                 other.refresh()
                 assert other.leases.take(iter([1, 2, 3, 4])) == (1, 1)
                 other.leases.release()
@@ -154,7 +154,7 @@ def test_a_judge_that_was_stopped_between_the_question_and_the_write_judges_agai
 
     monkeypatch.setattr(FileLog, "append", stop_once)
     assert worker.perform()
-    judged = folder.lane(KIND, recording.id, "feedback0", None)
+    judged = folder.lane(RECORDINGS, recording.id, "feedback0", None)
     judged.refresh()
     assert (judged.n_done, len(written)) == (5, 6)
     judged.close()

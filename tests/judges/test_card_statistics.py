@@ -16,8 +16,8 @@ from statsmodels.stats.proportion import proportion_confint
 from support.thinned import thinned
 
 from evaluand.judges.cards.card import JudgeCard, make_card
-from evaluand.judges.cards.from_files import read_labelled_file
 from evaluand.judges.cards.measures import DIRECTIONS
+from evaluand.matches.labelled_files import read_labelled_file
 
 
 def card_of(rows: list[dict[str, Any]], **options: Any) -> JudgeCard:

@@ -18,10 +18,10 @@ from support.labelled import Rounding, judge_numbers, label_numbers
 from evaluand import DataError, DirectoryStore, EvaluandWarning, Evaluator, MemoryStore, SpecError
 from evaluand.judges.cards.card import JudgeCard, make_card
 from evaluand.judges.cards.from_evaluation import read_labelled_evaluation
-from evaluand.judges.cards.from_files import read_labelled_file
 from evaluand.judges.cards.standing import correct_mean, standings
 from evaluand.judges.cards.tuning import tune_judges
 from evaluand.judges.people.human_labels import labelling_rows, read_labels
+from evaluand.matches.labelled_files import read_labelled_file
 from evaluand.report.verification import verify
 
 NUMBERS = [*range(40, 60)]
@@ -234,7 +234,8 @@ def test_the_newest_card_of_another_form_is_the_one_that_is_stale(tmp_path: Path
 KILLED = """
     import os, sys
     from evaluand import DirectoryStore
-    from evaluand.judges import make_card, read_labelled_file
+    from evaluand.judges import make_card
+    from evaluand.matches import read_labelled_file
 
     def die_at(event, args):
         if event in ("open", "os.rename", "os.link") and {file!r} in str(args[0]):

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from support.house_size import Size
+from support.kind_literals import HOMES, find_kind_literals
 from support.places import ROOT_FOLDER
 
 PACKAGE = ROOT_FOLDER / "src" / "evaluand"
@@ -244,3 +245,18 @@ def test_every_line_that_installs_extras_can_be_pasted_into_any_shell() -> None:
     installing = {file: re.findall(r"pip install (?:-\w+ )*('?)[\w.]+\[", text) for file, text in texts.items()}
     assert sum(map(len, installing.values())) > 20
     assert [file for file, quotes in installing.items() if "" in quotes] == []
+
+
+def test_no_room_tells_kinds_of_another_apart_by_a_literal() -> None:
+    modules = [(path, path.relative_to(PACKAGE).parts[0]) for path in sorted(PACKAGE.rglob("*.py"))]
+    found = [
+        f"{path.relative_to(PACKAGE)}:{literal.lineno}: {literal.value}"
+        for path, room in modules
+        for literal in find_kind_literals(path, room)
+    ]
+    assert found == []
+
+
+def test_kinds_are_registered_in_the_rooms_that_may_name_them() -> None:
+    points = tomllib.loads((ROOT_FOLDER / "pyproject.toml").read_text(encoding="utf-8"))["project"]["entry-points"]
+    assert {name: point.split(".")[1] for name, point in points["evaluand.kinds"].items()} == HOMES

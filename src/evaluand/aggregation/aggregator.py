@@ -37,6 +37,7 @@ from evaluand.data.roles import Roles
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.signature import with_condition
@@ -139,7 +140,7 @@ class Aggregation(Artifact):
         if self._made_from is not None:
             return self._made_from
         made_from = self.manifest["provenance"]["evaluations"]
-        if not all(self.store.is_sealed("evaluations", id) for id in made_from):
+        if not all(self.store.is_sealed(EVALUATIONS, id) for id in made_from):
             raise NotFound("the evaluations of this aggregation are in other stores; pass them as evaluations")
         return [Evaluation(self.store, id) for id in made_from]
 
@@ -215,7 +216,7 @@ def find_summary(evaluation: Evaluation) -> Aggregation | None:
     store, experiment = evaluation.store, experiment_of(evaluation.called or "") or ""
     named = [sealed_manifest(store, *ref[1:]) for ref in store.named(experiment) if ref.kind == "aggregations"]
     found = [each for each in named if each is not None and evaluation.digest in each["spec"]["evaluations"]]
-    found = found or [m for m in find_made_from(store, "aggregations", "evaluations", evaluation.id) if "digest" in m]
+    found = found or [m for m in find_made_from(store, "aggregations", EVALUATIONS, evaluation.id) if "digest" in m]
     found = found or find_sealed(store, "aggregations", evaluation.digest)
     if len(found) > 1:
         ids = {ref.id for ref in store.refs() if ref.kind == "aggregations"}

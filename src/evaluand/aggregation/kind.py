@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from evaluand.evaluation.kind import EVALUATIONS
+from evaluand.run.kind import RUNS
 from evaluand.store import checks
 from evaluand.store.checks import Check, or_null
 from evaluand.store.kinds import METRIC, Kind, Origin, Page, list_origins, provenance
@@ -33,7 +34,7 @@ SUMMARISED: Final[dict[str, Check]] = {
 """What the spec of a summary of evaluations has."""
 
 PEOPLE: Final[dict[str, Check]] = {"people": checks.list_of(or_null(checks.text))}
-FOUND_BY: Final = ("runs", "evaluations")
+FOUND_BY: Final = (RUNS, EVALUATIONS)
 
 
 def list_evaluations(spec: Mapping[str, Any], made: Mapping[str, Any]) -> list[Origin]:

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
-from evaluand.judges.people.labelling_order import random_places
 from evaluand.metrics.base.metric import DRAW, PEOPLE, STRATUM, Metric
+from evaluand.metrics.judging.labelling_order import random_places
 
 if TYPE_CHECKING:
     from evaluand.data.dataset import Dataset

@@ -11,7 +11,7 @@ import numpy as np
 
 from evaluand.aggregation.score_shards import clusters_of
 from evaluand.data.dataset import Dataset
-from evaluand.judges.people.labelling_order import random_places
+from evaluand.metrics.judging.labelling_order import random_places
 from evaluand.metrics.stats.intervals import random_bits
 
 

@@ -17,6 +17,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric
 from evaluand.metrics.stats.intervals import random_bits
+from evaluand.run.kind import RUNS
 from evaluand.store.tables import SHARD_ROWS
 
 
@@ -45,7 +46,7 @@ def datasets_of(evaluations: Sequence[Evaluation]) -> list[Dataset]:
 
 def is_repeated(evaluation: Evaluation) -> bool:
     """Whether the run had several replications, whose rows are not independent."""
-    run = evaluation.store.manifest("runs", evaluation.manifest["provenance"]["run"])
+    run = evaluation.store.manifest(RUNS, evaluation.manifest["provenance"]["run"])
     return bool(run["spec"]["replications"] > 1)
 
 

@@ -18,9 +18,11 @@ from evaluand.cli.progress import Display
 from evaluand.core.errors import EngineError, SpecError, nearest, plural
 from evaluand.engine.budget import CODE as BUDGET, Budget
 from evaluand.engine.outcome import Aborted
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.experiment.experiment import Experiment
 from evaluand.predictions.steps import Results
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.kind import RUNS
 from evaluand.run.request import Request
 from evaluand.store.folder_store import FolderStore
 
@@ -126,7 +128,7 @@ def _larger_budget(budget: Budget, enough: Callable[[], Budget | None]) -> tuple
 
 def _find_enough(experiment: Experiment, store: FolderStore, budget: Budget | None, only: str | None) -> Budget | None:
     """A budget that will do for the experiment; None if nobody knows."""
-    if budget is None or store.opened is None or store.opened["kind"] not in ("runs", "evaluations"):
+    if budget is None or store.opened is None or store.opened["kind"] not in (RUNS, EVALUATIONS):
         return None
     return sufficient_budget(budget, experiment, store, store.opened, only)
 

@@ -7,6 +7,7 @@ import click
 from rich.console import Group, RenderableType
 
 from evaluand.aggregation.aggregator import Aggregation
+from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.gates import conclude, gate_facts, look_at_any_time, require_gates, show_gates
 from evaluand.cli.options import (
@@ -145,7 +146,7 @@ def _find_labelled(store: FolderStore, text: str) -> list[tuple[str, Evaluation]
     """The evaluations that a name or id refers to, each with its label."""
     kind, id = find_artifact(store, text)
     found = find_evaluations(store, text)
-    if kind == "aggregations":  # its labels, since tasks with the same answers share one evaluation
+    if kind == AGGREGATIONS:  # its labels, since tasks with the same answers share one evaluation
         return [*zip(Aggregation(store, id).labels, found, strict=True)]
     if store.named(text):
         return [(text, found[0])]

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from evaluand.apps.recording.stored import KIND, Recording, find_recording_id, read_progress, recorded_policy
+from evaluand.apps.recording.kind import RECORDINGS
+from evaluand.apps.recording.stored import Recording, find_recording_id, read_progress, recorded_policy
 from evaluand.apps.recording.workers import work
 from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.options import complete_artifact, json_option, store_option, suggest_command
@@ -63,7 +64,7 @@ def work_(options: _WorkOptions) -> None:
     kills its worker repeatedly is marked as failed.
     """
     store = open_store(options.folder)
-    manifest = store.manifest(KIND, find_recording_id(store, options.artifact))
+    manifest = store.manifest(RECORDINGS, find_recording_id(store, options.artifact))
     make_importable(store, manifest, options.allow)
     known = recorded_policy(manifest, 1)
     policy = replace(known, timeout=options.timeout or known.timeout, retries=options.retries)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from evaluand.aggregation.aggregator import Aggregation
+from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.cli.gates import gate_facts, has_results
 from evaluand.comparison.checking import GateResult
 from evaluand.comparison.gates import check_fit, check_gates
@@ -16,6 +17,7 @@ from evaluand.core.files.yaml import Document
 from evaluand.core.provenance import experiment_origin
 from evaluand.experiment.match_gates import evaluate_match_gates, is_match_gate
 from evaluand.experiment.parsing import ValidParts, parse_file
+from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.ratings.stored import Ratings
 from evaluand.predictions.steps import name_in_experiment
 from evaluand.report.facts.base import Facts
@@ -71,9 +73,9 @@ def read_results(store: FolderStore, file: Path) -> FileResults:
     of_matches = {place: gate for place, gate in gates.items() if parts.matches and is_match_gate(gate)}
     of_metrics = {place: gate for place, gate in gates.items() if place not in of_matches}
     ids = {(ref.kind, ref.name): ref.id for ref in store.refs()}
-    graded = ids.get(("aggregations", name))
+    graded = ids.get((AGGREGATIONS, name))
     names = {each.name: name_in_experiment(name, each.name) for each in parts.matches.values()}
-    matches = [ids["matches", each] for each in names.values() if ("matches", each) in ids]
+    matches = [ids[MATCHES, each] for each in names.values() if (MATCHES, each) in ids]
     if graded is None and not matches:
         raise NotFound(f"experiment {name!r} has no results; `evaluand run {file}` makes them")
     if graded is None and of_metrics:
@@ -81,10 +83,10 @@ def read_results(store: FolderStore, file: Path) -> FileResults:
         raise NotFound(f"gate {first.text!r} has no values to check; `evaluand run {file}` makes them")
     allowed = parts.allow_unmeasured_judges
     results = [] if graded is None else _check_metrics(Aggregation(store, graded), parts, of_metrics, document)
-    ratings = {one: Ratings(store, ids["ratings", each]) for one, each in names.items() if ("ratings", each) in ids}
+    ratings = {one: Ratings(store, ids[RATINGS, each]) for one, each in names.items() if (RATINGS, each) in ids}
     unrated = {one: "its systems have not been rated" for one in names if one not in ratings}
     results += evaluate_match_gates([*of_matches.values()], ratings, unrated, allow_unmeasured_judges=allowed)
-    kind, artifacts = ("matches", matches) if graded is None else ("aggregations", [graded])
+    kind, artifacts = (MATCHES, matches) if graded is None else (AGGREGATIONS, [graded])
     read = [store.manifest(kind, id) for id in artifacts]
     if graded is not None:
         read += [each.manifest for each in Aggregation(store, graded).evaluations]

@@ -20,6 +20,7 @@ from evaluand.cli.progress import display, show_notes
 from evaluand.core import registry
 from evaluand.core.errors import DataError, EvaluandError, NotFound, nearest, plural
 from evaluand.data.dataset import Dataset
+from evaluand.data.kind import DATASETS
 from evaluand.data.sources import format_names, names_files
 from evaluand.exchange.importer import Importer, UnknownFormat, find_importers
 from evaluand.matches.battles import read_battles
@@ -30,6 +31,7 @@ from evaluand.predictions.columns.tables import read_table
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run, Runner
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.addresses import Place
@@ -355,16 +357,16 @@ def _name_of_files(data: str) -> str:
 
 
 def _find_stored(store: FolderStore, data: str) -> str:
-    entries = store.catalog.entries("datasets")
+    entries = store.catalog.entries(DATASETS)
     named = [entry["id"] for entry in entries if entry["name"] == data]
     if len(named) > 1:
         raise NotFound(f"{data!r} refers to several datasets: {', '.join(named)}; give the first digits of one")
     if named:
         return named[0]
-    for kind in ("datasets", "runs"):
+    for kind in (DATASETS, RUNS):
         with suppress(NotFound):
             found = resolve(store, data, kind)[1]
-            return found if kind == "datasets" else str(store.manifest("runs", found)["spec"]["dataset"])
+            return found if kind == DATASETS else str(store.manifest(RUNS, found)["spec"]["dataset"])
     known = [entry["name"] for entry in entries if entry["name"]]
     raise NotFound(f"{data!r} is neither a file nor a stored dataset or run{nearest(data, known)}; see `evaluand list`")
 

@@ -15,17 +15,21 @@ from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
-from evaluand.judges.cards.card import KIND, make_card
+from evaluand.evaluation.kind import EVALUATIONS
+from evaluand.evaluation.people_labels import human_scorers
+from evaluand.judges.cards.card import make_card
 from evaluand.judges.cards.from_evaluation import open_labels, read_labelled_evaluation
-from evaluand.judges.cards.from_files import read_labelled_file
 from evaluand.judges.cards.labelled_set import LabelledSet
 from evaluand.judges.cards.tuning import CRITERION, tune_judges
-from evaluand.judges.people.human_labels import human_scorers
+from evaluand.judges.kind import CARDS
 from evaluand.matches.column_options import spelled_for
+from evaluand.matches.kind import MATCHES
+from evaluand.matches.labelled_files import read_labelled_file
 from evaluand.matches.labelled_sets import read_labelled_matches
 from evaluand.matches.matches import Matches
 from evaluand.report.terminal.judges import card_table, tuning_table
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
@@ -181,7 +185,7 @@ def tune(options: _TuneOptions) -> None:
             **options.reading.scale,
         )
         named = options.name or _usual_name(options.sources[0], candidates[found.candidates[0].name])
-        store.refer(named, KIND, found.card.id)
+        store.refer(named, CARDS, found.card.id)
     facts = found.to_dict()
     if options.as_json:
         return print_json(facts)
@@ -241,7 +245,7 @@ def _read_labelled(store: FolderStore, source: str, judge: str | None, reading: 
         kind, _ = resolve(store, source)
     except NotFound:
         if not is_file:
-            names = [ref.name for ref in store.refs() if ref.kind in ("evaluations", "runs", "matches")]
+            names = [ref.name for ref in store.refs() if ref.kind in (EVALUATIONS, RUNS, MATCHES)]
             raise click.UsageError(
                 f"{source}: no such file, and nothing stored with this name{nearest(source, names)}"
             ) from None
@@ -251,7 +255,7 @@ def _read_labelled(store: FolderStore, source: str, judge: str | None, reading: 
             raise click.UsageError(f"{_flag(name)} is for files, and {source} is stored")
     if judge is not None:
         raise click.UsageError(f"--judge names the judge of a file; of {source} give --scorer")
-    if kind == "matches" or _has_only_matches(store, source):
+    if kind == MATCHES or _has_only_matches(store, source):
         return _read_stored_matches(store, source, reading)
     return _read_stored_evaluation(store, source, reading)
 
@@ -262,7 +266,7 @@ def _flag(name: str) -> str:
 
 def _has_only_matches(store: FolderStore, source: str) -> bool:
     kinds = {ref.kind for ref in store.named(source)}
-    return "matches" in kinds and not kinds & {"evaluations", "runs"}
+    return MATCHES in kinds and not kinds & {EVALUATIONS, RUNS}
 
 
 def _read_file(source: str, judge: str | None, reading: _Reading) -> dict[str, LabelledSet]:
@@ -326,8 +330,8 @@ def _find_evaluation(store: FolderStore, source: str) -> Evaluation:
         return Evaluation.open(store, source)
     except NotFound:
         kind, id = resolve(store, source)
-    if kind != "runs":
-        known = [ref.name for ref in store.refs() if ref.kind == "evaluations" and ref.name.startswith(f"{source}/")]
+    if kind != RUNS:
+        known = [ref.name for ref in store.refs() if ref.kind == EVALUATIONS and ref.name.startswith(f"{source}/")]
         such = f", such as {known[0]}" if known else ""
         raise SpecError(f"{source!r} is no evaluation; name an evaluation, a run, matches or a file{such}")
     run = Run(store, id)

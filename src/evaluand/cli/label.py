@@ -19,7 +19,8 @@ from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
-from evaluand.evaluation.people_labels import find_all_labels
+from evaluand.evaluation.kind import EVALUATIONS
+from evaluand.evaluation.people_labels import find_all_labels, human_scorers
 from evaluand.judges.cards.from_evaluation import describe_labels
 from evaluand.judges.label_words import find_foreign_words
 from evaluand.judges.people.human_labels import (
@@ -27,7 +28,6 @@ from evaluand.judges.people.human_labels import (
     HumanLabels,
     Labelled,
     draw_labelling_rows,
-    human_scorers,
     labelled,
     n_filled_in,
     read_labels,
@@ -267,7 +267,7 @@ def _label_hint(store: Store, evaluation: Evaluation) -> str:
     """Names the evaluations of the same run that hold labels, or the command that imports some."""
     names, run = Names(store.refs()), evaluation.manifest["spec"]["run"]
     found = [other for other in find_evaluations_of(store, run) if human_scorers(other)]
-    labelled_names = [(names.find("evaluations", other.id, other.name) or [other.id[:SHORT_ID]])[0] for other in found]
+    labelled_names = [(names.find(EVALUATIONS, other.id, other.name) or [other.id[:SHORT_ID]])[0] for other in found]
     if not labelled_names:
         return "import them with `evaluand label import`"
     return f"those of its run are in {', '.join(map(safe, labelled_names))}"

@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from evaluand.engine.budget import Budget
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.experiment.experiment import Experiment
 from evaluand.models.preflight import find_models
+from evaluand.run.kind import RUNS
 from evaluand.run.responses import LANE
 from evaluand.store.store import Manifest, Store
 
@@ -70,23 +72,21 @@ def _list_steps(
         name = experiment.run_name(task)
         ids = {ref.kind: ref.id for ref in store.named(name)} if has_begun else {}
         run, evaluation = ids.get("runs"), ids.get("evaluations")
-        if stopped["kind"] == "runs" and stopped["id"] == run:
+        if stopped["kind"] == RUNS and stopped["id"] == run:
             evaluation = None
         asks, total = bool([*find_models(experiment.tasks[task])]), 0
         if run is None:
             yield _Step(_CALLS, asks, 0, 0, None)
         else:
-            spec = store.manifest("runs", run)["spec"]
+            spec = store.manifest(RUNS, run)["spec"]
             total = spec["examples"] * spec["replications"]
-            yield _Step(
-                _CALLS, asks, _count_done(store, "runs", run, LANE, total), total, budget.spent_on(f"runs/{run}")
-            )
+            yield _Step(_CALLS, asks, _count_done(store, RUNS, run, LANE, total), total, budget.spent_on(f"runs/{run}"))
         for number, scorer in enumerate(sorted(experiment.scorers)):
             asks = bool([*find_models(experiment.scorers[scorer])])
             if evaluation is None:
                 yield _Step(scorer, asks, 0, total, None)
                 continue
-            done = _count_done(store, "evaluations", evaluation, f"scorer{number}", total)
+            done = _count_done(store, EVALUATIONS, evaluation, f"scorer{number}", total)
             yield _Step(scorer, asks, done, total, budget.spent_on(f"evaluations/{evaluation}/{scorer}"))
         has_begun = has_begun and stopped["id"] not in (run, evaluation)
 

@@ -13,6 +13,7 @@ import click
 from click.core import ParameterSource
 
 from evaluand.aggregation.aggregator import Aggregation
+from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.cli.carry_out import reported_stop
 from evaluand.cli.command import option
 from evaluand.cli.gates import conclude, gate_facts, require_gates
@@ -30,6 +31,7 @@ from evaluand.core.redaction import redact_command
 from evaluand.engine.budget import Budget
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.experiment.match_gates import check_match_gates, is_match_gate
 from evaluand.experiment.tournament_entries import read_tournament
 from evaluand.matches.matcher import Matcher
@@ -38,6 +40,7 @@ from evaluand.matches.ratings.rating_gates import check_rating_gates
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.tournaments import tournament_facts
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.kind import RUNS
 from evaluand.run.request import Request
 from evaluand.run.runner import Run
 from evaluand.store.folder_store import FolderStore
@@ -311,17 +314,17 @@ def _find_runs(store: Store, text: str) -> list[tuple[str, Run]]:
     """The runs that a name or id refers to, each with its label: runs, or those of evaluations and aggregations."""
     kind, id = _find_artifact(store, text)
     refs = store.refs()
-    if kind == "aggregations":
+    if kind == AGGREGATIONS:
         labelled = zip(Aggregation(store, id).labels, read_evaluations(store, kind, id), strict=True)
         return [(label, read_labelled_run(evaluation, label, refs)) for label, evaluation in labelled]
-    run = Run(store, id) if kind == "runs" else read_labelled_run(Evaluation(store, id), text, refs)
-    if not store.is_sealed("runs", run.id):
+    run = Run(store, id) if kind == RUNS else read_labelled_run(Evaluation(store, id), text, refs)
+    if not store.is_sealed(RUNS, run.id):
         raise SpecError(f"{text!r} is not finished; `evaluand resume {run.id[:SHORT_ID]}` continues it")
     return [(text if store.named(text) else run.name or text, run)]
 
 
 def _find_artifact(store: Store, text: str) -> tuple[str, str]:
-    for kind in ("runs", "evaluations", "aggregations"):
+    for kind in (RUNS, EVALUATIONS, AGGREGATIONS):
         try:
             return resolve(store, text, kind)
         except NotFound:

@@ -24,8 +24,10 @@ from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound, SpecError, nearest
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.matches.battles import read_battles
 from evaluand.matches.column_options import spelled_for
+from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.matches import Matches
 from evaluand.matches.ratings.method import COVARIATES, POSITION, Contradictory, Kind, Missing, Outcomes
 from evaluand.matches.ratings.rating import rate
@@ -35,6 +37,7 @@ from evaluand.metrics.ratings.connectivity import Ties
 from evaluand.report.facts.match_sets import ratings_facts
 from evaluand.report.terminal.ratings import ratings_table
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.kind import RUNS
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
@@ -143,12 +146,12 @@ def _find_matches(store: FolderStore, source: str, reading: dict[str, Any]) -> l
     except NotFound:
         if not Path(source).exists():
             _refuse_other_kinds(store, source)
-            names = [ref.name for ref in store.refs() if ref.kind in ("matches", "ratings")]
+            names = [ref.name for ref in store.refs() if ref.kind in (MATCHES, RATINGS)]
             raise click.UsageError(
                 f"{source}: no such file, and no stored matches of this name{nearest(source, names)}"
             ) from None
         return [read_battles(source, store, **reading)]
-    if kind == "matches":
+    if kind == MATCHES:
         return [Matches.open(store, id)]
     ratings = Ratings(store, id)
     found = [each for each in ratings.matches if each is not None]
@@ -163,11 +166,11 @@ def _refuse_other_kinds(store: FolderStore, source: str) -> None:
     Raises:
         UsageError: says what it is, and how its matches are made.
     """
-    for kind in ("runs", "evaluations"):
+    for kind in (RUNS, EVALUATIONS):
         with suppress(NotFound):
             resolve(store, source, kind)
             raise click.UsageError(
-                f"{source}: is {'a run' if kind == 'runs' else 'an evaluation'}, not matches; judge it against others"
+                f"{source}: is {'a run' if kind == RUNS else 'an evaluation'}, not matches; judge it against others"
                 f" with `evaluand compare --pairwise {source} OTHER --judge FILE.py:JUDGE`"
             )
 
@@ -175,6 +178,6 @@ def _refuse_other_kinds(store: FolderStore, source: str) -> None:
 def _resolve(store: FolderStore, source: str) -> tuple[str, str]:
     """The kind and id of stored matches, or else of ratings."""
     try:
-        return resolve(store, source, "matches")
+        return resolve(store, source, MATCHES)
     except NotFound:
-        return resolve(store, source, "ratings")
+        return resolve(store, source, RATINGS)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from evaluand.apps.recording.stored import KIND
+from evaluand.apps.recording.kind import RECORDINGS
 from evaluand.apps.recording.workers import close_recording
 from evaluand.cli.carry_out import carry_out, reported_stop
 from evaluand.cli.command import argument, make_command, option
@@ -26,9 +26,11 @@ from evaluand.core.errors import EngineError, NotFound, SpecError
 from evaluand.core.files.regular import read_regular_file
 from evaluand.core.provenance import ExperimentOrigin, experiment_origin, suite_origin
 from evaluand.engine.budget import Budget
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.experiment.experiment import Experiment
 from evaluand.matches.matches import Matches
 from evaluand.report.text import SHORT_ID, safe
+from evaluand.run.kind import RUNS
 from evaluand.run.request import Request
 from evaluand.store.addresses import Place, local_folder
 from evaluand.store.folder_store import FolderStore
@@ -37,7 +39,7 @@ from evaluand.store.opening import open_store
 from evaluand.store.ownership import describe_foreign, is_own
 from evaluand.store.store import check_identity, resolve
 
-_RESUMED = (KIND, "runs", "evaluations", Matches.kind)
+_RESUMED = (RECORDINGS, RUNS, EVALUATIONS, Matches.kind)
 _MOST_LISTED = 10
 _MOST_BYTES = 64 << 20  # of an experiment file
 _EXAMPLES = """\b
@@ -91,7 +93,7 @@ def command(options: _Options) -> None:
             print_json({"resumed": False, "kind": kind, "id": id, "reason": f"{what} is complete"})
         return click.echo(f"nothing to resume: {what} is complete", err=True)
     manifest = check_identity(store.manifest(kind, id))
-    if kind == KIND:
+    if kind == RECORDINGS:
         return _close(store, id, options.allow, options.give_up, options.folder, options.as_json)
     begun = experiment_origin(manifest)
     if begun is None and kind == Matches.kind and (compared := comparison_origin(manifest)) is not None:
@@ -146,7 +148,7 @@ def _refuse_damage(store: FolderStore, kind: str, id: str, what: str) -> None:
 
 
 def _close(store: FolderStore, id: str, allow: tuple[str, ...], give_up: bool, folder: Place, as_json: bool) -> None:
-    make_importable(store, store.manifest(KIND, id), allow)
+    make_importable(store, store.manifest(RECORDINGS, id), allow)
     with stdout_to_stderr(), show_notes():
         recording = close_recording(store, id, allow=allow, progress=display(as_json, quiet=False), give_up=give_up)
     tell(recording, folder, as_json)
@@ -195,7 +197,7 @@ def _find_artifact(store: FolderStore, artifact: str) -> tuple[str, str]:
 
 def _is_run(store: FolderStore, name: str) -> bool:
     try:
-        return store.is_sealed(*resolve(store, name, "runs"))
+        return store.is_sealed(*resolve(store, name, RUNS))
     except EngineError:
         return False
 

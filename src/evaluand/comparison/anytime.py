@@ -19,6 +19,7 @@ from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.anytime import anytime_least_mean, fewest_to_exceed
 from evaluand.metrics.stats.intervals import cluster_sums
 from evaluand.metrics.stats.least_mean import least_mean
+from evaluand.run.kind import RUNS
 
 
 class Seen(NamedTuple):
@@ -86,7 +87,7 @@ def heaviest_cluster(evaluation: Evaluation, metric: Metric, dataset: Dataset | 
         keys = np.array(list(dataset.example_digests()))
     _, cluster = np.unique(keys, return_inverse=True)
     weight = weights_of(dataset) if getattr(metric, "weighted", False) else None
-    run = evaluation.store.manifest("runs", evaluation.manifest["provenance"]["run"])
+    run = evaluation.store.manifest(RUNS, evaluation.manifest["provenance"]["run"])
     times = 1 if metric.over_replications else run["spec"]["replications"]
     return float(np.bincount(cluster, weight).max(initial=0)) * times
 

@@ -8,8 +8,10 @@ from evaluand.aggregation.score_shards import dataset_of
 from evaluand.core.errors import DataError, NotFound, plural, pluralize, warn
 from evaluand.core.key_columns import DIGEST
 from evaluand.data.dataset import Dataset, Example
+from evaluand.data.kind import DATASETS
 from evaluand.data.roles import Roles
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.run.kind import RUNS
 from evaluand.run.output_columns import output_columns
 
 _SHOWN: Final = 3
@@ -97,7 +99,7 @@ def _find_changed(evaluations: Sequence[Evaluation]) -> Iterator[ChangedExamples
 
 
 def _digests_by_id(evaluation: Evaluation, id: str, dataset: Dataset) -> dict[str, bytes]:
-    batches = evaluation.store.read("datasets", id, "examples", [DIGEST])
+    batches = evaluation.store.read(DATASETS, id, "examples", [DIGEST])
     digests = (digest for batch in batches for digest in batch.column(0).to_pylist())
     return dict(zip(dataset.ids(), digests, strict=True))
 
@@ -123,7 +125,7 @@ def _differing_parts(one: Example, other: Example, roles: Roles) -> list[str]:
 def _outputs(evaluation: Evaluation) -> set[str]:
     """The columns that a recorded task takes its outputs from."""
     try:
-        task = evaluation.store.manifest("runs", evaluation.manifest["provenance"]["run"])["spec"]["task"]
+        task = evaluation.store.manifest(RUNS, evaluation.manifest["provenance"]["run"])["spec"]["task"]
     except NotFound:
         return set()
     return {*output_columns(task)}

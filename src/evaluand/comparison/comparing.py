@@ -32,9 +32,11 @@ from evaluand.core.labels import short_labels
 from evaluand.core.provenance import provenance
 from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
 from evaluand.metrics.prediction_powered import PredictionPoweredMean
 from evaluand.run.excerpts import examples_at, excerpts
+from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.sealing import seal_tables, tables_digest
 from evaluand.store.store import MemoryStore, Ref, Store, check_name, early_stops, exists
@@ -121,7 +123,7 @@ class Comparison(Artifact):
     @property
     def early_stops(self) -> list[str]:
         """See `store.early_stops`, of the evaluations compared."""
-        return early_stops(self.store, [("evaluations", id) for id in self.evaluations])
+        return early_stops(self.store, [(EVALUATIONS, id) for id in self.evaluations])
 
     def flips(self) -> list[dict[str, Any]]:
         """The examples won and lost: the first of each pair, or those that gained and lost most.
@@ -327,7 +329,7 @@ def _one_store(evaluations: Sequence[Evaluation]) -> Store:
         raise SpecError("a comparison needs two evaluations or more")
     store = evaluations[0].store
     for evaluation in evaluations:
-        if not exists(store, "evaluations", evaluation.id):
+        if not exists(store, EVALUATIONS, evaluation.id):
             raise SpecError(f"{evaluation!r} is in another store; evaluations are compared in one store")
     return store
 
@@ -357,7 +359,7 @@ def row_title(row: Mapping[str, Any]) -> str:
 
 def _find_name(store: Store, id: str) -> str | None:
     try:
-        return store.manifest("evaluations", id)["name"]  # type: ignore[no-any-return]
+        return store.manifest(EVALUATIONS, id)["name"]  # type: ignore[no-any-return]
     except NotFound:
         return None
 
@@ -609,11 +611,11 @@ def find_labelled_run(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -
         NotFound: it is not in the store.
     """
     store = evaluation.store
-    names = [ref.name for ref in refs if (ref.kind, ref.id) == ("evaluations", evaluation.id)]
+    names = [ref.name for ref in refs if (ref.kind, ref.id) == (EVALUATIONS, evaluation.id)]
     is_shared = len(names) > 1
     meant = [name for name in names if name == label or name.endswith(f"/{label}")] if is_shared else names
-    ids = [ref.id for ref in refs if ref.kind == "runs" and [ref.name] == meant]
-    runs = [Run(store, id) for id in ids if store.is_sealed("runs", id)]
+    ids = [ref.id for ref in refs if ref.kind == RUNS and [ref.name] == meant]
+    runs = [Run(store, id) for id in ids if store.is_sealed(RUNS, id)]
     labelled = next((run for run in runs if run.digest == evaluation.manifest["spec"]["run"]), None)
     return labelled if labelled or is_shared else read_run(evaluation)
 

@@ -18,9 +18,11 @@ from evaluand.comparison.rule import EQUAL, RELATIONS, WIN_RATE, Gate, quote_wor
 from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.core.identity import encode
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.base.signature import distinguishing_words, words_of
 from evaluand.metrics.names import is_name
+from evaluand.run.kind import RUNS
 from evaluand.store.store import Store
 
 
@@ -59,7 +61,7 @@ def find_baseline(gate: Gate, name: str, store: Store, known: Sequence[str]) -> 
     try:
         found = find_evaluations(store, name)
     except NotFound:
-        stored = (ref.name for ref in store.refs() if ref.kind in ("evaluations", "runs"))
+        stored = (ref.name for ref in store.refs() if ref.kind in (EVALUATIONS, RUNS))
         hint = nearest(name, [*known, *stored]) or f"; there are {', '.join(known)}"
         raise gate.fault(f"no baseline is called {name!r}{hint}") from None
     if len(found) > 1:

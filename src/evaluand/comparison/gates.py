@@ -53,6 +53,7 @@ from evaluand.core.errors import DataError, SpecError, first_fault
 from evaluand.core.files.json import none_if_nan
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.evaluation.standing import CorrectedMean, ScorerStanding, scorer_standings
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.store.store import Store
@@ -210,7 +211,7 @@ def _is_unchanged(gate: Gate, label: str, evaluation: Evaluation, base: Evaluati
     if base.id != evaluation.id:
         return False
     refs = base.store.refs()
-    if base is not evaluation and not any((ref.kind, ref.id) == ("evaluations", base.id) for ref in refs):
+    if base is not evaluation and not any((ref.kind, ref.id) == (EVALUATIONS, base.id) for ref in refs):
         return False
     runs = [find_labelled_run(base, str(gate.baseline), refs), find_labelled_run(evaluation, label, refs)]
     tasks = [run.manifest["spec"]["task"] for run in runs if run is not None]

@@ -17,6 +17,7 @@ from evaluand.aggregation.aggregator import (
     shared_ranges,
     with_ranges,
 )
+from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.aggregation.score_shards import dataset_of
 from evaluand.comparison.pairing import why_incomparable, why_unpairable
 from evaluand.core import registry
@@ -24,9 +25,11 @@ from evaluand.core.errors import NotFound, SpecError, nearest, warn
 from evaluand.core.labels import join_name
 from evaluand.core.provenance import experiment_origin
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.confusion import TRUTH
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.names import accepted_parameters, as_called, make_metric, resolve_metric
+from evaluand.run.kind import RUNS
 from evaluand.store.kinds import singular
 from evaluand.store.store import Ref, Store, resolve
 
@@ -41,10 +44,10 @@ def find_evaluations(store: Store, text: str) -> list[Evaluation]:
         SpecError: it has no evaluations, or one of them is not finished.
     """
     kind, id = find_artifact(store, text)
-    names = [join_name(text, label) for label in Aggregation(store, id).labels] if kind == "aggregations" else [text]
+    names = [join_name(text, label) for label in Aggregation(store, id).labels] if kind == AGGREGATIONS else [text]
     found = read_evaluations(store, kind, id)
     for evaluation, name in zip(found, names, strict=True):
-        if Ref(name, "evaluations", evaluation.id) in store.named(name):
+        if Ref(name, EVALUATIONS, evaluation.id) in store.named(name):
             evaluation.called = name
     return found
 
@@ -56,14 +59,14 @@ def find_measures(store: Store, texts: Sequence[str]) -> list[Measure] | None:
         None where no aggregation is named.
     """
     found = {text: find_artifact(store, text) for text in texts}
-    if all(kind != "aggregations" for kind, _ in found.values()):
+    if all(kind != AGGREGATIONS for kind, _ in found.values()):
         return None
     return [
         measure
         for text, (kind, id) in found.items()
         for measure in (
             Aggregation(store, id).measures
-            if kind == "aggregations"
+            if kind == AGGREGATIONS
             else declared_measures(find_evaluations(store, text))
         )
     ]
@@ -87,7 +90,7 @@ def find_artifact(store: Store, text: str) -> tuple[str, str]:
         NotFound: nothing has this name.
         SpecError: it is of another kind.
     """
-    for kind in ("evaluations", "runs", "aggregations"):
+    for kind in (EVALUATIONS, RUNS, AGGREGATIONS):
         with suppress(NotFound):
             return resolve(store, text, kind)
     kind, id = resolve(store, text)
@@ -100,11 +103,11 @@ def read_evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:
     Raises:
         SpecError: it has none, or one of them is not finished.
     """
-    if kind == "runs":
+    if kind == RUNS:
         return [_newest_of_run(store, id)]
-    ids = [id] if kind == "evaluations" else store.manifest(kind, id)["provenance"]["evaluations"]
+    ids = [id] if kind == EVALUATIONS else store.manifest(kind, id)["provenance"]["evaluations"]
     for one in ids:
-        if not store.is_sealed("evaluations", one):
+        if not store.is_sealed(EVALUATIONS, one):
             raise SpecError(
                 f"evaluation {one[:12]} is not finished",
                 python="resume it before it is compared",
@@ -116,7 +119,7 @@ def read_evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:
 def _newest_of_run(store: Store, run: str) -> Evaluation:
     if graded := newest_evaluation_of(store, run):
         return graded
-    origin = experiment_origin(store.manifest("runs", run))
+    origin = experiment_origin(store.manifest(RUNS, run))
     how = "evaluate it with" if origin else "evaluate it with an experiment file that has its task and scorers:"
     raise SpecError(
         f"run {run[:12]} has not been evaluated",

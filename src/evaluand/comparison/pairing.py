@@ -19,6 +19,7 @@ from evaluand.aggregation.score_shards import attribute_columns, dataset_of, sha
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, plural
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.row_numbers import count_earlier, digest_halves, number_rows
+from evaluand.data.kind import DATASETS
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, stored_as
 from evaluand.store.tables import SCORE_STATUSES, SKIPPED
@@ -308,7 +309,7 @@ def _refuse_missing(evaluation: Evaluation, units: Units, metric: Metric) -> Non
 
 def read_digests(evaluation: Evaluation, indices: np.ndarray) -> np.ndarray:
     """The digests of examples, each as two integers."""
-    batches = evaluation.store.read("datasets", evaluation.manifest["spec"]["dataset"], "examples", [INDEX, DIGEST])
+    batches = evaluation.store.read(DATASETS, evaluation.manifest["spec"]["dataset"], "examples", [INDEX, DIGEST])
     found, digests = [], []
     for batch in batches:
         found.append(batch.column(0).to_numpy())

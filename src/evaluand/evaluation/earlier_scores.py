@@ -18,6 +18,7 @@ from evaluand.core.key_columns import INDEX
 from evaluand.engine.reuse import Inputs, digest_words
 from evaluand.evaluation.grading import N_FIELDS
 from evaluand.evaluation.known_scores import SHARED
+from evaluand.run.kind import RUNS
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Manifest, Store
@@ -84,7 +85,7 @@ def read_scores(store: Store, id: str, work: str, slots: np.ndarray | None = Non
             yield _sealed_scores(store, manifest, name, slots), opened
             continue
         run = manifest["provenance"]["run"]
-        total = sum(store.manifest("runs", run)["counts"].values())
+        total = sum(store.manifest(RUNS, run)["counts"].values())
         with closing(store.lane("evaluations", id, lane_name(number), total)) as lane:
             lane.refresh()
             yield _open_scores(lane), Inputs.written(lane, N_FIELDS)
@@ -145,7 +146,7 @@ def _places(store: Store, manifest: Manifest, name: str, slots: np.ndarray) -> n
 def _n_rows(store: Store, manifest: Manifest) -> int | None:
     """The number of rows of the run of an evaluation; None where the store has lost it."""
     try:
-        counts: dict[str, int] = store.manifest("runs", manifest["provenance"]["run"])["counts"]
+        counts: dict[str, int] = store.manifest(RUNS, manifest["provenance"]["run"])["counts"]
         return sum(counts.values())
     except NotFound:
         return None

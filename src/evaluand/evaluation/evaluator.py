@@ -58,6 +58,7 @@ from evaluand.evaluation.units import GATHER, RowStream, Sources, Unit, app_of, 
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
 from evaluand.models.usage_total import RowUsage
+from evaluand.run.kind import RUNS
 from evaluand.run.request import DEFAULT, Request, StepOptions
 from evaluand.run.runner import Run
 from evaluand.store import tables
@@ -158,7 +159,7 @@ class Evaluation(Artifact):
     def run(self) -> Run | None:
         """The graded run; None where the store has lost it."""
         id = self.manifest["provenance"]["run"]
-        return Run(self.store, id) if exists(self.store, "runs", id) else None
+        return Run(self.store, id) if exists(self.store, RUNS, id) else None
 
 
 @dataclass
@@ -325,7 +326,7 @@ class _Grading:
             raise SpecError(f"give a Run to evaluate, not {with_article(type(run).__name__)}; see Runner.run")
         if not scorers:
             raise SpecError("an evaluation needs a scorer")
-        if not run.store.is_sealed("runs", run.id):
+        if not run.store.is_sealed(RUNS, run.id):
             raise SpecError(f"run {run.id} is not finished; resume it before it is evaluated")
         if not isinstance(scorers, Mapping):
             raise SpecError(f"give the scorers as a mapping name → scorer, not {with_article(type(scorers).__name__)}")
@@ -663,7 +664,7 @@ def find_evaluations_of(store: Store, digest: str) -> list[Evaluation]:
 
 def newest_evaluation_of(store: Store, run: str) -> Evaluation | None:
     """The newest sealed evaluation of the responses of the run with an id; none of a run that is not finished."""
-    digest = store.manifest("runs", run).get("digest")
+    digest = store.manifest(RUNS, run).get("digest")
     return next(iter(find_evaluations_of(store, digest)), None) if digest else None
 
 

@@ -12,13 +12,14 @@ from evaluand.core.errors import DataError, NotFound, SpecError, nearest
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.data.dataset import Dataset, Example
 from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
-from evaluand.judges.people.human_labels import human_scorers
 from evaluand.run.responses import Response
 from evaluand.run.runner import Run
 from evaluand.store.store import Store
 from evaluand.store.tables import SCORED
 
 EXPECTED: Final = "expected"
+HUMAN: Final = "human"
+"""The kind of the scorer whose scores people gave."""
 
 Said = float | str
 """What somebody says about an answer: a number or a word."""
@@ -27,6 +28,12 @@ Key = tuple[int, int, int]
 """`_index_`, replication and the number of the answer."""
 
 KEY: Final = (INDEX, "replication", RESPONSE_INDEX)
+
+
+def human_scorers(evaluation: Evaluation) -> list[str]:
+    """The scorers of an evaluation that hold labels by people."""
+    specs = evaluation.manifest["spec"]["scorers"]
+    return [name for name, spec in specs.items() if spec.get("kind") == HUMAN]
 
 
 def find_people(evaluation: Evaluation) -> Evaluation | None:

@@ -33,6 +33,7 @@ from evaluand.exchange.sample import NO_GRADE, Grade, Sample, Total, free_name
 from evaluand.exchange.spool import Answers, Problem, Texts
 from evaluand.metrics.base.metric import Direction
 from evaluand.metrics.column_statistics import Mean
+from evaluand.run.kind import RUNS
 from evaluand.run.responses import NOT_RECORDED, seal
 from evaluand.run.runner import Run
 from evaluand.store.kinds import singular
@@ -345,12 +346,11 @@ def _without_answer(sample: Sample) -> Sample:
 
 def _describe_renamed(result: ImportedResult, named_before: Mapping[tuple[str, str], str]) -> Iterator[str]:
     """A note for each name that another run or aggregation had before."""
-    made = [*(("runs", each) for each in result.runs), *(("aggregations", each) for each in result.aggregations)]
-    for kind, each in made:
-        before = named_before.get((kind, str(each.name)))
+    for each in (*result.runs, *result.aggregations):
+        before = named_before.get((each.kind, str(each.name)))
         if before is not None and before != each.id:
             yield (
-                f"{each.name!r} was the name of {singular(kind)} {before[:12]} and is now that of {each.id[:12]}; both"
+                f"{each.name!r} was the name of {singular(each.kind)} {before[:12]} and is now that of {each.id[:12]}; both"
                 " are stored, and another --name names them both"
             )
 
@@ -468,7 +468,7 @@ def _save_run(store: Store, answers: Answers, examples: _Examples, importer: Imp
     made = {"parts": {}, "unpinned": [], "policy": {}, "task": answers.system or importer.kind}
     opened = begin(
         store,
-        "runs",
+        RUNS,
         spec,
         name=name,
         again=lambda last: False,

@@ -10,7 +10,6 @@ from evaluand.core.lazy import lazy_names
 if TYPE_CHECKING:
     from evaluand.judges.cards.card import JudgeCard as JudgeCard, make_card as make_card
     from evaluand.judges.cards.from_evaluation import read_labelled_evaluation as read_labelled_evaluation
-    from evaluand.judges.cards.from_files import read_labelled_file as read_labelled_file
     from evaluand.judges.cards.labelled_set import LabelledSet as LabelledSet
     from evaluand.judges.cards.standing import Standing as Standing, standings as standings
     from evaluand.judges.cards.tuning import Tuning as Tuning, tune_judges as tune_judges

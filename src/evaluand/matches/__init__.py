@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from evaluand.matches.battles import read_battles as read_battles
     from evaluand.matches.fixed import AgainstBaseline as AgainstBaseline, AllPairs as AllPairs
     from evaluand.matches.judge_agreement import agreement as agreement
+    from evaluand.matches.labelled_files import read_labelled_file as read_labelled_file
     from evaluand.matches.labelled_sets import read_labelled_matches as read_labelled_matches
     from evaluand.matches.matcher import Matcher as Matcher
     from evaluand.matches.matches import Matches as Matches

@@ -22,6 +22,7 @@ from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.row_numbers import count_earlier, digest_halves
 from evaluand.data.dataset import Dataset
+from evaluand.data.kind import DATASETS
 from evaluand.matches.matches import EXAMPLES, JUDGES, Matches
 from evaluand.matches.recorded import SAID
 
@@ -66,7 +67,7 @@ def read_example_keys(matches: Matches) -> ExampleKeys:
 
 def _read_dataset_examples(matches: Matches, dataset: str) -> ExampleKeys:
     try:
-        batches = [*matches.store.read("datasets", dataset, "examples", [INDEX, DIGEST])]
+        batches = [*matches.store.read(DATASETS, dataset, "examples", [INDEX, DIGEST])]
     except NotFound as error:
         raise NotFound(f"matches {matches.id}: their dataset is missing: {error}") from None
     index = [batch.column(0).to_numpy() for batch in batches]

@@ -56,6 +56,7 @@ from evaluand.matches.pairing import (
 from evaluand.matches.schedule import Field, Pairs, Played, Schedule, as_schedule
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
+from evaluand.run.kind import RUNS
 from evaluand.run.request import DEFAULT, LimitedOptions, Request
 from evaluand.run.responses import span_row
 from evaluand.run.runner import Run
@@ -288,7 +289,7 @@ def _check_runs(runs: Any) -> None:
     for run in runs:
         if run.store is not store and getattr(run.store, "root", run) != getattr(store, "root", None):
             raise SpecError(f"run {run.id[:12]} is in another store; runs are matched in one store")
-        if not run.store.is_sealed("runs", run.id):
+        if not run.store.is_sealed(RUNS, run.id):
             raise SpecError(f"run {run.id} is not finished; resume it before it is matched")
         if run.manifest["spec"]["dataset"] != dataset:
             raise SpecError(

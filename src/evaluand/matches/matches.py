@@ -21,6 +21,7 @@ from evaluand.core.key_columns import INDEX
 from evaluand.core.text.html_table import escape_text, html_notes, html_table
 from evaluand.engine.keyed_work import Artifact
 from evaluand.matches.totals import count_pairs, once_per_judgement, sum_usage, usage_text
+from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, exists
 from evaluand.store.tables import FAILED, MATCHES
@@ -112,7 +113,7 @@ class Matches(Artifact):
     def runs(self) -> list[Run | None]:
         """The run of each system; None where the store has lost it, empty for matches that others have judged."""
         ids = self.manifest["provenance"]["runs"]
-        return [Run(self.store, id) if exists(self.store, "runs", id) else None for id in ids]
+        return [Run(self.store, id) if exists(self.store, RUNS, id) else None for id in ids]
 
     @property
     def left_out(self) -> str | None:

@@ -21,8 +21,10 @@ from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.keyed_work import Progress
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.evaluation.preflight import warn_of_declared
 from evaluand.evaluation.scorer import as_scorer
+from evaluand.matches.kind import MATCHES
 from evaluand.matches.matcher import Matcher
 from evaluand.matches.matches import Matches
 from evaluand.matches.ratings.stored import Ratings
@@ -31,6 +33,7 @@ from evaluand.metrics.names import make_metric
 from evaluand.predictions.preflight import check_answers, check_tournaments, check_trade
 from evaluand.predictions.tournament import MatchResults, Tournament
 from evaluand.report.facts.aggregation import metrics_facts
+from evaluand.run.kind import RUNS
 from evaluand.run.request import DEFAULT, ExperimentOptions, Request
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import as_task
@@ -275,7 +278,7 @@ class Steps:
         origin = self.origin | {"task": name, "limit": request.limit}
         request, graded = replace(request, name=self.run_name(name), origin=origin), resumed.get("evaluations")
         if graded:
-            run = Run(runner.store, runner.store.manifest("evaluations", graded)["provenance"]["run"])
+            run = Run(runner.store, runner.store.manifest(EVALUATIONS, graded)["provenance"]["run"])
         elif not request.calls:
             run = _find_finished_run(runner.store, self.run_name(name))
         else:
@@ -320,7 +323,7 @@ class Steps:
         Raises:
             SpecError: the matches belong to no tournament of this experiment, or judge or schedule have changed.
         """
-        manifest = store.manifest("matches", id)
+        manifest = store.manifest(MATCHES, id)
         origin = manifest["provenance"]["origin"]
         name = origin.get("matches")
         tournament = next((one for one in self.matches if one.name == name), None)
@@ -346,7 +349,7 @@ class Steps:
             (f"{ref.kind}/{ref.id}", store.manifest(ref.kind, ref.id).get("spent", {}))
             for name in names
             for ref in store.named(name)
-            if ref.kind in ("runs", "evaluations", "matches") and store.is_sealed(ref.kind, ref.id)
+            if ref.kind in (RUNS, EVALUATIONS, MATCHES) and store.is_sealed(ref.kind, ref.id)
         )
         for work, spent in finished:
             by_part = {f"{work}/{part}": costs for part, costs in spent.items()}  # by scorer, or round of matches
@@ -439,8 +442,8 @@ def _as_measures(measures: Any, scorers: Mapping[str, Any]) -> Any:
 
 
 def _find_finished_run(store: Store, name: str) -> Run:
-    id = next((ref.id for ref in store.named(name) if ref.kind == "runs"), None)
-    if id is None or not store.is_sealed("runs", id):
+    id = next((ref.id for ref in store.named(name) if ref.kind == RUNS), None)
+    if id is None or not store.is_sealed(RUNS, id):
         raise SpecError(f"no finished run is called {name!r}; run it first, without --no-calls")
     run = Run(store, id)
     run.called = name

@@ -19,6 +19,7 @@ from evaluand.matches.ratings.rating import check_systems, rate
 from evaluand.matches.ratings.stored import Ratings
 from evaluand.matches.schedule import Schedule, as_schedule
 from evaluand.metrics.base.metric import check_confidence
+from evaluand.run.kind import RUNS
 from evaluand.run.request import Request
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, check_name, resolve
@@ -198,10 +199,10 @@ def _find_run(store: Store, text: str, dataset: Dataset, tasks: Mapping[str, str
         if text == name:
             raise SpecError(f"runs: {text!r} are the runs of task {task!r}, which is compared; give the id of another")
     try:
-        _, id = resolve(store, text, "runs")
+        _, id = resolve(store, text, RUNS)
     except NotFound as error:
         raise SpecError(f"runs: {error}") from None
-    if not store.is_sealed("runs", id):
+    if not store.is_sealed(RUNS, id):
         raise SpecError(f"runs: {text!r} is not finished; `evaluand resume {id[:12]}` continues it")
     run = Run(store, id)
     if run.manifest["spec"]["dataset"] != dataset.id:

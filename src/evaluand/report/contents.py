@@ -14,9 +14,11 @@ from shlex import quote
 from typing import Any
 
 from evaluand.aggregation.aggregator import REFUSED, Aggregation, Measure, find_summary
+from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
 from evaluand.apps.leaderboards.records import find_recording
-from evaluand.apps.recording.stored import KIND, Recording
+from evaluand.apps.recording.kind import RECORDINGS
+from evaluand.apps.recording.stored import Recording
 from evaluand.comparison.comparing import find_labelled_run, read_labelled_run
 from evaluand.comparison.measures import find_evaluations, find_summaries, resolve_measures
 from evaluand.comparison.prompts import prompt_changes, task_specs
@@ -25,6 +27,8 @@ from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
 from evaluand.core.labels import shown_name
 from evaluand.core.provenance import experiment_origin
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
+from evaluand.evaluation.kind import EVALUATIONS
+from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.matches import Matches
 from evaluand.matches.ratings.stored import Ratings
 from evaluand.report.commands import format_command
@@ -37,6 +41,7 @@ from evaluand.report.html.examples import Examples, examples_of
 from evaluand.report.html.matches import MatchRows
 from evaluand.report.metric_labels import left_out_text
 from evaluand.report.text import SHORT_ID
+from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.addresses import Address, Place
 from evaluand.store.folder_store import FolderStore
@@ -44,8 +49,8 @@ from evaluand.store.kinds import singular
 from evaluand.store.store import Ref, resolve
 from evaluand.tradeoff.results import TradeoffResult, stored_results
 
-_FIRST = ("aggregations", "evaluations", "runs")
-_JUDGED = ("matches", "ratings")
+_FIRST = (AGGREGATIONS, EVALUATIONS, RUNS)
+_JUDGED = (MATCHES, RATINGS)
 
 
 @dataclass
@@ -114,7 +119,7 @@ def read_contents(
         shown_name(title), parts, commands=listed, folder=folder, distributions=distributions, **tables
     )
     graded = {part.task: part.evaluation for part in parts if part.evaluation is not None}
-    summaries = [Aggregation(store, id)] if kind == "aggregations" else find_summaries(graded.values())
+    summaries = [Aggregation(store, id)] if kind == AGGREGATIONS else find_summaries(graded.values())
     facts |= _comparisons(root, id, graded, summaries, facts, is_written=is_written)
     facts["leaderboard"] = _leaderboard(store, parts)
     sets, ratings = _find_matches(store, judged, parts)
@@ -126,7 +131,7 @@ def read_contents(
     facts["cards"] += [card for card in of_matches if card["id"] not in known]
     for each in facts["unrated"]:
         each["command"] = format_command("rate", each["id"][:SHORT_ID], root)
-    trades = stored_results(Aggregation(store, id)) if kind == "aggregations" else []
+    trades = stored_results(Aggregation(store, id)) if kind == AGGREGATIONS else []
     measures = [measure for summary in summaries for measure in summary.measures]
     return Contents(parts, facts, measures, sets, trades)
 
@@ -150,7 +155,7 @@ def read_match_sets(store: FolderStore, name: str) -> tuple[str, dict[str, Match
         NotFound, SpecError: a name refers to nothing, or to something else.
     """
     refs = store.refs()
-    if not any(ref.name == name or (ref.kind == "evaluations" and ref.name.startswith(f"{name}/")) for ref in refs):
+    if not any(ref.name == name or (ref.kind == EVALUATIONS and ref.name.startswith(f"{name}/")) for ref in refs):
         own = [ref for ref in refs if ref.kind in _JUDGED and ref.name.startswith(f"{name}/")]
         if own:
             return name, *_find_matches(store, [(ref.kind, ref.id) for ref in own if store.is_sealed(*ref[1:])], [])
@@ -164,10 +169,10 @@ def _find_artifact(store: FolderStore, text: str) -> tuple[str, str, str]:
     for kind in (*_FIRST, *_JUDGED):
         if kind in ids:
             return kind, ids[kind], text
-    if any(ref.kind == "evaluations" and ref.name.startswith(f"{text}/") for ref in store.refs()):
+    if any(ref.kind == EVALUATIONS and ref.name.startswith(f"{text}/") for ref in store.refs()):
         return "", "", text
     kind, id = resolve(store, text)
-    if kind == KIND:
+    if kind == RECORDINGS:
         kind, id = _result_of_recording(Recording(store, id))
     if kind not in (*_FIRST, *_JUDGED):
         known = "a run, an evaluation, an aggregation, matches, ratings or an experiment"
@@ -177,7 +182,7 @@ def _find_artifact(store: FolderStore, text: str) -> tuple[str, str, str]:
 
 def _result_of_recording(recording: Recording) -> tuple[str, str]:
     """The (kind, id) of the evaluation or run of a recording."""
-    _require_sealed(recording.store, KIND, recording.id)
+    _require_sealed(recording.store, RECORDINGS, recording.id)
     result = recording.evaluation or recording.run
     if result is None:
         raise SpecError(f"recording {recording.id[:SHORT_ID]} has no records")
@@ -190,22 +195,22 @@ def _collect(store: FolderStore, kind: str, id: str, title: str) -> tuple[list[P
         _require_sealed(store, kind, id)
     if kind in _JUDGED:
         return [], {"metrics": []}
-    if kind == "aggregations":
+    if kind == AGGREGATIONS:
         aggregation = Aggregation(store, id)
         made_from = aggregation.manifest["provenance"]["evaluations"]
         parts = _read_parts([Evaluation(store, one) for one in made_from], aggregation.labels)
         return parts, summary_facts(aggregation)
-    if kind == "runs":
+    if kind == RUNS:
         graded = newest_evaluation_of(store, id)
         if graded is None:
             run = Run(store, id)
             return [Part(_task_name(run.manifest), run, None)], {"metrics": []}
         evaluations = [graded]
-    elif kind == "evaluations":
+    elif kind == EVALUATIONS:
         is_name = Ref(title, kind, id) in store.named(title)
         evaluations = find_evaluations(store, title) if is_name else [Evaluation(store, id)]
     else:
-        found = [ref for ref in store.refs() if ref.kind == "evaluations" and ref.name.startswith(f"{title}/")]
+        found = [ref for ref in store.refs() if ref.kind == EVALUATIONS and ref.name.startswith(f"{title}/")]
         evaluations = [Evaluation.open(store, ref.name) for ref in found if store.is_sealed(ref.kind, ref.id)]
         if not evaluations:
             raise NotFound(f"no evaluation of {title!r} is finished; see `evaluand list`")
@@ -238,8 +243,8 @@ def _find_matches(
     Args:
         named: (kind, id) of matches and ratings.
     """
-    ratings = [Ratings(store, id) for kind, id in named if kind == "ratings"]
-    sets = [Matches(store, id) for kind, id in named if kind == "matches"]
+    ratings = [Ratings(store, id) for kind, id in named if kind == RATINGS]
+    sets = [Matches(store, id) for kind, id in named if kind == MATCHES]
     sets += [each for rated in ratings for each in rated.matches if each is not None]
     sets += find_match_sets(store, [part.run for part in parts])
     of_others = [each for each in sets if not any(each.digest in one.manifest["spec"]["matches"] for one in ratings)]
@@ -349,7 +354,7 @@ def _leaderboard(store: FolderStore, parts: Sequence[Part]) -> Facts | None:
     if not recorded:
         return None
     versions = {(_task_spec(part).get("name"), _task_spec(part).get("version")) for part in recorded}
-    closed = [each for id in store.ids(KIND) if (each := Recording(store, id)).is_sealed and each.app in versions]
+    closed = [each for id in store.ids(RECORDINGS) if (each := Recording(store, id)).is_sealed and each.app in versions]
     ids = {each.id for each in closed}
     snapshots = [part.evaluation or part.run for part in recorded if find_recording(part.run) not in ids]
     board = leaderboard([*add_evaluations(store, closed), *snapshots]).to_dict()

@@ -17,6 +17,7 @@ from evaluand.core.errors import EngineError
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.run.runner import Run
 from evaluand.store import tables as rows
 
@@ -131,7 +132,7 @@ def read_values(aggregation: Aggregation, table: pa.Table) -> pa.RecordBatch:
 
 def _name(aggregation: Aggregation, evaluation: str) -> str:
     try:
-        return str(aggregation.store.manifest("evaluations", evaluation)["name"] or evaluation)
+        return str(aggregation.store.manifest(EVALUATIONS, evaluation)["name"] or evaluation)
     except EngineError:  # the evaluation is not in this store
         return evaluation
 

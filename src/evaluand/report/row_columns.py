@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
+from evaluand.data.kind import DATASETS
 from evaluand.data.roles import read_roles
 from evaluand.data.source import read_column
 from evaluand.metrics.base.metric import VALUE
@@ -421,13 +422,13 @@ def read_attributes(run: Run) -> Attributes:
     """The attributes of the dataset of a run; none if the store lacks it."""
     id = run.manifest["spec"]["dataset"]
     try:
-        names = list(read_roles(run.store.manifest("datasets", id)["spec"]["roles"]).attributes)
+        names = list(read_roles(run.store.manifest(DATASETS, id)["spec"]["roles"]).attributes)
     except NotFound:
         return Attributes(np.zeros(0, np.int64), {})
     texts = {name: _Numbering(short_text) for name in names}
     index: list[np.ndarray] = [np.zeros(0, np.int64)]
     codes: dict[str, list[np.ndarray]] = {name: [np.zeros(0, np.uint16)] for name in names}
-    for batch in run.store.read("datasets", id, "examples", [INDEX, *names]):
+    for batch in run.store.read(DATASETS, id, "examples", [INDEX, *names]):
         index.append(batch.column(INDEX).to_numpy())
         for name in names:
             codes[name].append(texts[name].number(_read_values(batch, name)))

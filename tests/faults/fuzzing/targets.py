@@ -41,10 +41,10 @@ from evaluand.experiment.experiment import Experiment
 from evaluand.experiment.spec import MetricSpec
 from evaluand.interop.d3m.folder import open_folder
 from evaluand.interop.d3m.problem import read_problem
-from evaluand.judges.cards.from_files import read_labelled_file
 from evaluand.judges.people.human_labels import read_labels
 from evaluand.judges.rubric import Rubric
 from evaluand.matches.battles import read_battles
+from evaluand.matches.labelled_files import read_labelled_file
 from evaluand.metrics.base.signature import words_of
 from evaluand.predictions.coco import score_coco
 from evaluand.predictions.scoring import score

@@ -28,12 +28,14 @@ import pyarrow as pa
 from evaluand.apps.leaderboards.records import STATUSES, RecordColumns, find_recording, read_journal, read_run
 from evaluand.apps.leaderboards.statistics import FeedbackBoard, compare_versions
 from evaluand.apps.leaderboards.versions import group_versions, natural_order, version_label
-from evaluand.apps.recording.stored import KIND, Recording
+from evaluand.apps.recording.kind import RECORDINGS
+from evaluand.apps.recording.stored import Recording
 from evaluand.apps.session import RecordingSession
 from evaluand.comparison.measures import find_evaluations
 from evaluand.comparison.verdict import printable
 from evaluand.core.errors import NotFound, SpecError, with_article
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, resolve
@@ -224,7 +226,7 @@ def collect_sources(store: Store, names: Sequence[str] = ()) -> list[Evaluation 
         NotFound: nothing has such a name.
         SpecError: it is not something that has evaluations.
     """
-    recordings = [Recording(store, id) for id in store.ids(KIND)]
+    recordings = [Recording(store, id) for id in store.ids(RECORDINGS)]
     if not names:
         return add_evaluations(store, recordings)
     return add_evaluations(store, [source for name in names for source in _find_by_name(store, recordings, name)])
@@ -236,8 +238,8 @@ def add_evaluations(
     """The sources, and the evaluations that a store has of the recordings among them."""
     sources = [*sources]
     recordings = {source.id for source in sources if isinstance(source, Recording)}
-    for id in store.ids("evaluations") if recordings else ():
-        if store.is_sealed("evaluations", id) and find_recording(evaluation := Evaluation(store, id)) in recordings:
+    for id in store.ids(EVALUATIONS) if recordings else ():
+        if store.is_sealed(EVALUATIONS, id) and find_recording(evaluation := Evaluation(store, id)) in recordings:
             sources.append(evaluation)
     return list({(type(source), source.id): source for source in sources}.values())
 
@@ -248,7 +250,7 @@ def _find_by_name(store: Store, recordings: Sequence[Recording], name: str) -> S
     if found:
         return found
     with suppress(NotFound):
-        return [Recording(store, resolve(store, name, KIND)[1])]
+        return [Recording(store, resolve(store, name, RECORDINGS)[1])]
     return find_evaluations(store, name)
 
 

@@ -19,7 +19,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.apps.recording.stored import KIND, Lanes, Recording
+from evaluand.apps.recording.kind import RECORDINGS
+from evaluand.apps.recording.stored import Lanes, Recording
 from evaluand.comparison.measures import declared_measures
 from evaluand.core import identity
 from evaluand.core.errors import NotFound
@@ -214,7 +215,7 @@ def _find_directions(evaluation: Evaluation) -> dict[str, str | None]:
 
 def _recorded_directions(store: Store, recording: str) -> dict[str, str | None]:
     try:
-        flags = store.manifest(KIND, recording)["provenance"].get("higher_is_better") or {}
+        flags = store.manifest(RECORDINGS, recording)["provenance"].get("higher_is_better") or {}
     except NotFound:
         return {}
     return {name: None if higher is None else "higher" if higher else "lower" for name, higher in flags.items()}
@@ -224,7 +225,7 @@ def read_journal(recording: Recording) -> RecordColumns:
     """The records of an open recording so far."""
     store, manifest = recording.store, recording.manifest
     directions, ranges = _recorded_directions(store, recording.id), manifest["provenance"].get("ranges", {})
-    with closing(Lanes.of(store, manifest)) as lanes, journalled(KIND, recording.id):
+    with closing(Lanes.of(store, manifest)) as lanes, journalled(RECORDINGS, recording.id):
         columns, slots = _read_records(lanes.records, manifest["spec"]["app"])
         for name, lane in lanes.judged.items():
             read = _JournalScores.read(lane)

@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
-from evaluand.apps.recording.stored import KIND, Lanes, app_name, parse_record, read_record
+from evaluand.apps.recording.kind import RECORDINGS
+from evaluand.apps.recording.stored import Lanes, app_name, parse_record, read_record
 from evaluand.core.errors import SpecError, TaskError
 from evaluand.core.fingerprint import CodeFacts
 from evaluand.engine.deadline import Overdue, within
@@ -258,7 +259,7 @@ class Worker:
     ) -> None:
         self._store, self._id, self._policy = store, id, policy
         self._attempts, self._follow = attempts, follow
-        manifest = store.manifest(KIND, id)
+        manifest = store.manifest(RECORDINGS, id)
         self._lanes = Lanes.of(store, manifest)
         self._judges = create_judges(scorers, observed_facts(scorers), self._lanes, policy, manifest)
 
@@ -324,7 +325,7 @@ class Worker:
             leases.drop(slot)
 
     def _is_sealed(self) -> bool:
-        return self._store.is_sealed(KIND, self._id)
+        return self._store.is_sealed(RECORDINGS, self._id)
 
 
 class JudgeDied(TaskError):

@@ -13,6 +13,7 @@ from typing import Any, Final, Self
 
 import orjson
 
+from evaluand.apps.recording.kind import RECORDINGS
 from evaluand.apps.recording.missing import Missing, find_missing
 from evaluand.core import identity as ids
 from evaluand.core.errors import Fault, SpecError, plural, warn
@@ -30,6 +31,7 @@ from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScore
 from evaluand.evaluation.grading import N_FIELDS
 from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.units import Traced, Unit, record_of
+from evaluand.run.kind import RUNS
 from evaluand.run.responses import response_of, seal
 from evaluand.run.runner import Run
 from evaluand.store import tables
@@ -39,7 +41,6 @@ from evaluand.store.store import Draft, Manifest, Store, begin, drafted, journal
 from evaluand.store.tables import TableWriter
 from evaluand.trace.record import Record
 
-KIND: Final = "recordings"
 MODES: Final = ("none", "with_app", "with_app_thread", "deferred")
 OWN_COLUMNS: Final = ("input", "id", "tags")
 """Columns of the dataset of a recording, which no key of metadata may be named like."""
@@ -55,8 +56,10 @@ class Lanes:
     """
 
     def __init__(self, store: Store, id: str, feedbacks: Sequence[str]) -> None:
-        self.records = store.lane(KIND, id, _RECORDS, None)
-        self.judged = {name: store.lane(KIND, id, f"feedback{n}", None) for n, name in enumerate(sorted(feedbacks))}
+        self.records = store.lane(RECORDINGS, id, _RECORDS, None)
+        self.judged = {
+            name: store.lane(RECORDINGS, id, f"feedback{n}", None) for n, name in enumerate(sorted(feedbacks))
+        }
 
     @classmethod
     def of(cls, store: Store, manifest: Manifest) -> Self:
@@ -158,7 +161,7 @@ class RecordingProgress:
 
 def read_progress(store: Store, id: str) -> RecordingProgress:
     """The progress of an open recording; an EngineError if its journal is damaged."""
-    with closing(Lanes.of(store, store.manifest(KIND, id))) as lanes, journalled(KIND, id):
+    with closing(Lanes.of(store, store.manifest(RECORDINGS, id))) as lanes, journalled(RECORDINGS, id):
         lanes.refresh()
         feedbacks = {}
         for name, lane in lanes.judged.items():
@@ -172,7 +175,7 @@ def read_progress(store: Store, id: str) -> RecordingProgress:
 class Recording(Artifact):
     """A recording in a store, open or sealed."""
 
-    kind = KIND
+    kind = RECORDINGS
 
     @property
     def mode(self) -> str:
@@ -186,7 +189,7 @@ class Recording(Artifact):
 
     @property
     def is_sealed(self) -> bool:
-        return self.store.is_sealed(KIND, self.id)
+        return self.store.is_sealed(RECORDINGS, self.id)
 
     @property
     def run(self) -> Run | None:
@@ -201,13 +204,13 @@ class Recording(Artifact):
         return None if id is None else Evaluation(self.store, id)
 
     def _find_id(self, part: str) -> str | None:
-        id: str | None = self.store.manifest(KIND, self.id)["provenance"].get(part)
+        id: str | None = self.store.manifest(RECORDINGS, self.id)["provenance"].get(part)
         return id
 
 
 def find_recording_id(store: Store, recording: str) -> str:
     """The id of a recording, from its name, its id or the beginning of its id."""
-    return resolve(store, recording, KIND)[1]
+    return resolve(store, recording, RECORDINGS)[1]
 
 
 def seal_recording(
@@ -230,7 +233,7 @@ def seal_recording(
     `damaged_lines` has the bytes of the lines.
     """
     with _exclusively(store, id):
-        manifest = store.manifest(KIND, id)
+        manifest = store.manifest(RECORDINGS, id)
         if "digest" in manifest:
             return Recording(store, id)
         with closing(Lanes.of(store, manifest)) as lanes:
@@ -277,7 +280,7 @@ def save_run(store: Store, manifest: Manifest, records: WorkLog) -> Run:
     origin = {"parts": {}, "unpinned": [], "policy": {}, "recording": id, "task": app_name(spec["app"])}
     opened = begin(
         store,
-        "runs",
+        RUNS,
         run_spec,
         name=name,
         again=lambda last: False,
@@ -337,7 +340,7 @@ _CHANGED: Final = ("it has changed since its recording was opened",)
 
 def _read_scores(manifest: Manifest, lane: WorkLog) -> Iterator[KnownScore]:
     """The scores in a lane; only errors of reading it are reported as damage of the journal."""
-    with journalled(KIND, manifest["id"]):
+    with journalled(RECORDINGS, manifest["id"]):
         inputs = Inputs.written(lane, N_FIELDS)
         for slot, _, scores, *_ in lane.records():
             node = inputs.of(slot) if manifest.get("observed") else node_key(None, *UNKNOWN)
@@ -346,7 +349,7 @@ def _read_scores(manifest: Manifest, lane: WorkLog) -> Iterator[KnownScore]:
 
 def _build_dataset(recording: str, records: WorkLog, name: str | None) -> Dataset:
     """The inputs of records with their tags and metadata; a key that a record does not have is null there."""
-    with journalled(KIND, recording):
+    with journalled(RECORDINGS, recording):
         facts = [(record[0], *record[-1]) for record in records.records()]
         attributes = sorted({key for *_, metadata in facts for key in metadata})
         names = _distinct_names([(slot, name) for slot, _, name, _, _ in facts])
@@ -378,9 +381,9 @@ def _distinct_names(names: Sequence[tuple[int, str | None]]) -> Sequence[str | N
 
 def find_faults(store: Store, id: str) -> list[Fault]:
     """The records that are missing from the journal of an open recording."""
-    with closing(Lanes.of(store, store.manifest(KIND, id))) as lanes:
+    with closing(Lanes.of(store, store.manifest(RECORDINGS, id))) as lanes:
         missing = lanes.find_missing()
-    return [Fault(f"{KIND} {id}", f"{_describe_missing(missing)}; they are lost")] if missing.total else []
+    return [Fault(f"{RECORDINGS} {id}", f"{_describe_missing(missing)}; they are lost")] if missing.total else []
 
 
 def _describe_missing(missing: Missing) -> str:
@@ -391,7 +394,7 @@ def _seal(store: Store, manifest: Manifest, run: Run | None, evaluation: Evaluat
     missing = lanes.find_missing()
     parts: dict[str, Any] = {"run": run and run.id, "evaluation": evaluation and evaluation.id}
     ended = {"digest": recording_digest(run, evaluation), "counts": count_records(run), "sealed": now()}
-    with drafted(store, KIND, manifest["id"]) as draft:
+    with drafted(store, RECORDINGS, manifest["id"]) as draft:
         damaged = _set_aside_damage(draft, lanes.records)
         if damaged:
             parts["damaged_lines"] = len(damaged)
@@ -422,13 +425,15 @@ def _set_aside_damage(draft: Draft, records: WorkLog) -> list[str]:
 @contextmanager
 def _exclusively(store: Store, id: str) -> Iterator[None]:
     """Lets one process at a time seal a recording."""
-    if store.is_sealed(KIND, id):
+    if store.is_sealed(RECORDINGS, id):
         yield
         return
-    store.open(store.manifest(KIND, id))  # makes the journal again if it is missing; without it no lease can be taken
-    lane = store.lane(KIND, id, _CLOSING, 1)
+    store.open(
+        store.manifest(RECORDINGS, id)
+    )  # makes the journal again if it is missing; without it no lease can be taken
+    lane = store.lane(RECORDINGS, id, _CLOSING, 1)
     try:
-        while not store.is_sealed(KIND, id) and lane.leases.claim(1) is None:
+        while not store.is_sealed(RECORDINGS, id) and lane.leases.claim(1) is None:
             time.sleep(_TICK)
         yield
     finally:

@@ -11,14 +11,8 @@ from typing import Any
 
 from evaluand.apps.recording.feedback_import import Absent, ForeignCode, MissingModule, load_feedback, load_feedbacks
 from evaluand.apps.recording.judge import Worker
-from evaluand.apps.recording.stored import (
-    KIND,
-    Lanes,
-    Recording,
-    find_recording_id,
-    recorded_policy,
-    seal_recording,
-)
+from evaluand.apps.recording.kind import RECORDINGS
+from evaluand.apps.recording.stored import Lanes, Recording, find_recording_id, recorded_policy, seal_recording
 from evaluand.core.errors import EngineError, SpecError, warn
 from evaluand.core.system import require_forks
 from evaluand.engine.engines.processes import GRACE, fork, settle
@@ -199,7 +193,7 @@ class _WorkerPool:
         tally: Tally,
     ) -> None:
         self._worker = (store, id, scorers, policy, attempts, follow)
-        self._lanes = Lanes.of(store, store.manifest(KIND, id))
+        self._lanes = Lanes.of(store, store.manifest(RECORDINGS, id))
         self._workers, self._tally = workers, tally
         self.patience = (attempts + 1) * workers  # how many may die in a row without any result
         self._running: list[Any] = []

@@ -29,8 +29,8 @@ from evaluand.apps.recording.judge import (
     observed_facts,
     refuse_budget,
 )
+from evaluand.apps.recording.kind import RECORDINGS
 from evaluand.apps.recording.stored import (
-    KIND,
     MODES,
     OWN_COLUMNS,
     Lanes,
@@ -197,8 +197,8 @@ class RecordingWriter(Recording):
             "opened": secrets.token_hex(16),
         }
         name = name or (f"{app_name(app)}/{app['version']}" if app.get("version") else app_name(app))
-        id = ids.artifact_id(KIND, spec)
-        head = {"format": FORMAT, "kind": KIND, "id": id, "name": check_name(name), "spec": spec, "attempt": 0}
+        id = ids.artifact_id(RECORDINGS, spec)
+        head = {"format": FORMAT, "kind": RECORDINGS, "id": id, "name": check_name(name), "spec": spec, "attempt": 0}
         pinned = all(identity.pinned for identity in identities.values())
         state = {"pinned": pinned, "work": [], "observed": True}
         forms = {n: stored_form(n, scorer, required=False) for n, scorer in scorers.items()}
@@ -211,7 +211,7 @@ class RecordingWriter(Recording):
             "timeout": (policy or POLICY).timeout,
         }
         store.open(with_mac(store, head | state | {"provenance": provenance() | about, "created": now()}))
-        store.refer(name, KIND, id)
+        store.refer(name, RECORDINGS, id)
         return cls(store, id, scorers, policy, attempts)
 
     def __enter__(self) -> Self:
@@ -491,7 +491,7 @@ class RecordingWriter(Recording):
         """Warns of the calls of this process that are not in the recording, except those that closing it reported."""
         n = self._n_unrecorded
         with suppress(Exception):  # who reads the store reports what is wrong with it
-            origin = self.store.manifest(KIND, self.id)["provenance"]
+            origin = self.store.manifest(RECORDINGS, self.id)["provenance"]
             is_reported = "damaged_lines" in origin or "missing_records" in origin
             if self._is_closed_elsewhere or (self.is_sealed and not is_reported):
                 n += len(self._find_lost())
@@ -509,7 +509,7 @@ class RecordingWriter(Recording):
     def _close_with_interpreter(self) -> None:
         if self._pid != os.getpid() or self.mode == "deferred" or isinstance(self.store, MemoryStore):
             return
-        if not exists(self.store, KIND, self.id):  # the store was removed
+        if not exists(self.store, RECORDINGS, self.id):  # the store was removed
             return
         with suppress(Exception), closing(Lanes.of(self.store, self.manifest)) as lanes:
             lanes.refresh()

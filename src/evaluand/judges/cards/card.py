@@ -25,14 +25,13 @@ from evaluand.judges.cards.misses import DISAGREE, calibration_rows, confusion_r
 from evaluand.judges.cards.pair_measures import measure_pairs
 from evaluand.judges.cards.scales import Readings, read_items
 from evaluand.judges.cards.wording import measure_cells, measure_name, measure_text
+from evaluand.judges.kind import CARDS
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.metrics.judging.estimate import Estimate
 from evaluand.models.usage_total import UsageTotal
 from evaluand.store.sealing import seal_tables, tables_digest
 from evaluand.store.store import MemoryStore, Store, check_name
 from evaluand.store.tables import CALIBRATION, CONFUSION, MEASURES, MISSES
-
-KIND: Final = "cards"
 
 METHOD: Final = 2
 """Raised whenever the same labels and judgements give other numbers."""
@@ -48,7 +47,7 @@ TABLES: Final[Mapping[str, pa.Schema]] = {
 class JudgeCard(Artifact):
     """The card of a judge in a store."""
 
-    kind = KIND
+    kind = CARDS
 
     def __repr__(self) -> str:
         return f"JudgeCard({self.id[:12]}, {self.judge.name}: {self.headline})"
@@ -152,7 +151,7 @@ class JudgeCard(Artifact):
         """
         if name not in TABLES:
             raise SpecError(f"a card has no table {name!r}: {', '.join(TABLES)}")
-        return pa.Table.from_batches(self.store.read(KIND, self.id, name), TABLES[name])
+        return pa.Table.from_batches(self.store.read(CARDS, self.id, name), TABLES[name])
 
     def read_rows(self, table: str) -> list[dict[str, Any]]:
         """The stored rows of a table."""
@@ -224,7 +223,7 @@ def make_card(
         DataError: the labels of people and judge have no scale in common.
 
     Example:
-        >>> from evaluand.judges.cards.from_files import read_labelled_file
+        >>> from evaluand.matches.labelled_files import read_labelled_file
         >>> rows = [{"label": i % 2, "judgement": int(i % 5 < 2)} for i in range(40)]
         >>> card = make_card(read_labelled_file(rows, "mine"))
         >>> card.headline
@@ -259,16 +258,16 @@ def make_card(
         "options": options | {"pairs": labelled.is_pairs, "method": METHOD},
         "part": None if part is None else dict(part),
     }
-    id = identity.artifact_id(KIND, spec)
-    is_stored = store.is_sealed(KIND, id)
+    id = identity.artifact_id(CARDS, spec)
+    is_stored = store.is_sealed(CARDS, id)
     if not is_stored:
         tables = _compute(labelled, readings, options, confidence)
         batches = {table: pa.RecordBatch.from_pylist(tables[table], schema) for table, schema in TABLES.items()}
         facts = provenance(origin) | _costs(labelled) | {"judge": dict(judge.parts), "source": labelled.source}
         facts["made_from"] = [{"kind": kind, "id": each} for kind, each in labelled.made_from]
-        seal_tables(store, KIND, id, spec, batches, name, facts, work=[judge.digest])
+        seal_tables(store, CARDS, id, spec, batches, name, facts, work=[judge.digest])
     if name is not None:
-        store.refer(name, KIND, id)
+        store.refer(name, CARDS, id)
     return JudgeCard(store, id, Receipt(1, kept=1, why="made before") if is_stored else Receipt(1, called=1))
 
 
@@ -325,6 +324,6 @@ def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
 
 def stored_cards(store: Store) -> Iterator[JudgeCard]:
     """All cards of a store, the newest first."""
-    manifests = [store.manifest(KIND, id) for id in store.ids(KIND) if store.is_sealed(KIND, id)]
+    manifests = [store.manifest(CARDS, id) for id in store.ids(CARDS) if store.is_sealed(CARDS, id)]
     for manifest in sorted(manifests, key=lambda each: str(each["created"]), reverse=True):
         yield JudgeCard(store, manifest["id"])

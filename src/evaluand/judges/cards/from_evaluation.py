@@ -12,6 +12,7 @@ from evaluand.core.errors import NotFound, SpecError, nearest, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Example
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.evaluation.people_labels import (
     EXPECTED,
     KEY,
@@ -19,6 +20,7 @@ from evaluand.evaluation.people_labels import (
     answered_examples,
     choose_question,
     find_all_labels,
+    human_scorers,
     key_of_row,
     label_column_names,
     read_label_column,
@@ -26,7 +28,7 @@ from evaluand.evaluation.people_labels import (
 )
 from evaluand.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, Label, LabelledSet
 from evaluand.judges.judge_digest import questions_of
-from evaluand.judges.people.human_labels import human_scorers, key_of, labelled
+from evaluand.judges.people.human_labels import key_of, labelled
 from evaluand.judges.stored_rubric import verdicts_of
 from evaluand.run.excerpts import to_json
 from evaluand.run.runner import Run
@@ -62,7 +64,7 @@ def read_labelled_evaluation(
     run = evaluation.run
     if run is None:
         raise NotFound(f"the run of {evaluation!r} is not in the store, so its answers cannot be labelled")
-    made_from = [("evaluations", evaluation.id)]
+    made_from = [(EVALUATIONS, evaluation.id)]
     if isinstance(labels, str):
         question = labels
         people, given = read_label_column(run, labels)
@@ -72,7 +74,7 @@ def read_labelled_evaluation(
             raise SpecError(f"{found!r} has labels of another run; import the files of labels for this run")
         question = choose_question(found, scorer, question)
         people, given = read_stored_labels(found, question)
-        made_from.append(("evaluations", found.id))
+        made_from.append((EVALUATIONS, found.id))
     of_numbers = _are_numbers(given)
     scores = _read_scores(evaluation, scorer, of_numbers=of_numbers)
     items, usage = [], []
@@ -221,9 +223,9 @@ def open_labels(store: Store, name: str, run: Run) -> Evaluation | str:
         if name == EXPECTED or name in label_column_names(run.dataset):
             return name
         raise
-    if kind != "evaluations":
+    if kind != EVALUATIONS:
         try:
-            kind, id = resolve(store, name, "evaluations")
+            kind, id = resolve(store, name, EVALUATIONS)
         except NotFound:
             raise SpecError(f"{name!r} is no evaluation; name the one with the labels of people") from None
     evaluation = Evaluation(store, id)

@@ -18,11 +18,13 @@ from evaluand.core.fingerprint import explain
 from evaluand.core.identity import json_text
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.evaluation.standing import CorrectedMean, Status
-from evaluand.judges.cards.card import KIND, JudgeCard, stored_cards
+from evaluand.judges.cards.card import JudgeCard, stored_cards
 from evaluand.judges.cards.from_evaluation import AnswerTo, answers_to, judge_of, read_labelled_answers
 from evaluand.judges.cards.labelled_set import JudgeIdentity
 from evaluand.judges.cards.tuning import choose_half
+from evaluand.judges.kind import CARDS
 from evaluand.metrics.judging.estimate import share
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, exists
@@ -109,7 +111,7 @@ def find_standing(store: Store, judge: JudgeIdentity, source: str, scorer: str |
         source: the name or id of what it judged, for the command that measures it; `scorer` is its name there.
     """
     command = f"evaluand judge card {source}" + ("" if scorer is None else f" --scorer {scorer}")
-    own = [card for id in store.find(KIND, judge.digest) if (card := JudgeCard(store, id)).has_agreement]
+    own = [card for id in store.find(CARDS, judge.digest) if (card := JudgeCard(store, id)).has_agreement]
     if own:
         card = max(own, key=lambda each: each.clusters)  # the newest of those with the most examples
         newer = None if own[0].id == card.id else own[0]
@@ -163,7 +165,7 @@ def correct_mean(evaluation: Evaluation, scorer: str, card: JudgeCard) -> Correc
 
 def _count_labelled(evaluation: Evaluation, card: JudgeCard) -> int:
     """How many of the answers were used to measure the judge: the same answers to the same examples, in any run."""
-    made_from = [each["id"] for each in card.manifest["provenance"]["made_from"] if each["kind"] == "evaluations"]
+    made_from = [each["id"] for each in card.manifest["provenance"]["made_from"] if each["kind"] == EVALUATIONS]
     if not made_from:
         return 0
     with suppress(NotFound):
@@ -171,8 +173,8 @@ def _count_labelled(evaluation: Evaluation, card: JudgeCard) -> int:
         if (run := evaluation.run) is not None:
             return _count_answers(run, keys)
     run_digest = evaluation.manifest["spec"]["run"]  # the store has lost the labels, or the answers
-    known = (id for id in made_from if exists(evaluation.store, "evaluations", id))
-    is_same = any(evaluation.store.manifest("evaluations", id)["spec"]["run"] == run_digest for id in known)
+    known = (id for id in made_from if exists(evaluation.store, EVALUATIONS, id))
+    is_same = any(evaluation.store.manifest(EVALUATIONS, id)["spec"]["run"] == run_digest for id in known)
     return int(card.manifest["spec"]["items"]) if is_same else 0
 
 

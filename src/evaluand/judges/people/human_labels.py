@@ -26,8 +26,9 @@ from evaluand.core.fingerprint import Identity
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.data.sources import open_texts
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.people_labels import HUMAN, human_scorers
 from evaluand.evaluation.scorer import Score, Scorer
-from evaluand.judges.people.labelling_order import draw_in_turn, random_places
+from evaluand.metrics.judging.labelling_order import draw_in_turn, random_places
 from evaluand.run.excerpts import in_reading_order, to_json
 from evaluand.run.runner import Run
 from evaluand.store.tables import ABSTAINED, COMPLETED, SCORED
@@ -242,7 +243,7 @@ class HumanLabels(Scorer):
     columns `by` and `n_labels` hold who has labelled, and the number of labels. Labels are found by `key_of`.
     """
 
-    kind = "human"
+    kind = HUMAN
     version = 2
     cheap = True
     columns: ClassVar = {"by": "labels", "n_labels": "int64"}
@@ -316,12 +317,6 @@ def labelled(evaluation: Evaluation, scorer: str) -> Labelled:
             labels = orjson.loads(data) if data is not None else []
             disputed += len({(label["value"], label["label"]) for label in labels}) > 1
     return Labelled(answers, done, dict(by.most_common()), disputed)
-
-
-def human_scorers(evaluation: Evaluation) -> list[str]:
-    """The scorers of an evaluation that hold labels by people."""
-    specs = evaluation.manifest["spec"]["scorers"]
-    return [name for name, spec in specs.items() if spec.get("kind") == HumanLabels.kind]
 
 
 _WORK: Final = ("value", "label", "explanation")

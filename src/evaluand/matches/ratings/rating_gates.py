@@ -82,7 +82,7 @@ def check_rating_gates(
             ' check_rating_gates(["win_rate(mine, base) >= 0.55"], ratings)'
         )
     context, judges = _Context(ratings), dict[str, ScorerStanding]()
-    for standing in (one for matches in ratings.matches if matches is not None for one in standings_of(matches)):
+    for standing in (one for matches in ratings.matches if matches is not None for _, one in standings_of(matches)):
         judges.setdefault(standing.digest, standing)
     return [
         decide(

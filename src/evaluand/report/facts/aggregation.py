@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import orjson
 
 from evaluand.core.errors import NotFound, SpecError, nearest
+from evaluand.data.kind import DATASETS
 from evaluand.metrics.names import has_name, name_in_tables
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import graded_rows
@@ -101,7 +102,7 @@ def confusion_matrix(rows: Sequence[Facts]) -> tuple[list[str | None], list[list
 
 def _read_cluster_column(store: Store, dataset: str) -> str | None:
     try:
-        return to_json(store.manifest("datasets", dataset)["spec"]["roles"]).get("cluster")  # type: ignore[no-any-return]
+        return to_json(store.manifest(DATASETS, dataset)["spec"]["roles"]).get("cluster")  # type: ignore[no-any-return]
     except NotFound:
         return None
 

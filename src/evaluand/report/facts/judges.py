@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.judges.judge_digest import questions_of
+from evaluand.judges.kind import CARDS
 from evaluand.report.facts.base import Facts
 from evaluand.store.store import exists
 
@@ -48,10 +49,10 @@ def judge_facts(evaluations: Mapping[str, Evaluation]) -> list[Facts]:
 
 def card_facts(store: Store, judges: Iterable[Facts]) -> list[Facts]:
     """The cards of judges, as `judge_facts` names them, each once."""
-    from evaluand.judges.cards.card import KIND, JudgeCard  # on use: needs NumPy
+    from evaluand.judges.cards.card import JudgeCard  # on use: needs NumPy
 
     ids = dict.fromkeys(judge["card"] for judge in judges if judge["status"] == "measured")
-    return [JudgeCard(store, id).to_dict() for id in ids if exists(store, KIND, id)]
+    return [JudgeCard(store, id).to_dict() for id in ids if exists(store, CARDS, id)]
 
 
 def matches_judge_facts(*sets: Matches | None) -> list[Facts]:
@@ -64,8 +65,8 @@ def matches_judge_facts(*sets: Matches | None) -> list[Facts]:
     for matches in sets:
         if matches is None or not matches.manifest["provenance"].get("judges"):
             continue
-        for standing in standings_of(matches):
-            found[standing.judge.digest] = describe_standing(standing, standing.judge) | {"task": None} | _UNCORRECTED
+        for judge, standing in standings_of(matches):
+            found[judge.digest] = describe_standing(standing, judge) | {"task": None} | _UNCORRECTED
     return [*found.values()]
 
 

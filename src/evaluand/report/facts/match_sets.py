@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.totals import sum_usage
 from evaluand.report.facts.base import Facts, Names, count_reasons
 from evaluand.report.facts.judges import matches_judge_facts
@@ -105,7 +106,7 @@ def find_match_sets(store: Store, runs: Sequence[Run]) -> list[Matches]:
 
     digests = {run.digest for run in runs}
     chosen: list[Any] = []
-    for manifest in find_sealed(store, "matches", *digests):
+    for manifest in find_sealed(store, MATCHES, *digests):
         compared = set(manifest["spec"].get("runs", ()))
         covered = any(
             compared <= set(each["spec"]["runs"]) and each["spec"]["judge"] == manifest["spec"]["judge"]
@@ -125,8 +126,8 @@ def find_ratings(store: Store, sets: Sequence[Matches]) -> list[Ratings]:
     from evaluand.matches.ratings.stored import Ratings  # on use: `evaluand list` does without Arrow
 
     digests = {matches.digest for matches in sets}
-    suiting = find_sealed(store, "ratings", *digests)
-    named = {ref.id for ref in store.refs() if ref.kind == "ratings"} if suiting else set()
+    suiting = find_sealed(store, RATINGS, *digests)
+    named = {ref.id for ref in store.refs() if ref.kind == RATINGS} if suiting else set()
     suiting.sort(key=lambda manifest: (manifest["id"] in named, str(manifest["created"])), reverse=True)
     chosen: list[Any] = []
     rated: set[str] = set()

@@ -13,6 +13,8 @@ from evaluand._version import __version__
 from evaluand.comparison.verdict import adjusted_p
 from evaluand.core.errors import NotFound
 from evaluand.core.files.json import none_if_nan
+from evaluand.data.kind import DATASETS
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts, usage_facts
 from evaluand.report.facts.headlines import headlines
@@ -21,6 +23,7 @@ from evaluand.report.facts.run import missing_facts
 from evaluand.report.metric_labels import add_labels, distinct_values
 from evaluand.report.usage import command_usage
 from evaluand.run.excerpts import to_json
+from evaluand.run.kind import RUNS
 from evaluand.store.store import early_stops
 
 if TYPE_CHECKING:
@@ -64,7 +67,7 @@ def report_facts(
         worst_groups: as `worst_groups_facts` returns them.
         distributions: whether to read those of all scores, which takes longest.
     """
-    made = [("evaluations", part.evaluation.id) if part.evaluation else ("runs", part.run.id) for part in parts]
+    made = [(EVALUATIONS, part.evaluation.id) if part.evaluation else (RUNS, part.run.id) for part in parts]
     return {
         "title": title,
         "early_stops": early_stops(parts[0].run.store, made) if parts else [],
@@ -141,7 +144,7 @@ def _artifact_facts(manifest: Manifest) -> Facts:
 def _find_dataset(run: Run) -> Facts:
     id = run.manifest["spec"]["dataset"]
     try:
-        manifest = run.store.manifest("datasets", id)
+        manifest = run.store.manifest(DATASETS, id)
     except NotFound:
         return {"id": id, "name": None, "digest": None, "counts": None, "source": None, "roles": None}
     made = {name: manifest.get(name) for name in ("id", "name", "digest", "counts")}

@@ -27,6 +27,7 @@ import pyarrow as pa
 from evaluand.core import identity
 from evaluand.core.errors import DataError, NotFound
 from evaluand.core.key_columns import INDEX
+from evaluand.data.kind import DATASETS
 from evaluand.evaluation.scorer import find_call_reader
 from evaluand.evaluation.units import Sources
 from evaluand.metrics.detection import Boxes, definition_of, match
@@ -378,7 +379,7 @@ def find_source(store: Store, dataset: str) -> str | None:
     which may be passed on, does not take images of whoever writes it.
     """
     try:
-        made = store.manifest("datasets", dataset)
+        made = store.manifest(DATASETS, dataset)
     except NotFound:
         return None
     source = (made.get("provenance") or {}).get("source")

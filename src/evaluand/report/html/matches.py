@@ -23,6 +23,7 @@ from evaluand.core.errors import NotFound, plural
 from evaluand.core.identity import json_text
 from evaluand.core.key_columns import INDEX
 from evaluand.matches.judging import SPANS_TABLE
+from evaluand.matches.kind import MATCHES
 from evaluand.matches.matches import EXAMPLES, TEXTS, Matches
 from evaluand.matches.totals import usage_text
 from evaluand.report.facts.base import Facts
@@ -406,7 +407,7 @@ def _read_spans(matches: Matches, judgements: pa.ChunkedArray) -> dict[int, list
     most, room = max(min(_SPANS, _ALL_SPANS // n), 1), _ROOM // n
     found: dict[int, list[Any]] = {}
     budgets: dict[int, Budget] = {}
-    for batch in matches.store.read("matches", matches.id, SPANS_TABLE):
+    for batch in matches.store.read(MATCHES, matches.id, SPANS_TABLE):
         chosen = batch.filter(pc.is_in(batch.column("judgement"), judged))
         for number, *row in read_tuples(chosen):
             spans = found.setdefault(number, [0, []])
@@ -481,7 +482,7 @@ class _FileTexts:
 
     @cached_property
     def _examples(self) -> dict[int, tuple[str | None, str | None]]:
-        batches = self._matches.store.read("matches", self._matches.id, EXAMPLES, [INDEX, "id", "input"])
+        batches = self._matches.store.read(MATCHES, self._matches.id, EXAMPLES, [INDEX, "id", "input"])
         return {index: (id, input) for batch in batches for index, id, input in read_tuples(batch)}
 
     @cached_property
@@ -490,7 +491,7 @@ class _FileTexts:
         found: dict[int, dict[str, Any]] = {}
         start = 0
         with suppress(NotFound):
-            for batch in self._matches.store.read("matches", self._matches.id, TEXTS):
+            for batch in self._matches.store.read(MATCHES, self._matches.id, TEXTS):
                 low, high = np.searchsorted(self._positions, [start, start + batch.num_rows])
                 own = self._positions[low:high]
                 found |= zip(own.tolist(), batch.take(pa.array(own - start)).to_pylist(), strict=True)

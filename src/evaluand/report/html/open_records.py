@@ -12,7 +12,8 @@ from typing import Any, Final
 import orjson
 
 from evaluand.apps.leaderboards.records import WAITING
-from evaluand.apps.recording.stored import KIND, Lanes, Recording, app_name, parse_record
+from evaluand.apps.recording.kind import RECORDINGS
+from evaluand.apps.recording.stored import Lanes, Recording, app_name, parse_record
 from evaluand.core import identity
 from evaluand.evaluation.scorer import find_call_reader
 from evaluand.evaluation.units import Unit, source_of
@@ -37,7 +38,7 @@ _ATTEMPTS, _USAGE = 7, 10
 
 @contextmanager
 def _opened(recording: Recording) -> Iterator[Lanes]:
-    with closing(Lanes.of(recording.store, recording.manifest)) as lanes, journalled(KIND, recording.id):
+    with closing(Lanes.of(recording.store, recording.manifest)) as lanes, journalled(RECORDINGS, recording.id):
         lanes.refresh()
         yield lanes
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.row_numbers import count_earlier, digest_halves
+from evaluand.data.kind import DATASETS
 from evaluand.report.facts.base import Facts
 from evaluand.store.store import Store
 
@@ -57,7 +58,7 @@ def pack_digests(store: Store, dataset: str) -> bytes:
     equal examples are before it. There are none if the store lacks the dataset.
     """
     try:
-        examples = pa.Table.from_batches(store.read("datasets", dataset, "examples", [INDEX, DIGEST]))
+        examples = pa.Table.from_batches(store.read(DATASETS, dataset, "examples", [INDEX, DIGEST]))
     except NotFound:
         return pack_columns({"rows": 0}, [(name, np.zeros(0, np.int64)) for name in _DIGESTS])
     halves = digest_halves(examples.column(DIGEST).combine_chunks())

@@ -26,6 +26,7 @@ from evaluand.core.errors import EvaluandError, NotFound
 from evaluand.core.provenance import experiment_origin
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.metric import CLUSTER, VALUE
 from evaluand.metrics.column_statistics import Mean
@@ -34,6 +35,7 @@ from evaluand.report.commands import format_command
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import SHORT_ID
 from evaluand.report.usage import brief_usage
+from evaluand.run.kind import RUNS
 from evaluand.run.responses import LANE
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.journal import WorkLog
@@ -127,11 +129,11 @@ class LiveRun:
 
     def __init__(self, store: FolderStore, id: str) -> None:
         self._store, self.id = store, id
-        self._manifest = store.manifest("runs", id)
+        self._manifest = store.manifest(RUNS, id)
         spec = self._manifest["spec"]
         self._repeats = spec["replications"]
         self.total = spec["examples"] * self._repeats
-        self._log = None if self.is_sealed else store.lane("runs", id, LANE, self.total)
+        self._log = None if self.is_sealed else store.lane(RUNS, id, LANE, self.total)
         self._lock, self._looked = Lock(), -math.inf
         self._counted: dict[int, int] = {}  # slot → checksum of its line
         self._n_taken_back = 0
@@ -148,7 +150,7 @@ class LiveRun:
 
     @property
     def is_sealed(self) -> bool:
-        return self._store.is_sealed("runs", self.id)
+        return self._store.is_sealed(RUNS, self.id)
 
     def look(self) -> None:
         """Reads what is new, unless another watcher has just done so."""
@@ -203,7 +205,7 @@ class LiveRun:
             for number, scorer in enumerate(sorted(manifest["spec"]["scorers"])):
                 key = f"{id}/{scorer}"
                 if key not in self._scores:
-                    log = self._store.lane("evaluations", id, f"scorer{number}", self.total)
+                    log = self._store.lane(EVALUATIONS, id, f"scorer{number}", self.total)
                     possible = Evaluation(self._store, id).ranges.get(scorer, {}).get(VALUE, (-math.inf, math.inf))
                     self._scores[key] = _Scores(log, self._repeats, self._clusters, possible)
                 self._scores[key].look()
@@ -232,23 +234,23 @@ class LiveRun:
         if began >= self._next_listing:
             known = self._evaluations
             self._evaluations = {
-                id: known[id] if id in known else self._read_open(id) for id in self._store.ids("evaluations")
+                id: known[id] if id in known else self._read_open(id) for id in self._store.ids(EVALUATIONS)
             }
             self._next_listing = began + _LISTING_PAUSE * (time.monotonic() - began)
-        for id in [id for id, made in self._evaluations.items() if made and self._store.is_sealed("evaluations", id)]:
+        for id in [id for id, made in self._evaluations.items() if made and self._store.is_sealed(EVALUATIONS, id)]:
             self._evaluations[id] = None
         return {id: manifest for id, manifest in self._evaluations.items() if manifest}
 
     def _read_open(self, id: str) -> Facts | None:
-        if self._store.is_sealed("evaluations", id):
+        if self._store.is_sealed(EVALUATIONS, id):
             return None
-        found = self._store.manifest("evaluations", id)
+        found = self._store.manifest(EVALUATIONS, id)
         return dict(found) if self._is_of_run(found) else None
 
     def _is_of_run(self, evaluation: Mapping[str, Any]) -> bool:
         if (evaluation.get("provenance") or {}).get("run") == self.id:
             return True
-        digest = self._store.manifest("runs", self.id).get("digest")
+        digest = self._store.manifest(RUNS, self.id).get("digest")
         return digest is not None and evaluation["spec"].get("run") == digest
 
     def _is_worked_on(self, id: str, manifest: Facts) -> bool:
@@ -265,7 +267,7 @@ class LiveRun:
         for id in [id for id, manifest in self._evaluations.items() if manifest is None and id not in self._begun]:
             self._begun[id] = ""
             with suppress(EvaluandError):  # damaged, or removed meanwhile
-                found = self._store.manifest("evaluations", id)
+                found = self._store.manifest(EVALUATIONS, id)
                 self._begun[id] = found["created"] if self._is_of_run(found) else ""
         return any(begun > created for begun in self._begun.values())
 
@@ -280,7 +282,7 @@ class LiveRun:
             status = self._status()
             is_sealed = self.is_sealed
             done = self.total if is_sealed else len(self._counted)
-            made = self._store.manifest("runs", self.id) if is_sealed else {"usage": self._usage.to_dict()}
+            made = self._store.manifest(RUNS, self.id) if is_sealed else {"usage": self._usage.to_dict()}
             rate = self._rate()
             return {
                 "id": self.id,
@@ -322,7 +324,7 @@ class LiveRun:
 
     def _find_command(self) -> str | None:
         """The command that continues what is stopped; None if that was begun in Python, where the same call does."""
-        kind, id = ("evaluations", min(self._open)) if self.is_sealed else ("runs", self.id)
+        kind, id = ("evaluations", min(self._open)) if self.is_sealed else (RUNS, self.id)
         if experiment_origin(self._store.manifest(kind, id)) is None:
             return None
         return format_command("resume", id[:SHORT_ID], self._store.root)
@@ -391,8 +393,8 @@ class LiveRuns:
             NotFound: there is no such run.
         """
         if asked != NEWEST:
-            return str(self._store.manifest("runs", asked)["id"])
-        entries = self._store.catalog.entries("runs")
+            return str(self._store.manifest(RUNS, asked)["id"])
+        entries = self._store.catalog.entries(RUNS)
         if not entries:
             raise NotFound("no run has begun yet")
         return str(entries[0]["id"])

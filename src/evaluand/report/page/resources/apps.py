@@ -10,7 +10,8 @@ from typing import Any, Final
 import orjson
 
 from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
-from evaluand.apps.recording.stored import KIND, Recording, app_name, build_record, read_progress
+from evaluand.apps.recording.kind import RECORDINGS
+from evaluand.apps.recording.stored import Recording, app_name, build_record, read_progress
 from evaluand.core.errors import EvaluandError, EvaluandWarning, NotFound, SpecError
 from evaluand.evaluation.units import Unit, units_of
 from evaluand.report.commands import format_command
@@ -37,7 +38,7 @@ def _list_names(source: Source) -> Iterator[Mapping[str, str]]:
 
 def _list_recordings(source: Source) -> list[Recording]:
     """All recordings, newest first."""
-    entries = source.store.catalog.entries(KIND)
+    entries = source.store.catalog.entries(RECORDINGS)
     return [Recording(source.store, entry["id"]) for entry in entries if entry["status"] != "damaged"]
 
 
@@ -87,7 +88,7 @@ def _describe(source: Source, recording: Recording, names: Names) -> Facts:
     manifest = recording.manifest
     about: Facts = {
         "id": recording.id,
-        "name": next(iter(names.find(KIND, recording.id, recording.name)), recording.id[:SHORT_ID]),
+        "name": next(iter(names.find(RECORDINGS, recording.id, recording.name)), recording.id[:SHORT_ID]),
         "version": recording.app[1],
         "mode": recording.mode,
         "created": manifest["created"],
@@ -110,7 +111,7 @@ def _describe(source: Source, recording: Recording, names: Names) -> Facts:
 
 
 def _find_recording(source: Source, id: str) -> Recording:
-    if id not in source.store.ids(KIND):
+    if id not in source.store.ids(RECORDINGS):
         raise NotFound("there is no such recording in this store")
     return Recording(source.store, id)
 

@@ -16,6 +16,7 @@ from urllib.parse import quote, unquote
 import orjson
 
 from evaluand.core.errors import NotFound
+from evaluand.data.kind import DATASETS
 from evaluand.report.facts.base import Facts
 from evaluand.store.addresses import Place, local_folder
 from evaluand.store.catalog import SEALED_STATUS, Entry
@@ -104,7 +105,7 @@ class Source:
     def find_dataset_name(self, id: str) -> str | None:
         """The name of a dataset; None if it has none, or is not in the store."""
         try:
-            name = self.store.manifest("datasets", id).get("name")
+            name = self.store.manifest(DATASETS, id).get("name")
         except NotFound:
             return None
         return None if name is None else str(name)

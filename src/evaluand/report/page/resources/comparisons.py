@@ -10,11 +10,13 @@ from typing import Any, Final
 import numpy as np
 
 from evaluand.aggregation.aggregator import Measure
+from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.aggregation.score_shards import dataset_of
 from evaluand.comparison.changed import describe_other_scorers
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.group_changes import GroupChange, group_changes
+from evaluand.comparison.kind import COMPARISONS
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.rule import Gate
 from evaluand.comparison.significance import holm
@@ -22,6 +24,7 @@ from evaluand.comparison.verdict import adjusted_p, adjustment
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.report.commands import format_command
 from evaluand.report.contents import read_parts
 from evaluand.report.facts.base import Facts
@@ -44,9 +47,9 @@ _LONGEST_GATE: Final = 500
 @resource("comparison/{id}")
 def read_stored(source: Source, id: str) -> Facts:
     """A stored comparison: its name, the evaluations that it compared and are still in the store, and its command."""
-    if not source.store.is_sealed("comparisons", id):
+    if not source.store.is_sealed(COMPARISONS, id):
         raise NotFound("this comparison is not finished, or not in this store")
-    made = source.store.manifest("comparisons", id)
+    made = source.store.manifest(COMPARISONS, id)
     provenance = made["provenance"]
     compared = zip(provenance["evaluations"], provenance["labels"], strict=True)
     return {
@@ -55,7 +58,7 @@ def read_stored(source: Source, id: str) -> Facts:
         "tasks": [
             {"evaluation": evaluation, "task": label}
             for evaluation, label in compared
-            if source.store.is_sealed("evaluations", evaluation)
+            if source.store.is_sealed(EVALUATIONS, evaluation)
         ],
         "command": format_command("show", id[:SHORT_ID], source.root),
     }
@@ -138,7 +141,7 @@ def _name_sides(tasks: list[Facts]) -> list[str]:
 
 
 def _compare(source: Source, tasks: list[Facts]) -> Comparison:
-    key = ("comparison", *(task["evaluation"] for task in tasks), *_name_sides(tasks), source.list_ids("aggregations"))
+    key = ("comparison", *(task["evaluation"] for task in tasks), *_name_sides(tasks), source.list_ids(AGGREGATIONS))
 
     def compute() -> Comparison:
         with warnings.catch_warnings(action="ignore", category=EvaluandWarning):

@@ -22,6 +22,7 @@ from evaluand.core import identity
 from evaluand.core.errors import EvaluandError, EvaluandWarning, NotFound
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.data.dataset import Dataset
+from evaluand.data.kind import DATASETS
 from evaluand.data.roles import Roles
 from evaluand.report.commands import format_command
 from evaluand.report.facts.base import Facts, Names
@@ -31,6 +32,7 @@ from evaluand.report.page.resources.base import Source, read_number, resource
 from evaluand.report.page.resources.examples import list_runs
 from evaluand.report.page.resources.histograms import draw_histogram
 from evaluand.report.text import SHORT_ID
+from evaluand.run.kind import RUNS
 from evaluand.store.tables import is_json
 from evaluand.store.window import WindowedStore
 
@@ -45,7 +47,7 @@ _QUICK: Final = 20_000  # rows that drift is measured on while somebody waits
 
 
 def _list_datasets(source: Source) -> Iterator[Mapping[str, str]]:
-    yield from ({"id": entry["id"]} for entry in source.finished("datasets"))
+    yield from ({"id": entry["id"]} for entry in source.finished(DATASETS))
 
 
 @resource("dataset/{id}", _list_datasets)
@@ -56,7 +58,7 @@ def read_dataset(source: Source, id: str) -> Facts:
     runs = [entry["id"] for entry in list_runs(source, id)]
     others = [
         {"id": entry["id"], "name": entry["name"], "created": entry["created"]}
-        for entry in source.finished("datasets")
+        for entry in source.finished(DATASETS)
         if entry["id"] != id
     ]
     name, origin = made.get("name"), made.get("provenance") or {}
@@ -76,14 +78,14 @@ def read_dataset(source: Source, id: str) -> Facts:
 
 
 def _describe_run(source: Source, names: Names, id: str) -> Facts:
-    made = source.store.manifest("runs", id)
-    return {"id": id, "names": names.find("runs", id, made.get("name")), "created": made.get("created")}
+    made = source.store.manifest(RUNS, id)
+    return {"id": id, "names": names.find(RUNS, id, made.get("name")), "created": made.get("created")}
 
 
 def _read_manifest(source: Source, id: str) -> Mapping[str, Any]:
-    if not source.store.is_sealed("datasets", id):
+    if not source.store.is_sealed(DATASETS, id):
         raise NotFound("this dataset is not in this store")
-    return source.store.manifest("datasets", id)
+    return source.store.manifest(DATASETS, id)
 
 
 @resource("dataset-columns/{id}", _list_datasets)
@@ -99,7 +101,7 @@ def _iterate_columns(source: Source, id: str) -> Iterator[Facts]:
     for field in data.schema:
         if field.name in (INDEX, DIGEST):
             continue
-        batches = (batch.column(0) for batch in source.store.read("datasets", id, "examples", [field.name]))
+        batches = (batch.column(0) for batch in source.store.read(DATASETS, id, "examples", [field.name]))
         head = {"name": field.name, "role": roles.get(field.name), "type": _name_type(field)}
         yield head | _summarise(field, batches)
 
@@ -216,7 +218,7 @@ def _summarise_times(batches: Iterable[pa.Array]) -> Facts:
 def _list_pieces(source: Source) -> Iterator[Mapping[str, str]]:
     for dataset in _list_datasets(source):
         try:
-            examples = int(source.store.manifest("datasets", dataset["id"])["counts"]["examples"])
+            examples = int(source.store.manifest(DATASETS, dataset["id"])["counts"]["examples"])
         except EvaluandError:  # the dataset itself says why
             continue
         for piece in range(-(-examples // source.piece)):
@@ -250,7 +252,7 @@ def _show(value: Any) -> Any:
 
 def _read_indices(source: Source, id: str) -> np.ndarray:
     """The `_index_` of all examples, in their order."""
-    batches = source.store.read("datasets", id, "examples", [INDEX])
+    batches = source.store.read(DATASETS, id, "examples", [INDEX])
     return np.concatenate([np.zeros(0, np.int64), *(batch.column(0).to_numpy() for batch in batches)])
 
 
@@ -315,7 +317,7 @@ def _read_rows(source: Source, id: str, data: Dataset, places: np.ndarray, colum
     indices = np.array(data.indices, np.int64)[places].tolist()
     window = WindowedStore(source.store, indices)
     found = {}
-    for batch in window.read("datasets", id, "examples", [INDEX, *columns]):
+    for batch in window.read(DATASETS, id, "examples", [INDEX, *columns]):
         found.update({row[INDEX]: row for row in batch.to_pylist()})
     return [found[index] for index in indices]
 

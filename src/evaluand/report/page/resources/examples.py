@@ -8,10 +8,13 @@ from typing import Any, Final
 
 import orjson
 
+from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.core.errors import NotFound
 from evaluand.data.dataset import Dataset, Example
+from evaluand.data.kind import DATASETS
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.judges.people.human_labels import human_scorers
+from evaluand.evaluation.kind import EVALUATIONS
+from evaluand.evaluation.people_labels import human_scorers
 from evaluand.report.commands import format_command
 from evaluand.report.facts.base import Facts, Names
 from evaluand.report.facts.report import Part
@@ -21,6 +24,7 @@ from evaluand.report.page.resources.base import Source, resource
 from evaluand.report.page.resources.rows import NO_EVALUATION, find_part, read_scales, read_window
 from evaluand.report.row_columns import list_scorers
 from evaluand.report.text import SHORT_ID
+from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.statuses import SCORED
@@ -41,7 +45,7 @@ def read_example(source: Source, dataset: str, index: str) -> Facts:
     evaluation and the newest labels by people.
     """
     number, store = _parse_index(index), source.store
-    made = store.manifest("datasets", dataset)
+    made = store.manifest(DATASETS, dataset)
     example = _find_example(store, dataset, number)
     if example is None:
         raise NotFound(f"this dataset has no example {number}")
@@ -110,7 +114,7 @@ def _optional_cell(value: Any) -> Any:
 
 def list_runs(source: Source, dataset: str) -> list[Facts]:
     """The finished runs over a dataset, newest first, each with its newest evaluation and labels by people."""
-    over = [entry for entry in source.finished("runs") if _find_origin(source, "runs", entry["id"]) == dataset]
+    over = [entry for entry in source.finished(RUNS) if _find_origin(source, RUNS, entry["id"]) == dataset]
     graded, labelled = _list_evaluations(source) if over else ({}, {})
     return [
         {"id": run["id"], "evaluation": graded.get(run["digest"]), "labels": labelled.get(run["digest"])}
@@ -122,9 +126,9 @@ def _list_evaluations(source: Source) -> tuple[dict[str | None, str], dict[str |
     """By the digest of a run, its newest finished evaluation by scorers, and by people alone."""
     graded: dict[str | None, str] = {}
     labelled: dict[str | None, str] = {}
-    for entry in source.finished("evaluations"):
+    for entry in source.finished(EVALUATIONS):
         found = labelled if _is_by_people(source, entry["id"]) else graded
-        found.setdefault(_find_origin(source, "evaluations", entry["id"]), entry["id"])
+        found.setdefault(_find_origin(source, EVALUATIONS, entry["id"]), entry["id"])
     return graded, labelled
 
 
@@ -142,7 +146,7 @@ def _find_origin(source: Source, kind: str, id: str) -> str:
     """The dataset of a run, or the digest of the run of an evaluation."""
 
     def find() -> str:
-        return str(source.store.manifest(kind, id)["spec"]["dataset" if kind == "runs" else "run"])
+        return str(source.store.manifest(kind, id)["spec"]["dataset" if kind == RUNS else "run"])
 
     return source.facts.get(("origin", kind, id), find)
 
@@ -161,7 +165,7 @@ def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Bud
     spans = {} if room is None else {"spans": max(_MOST_SPANS // max(repeats, 1), _LEAST_SPANS), "room": room}
     rows = list(islice(read_window(part, scores, measures, [number], **spans), _MOST_REPEATS))
     aggregates = Examples(part, scores).aggregates
-    names = Names(source.store.refs()).find("runs", part.run.id, made.get("name"))
+    names = Names(source.store.refs()).find(RUNS, part.run.id, made.get("name"))
     origin, task = (made.get("provenance") or {}).get("origin") or {}, made["spec"].get("task") or {}
     return {
         "run": part.run.id,
@@ -179,7 +183,7 @@ def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Bud
 
 def _read_scales(source: Source, part: Part) -> Any:
     graded = part.evaluation and part.evaluation.id
-    key = "scales", part.run.id, graded, source.list_ids("aggregations")
+    key = "scales", part.run.id, graded, source.list_ids(AGGREGATIONS)
     return source.facts.get(key, lambda: read_scales(part))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.models.usage_total import costs_of
 from evaluand.report.facts.base import Facts
 from evaluand.report.histograms import count_between, find_edges
@@ -32,7 +33,7 @@ def read_histograms(source: Source, run: str, evaluation: str) -> Facts:
     `name` is what a filter of the rows calls the numbers, as its parts; None for those that filters cannot name. With
     `lowest` a number is the lowest score of a row, of which some rows have several.
     """
-    key = "histograms", run, evaluation, source.list_ids("aggregations")
+    key = "histograms", run, evaluation, source.list_ids(AGGREGATIONS)
     return source.facts.get(key, lambda: _describe_all(source, run, evaluation))
 
 

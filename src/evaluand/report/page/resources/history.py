@@ -7,8 +7,11 @@ from typing import Any, Final, NamedTuple
 
 import orjson
 
+from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.core.errors import EvaluandError, NotFound
 from evaluand.core.labels import experiment_of
+from evaluand.data.kind import DATASETS
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.signature import words_of
 from evaluand.metrics.names import name_in_tables
 from evaluand.report.facts.base import Facts
@@ -16,6 +19,7 @@ from evaluand.report.html.charts import Axis, Plot, Series, key
 from evaluand.report.metric_labels import metric_labels
 from evaluand.report.page.resources.base import Source, resource
 from evaluand.report.page.resources.listing import list_values
+from evaluand.run.kind import RUNS
 
 _MOST: Final = 30  # evaluations of a task, the newest ones
 _MOST_TICKS: Final = 4
@@ -43,7 +47,7 @@ _WORDS: Final = {
 def list_attempts(source: Source, experiment: str) -> dict[str, list[str]]:
     """The finished evaluations of each task of an experiment that has several, oldest first."""
     found: dict[str, list[str]] = {name: [] for name in _list_current(source) if experiment_of(name) == experiment}
-    for entry in source.finished("evaluations"):
+    for entry in source.finished(EVALUATIONS):
         if entry["name"] in found and len(found[entry["name"]]) < _MOST:
             found[entry["name"]].insert(0, entry["id"])
     return {name: ids for name, ids in found.items() if len(ids) > 1}
@@ -51,7 +55,7 @@ def list_attempts(source: Source, experiment: str) -> dict[str, list[str]]:
 
 def _list_current(source: Source) -> dict[str, str]:
     """The evaluation that each name refers to now."""
-    return {ref.name: ref.id for ref in source.store.refs() if ref.kind == "evaluations"}
+    return {ref.name: ref.id for ref in source.store.refs() if ref.kind == EVALUATIONS}
 
 
 def _list_experiments(source: Source) -> Iterator[Mapping[str, str]]:
@@ -68,7 +72,7 @@ def read_history(source: Source, name: str) -> list[Facts]:
     them with it. Tasks without a metric that has several values are left out.
     """
     attempts, current = list_attempts(source, name), _list_current(source)
-    key = "history", name, *(current[task] for task in attempts), source.list_ids("evaluations", "aggregations")
+    key = "history", name, *(current[task] for task in attempts), source.list_ids(EVALUATIONS, AGGREGATIONS)
     return source.contents.get(key, lambda: _describe_all(source, attempts, current))
 
 
@@ -84,7 +88,7 @@ def _describe(source: Source, name: str, ids: Sequence[str], current: str) -> Fa
     values: dict[_Metric, list[Facts]] = {}
     before = None
     for number, id in enumerate(ids, 1):
-        manifest = source.store.manifest("evaluations", id)
+        manifest = source.store.manifest(EVALUATIONS, id)
         run = _read_run(source, manifest)
         system = _encode((run.get("spec") or {}).get("task"))
         about = {"id": id, "created": manifest["created"], "current": id == current}
@@ -155,7 +159,7 @@ def _find_kind(row: Facts) -> tuple[str, str, str]:
 def _read_run(source: Source, manifest: Facts) -> Facts:
     """The manifest of the run of an evaluation; empty if the store has lost it."""
     try:
-        return dict(source.store.manifest("runs", manifest["provenance"]["run"]))
+        return dict(source.store.manifest(RUNS, manifest["provenance"]["run"]))
     except EvaluandError:
         return {}
 
@@ -167,7 +171,7 @@ def _encode(value: Any) -> str:
 def _find_setting(source: Source, manifest: Facts, run: Facts, row: Facts) -> _Setting:
     spec, asked = manifest["spec"], run.get("spec") or {}
     try:
-        data = str(source.store.manifest("datasets", spec["dataset"]).get("digest"))
+        data = str(source.store.manifest(DATASETS, spec["dataset"]).get("digest"))
     except NotFound:
         data = spec["dataset"]
     rows = asked.get("examples", 0), asked.get("replications", 0)

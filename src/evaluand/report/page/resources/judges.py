@@ -9,10 +9,13 @@ from typing import Any, Final, NamedTuple
 from evaluand.core.errors import EvaluandError, NotFound
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
+from evaluand.evaluation.people_labels import human_scorers
 from evaluand.judges.cards.card import JudgeCard
 from evaluand.judges.cards.from_evaluation import judge_of
 from evaluand.judges.cards.standing import find_standing
-from evaluand.judges.people.human_labels import human_scorers
+from evaluand.judges.kind import CARDS
+from evaluand.matches.kind import MATCHES
 from evaluand.matches.labelled_sets import judge_of_matches
 from evaluand.matches.matches import Matches
 from evaluand.report.commands import format_command
@@ -22,6 +25,7 @@ from evaluand.report.html.cells import cell
 from evaluand.report.html.judges import judges_section
 from evaluand.report.page.resources.base import Source, resource
 from evaluand.report.text import SHORT_ID
+from evaluand.run.kind import RUNS
 from evaluand.store.store import Manifest
 
 _LONGEST: Final = 2000
@@ -51,7 +55,7 @@ class Use(NamedTuple):
 def _list_uses(source: Source) -> list[Use]:
     """What judges judged, newest first."""
     found: list[Use] = []
-    for entry in source.finished("evaluations", "matches"):
+    for entry in source.finished(EVALUATIONS, MATCHES):
         found += _find_uses(source, entry["kind"], entry["id"])
     return found
 
@@ -62,7 +66,7 @@ def _find_uses(source: Source, kind: str, id: str) -> list[Use]:
         names = manifest["provenance"].get("judges")
         if not names:
             return []
-        if kind == "matches":
+        if kind == MATCHES:
             judge = judge_of_matches(Matches(source.store, id))
             return [Use(kind, id, None, judge.digest, judge.name, judge.model)]
         evaluation = Evaluation(source.store, id)
@@ -74,16 +78,16 @@ def _find_uses(source: Source, kind: str, id: str) -> list[Use]:
 
 def list_judges_of(source: Source, evaluations: list[str]) -> list[Facts]:
     """The judges of some evaluations, each once: `id` and `name`."""
-    uses = [use for id in evaluations for use in _find_uses(source, "evaluations", id)]
+    uses = [use for id in evaluations for use in _find_uses(source, EVALUATIONS, id)]
     return [{"id": digest, "name": name} for digest, name in {use.digest: use.name for use in uses}.items()]
 
 
 def list_judges_of_run(source: Source, run: str) -> list[Facts]:
     """The judges that graded a run, each once: `id`, `name` and the `command` that measures it against people."""
-    graded = [entry["id"] for entry in source.finished("evaluations")]
-    of_run = [id for id in graded if source.store.manifest("evaluations", id)["provenance"].get("run") == run]
+    graded = [entry["id"] for entry in source.finished(EVALUATIONS)]
+    of_run = [id for id in graded if source.store.manifest(EVALUATIONS, id)["provenance"].get("run") == run]
     newest: dict[str, Use] = {}
-    for use in (use for id in of_run for use in _find_uses(source, "evaluations", id)):
+    for use in (use for id in of_run for use in _find_uses(source, EVALUATIONS, id)):
         newest.setdefault(use.digest, use)
     return [{"id": use.digest, "name": use.name, "command": _format_measuring(source, use)} for use in newest.values()]
 
@@ -136,9 +140,9 @@ def _find_facts(source: Source, uses: list[Use]) -> Facts:
 
     It is measured where people have labelled what it judged, if they have anywhere.
     """
-    labelled = next((use for use in uses if use.kind == "evaluations" and _is_labelled(source, use.id)), None)
+    labelled = next((use for use in uses if use.kind == EVALUATIONS and _is_labelled(source, use.id)), None)
     use = labelled or uses[0]
-    made = Matches(source.store, use.id) if use.kind == "matches" else Evaluation(source.store, use.id)
+    made = Matches(source.store, use.id) if use.kind == MATCHES else Evaluation(source.store, use.id)
     judge = judge_of_matches(made) if isinstance(made, Matches) else judge_of(made, use.scorer or "")
     standing = find_standing(source.store, judge, made.name or made.id[:SHORT_ID], use.scorer)
     facts = describe_standing(standing, judge) | {"label": None}
@@ -155,8 +159,8 @@ def _find_facts(source: Source, uses: list[Use]) -> Facts:
 
 def _is_labelled(source: Source, id: str) -> bool:
     """Whether people have labelled answers that an evaluation graded."""
-    run = source.store.manifest("evaluations", id)["spec"]["run"]
-    return any(_find_labelled_run(source, entry["id"]) == run for entry in source.finished("evaluations"))
+    run = source.store.manifest(EVALUATIONS, id)["spec"]["run"]
+    return any(_find_labelled_run(source, entry["id"]) == run for entry in source.finished(EVALUATIONS))
 
 
 def _find_labelled_run(source: Source, id: str) -> str | None:
@@ -172,7 +176,7 @@ def _find_labelled_run(source: Source, id: str) -> str | None:
 def _list_cards(source: Source) -> list[Facts]:
     """The cards of the store, newest first."""
     found = []
-    for entry in source.finished("cards"):
+    for entry in source.finished(CARDS):
         card = JudgeCard(source.store, entry["id"])
         try:
             text = card.headline
@@ -198,7 +202,7 @@ def read_judge(source: Source, id: str) -> Facts:
     uses = [use for use in _list_uses(source) if use.digest == id]
     card = None
     if not uses:
-        if not source.store.is_sealed("cards", id):
+        if not source.store.is_sealed(CARDS, id):
             raise NotFound("this judge is not in this store")
         card = JudgeCard(source.store, id)
         uses = [use for use in _list_uses(source) if use.digest == card.judge_digest]
@@ -268,5 +272,5 @@ def _find_dataset(source: Source, made: Mapping[str, Any]) -> str:
     """The dataset of what was judged."""
     manifest = source.store.manifest(made["kind"], made["id"])
     origin = manifest["provenance"]
-    run = origin["run"] if made["kind"] == "evaluations" else origin["runs"][0]
-    return str(source.store.manifest("runs", run)["spec"]["dataset"])
+    run = origin["run"] if made["kind"] == EVALUATIONS else origin["runs"][0]
+    return str(source.store.manifest(RUNS, run)["spec"]["dataset"])

@@ -20,8 +20,10 @@ from typing import Any, Final, NamedTuple, TypeVar
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError, plural
 from evaluand.core.identity import encode
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
+from evaluand.evaluation.people_labels import human_scorers
 from evaluand.judges.label_words import find_foreign_words
-from evaluand.judges.people.human_labels import COLUMNS, HumanLabels, human_scorers, labelled, parse_label, read_labels
+from evaluand.judges.people.human_labels import COLUMNS, HumanLabels, labelled, parse_label, read_labels
 from evaluand.judges.people.label_files import append_row, name_file, open_file, read_to_append
 from evaluand.judges.people.labelling import (
     Placed,
@@ -33,6 +35,7 @@ from evaluand.judges.people.labelling import (
     store_labels,
 )
 from evaluand.matches.judge_agreement import agreement
+from evaluand.matches.kind import MATCHES
 from evaluand.matches.people import (
     WINNERS,
     Judged,
@@ -47,6 +50,7 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.html.cells import cell
 from evaluand.report.page.resources.base import Source, read_number, resource
 from evaluand.report.page.resources.judges import list_judges_of_run
+from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.overlay import OverlayStore
 
@@ -138,7 +142,7 @@ def store(source: Source, run: str, said: Mapping[str, Any]) -> Facts:
             with nullcontext() if file == work.file else suppress(DataError):
                 work.complete_file(file)
         stored = work.store()
-    if stored["kind"] == "evaluations":
+    if stored["kind"] == EVALUATIONS:
         stored |= {"judges": list_judges_of_run(source, run)}
     return stored | {"notes": [str(each.message) for each in caught if issubclass(each.category, EvaluandWarning)]}
 
@@ -305,11 +309,11 @@ class AnswersWork(Work):
         if foreign is not None and not foreign.can_match:
             raise SpecError(f"{foreign.text}; import the files with that command: {self._list_files()}")
         made = store_labels(self._run, labels, name)
-        return {"kind": "evaluations", "id": made.id, "name": name, "run": self._run.id}
+        return {"kind": EVALUATIONS, "id": made.id, "name": name, "run": self._run.id}
 
     def _check_nobody_lost(self, labels: HumanLabels, name: str | None) -> None:
         """Raises a SpecError if labels that were imported from other files would no longer have the usual name."""
-        named = (ref.id for ref in self._run.store.refs() if (ref.kind, ref.name) == ("evaluations", name))
+        named = (ref.id for ref in self._run.store.refs() if (ref.kind, ref.name) == (EVALUATIONS, name))
         if (id := next(named, None)) is None:
             return
         before = Evaluation(self._run.store, id)
@@ -379,7 +383,7 @@ class PairsWork(Work):
                 {name: value for name, value in each._asdict().items() if name != "disputed"} | {"answers": each.pairs}
                 for each in agreement([both])
             ]
-        return {"kind": "matches", "id": made.id, "name": made.name, "agreement": agreed}
+        return {"kind": MATCHES, "id": made.id, "name": made.name, "agreement": agreed}
 
 
 def _in_memory(runs: Sequence[Run]) -> list[Run]:
@@ -407,7 +411,7 @@ def open_work(source: Source, run: str, other: str | None, by: str | None) -> Wo
 
 
 def _open_run(source: Source, id: str) -> Run:
-    if not source.store.is_sealed("runs", id):
+    if not source.store.is_sealed(RUNS, id):
         raise NotFound("this run is not finished, or not in this store")
     return Run(source.store, id)
 

@@ -7,10 +7,13 @@ from dataclasses import asdict
 from typing import Any, Final
 
 from evaluand.aggregation.aggregator import find_summary
+from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.comparison.comparing import read_labelled_run
 from evaluand.core.errors import EvaluandError
 from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
+from evaluand.matches.kind import MATCHES
 from evaluand.report.commands import format_command
 from evaluand.report.counts import format_counts
 from evaluand.report.facts.aggregation import metrics_facts
@@ -19,6 +22,7 @@ from evaluand.report.page.live import LiveRun
 from evaluand.report.page.resources.base import Source, resource
 from evaluand.report.text import SHORT_ID, measure_creation
 from evaluand.report.usage import brief_usage
+from evaluand.run.kind import RUNS
 from evaluand.store.catalog import DAMAGED, SEALED_STATUS, Entry
 from evaluand.store.kinds import find_kind, kinds
 
@@ -86,20 +90,20 @@ def _list_experiments(refs: Any, entries: Any) -> list[Facts]:
     created = {(entry["kind"], entry["id"]): entry["created"] or "" for entry in entries}
     found: dict[str, Facts] = {}
     for ref in refs:
-        if ref.kind in ("evaluations", "matches") and (name := experiment_of(ref.name)) is not None:
+        if ref.kind in (EVALUATIONS, MATCHES) and (name := experiment_of(ref.name)) is not None:
             task = ref.name.partition("/")[2]
             entry = found.setdefault(name, {"name": name, "tasks": {}, "created": ""})
-            if ref.kind == "evaluations":
+            if ref.kind == EVALUATIONS:
                 entry["tasks"][task] = ref.id
             entry["created"] = max(entry["created"], created.get((ref.kind, ref.id), ""))
     for ref in refs:
-        if ref.kind == "aggregations" and ref.name in found:
+        if ref.kind == AGGREGATIONS and ref.name in found:
             found[ref.name]["aggregation"] = ref.id
     return sorted(found.values(), key=lambda entry: str(entry["created"]), reverse=True)
 
 
 def _list_cards(source: Source) -> Iterator[Mapping[str, str]]:
-    for entry in source.finished("runs", "evaluations"):
+    for entry in source.finished(RUNS, EVALUATIONS):
         yield {"kind": entry["kind"], "id": entry["id"]}
 
 
@@ -117,10 +121,10 @@ def read_card(source: Source, kind: str, id: str) -> Facts:
         "model": _find_model(manifest),
         "dataset": None if dataset is None else {"id": dataset, "name": source.find_dataset_name(dataset)},
         "took": measure_creation(manifest),
-        "used": _find_usage(source, manifest) if kind == "evaluations" else "",
+        "used": _find_usage(source, manifest) if kind == EVALUATIONS else "",
         "metrics": [],
     }
-    if kind == "evaluations" and source.store.is_sealed(kind, id):
+    if kind == EVALUATIONS and source.store.is_sealed(kind, id):
         card["metrics"] = [{name: row[name] for name in _TILE} for row in list_values(source, id)[:_MOST_TILES]]
     return card
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 import numpy as np
 
 from evaluand.core.errors import EvaluandError, NotFound
+from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.matches import Matches
 from evaluand.matches.ratings.stored import Ratings
 from evaluand.report.commands import DEFAULT_STORE, format_command, format_store
@@ -192,7 +193,7 @@ def _read_sets(source: Source, name: str) -> tuple[str, dict[str, Matches], dict
     return source.contents.get(("match sets", name, refs, known), lambda: read_match_sets(store, name))
 
 
-_KINDS: Final = ("matches", "ratings")
+_KINDS: Final = (MATCHES, RATINGS)
 
 
 def find_pairs(source: Source, sets: str) -> Pairs:
@@ -205,7 +206,7 @@ def find_pairs(source: Source, sets: str) -> Pairs:
 
 
 def _find_sets(source: Source, ids: Sequence[str]) -> dict[str, Matches]:
-    if not all(source.store.is_sealed("matches", id) for id in ids):
+    if not all(source.store.is_sealed(MATCHES, id) for id in ids):
         raise NotFound("these matches are not finished, or not in this store")
     return by_title(source.store, [Matches(source.store, id) for id in ids])
 

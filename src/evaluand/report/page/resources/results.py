@@ -5,7 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from evaluand.aggregation.kind import AGGREGATIONS
+from evaluand.comparison.kind import COMPARISONS
 from evaluand.core.labels import experiment_of
+from evaluand.evaluation.kind import EVALUATIONS
+from evaluand.judges.kind import CARDS
+from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.report.contents import Contents, read_contents, read_parts
 from evaluand.report.facts.answers import answers
 from evaluand.report.facts.base import Facts
@@ -14,15 +19,16 @@ from evaluand.report.page.resources.base import Source, resource
 from evaluand.report.page.resources.history import list_attempts
 from evaluand.report.page.resources.judges import list_judges_of
 from evaluand.report.page.resources.listing import read_index
+from evaluand.run.kind import RUNS
 
-_SHOWN: Final = ("evaluations", "aggregations", "comparisons", "matches", "ratings", "cards")
+_SHOWN: Final = (EVALUATIONS, AGGREGATIONS, COMPARISONS, MATCHES, RATINGS, CARDS)
 _OF_ROWS: Final = ("examples", "matches")  # the page has its own
 
 
 def list_results(source: Source) -> Iterator[Mapping[str, str]]:
     """The names of all results: experiments, and runs and evaluations by id."""
     yield from ({"name": entry["name"]} for entry in read_index(source)["experiments"] if entry["tasks"])
-    yield from ({"name": entry["id"]} for entry in source.finished("runs", "evaluations"))
+    yield from ({"name": entry["id"]} for entry in source.finished(RUNS, EVALUATIONS))
 
 
 @resource("results/{name}", list_results)

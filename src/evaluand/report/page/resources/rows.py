@@ -14,10 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import find_summary
+from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.core.errors import EvaluandError, NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.core.system import release_memory
+from evaluand.data.kind import DATASETS
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.report.commands import format_command
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.report import Part, scores_facts
@@ -33,6 +36,7 @@ from evaluand.report.row_columns import (
     read_attributes,
 )
 from evaluand.report.text import SHORT_ID
+from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.tables import is_json
 from evaluand.store.window import WindowedStore
@@ -110,7 +114,7 @@ def find_rows(source: Source, run: str, evaluation: str) -> Rows:
     Args:
         evaluation: its id, or `-`.
     """
-    key = run, evaluation, source.list_ids("aggregations")  # they say which of several answers decides
+    key = run, evaluation, source.list_ids(AGGREGATIONS)  # they say which of several answers decides
     return source.columns.get(key, lambda: _read_rows_of(source, find_part(source, run, evaluation)))
 
 
@@ -132,9 +136,9 @@ def find_part(source: Source, run: str, evaluation: str) -> Part:
         NotFound: the store does not have both, finished.
     """
     graded = None if evaluation == NO_EVALUATION else evaluation
-    if not source.store.is_sealed("runs", run):
+    if not source.store.is_sealed(RUNS, run):
         raise NotFound("this run is not finished, or not in this store")
-    if graded is not None and not source.store.is_sealed("evaluations", graded):
+    if graded is not None and not source.store.is_sealed(EVALUATIONS, graded):
         raise NotFound("this evaluation is not finished, or not in this store")
     found = Run(source.store, run)
     return Part(found.name or run, found, None if graded is None else Evaluation(source.store, graded))
@@ -143,11 +147,11 @@ def find_part(source: Source, run: str, evaluation: str) -> Part:
 def list_parts(source: Source) -> Iterator[Mapping[str, str]]:
     """All runs and evaluations, each as the parameters of `find_rows`; runs may share an evaluation."""
     runs: dict[str | None, list[str]] = {}
-    for entry in source.finished("runs"):
+    for entry in source.finished(RUNS):
         runs.setdefault(entry["digest"], []).append(entry["id"])
         yield {"run": entry["id"], "evaluation": NO_EVALUATION}
-    for entry in source.finished("evaluations"):
-        digest = source.store.manifest("evaluations", entry["id"])["spec"]["run"]
+    for entry in source.finished(EVALUATIONS):
+        digest = source.store.manifest(EVALUATIONS, entry["id"])["spec"]["run"]
         yield from ({"run": run, "evaluation": entry["id"]} for run in runs.get(digest, ()))
 
 
@@ -194,8 +198,8 @@ def _iterate_rows(source: Source) -> Iterator[tuple[Mapping[str, str], Rows]]:
 
 
 def _list_datasets(source: Source) -> Iterator[Mapping[str, str]]:
-    ids = (entry["id"] for entry in source.finished("runs"))
-    datasets = (source.store.manifest("runs", id)["spec"]["dataset"] for id in ids)
+    ids = (entry["id"] for entry in source.finished(RUNS))
+    datasets = (source.store.manifest(RUNS, id)["spec"]["dataset"] for id in ids)
     yield from ({"dataset": dataset} for dataset in dict.fromkeys(datasets))
 
 
@@ -266,7 +270,7 @@ def _iterate_searched(part: Part) -> Iterator[pa.RecordBatch]:
     """What is searched, each row with its key: the index alone if it belongs to an example."""
     yield from part.run.batches([*_KEY, "error", "responses"])
     with suppress(NotFound):  # the store lacks the dataset
-        yield from part.run.store.read("datasets", part.run.manifest["spec"]["dataset"], "examples")
+        yield from part.run.store.read(DATASETS, part.run.manifest["spec"]["dataset"], "examples")
     if part.evaluation is not None:
         for scorer in part.evaluation.scorers:
             for batch in part.evaluation.batches(scorer, [*_KEY, *_SAID]):

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 
 from evaluand.aggregation.aggregator import Aggregation
+from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.core.errors import EvaluandError, NotFound, SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.report.commands import DEFAULT_STORE, format_store
@@ -25,15 +26,16 @@ from evaluand.tradeoff.short_names import FAIRNESS, UTILITIES, WITHIN
 
 _MOST_ELSEWHERE: Final = 20
 _EVERY: Final = "every"
-_KIND: Final = "aggregations"
 
 
 def _list_aggregations(source: Source) -> Iterator[Mapping[str, str]]:
     """The names and ids of the aggregations that have trade-offs."""
-    ids = [entry["id"] for entry in source.finished(_KIND)]
-    with_tradeoffs = {id for id in ids if source.store.manifest(_KIND, id)["spec"].get("tradeoffs")}
+    ids = [entry["id"] for entry in source.finished(AGGREGATIONS)]
+    with_tradeoffs = {id for id in ids if source.store.manifest(AGGREGATIONS, id)["spec"].get("tradeoffs")}
     yield from ({"name": id} for id in sorted(with_tradeoffs))
-    yield from ({"name": ref.name} for ref in source.store.refs() if ref.kind == _KIND and ref.id in with_tradeoffs)
+    yield from (
+        {"name": ref.name} for ref in source.store.refs() if ref.kind == AGGREGATIONS and ref.id in with_tradeoffs
+    )
 
 
 @resource("tradeoffs/{name}", _list_aggregations)
@@ -56,8 +58,8 @@ def read_tradeoffs(source: Source, name: str) -> Facts:
 
 
 def _find_aggregation(source: Source, name: str) -> Aggregation:
-    _, id = resolve(source.store, name, _KIND)
-    if not source.store.is_sealed(_KIND, id):
+    _, id = resolve(source.store, name, AGGREGATIONS)
+    if not source.store.is_sealed(AGGREGATIONS, id):
         raise NotFound("this aggregation is not finished")
     return Aggregation(source.store, id)
 
@@ -125,7 +127,8 @@ def _name_stored(source: Source, aggregation: Aggregation, spec: Facts) -> list[
     """What the command is to read: the aggregation, or the evaluations of some of its tasks."""
     if not spec["tasks"]:
         is_named = any(
-            (ref.kind, ref.id, ref.name) == (_KIND, aggregation.id, aggregation.name) for ref in source.store.refs()
+            (ref.kind, ref.id, ref.name) == (AGGREGATIONS, aggregation.id, aggregation.name)
+            for ref in source.store.refs()
         )
         return [aggregation.name if is_named and aggregation.name else aggregation.id[:SHORT_ID]]
     ids = dict(zip(aggregation.labels, aggregation.manifest["provenance"]["evaluations"], strict=True))
@@ -148,7 +151,7 @@ def read_elsewhere(source: Source, name: str, number: str, point: str) -> list[F
     [(_, places)] = Choices.of({result.name: result.points}).places.items()
     front = result.points.front().take(np.array([places[_read_place(point, len(places))]]))
     found: list[Facts] = []
-    for entry in source.finished(_KIND):
+    for entry in source.finished(AGGREGATIONS):
         if entry["id"] != aggregation.id and len(found) < _MOST_ELSEWHERE:
             found += _find_elsewhere(source, aggregation, Aggregation(source.store, entry["id"]), front)
     return found
