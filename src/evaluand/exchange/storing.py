@@ -346,12 +346,12 @@ def _without_answer(sample: Sample) -> Sample:
 
 def _describe_renamed(result: ImportedResult, named_before: Mapping[tuple[str, str], str]) -> Iterator[str]:
     """A note for each name that another run or aggregation had before."""
-    for each in (*result.runs, *result.aggregations):
-        before = named_before.get((each.kind, str(each.name)))
-        if before is not None and before != each.id:
+    for made in (*result.runs, *result.aggregations):
+        before = named_before.get((made.kind, str(made.name)))
+        if before is not None and before != made.id:
             yield (
-                f"{each.name!r} was the name of {singular(each.kind)} {before[:12]} and is now that of {each.id[:12]}; both"
-                " are stored, and another --name names them both"
+                f"{made.name!r} was the name of {singular(made.kind)} {before[:12]} and is now that of {made.id[:12]};"
+                " both are stored, and another --name names them both"
             )
 
 
