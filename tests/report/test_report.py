@@ -25,7 +25,7 @@ from evaluand.report.facts.evaluation import evaluation_facts
 from evaluand.report.facts.report import report_facts, results_facts
 from evaluand.report.facts.run import dataset_facts, run_facts
 from evaluand.report.metric_labels import add_labels, metric_labels
-from evaluand.report.terminal.artifact import Listing, _json, artifact_table
+from evaluand.report.terminal.artifact import Listing, artifact_table, spec_text
 from evaluand.report.terminal.cells import name_values
 from evaluand.report.terminal.report import metrics_table, missing_table, results_table
 from evaluand.report.text import format_creation, minute, number_format, numbers, safe, seconds
@@ -224,7 +224,7 @@ def test_items_of_one_response_stay_together() -> None:
 
 def test_what_a_task_is_breaks_and_is_cut_at_blanks() -> None:
     spec = {"words": [f"word{i}" for i in range(99)]}
-    reported = shown(name_values([("task", _json(spec))]))
+    reported = shown(name_values([("task", spec_text(spec))]))
     assert set(re.findall(r"[a-z]+\d*", reported)) <= {"task", "words", *spec["words"]}
     assert reported.rstrip().endswith(", …")
 

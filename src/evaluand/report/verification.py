@@ -29,7 +29,7 @@ def verify(store: Store, kind: str, id: str) -> list[Fault]:
         NotFound: the store has no such artifact.
 
     Example:
-        >>> from evaluand.store.store import MemoryStore
+        >>> from evaluand import Dataset, MemoryStore
         >>> store = MemoryStore()
         >>> data = Dataset.from_rows([{"input": "a"}]).save(store)
         >>> verify(store, "datasets", data.id)
