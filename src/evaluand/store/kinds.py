@@ -163,7 +163,8 @@ def register(kind: Kind) -> Kind:
 
 def _known() -> dict[str, Kind]:
     if not _registered:
-        _registered.update((name, registry.find(GROUP, name)) for name in registry.names(GROUP))
+        found = {name: registry.find(GROUP, name) for name in registry.names(GROUP)}
+        _registered.update(found)  # at once: other threads may be reading
     return _registered
 
 
