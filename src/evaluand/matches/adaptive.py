@@ -173,20 +173,16 @@ _LAST: Final = 1 << 30
 _STEPS: Final = 200
 _PENALTY: Final = 1.0
 _TINY: Final = 1e-12
-_LEAST: Final = -1e300
 
 
 def _strengths(systems: int, rounds: Sequence[Played]) -> np.ndarray:
     """The strength of each system by the outcomes so far, with a normal prior of variance 1."""
-    known = [~np.isnan(played.outcome) for played in rounds]
-    if not any(each.any() for each in known):
+    if all(np.isnan(played.outcome).all() for played in rounds):
         return np.zeros(systems)
-    a, b, row = (
-        np.concatenate([getattr(played.pairs, name)[each] for played, each in zip(rounds, known, strict=True)])
-        for name in ("a", "b", "row")
-    )
-    outcome = np.concatenate([played.outcome[each] for played, each in zip(rounds, known, strict=True)])
-    rows = MatchRows.read(a, b, outcome, row, systems=systems)
+    columns = zip(*((*played.pairs, played.outcome) for played in rounds), strict=True)
+    row, a, b, outcome = (np.concatenate(column) for column in columns)
+    known = ~np.isnan(outcome)
+    rows = MatchRows.read(a[known], b[known], outcome[known], row[known], systems=systems)
     fit = fit_bradley_terry(count_matches(rows), penalty=_PENALTY)
     return np.asarray(np.round(np.nan_to_num(fit.strength), 6))
 
@@ -202,7 +198,7 @@ def _loss_slopes(strengths: np.ndarray, covariance: np.ndarray) -> np.ndarray:
     d = (strengths[:, None] - strengths) / spread
     exponents = -d * d / 2
     np.fill_diagonal(exponents, -np.inf)
-    weights = np.exp(exponents - exponents.max(initial=_LEAST)) / spread
+    weights = np.exp(exponents - exponents.max(initial=-1e300)) / spread
     return np.asarray(np.diag(weights.sum(axis=1)) - weights)
 
 

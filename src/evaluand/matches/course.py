@@ -16,6 +16,7 @@ from functools import cached_property
 
 import numpy as np
 
+from evaluand.core.row_numbers import count_earlier
 from evaluand.matches.schedule import Field, Pairs, Played
 from evaluand.metrics.stats.intervals import random_bits
 
@@ -109,12 +110,8 @@ class Course:
     def _blocks(self) -> list[np.ndarray]:
         """The rows in random order: those of the first replication of each example, of the second, and so on."""
         examples = np.ascontiguousarray(self._field.digests).view("<u8")[:, 0].astype(np.uint64)
-        order = np.argsort(examples, kind="stable")
-        starts = np.flatnonzero(np.append(True, examples[order][1:] != examples[order][:-1])[: len(order)])
-        repeat = np.empty(len(order), np.int64)
-        repeat[order] = np.arange(len(order)) - np.repeat(starts, np.diff(np.append(starts, len(order))))
-        keys = random_bits(examples, self._field.seed)
-        order = np.lexsort((keys, repeat))
+        repeat = count_earlier(examples.view(np.int64)[:, None])
+        order = np.lexsort((random_bits(examples, self._field.seed), repeat))
         return np.split(order, np.flatnonzero(np.diff(repeat[order])) + 1)
 
     def _order_rows(self, pair: int) -> np.ndarray:

@@ -26,7 +26,7 @@ class AllPairs(Schedule):
     kind = "all_pairs"
 
     def next(self, field: Field, rounds: Sequence[Played]) -> Pairs | None:
-        return None if rounds else on_every_row(field, [*itertools.combinations(range(len(field.systems)), 2)])
+        return None if rounds else on_every_row(field, itertools.combinations(range(len(field.systems)), 2))
 
 
 @dataclass(frozen=True)
@@ -50,5 +50,5 @@ class AgainstBaseline(Schedule):
 
     def next(self, field: Field, rounds: Sequence[Played]) -> Pairs | None:
         base = [*field.systems].index(self.baseline)
-        others = (other for other in range(len(field.systems)) if other != base)
-        return None if rounds else on_every_row(field, [(min(base, other), max(base, other)) for other in others])
+        pairs = itertools.combinations(range(len(field.systems)), 2)
+        return None if rounds else on_every_row(field, (pair for pair in pairs if base in pair))

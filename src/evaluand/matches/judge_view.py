@@ -57,14 +57,10 @@ def _example_reads(judge: ComparisonScorer) -> frozenset[str]:
     function = getattr(function, "__func__", function)
     if judge.is_batch or not isinstance(function, types.FunctionType):
         return _ATTRIBUTES
-    reads = _argument_reads(function.__code__, _EXAMPLE)
+    code = function.__code__
+    is_argument = _EXAMPLE in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    reads = _name_reads(code, _EXAMPLE) if is_argument else None
     return reads if reads is not None and reads <= _ATTRIBUTES else _ATTRIBUTES
-
-
-def _argument_reads(code: types.CodeType, argument: str) -> frozenset[str] | None:
-    """The attributes that code reads from an argument; None if it may use the argument otherwise."""
-    n_arguments = code.co_argcount + code.co_kwonlyargcount
-    return _name_reads(code, argument) if argument in code.co_varnames[:n_arguments] else None
 
 
 def _name_reads(code: types.CodeType, name: str) -> frozenset[str] | None:

@@ -7,7 +7,7 @@ depends only on the complete rounds before it, so that a match table does not de
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar, NamedTuple
 
@@ -96,9 +96,9 @@ class Schedule(ABC):
         """The pairs of the next round; None after the last."""
 
 
-def on_every_row(field: Field, pairs: Sequence[tuple[int, int]]) -> Pairs:
+def on_every_row(field: Field, pairs: Iterable[tuple[int, int]]) -> Pairs:
     """These pairs on every row that both systems have, row by row."""
-    chosen = np.array(pairs, np.int32).reshape(-1, 2)
+    chosen = np.array([*pairs], np.int32).reshape(-1, 2)
     has_both = field.answered[:, chosen[:, 0]] & field.answered[:, chosen[:, 1]]
     row, pair = np.nonzero(has_both)
     return Pairs(row, chosen[pair, 0], chosen[pair, 1])
