@@ -10,7 +10,7 @@ from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.core.errors import SpecError
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.experiment.match_gates import evaluate_match_gates, is_match_gate
+from evaluand.experiment.match_gates import evaluate_match_gates
 from evaluand.matches.ratings.rating_gates import check_rating_gates
 from evaluand.matches.ratings.stored import Ratings
 from evaluand.metrics.base.metric import Metric, Missing
@@ -66,7 +66,7 @@ def assert_gate(
     if isinstance(result, Ratings):
         _refuse_options(baseline, scorer, missing)
         checked = check_rating_gates([gate], result, allow_unmeasured_judges=allowed)
-    elif isinstance(result, MatchResults) and result.matches and is_match_gate(rule := Gate.parse(gate)):
+    elif isinstance(result, MatchResults) and result.matches and (rule := Gate.parse(gate)).is_of_matches:
         _refuse_options(baseline, scorer, missing)
         checked = evaluate_match_gates([rule], result.ratings, result.unrated, allow_unmeasured_judges=allowed)
     else:

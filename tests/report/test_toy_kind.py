@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -90,7 +91,7 @@ def folder(tmp_path: Path) -> Iterator[Folder]:
         write_note(folder.store, run.id, "good", "but slow", name="first")
         yield folder
     finally:
-        kinds._registered.pop(NAME)
+        kinds._registered.pop(NAME, None)
 
 
 def test_it_is_listed_with_its_counts(folder: Folder) -> None:
@@ -147,6 +148,30 @@ def test_it_is_copied_with_what_it_was_made_from(folder: Folder) -> None:
     folder.done("copy", folder.path / "store", folder.path / "other", "first")
     other = DirectoryStore(folder.path / "other")
     assert {kind: len(other.ids(kind)) for kind in (NAME, RUNS, "datasets")} == {NAME: 1, RUNS: 1, "datasets": 1}
+
+
+def test_where_nothing_registers_it_its_names_stay_and_say_what_to_install(folder: Folder) -> None:
+    kinds._registered.pop(NAME)
+    assert [entry["kind"] for entry in folder.json("list")] == [RUNS, "datasets"]
+    verified = folder.call("verify")
+    assert (verified.exit_code, verified.stdout.count("is of the kind 'notes', which no installed package")) == (1, 1)
+    assert folder.json("gc", "--damaged", "--yes")["removed"] == []
+    assert "which no installed package registers" in folder.refused("gc", "--unreferenced", "--yes")
+    register(NOTES)
+    assert folder.json("show", "first")["names"] == ["first"]
+
+
+def test_a_kind_that_says_nothing_is_still_listed_shown_exported_and_checked(folder: Folder) -> None:
+    bare = KindView()
+    bare.name = NAME
+    kinds._registered[NAME] = replace(NOTES, view=bare)
+    assert folder.json("list", NAME)[0]["counts"] == {"lines": 2}
+    assert f"note {folder.id(NAME)}" in folder.done("show", "first")
+    assert folder.done("export", "first").count("\n") == 3
+    assert folder.json("verify", "first")["artifacts"][0]["faults"] == []
+    [table] = (folder.path / "store" / NAME).rglob("*.parquet")
+    table.write_bytes(table.read_bytes()[:-1])
+    assert folder.call("verify", "first").exit_code == 1
 
 
 def test_two_kinds_of_one_name_are_refused_and_unknown_ones_named(folder: Folder) -> None:

@@ -15,7 +15,7 @@ from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound
 from evaluand.core.files.yaml import Document
 from evaluand.core.provenance import experiment_origin
-from evaluand.experiment.match_gates import evaluate_match_gates, is_match_gate
+from evaluand.experiment.match_gates import evaluate_match_gates
 from evaluand.experiment.parsing import ValidParts, parse_file
 from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.ratings.stored import Ratings
@@ -70,7 +70,7 @@ def read_results(store: FolderStore, file: Path) -> FileResults:
     gates = parts.parse_gates(document)
     document.check()
     name = str(parts.name)
-    of_matches = {place: gate for place, gate in gates.items() if parts.matches and is_match_gate(gate)}
+    of_matches = {place: gate for place, gate in gates.items() if parts.matches and gate.is_of_matches}
     of_metrics = {place: gate for place, gate in gates.items() if place not in of_matches}
     ids = {(ref.kind, ref.name): ref.id for ref in store.refs()}
     graded = ids.get((AGGREGATIONS, name))
@@ -110,7 +110,7 @@ def check_baselines(file: Path, model: str | None, experiment: Experiment, store
     names = [*tasks, *map(experiment.run_name, tasks)]
     scorers, attributes = [*experiment.scorers], experiment.dataset.roles.attributes
     for i, gate in enumerate(experiment.gates):
-        if gate.baseline is not None and not (experiment.matches and is_match_gate(gate)):
+        if gate.baseline is not None and not (experiment.matches and gate.is_of_matches):
             with document.at("gates", i):
                 check_fit([gate], scorers, experiment.measures_of_all_rows, attributes, names, store)
     document.check()

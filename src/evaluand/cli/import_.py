@@ -12,9 +12,10 @@ from click import UsageError
 from click.core import ParameterSource
 from click.exceptions import Exit
 
-from evaluand.cli.command import LINES, argument, make_command, option
+from evaluand.cli.battle_options import BattleOptions
+from evaluand.cli.command import LINES, argument, make_command, option, record
 from evaluand.cli.import_results import has_battles, store_results
-from evaluand.cli.options import complete_artifact, json_option, parse_columns, store_option, suggest_command
+from evaluand.cli.options import complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import display, show_notes
 from evaluand.core import registry
@@ -152,13 +153,7 @@ class _Options:
         callback=_parse_directions,
     )
     battles: bool = option("FILE has battles of systems, which become matches.")
-    columns: tuple[str, ...] = option(
-        "Battles: where a field is, such as a=left; repeatable.", "--column", metavar="FIELD=COLUMN"
-    )
-    first: str | None = option("Battles: the first system, if no column has it.", "--a", metavar="SYSTEM")
-    second: str | None = option("Battles: the second system, if no column has it.", "--b", metavar="SYSTEM")
-    in_order: bool = option("Battles: the first system's response was shown first.")
-    by_people: bool = option("Battles: people have judged, so gates need no card of a judge.")
+    reading: BattleOptions = record("Battles")
     name: str | None = option("The name of the run or matches.  [default: the name of the file]", metavar="NAME")
     folder: Place = store_option
     as_json: bool = json_option
@@ -197,21 +192,8 @@ def command(options: _Options) -> None:
     if len(options.files) > 1:
         raise UsageError("several files are for results of other tools; import predictions and battles one by one")
     if battles:
-        reading = {
-            "a": options.first,
-            "b": options.second,
-            "in_order": options.in_order,
-            "by_people": options.by_people,
-        }
-        reading |= {"format": options.form, "delimiter": options.delimiter}
-        return _import_battles(
-            file,
-            options.folder,
-            options.as_json,
-            columns=parse_columns(options.columns),
-            name=options.name or file.stem,
-            **reading,
-        )
+        reading = options.reading.arguments | {"format": options.form, "delimiter": options.delimiter}
+        return _import_battles(file, options.folder, options.as_json, name=options.name or file.stem, **reading)
     if options.data is None:
         unknown = _describe_unknown(file) if _is_plain(context) else ""
         what = "To import it as predictions, give the examples with --dataset: a file, or a stored dataset. "

@@ -303,14 +303,3 @@ def complete_artifact(ctx: click.Context, param: click.Parameter, begun: str) ->
 
 
 _FEWEST = 2
-
-
-def parse_columns(texts: tuple[str, ...]) -> dict[str, str]:
-    """Field → column, of options such as `a=left`."""
-    columns = {}
-    for text in texts:
-        name, equals, column = text.partition("=")
-        if not (name and equals and column):
-            raise click.UsageError(f"--column {text} must be a field and its column, such as a=left")
-        columns[name] = column
-    return columns

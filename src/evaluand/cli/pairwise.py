@@ -32,7 +32,7 @@ from evaluand.engine.budget import Budget
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
-from evaluand.experiment.match_gates import check_match_gates, is_match_gate
+from evaluand.experiment.match_gates import check_match_gates
 from evaluand.experiment.tournament_entries import read_tournament
 from evaluand.matches.matcher import Matcher
 from evaluand.matches.matches import Matches
@@ -276,7 +276,7 @@ def _read_gates(texts: Sequence[str]) -> list[Gate]:
     """
     gates = [Gate.parse(text) for text in texts]
     for gate in gates:
-        if not is_match_gate(gate):
+        if not gate.is_of_matches:
             raise SpecError(f"gate {gate.text!r} is about a metric; with --pairwise: `win_rate(SYSTEM, OTHER) >= 0.55`")
     return gates
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import click
 
-from evaluand.cli.command import argument, make_command, option
+from evaluand.cli.battle_options import BattleOptions
+from evaluand.cli.command import argument, make_command, option, record
 from evaluand.cli.gates import conclude, gate_facts, require_gates, show_gates
 from evaluand.cli.options import (
     complete_artifact,
@@ -16,7 +17,6 @@ from evaluand.cli.options import (
     json_option,
     judge_option,
     junit_option,
-    parse_columns,
     store_option,
     suggest_command,
 )
@@ -88,13 +88,7 @@ class _Options:
         metavar="ID|NAME|FILE...", nargs=-1, required=True, shell_complete=complete_artifact
     )
     rating: _Rating
-    columns: tuple[str, ...] = option(
-        "FILE: where a field is, such as a=left; repeatable.", "--column", metavar="FIELD=COLUMN"
-    )
-    first: str | None = option("FILE: the first system, if no column has it.", "--a", metavar="SYSTEM")
-    second: str | None = option("FILE: the second system, if no column has it.", "--b", metavar="SYSTEM")
-    in_order: bool = option("FILE: the first system's response was shown first.")
-    by_people: bool = option("FILE: people have judged, so gates need no card of a judge.")
+    reading: BattleOptions = record("FILE")
     name: str | None = option("A name for the ratings.", metavar="NAME")
     gates: tuple[str, ...] = gate_option
     junit: Path | None = junit_option
@@ -113,13 +107,7 @@ def command(options: _Options) -> None:
     """
     store = open_store(options.folder)
     require_gates(options.gates, options.junit)
-    reading = {
-        "columns": parse_columns(options.columns),
-        "a": options.first,
-        "b": options.second,
-        "in_order": options.in_order,
-        "by_people": options.by_people,
-    }
+    reading = options.reading.arguments
     rules = [Gate.parse(text) for text in options.gates]
     with show_notes(), spelled_for("command"):
         found = [each for source in options.sources for each in _find_matches(store, source, reading)]

@@ -45,7 +45,7 @@ from evaluand.core.provenance import ONE_LOOK, look_for_git_changes
 from evaluand.engine.budget import Budget
 from evaluand.evaluation.scorer import as_scorer
 from evaluand.experiment.experiment import Experiment
-from evaluand.experiment.match_gates import check_match_gates, evaluate_match_gates, is_match_gate
+from evaluand.experiment.match_gates import check_match_gates, evaluate_match_gates
 from evaluand.experiment.parsing import parse_file
 from evaluand.predictions.steps import Results
 from evaluand.report.facts.base import Facts
@@ -208,7 +208,7 @@ def gates_of_file(experiment: Experiment, tasks: Sequence[str], known: Sequence[
         known: the tasks of the file.
     """
     for gate in experiment.gates:
-        if experiment.matches and is_match_gate(gate):
+        if experiment.matches and gate.is_of_matches:
             if len(tasks) == len(experiment.tasks):
                 yield gate
             else:
@@ -221,7 +221,7 @@ def split_gates(
     experiment: Experiment, gates: Sequence[Gate], tasks: Sequence[str], has_matches: bool, store: FolderStore
 ) -> tuple[list[Gate], list[Gate]]:
     """The gates on metrics and those on matches, after a check that the experiment has what they name."""
-    of_matches = [gate for gate in gates if experiment.matches and is_match_gate(gate)]
+    of_matches = [gate for gate in gates if experiment.matches and gate.is_of_matches]
     rules = [gate for gate in gates if gate not in of_matches]
     if rules and not experiment.scorers:
         raise SpecError(f"gate {rules[0].text!r} is about a metric; write scorers and metrics into the file")

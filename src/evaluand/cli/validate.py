@@ -28,7 +28,6 @@ from evaluand.engine.event_loop import run_coroutine
 from evaluand.evaluation.scorer import FunctionScorer, as_scorer
 from evaluand.experiment.access import read_access
 from evaluand.experiment.experiment import Experiment
-from evaluand.experiment.match_gates import is_match_gate
 from evaluand.experiment.parsing import parse_file
 from evaluand.experiment.suite_spec import is_suite
 from evaluand.judges.cards.from_evaluation import model_of
@@ -241,7 +240,7 @@ def _scorer_notes(experiment: Experiment) -> Iterator[str]:
 
 def _judge_notes(experiment: Experiment, store: FolderStore) -> Iterator[str]:
     """Judges whose gates would be refused, since no card in the store shows that they agree with people."""
-    gates = [gate for gate in experiment.gates if not (experiment.matches and is_match_gate(gate))]
+    gates = [gate for gate in experiment.gates if not (experiment.matches and gate.is_of_matches)]
     if experiment.allow_unmeasured_judges:
         return
     for name, entry in experiment.scorers.items() if gates else ():

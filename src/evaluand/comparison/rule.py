@@ -118,6 +118,11 @@ class Gate:
         """The bound that a threshold is compared with; None where it is the value itself."""
         return None if self.level is None else "low" if self.relation in (">=", ">") else "high"
 
+    @property
+    def is_of_matches(self) -> bool:
+        """Whether it is about matches, in an experiment that has matches; otherwise a metric may have this name."""
+        return self.metric in MATCH_GATES
+
     def holds(self, number: float, end: str | None = None) -> bool:
         """Whether a number, or the bound of a difference at one end, fulfils the rule.
 
@@ -141,7 +146,7 @@ class Gate:
             >>> Gate.parse("accuracy better than base").at_any_time().text
             'accuracy better than base anytime'
         """
-        if self.anytime or self.level is None or self.disparity is not None or self.metric in MATCH_GATES:
+        if self.anytime or self.level is None or self.disparity is not None or self.is_of_matches:
             return self
         return Gate.parse(f"{self.text} {ANYTIME}")
 

@@ -38,6 +38,7 @@ KIND: Final = Kind(
     ),
     provenance=provenance(),
     view="evaluand.report.kinds.datasets:DatasetView",
+    is_found_by_id=True,
     named_by_manifest=True,
     page=Page("dataset", {"sealed": "d"}),
 )

@@ -19,7 +19,6 @@ from evaluand.engine.engines.local import LocalEngine
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.scorer import Scorer
 from evaluand.experiment import build
-from evaluand.experiment.match_gates import is_match_gate
 from evaluand.experiment.parsing import ValidParts, parse_file
 from evaluand.experiment.preflight import (
     check_fit,
@@ -128,7 +127,7 @@ class Experiment(Steps, metaclass=Explained):
         rated = check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)
         if len(rated) == len(spec.matches) and not spec.partial_matches:  # else gates may be about those with faults
             check_gates_of_matches(document, gates, rated, spec.task_names)
-        of_metrics = {i: gate for i, gate in gates.items() if not ("matches" in document.value and is_match_gate(gate))}
+        of_metrics = {i: gate for i, gate in gates.items() if not ("matches" in document.value and gate.is_of_matches)}
         check_gates(document, of_metrics, dataset, scorers, measures, {*spec.scorer_names} - {*scorers})
         document.check()
         assert spec.name is not None

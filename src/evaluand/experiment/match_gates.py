@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evaluand.comparison.checking import GateResult
-from evaluand.comparison.rule import AGAINST, BASELINE, MATCH_GATES, Gate
+from evaluand.comparison.rule import AGAINST, BASELINE, Gate
 from evaluand.core.errors import SpecError, nearest
 from evaluand.matches.ratings.method import RatingMethod
 from evaluand.matches.ratings.rating_gates import check_limits, check_rating_gates
@@ -15,11 +15,6 @@ from evaluand.predictions.tournament import Tournament
 
 MATCHES = "matches"
 """The parameter of a gate that names one of several sets of matches: `win_rate(mine, base, matches=helpful) >= 0.5`."""
-
-
-def is_match_gate(gate: Gate) -> bool:
-    """Whether a gate is about matches, in an experiment that has matches; otherwise a metric may have this name."""
-    return gate.metric in MATCH_GATES
 
 
 def check_match_gates(gates: Sequence[Gate], tournaments: Sequence[Tournament], tasks: Sequence[str]) -> None:

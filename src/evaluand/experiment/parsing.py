@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from evaluand.comparison.rule import MATCH_GATES, Gate
+from evaluand.comparison.rule import Gate
 from evaluand.core.errors import SpecError
 from evaluand.core.files.yaml import Advice, Document
 from evaluand.experiment import spec
@@ -122,7 +122,7 @@ def _find_match_gate(gates: Any) -> str | None:
     """The first gate that is about matches."""
     for text in gates if isinstance(gates, list) else ():
         with suppress(SpecError):
-            if isinstance(text, str) and Gate.parse(text).metric in MATCH_GATES:
+            if isinstance(text, str) and Gate.parse(text).is_of_matches:
                 return text
     return None
 

@@ -15,7 +15,7 @@ from evaluand.data.view import ViewSpec
 from evaluand.evaluation.comparison_scorers import as_comparison_scorer
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
-from evaluand.experiment.match_gates import check_match_gates, is_match_gate
+from evaluand.experiment.match_gates import check_match_gates
 from evaluand.experiment.parsing import ADD_MATCHES, ValidParts
 from evaluand.experiment.spec import KindSpec
 from evaluand.metrics.names import is_name
@@ -98,7 +98,7 @@ def check_gates(
         if (declared and not scorers and not faulty) or (faulty and (gate.scorer is None or gate.scorer in faulty)):
             continue  # the scorers have a fault
         with document.at("gates", i):
-            if is_match_gate(gate) and not (gate.metric in {*kinds, *scorers} or is_name(gate.metric)):
+            if gate.is_of_matches and not (gate.metric in {*kinds, *scorers} or is_name(gate.metric)):
                 raise SpecError(f"gate {gate.text!r} is about matches; {ADD_MATCHES}")
             if not declared:
                 raise SpecError(f"gate {gate.text!r} is about a metric; write scorers and metrics into the file")
@@ -114,7 +114,7 @@ def check_gates_of_matches(
     """Adds gates of matches that could never be checked to the faults of the document."""
     for i, rule in rules.items() if tournaments else ():
         with document.at("gates", i):
-            if is_match_gate(rule):
+            if rule.is_of_matches:
                 check_match_gates([rule], tournaments, tasks)
 
 

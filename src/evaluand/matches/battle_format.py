@@ -1,8 +1,8 @@
 """What a format of battles is: the columns in which others publish who met and who won.
 
 The core reads battles by declared columns: systems `a` and `b`, winner, example, judge, order, texts. A format adds the
-names that a publisher gives to these columns, and reads verdicts in a form of its own. Formats are found by the
-registry in the group `battle_formats`.
+names that a publisher gives to these columns, and may read verdicts that the publisher writes in another way. Formats
+are found by the registry in the group `battle_formats`.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class BattleFormat:
         marks: columns by which a file is taken for one of battles without being called so.
         words: what the cell of a winner may say, in small letters → what it means.
         labels: the same for words that say more than who won, and are kept as the label.
-        verdict: the field of its own that says who won; its columns are among `columns`.
+        verdict: the field that says who won where no usual column does; its columns are among `columns`.
         has_both_orders: whether that field has a verdict for each order, and no other column says who won.
         own: further columns; a file with all of them is read as a whole, and its texts exactly.
     """

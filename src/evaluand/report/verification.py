@@ -95,11 +95,12 @@ def _identity(manifest: Manifest, kind: str, id: str, where: str) -> Iterator[Fa
 
 def _content(store: Store, manifest: Manifest, where: str) -> Iterator[Fault]:
     view = find_kind(manifest["kind"]).shown
-    digest, counts = view.recount(store, manifest["id"])
-    if digest != manifest["digest"]:
-        yield Fault(where, f"its rows have the digest {digest}, but the manifest says {manifest['digest']}")
-    if counts != manifest["counts"]:
-        yield Fault(where, f"its rows count {counts}, but the manifest says {manifest['counts']}")
+    if (recounted := view.recount(store, manifest["id"])) is not None:
+        digest, counts = recounted
+        if digest != manifest["digest"]:
+            yield Fault(where, f"its rows have the digest {digest}, but the manifest says {manifest['digest']}")
+        if counts != manifest["counts"]:
+            yield Fault(where, f"its rows count {counts}, but the manifest says {manifest['counts']}")
     yield from view.find_faults(store, manifest)
 
 

@@ -28,7 +28,7 @@ from evaluand.store.folder_journals import LEASES, REMOVED, is_journal_removable
 from evaluand.store.folder_store import REFS, FolderStore, removable_files, unneeded_files
 from evaluand.store.kinds import kind_names, origins_last, singular
 from evaluand.store.lease_state import Worker
-from evaluand.store.manifests import JOURNAL, OPEN, SEALED, blocked_fault, has_lost_manifest
+from evaluand.store.manifests import JOURNAL, OPEN, SEALED, UNKNOWN_KIND, blocked_fault, has_lost_manifest
 from evaluand.store.references import References
 from evaluand.store.temporary import is_being_written, is_temporary
 
@@ -365,7 +365,7 @@ def _damaged(store: FolderStore, keys: Iterable[Key]) -> Iterator[Leftover]:
             yield _artifact(store, key, why, partial(_is_damaged, store, key))
     refs = store.top / REFS
     for fault in store.damaged_refs():
-        if _is_file_of_ref(refs, name := PurePath(fault.where).name):
+        if fault.code != UNKNOWN_KIND and _is_file_of_ref(refs, name := PurePath(fault.where).name):
             yield _leftover(refs, name, fault.message, partial(_is_damaged_ref, store, name))
 
 

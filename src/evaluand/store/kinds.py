@@ -81,6 +81,7 @@ class Kind:
         made_into: the kinds in rooms below that are made of it as well.
         origins: spec and provenance → what it was made from, which the provenance may not say.
         found_by: the keys of the spec whose values `Store.find` finds it by.
+        is_found_by_id: what is made of it states its id, not its digest.
         counts: checks the number of rows.
         keys: further keys of its manifests that are required.
         optional: further keys that may be missing.
@@ -108,6 +109,7 @@ class Kind:
     made_into: Sequence[str] = ()
     origins: Callable[[Mapping[str, Any], Mapping[str, Any]], list[Origin]] = _no_origins
     found_by: Sequence[str] = ()
+    is_found_by_id: bool = False
     counts: Check = checks.COUNTS
     keys: dict[str, Check] = field(default_factory=dict)
     optional: dict[str, Check] = field(default_factory=dict)
@@ -146,6 +148,10 @@ class Kind:
         return resolve_name(self.view)() if isinstance(self.view, str) else self.view
 
 
+class UnknownKind(EngineError):
+    """What is stored is of a kind that no installed package registers; nothing is wrong with it."""
+
+
 GROUP: Final = "kinds"
 _registered: dict[str, Kind] = {}
 
@@ -182,10 +188,10 @@ def find_kind(name: str) -> Kind:
     """The kind with a name.
 
     Raises:
-        EngineError: no kind has this name.
+        UnknownKind: no kind has this name.
     """
     if name not in _known():
-        raise EngineError(f"{name!r} is not a kind of artifact; install the package that stored it")
+        raise UnknownKind(f"{name!r} is not a kind of artifact; install the package that stored it")
     return _known()[name]
 
 

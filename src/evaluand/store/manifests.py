@@ -19,13 +19,15 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault, SpecError, kind_of
 from evaluand.store.checks import ID
 from evaluand.store.folder import MAX_BYTES, Folder
-from evaluand.store.kinds import find_kind, kind_names, require_shape, singular
+from evaluand.store.kinds import UnknownKind, find_kind, kind_names, require_shape, singular
 from evaluand.store.segments import SEGMENT_FILE
 from evaluand.store.store import FORMAT, Manifest, Ref, check_name, with_seal
 from evaluand.store.temporary import is_being_written
 
 SEALED, OPEN = "manifest.json", "open.json"
 JOURNAL: Final = "journal"
+UNKNOWN_KIND: Final = "unknown_kind"
+"""The code of the fault of a sound name whose kind no installed package registers."""
 TABLE_FILE: Final = re.compile(r"[A-Za-z0-9_]*(-[0-9a-f]{8})?-[0-9a-f]{8}\.parquet")
 LOST: Final = (
     "its manifest is missing; restore it, or run the same work again; `evaluand gc --damaged` removes the folder"
@@ -125,6 +127,7 @@ def read_ref(folder: Folder, file: str) -> Ref:
     Raises:
         DamagedFile: its content is not what evaluand wrote.
         EngineError: it is not a regular file, cannot be read, or was written by a later version.
+        UnknownKind: its kind is not registered here.
     """
     content = folder.read(file, _MOST_OF_REF)
     try:
@@ -132,7 +135,7 @@ def read_ref(folder: Folder, file: str) -> Ref:
     except _Invalid as error:
         raise DamagedFile(str(folder.path / file), str(error)) from None
     except EngineError as error:
-        raise EngineError(f"{folder.path / file}: {error}") from None
+        raise type(error)(f"{folder.path / file}: {error}") from None
 
 
 def _parse_ref(content: bytes, file: str) -> Ref:
@@ -142,6 +145,10 @@ def _parse_ref(content: bytes, file: str) -> Ref:
         _check_format(value, seal, "")
         _check_seal(value, seal, "")
         known |= {"format", "seal"}
+        kind = value.get("kind")
+        if type(kind) is str and kind not in kind_names():
+            why = "which no installed package registers; install the package that stored it"
+            raise UnknownKind(f"is of the kind {_shorten(kind)!r}, {why}")
     unknown = next((f"{_shorten(name)!r} is unknown" for name in value if name not in known), "")
     if reason := unknown or _invalid_ref(value):
         raise _Invalid(f"cannot be read: {reason}")
@@ -189,11 +196,12 @@ def as_fault(path: PurePath, error: EngineError) -> Fault:
     """The fault of a file, or of the file in a folder, that cannot be read."""
     if isinstance(error, DamagedFile):
         return Fault(error.place, error.reason)
+    code = UNKNOWN_KIND if isinstance(error, UnknownKind) else ""
     text, place = str(error), str(path)
     if text.startswith(f"{place}{os.sep}"):  # of a file in the folder
         name, _, message = text.removeprefix(place).partition(": ")
-        return Fault(f"{place}{name}", message)
-    return Fault(place, text.removeprefix(f"{place}: "))
+        return Fault(f"{place}{name}", message, code=code)
+    return Fault(place, text.removeprefix(f"{place}: "), code=code)
 
 
 def _parse_manifest(content: bytes, kind: str, id: str, *, sealed: bool) -> Manifest:

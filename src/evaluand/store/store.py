@@ -350,8 +350,8 @@ def find_made_from(store: Store, kind: str, origin: str, id: str) -> list[Manife
         origin: the kind of that artifact.
     """
     if find_kind(kind).found_by:
-        made = sealed_manifest(store, origin, id) or {}
-        ids = [*dict.fromkeys(each for one in (id, made.get("digest", "")) for each in store.find(kind, one))]
+        is_id = find_kind(origin).is_found_by_id
+        ids = store.find(kind, id if is_id else (sealed_manifest(store, origin, id) or {}).get("digest", ""))
     else:  # their ids do not stand for what they were made from
         ids = store.ids(kind)
     found = [manifest for each in ids if (manifest := _manifest_if_sound(store, kind, each)) is not None]

@@ -147,7 +147,7 @@ class _Context:
 
     def __init__(self, ratings: Ratings) -> None:
         self.ratings = ratings
-        self._tables: dict[tuple[str, float], Tables] = {}
+        self._tables: dict[tuple[RatingMethod, float], Tables] = {}
 
     @cached_property
     def method(self) -> RatingMethod:
@@ -223,9 +223,9 @@ class _Context:
     def tables(self, method: RatingMethod, gate: Gate) -> Tables:
         """The tables of a method, with intervals whose ends are the bounds of a gate."""
         confidence = self.ratings.confidence if gate.level is None else 2 * gate.level - 1
-        if (method.kind, confidence) not in self._tables:
-            self._tables[method.kind, confidence] = compute_tables(self.matches, method, confidence)
-        return self._tables[method.kind, confidence]
+        if (method, confidence) not in self._tables:
+            self._tables[method, confidence] = compute_tables(self.matches, method, confidence)
+        return self._tables[method, confidence]
 
     def system(self, gate: Gate, name: str | None) -> str:
         """The system that a gate names.

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from evaluand.core.errors import Fault, SpecError
+from evaluand.core.errors import Fault
 from evaluand.engine.keyed_work import Artifact
 from evaluand.report.facts.base import Facts
-from evaluand.store.kinds import singular
 from evaluand.store.store import Manifest, Store
 
 if TYPE_CHECKING:
@@ -72,9 +72,9 @@ class KindView:
         """The artifact."""
         return type(self.name, (Artifact,), {"kind": self.name})(store, id)
 
-    def recount(self, store: Store, id: str) -> tuple[str, object]:
-        """The digest and the counts of what is stored, which the manifest must state."""
-        raise SpecError(f"a {singular(self.name)} cannot be counted again")
+    def recount(self, store: Store, id: str) -> tuple[str, object] | None:
+        """The digest and the counts of what is stored, as the manifest must state them; None to check files alone."""
+        return None
 
     def find_faults(self, store: Store, manifest: Manifest) -> Iterable[Fault]:
         """The faults of an artifact of which tables, digest and counts are sound."""
@@ -127,3 +127,10 @@ class KindView:
     def dataset(self, artifact: Any) -> Dataset | None:
         """The dataset whose columns stand beside the rows under other names; None without one."""
         return None
+
+
+def read_lane(store: Store, manifest: Manifest, name: str, label: str, slots: int) -> Facts:
+    """How many rows of a lane of the journal of an open artifact are done."""
+    with closing(store.lane(manifest["kind"], manifest["id"], name, slots)) as lane:
+        lane.refresh()
+        return {"label": label, "done": lane.n_done, "total": slots}

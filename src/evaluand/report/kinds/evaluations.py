@@ -19,8 +19,7 @@ from evaluand.report.facts.evaluation import evaluation_facts, example_facts
 from evaluand.report.facts.judges import judge_facts
 from evaluand.report.flat_rows import read_scores
 from evaluand.report.html.notebook import evaluation_html
-from evaluand.report.kinds.base import Choice, KindView
-from evaluand.report.kinds.lanes import read_lane
+from evaluand.report.kinds.base import Choice, KindView, read_lane
 from evaluand.report.terminal.artifact import evaluation_body, spec_text
 from evaluand.report.terminal.cells import CELL
 from evaluand.report.text import SHORT_ID, safe

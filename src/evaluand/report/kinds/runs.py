@@ -19,8 +19,7 @@ from evaluand.report.facts.evaluation import grades_facts
 from evaluand.report.facts.run import run_facts
 from evaluand.report.flat_rows import read_dataset, read_responses, read_spans
 from evaluand.report.html.notebook import run_html
-from evaluand.report.kinds.base import Choice, KindView
-from evaluand.report.kinds.lanes import read_lane
+from evaluand.report.kinds.base import Choice, KindView, read_lane
 from evaluand.report.terminal.artifact import run_body, spec_text
 from evaluand.report.text import SHORT_ID
 from evaluand.run.kind import RUNS
