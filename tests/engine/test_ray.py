@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from support.patience import PATIENCE
 from support.random_experiment import facts, run_at_random
 from support.ray_cluster import TestCluster, cluster
 
@@ -413,10 +414,9 @@ def test_calls_of_an_engine_use_the_same_processes(two: RayEngine) -> None:
     def found(run: Run) -> set[int]:
         return {r.responses[0] for r in run if r.responses}
 
-    first = set[int]()
-    for _ in range(20):  # a worker may start when there is nothing left to do
-        if len(first := found(Runner(engine=two).run(whose, data(200)))) == 2:
-            break
+    first, begun = set[int](), time.monotonic()
+    while len(first) < 2 and time.monotonic() - begun < PATIENCE:  # a worker may start when nothing is left to do
+        first = found(Runner(engine=two).run(whose, data(200)))
     assert len(first) == 2
     assert found(Runner(engine=two).run(whose, data(200))) == first
 
