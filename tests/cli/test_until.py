@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from html import escape, unescape
 from pathlib import Path
 
@@ -44,6 +45,7 @@ def mine(x):
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "dont_write_bytecode", True)  # files of one size and second would be taken for the same
     (tmp_path / "quiz.yaml").write_text(EXPERIMENT)
     (tmp_path / "rows.jsonl").write_text("".join(f'{{"x": {n}, "y": "yes"}}\n' for n in range(300)))
     return tmp_path

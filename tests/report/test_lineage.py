@@ -427,6 +427,8 @@ def test_a_value_of_a_group_leads_to_its_rows(folder: Folder) -> None:
         (("doubling/mine", "--lowest", "--below", "1"), 2, "give one of --failed, --below, --lowest and --against"),
         (("doubling/mine", "--below", "nan"), 2, "--below must be a number, not nan"),
         (("doubling", "--index", "1"), 1, "'doubling' is one of the aggregations, which have no calls"),
+        (("doubling", "--rubric", "--against", "doubling/mine"), 1, "--against compares evaluations, and"),
+        (("doubling", "--rubric", "--against", "doubling/none"), 1, "--against compares evaluations, and"),
         (("doubling/mine", "--lowest", "--index", "1"), 2, "give it without other options that select rows"),
     ],
 )

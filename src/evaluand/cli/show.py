@@ -301,7 +301,9 @@ def _facts(store: FolderStore, kind: str, id: str, options: _Options) -> Facts:
             f"--where chooses rows of a run, an evaluation or a dataset, and {id[:SHORT_ID]} is one of the {kind}"
         )
     against = None
-    if options.against is not None and view.takes_against:
+    if options.against is not None:
+        if kind != EVALUATIONS:
+            raise SpecError(f"--against compares evaluations, and {id[:SHORT_ID]} is one of the {kind}")
         against = Evaluation.open(store, options.against)
         facts["against"] = _artifact_facts(store, names, against.kind, against.id)
     choice = Choice(

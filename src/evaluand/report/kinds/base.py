@@ -53,7 +53,6 @@ class KindView:
     Attributes:
         name: the kind.
         takes_where: whether a condition can choose from its rows.
-        takes_against: whether its rows are compared with those of an evaluation.
         is_table: whether it is exported as tables.
         made: what stands before its origins.
         notes_stops: whether `show` adds that a run was stopped early.
@@ -62,7 +61,6 @@ class KindView:
 
     name: str
     takes_where = False
-    takes_against = False
     is_table = True
     made = "made from"
     notes_stops = True

@@ -38,7 +38,6 @@ class EvaluationView(KindView):
 
     name = EVALUATIONS
     takes_where = True
-    takes_against = True
 
     def open(self, store: Store, id: str) -> Evaluation:
         return Evaluation(store, id)
