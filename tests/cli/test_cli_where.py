@@ -81,7 +81,7 @@ def test_rows_that_are_exported_match(folder: Folder) -> None:
         (["run", "sums.yaml", "--where", "level = 1"], 1, "filter 'level = 1': at 7: '= 1'; write == for equal"),
         (["run", "sums.yaml", "--where", "level > 9"], 1, "no row matches where: level > 9"),
         (["run", "sums.yaml", "--where", "lvl > 9"], 1, "no column is called 'lvl' (did you mean 'level'?)"),
-        (["show", "sums", "--where", "value > 1"], 1, "--where chooses rows of a run, an evaluation or a dataset"),
+        (["show", "sums", "--where", "value > 1"], 1, "--where chooses rows of a run or an evaluation or a dataset"),
         (["show", "sums/mine", "--lowest", "--where", "ok"], 2, "--where can be combined with"),
         (["export", "sums/mine", "--where", "topic == 1"], 1, "topic is text and 1 is a number, which are never equal"),
     ],

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from rich.text import Text
 from support.commands import Folder
 
 from evaluand import Dataset, Runner
+from evaluand.core import registry
 from evaluand.core.errors import EngineError, SpecError
 from evaluand.core.identity import artifact_id, digest
 from evaluand.report.facts.base import Facts
@@ -150,15 +153,69 @@ def test_it_is_copied_with_what_it_was_made_from(folder: Folder) -> None:
     assert {kind: len(other.ids(kind)) for kind in (NAME, RUNS, "datasets")} == {NAME: 1, RUNS: 1, "datasets": 1}
 
 
-def test_where_nothing_registers_it_its_names_stay_and_say_what_to_install(folder: Folder) -> None:
+@pytest.mark.parametrize("n", [1, 20], ids=["few", "many"])
+def test_where_nothing_registers_it_all_of_it_stays_and_says_what_to_install(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, n: int
+) -> None:
+    monkeypatch.setattr(garbage, "QUIET_SECONDS", 0)
+    for number in range(n):
+        write_note(folder.store, folder.id(RUNS), str(number), name=f"note {number}")
+    folder.done("list")  # keeps what it has read
     kinds._registered.pop(NAME)
-    assert [entry["kind"] for entry in folder.json("list")] == [RUNS, "datasets"]
+    listed = folder.call("list", "--json")
+    assert [entry["kind"] for entry in json.loads(listed.stdout)] == [RUNS, "datasets"]
+    assert f"{n + 1} names and 1 folder cannot be read" in listed.stderr
     verified = folder.call("verify")
-    assert (verified.exit_code, verified.stdout.count("is of the kind 'notes', which no installed package")) == (1, 1)
+    assert (verified.exit_code, verified.stdout.count(UNKNOWN)) == (1, n + 2)
     assert folder.json("gc", "--damaged", "--yes")["removed"] == []
-    assert "which no installed package registers" in folder.refused("gc", "--unreferenced", "--yes")
+    for words in (("gc", "--unreferenced", "--yes"), ("copy", folder.path / "store", folder.path / "other")):
+        refused = folder.refused(*words)
+        assert (UNKNOWN in refused, "--damaged" in refused) == (True, False)
+    for words in (("show", "first"), ("export", "first"), ("report", "first")):
+        assert "nothing is called 'first' here" in folder.refused(*words)
+    folder.done("copy", folder.path / "store", folder.path / "other", folder.id(RUNS))
     register(NOTES)
-    assert folder.json("show", "first")["names"] == ["first"]
+    assert "first" in folder.json("show", "first")["names"]
+
+
+UNKNOWN = "is of the kind 'notes', which no installed package registers; install the package that stored it"
+
+
+@pytest.mark.parametrize(
+    ("module", "why"),
+    [
+        ("import nowhere", "No module named 'nowhere'"),
+        ("KIND = 7", "it is a number, not a Kind"),
+        ("raise SystemError('on import')", "on import"),
+    ],
+)
+def test_a_package_whose_kind_cannot_be_used_stops_nothing_else(
+    folder: Folder, monkeypatch: pytest.MonkeyPatch, module: str, why: str
+) -> None:
+    (folder.path / "broken_kind.py").write_text(module)
+    monkeypatch.syspath_prepend(folder.path)
+    monkeypatch.delitem(sys.modules, "broken_kind", raising=False)
+    own = registry._entry_points(kinds.GROUP)
+    broken = EntryPoint("notes", "broken_kind:KIND", f"evaluand.{kinds.GROUP}")
+    monkeypatch.setattr(registry, "_entry_points", lambda group: {**own, "notes": broken})
+    monkeypatch.setattr(kinds, "_registered", {})
+    result = folder.call("list")
+    assert (result.exit_code, why in result.stderr) == (0, True), result.output
+    assert "1 folder cannot be read" in " ".join(result.stderr.split())
+
+
+def test_kinds_that_are_made_of_each_other_are_collected(folder: Folder) -> None:
+    songs = replace(NOTES, name="songs", singular="song", made_from=(NAME,))
+    kinds._registered |= {NAME: replace(NOTES, made_from=(RUNS, "songs")), "songs": songs}
+    try:
+        assert folder.json("gc", "--unreferenced", "--dry-run")["found"] == []
+    finally:
+        kinds._registered.pop("songs")
+
+
+def test_the_class_of_a_view_is_a_view(folder: Folder) -> None:
+    kinds._registered[NAME] = replace(NOTES, view=NoteView)
+    assert "line: but slow" in folder.done("show", "first")
 
 
 def test_a_kind_that_says_nothing_is_still_listed_shown_exported_and_checked(folder: Folder) -> None:

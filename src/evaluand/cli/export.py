@@ -245,9 +245,8 @@ def _find_artifact(store: FolderStore, artifact: str, table: str | None) -> tupl
                 return found, table
             tables += known
     if not tables:
-        store.manifest(*resolve(store, artifact))  # raises the error about the name
-    hint = f"its tables are {', '.join(tables)}" if tables else "a recording has damaged_lines if any were damaged"
-    raise SpecError(f"{artifact!r} has no table {table!r}{nearest(table, tables)}; {hint}")
+        return _open_artifact(store, *resolve(store, artifact)), table
+    raise SpecError(f"{artifact!r} has no table {table!r}{nearest(table, tables)}; its tables are {', '.join(tables)}")
 
 
 def _open_artifact(store: FolderStore, kind: str, id: str) -> Any:

@@ -27,7 +27,7 @@ from evaluand.cli.options import (
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import read_labelled_run
-from evaluand.core.errors import EngineError, NotFound, SpecError, plural, warn
+from evaluand.core.errors import EngineError, NotFound, SpecError, plural, warn, with_article
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.judges.stored_rubric import NO_RUBRIC, NOT_STORED, find_changed_rubrics
@@ -44,7 +44,7 @@ from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
-from evaluand.store.kinds import find_kind, made_of, origins, singular
+from evaluand.store.kinds import find_kind, kinds, made_of, origins, singular
 from evaluand.store.opening import open_store
 from evaluand.store.store import Manifest, early_stops, find_made_from, resolve
 
@@ -297,9 +297,8 @@ def _facts(store: FolderStore, kind: str, id: str, options: _Options) -> Facts:
             "resume": suggest_command(_continue_command(manifest), id[:SHORT_ID], store.root),
         }
     if options.where is not None and not view.takes_where:
-        raise SpecError(
-            f"--where chooses rows of a run, an evaluation or a dataset, and {id[:SHORT_ID]} is one of the {kind}"
-        )
+        having = " or ".join(with_article(singular(each.name)) for each in kinds() if each.shown.takes_where)
+        raise SpecError(f"--where chooses rows of {having}, and {id[:SHORT_ID]} is one of the {kind}")
     against = None
     if options.against is not None:
         if kind != EVALUATIONS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
+from evaluand.evaluation.kind import JUDGED
 from evaluand.judges.kind import CARDS
 from evaluand.run.kind import RUNS
 from evaluand.store import checks
@@ -49,7 +50,7 @@ KIND: Final = Kind(
             "file": checks.OBJECT,
         },
     ),
-    provenance=provenance({"runs": checks.IDS}, {"fields": checks.map_of(checks.text)}),
+    provenance=provenance({"runs": checks.IDS}, {"fields": checks.map_of(checks.text)} | JUDGED),
     view="evaluand.report.kinds.matches:MatchesView",
     singular="set of matches",
     made_from=(RUNS,),

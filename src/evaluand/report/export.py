@@ -79,7 +79,7 @@ def flat(
     """
     known = list_tables(artifact)
     if not known:
-        raise SpecError(f"recording {artifact.id} has no damaged lines; its calls are in its run, so export that")
+        raise SpecError(f"{singular(artifact.manifest['kind'])} {artifact.id} has no {view_of(artifact).lacks}")
     table = known[0] if table is None else table
     if table not in known:
         raise SpecError(f"no table is called {table!r}{nearest(table, known)}; there are {', '.join(known)}")

@@ -27,6 +27,7 @@ from evaluand.store.manifests import (
     has_lost_manifest,
     read_manifest,
     read_ref,
+    unknown_kind,
 )
 from evaluand.store.store import Ref
 from evaluand.store.user_cache import cache_place, file_prefix, remove_unused
@@ -116,8 +117,14 @@ class Catalog:
             return
         files = [name for name in folder.names() if name.endswith(".json")]
         states = dict(zip(files, folder.states(files), strict=True))
+        known = kind_names()
         for file, row in self._read_changed(_REFS, states, lambda file: [*read_ref(folder, file)]).items():
-            yield file, row if isinstance(row, Fault) else Ref(*row[_READ:])
+            if isinstance(row, Fault):
+                yield file, row
+            elif (ref := Ref(*row[_READ:])).kind in known:
+                yield file, ref
+            else:  # it was read where its package was installed
+                yield file, as_fault(folder.path / file, unknown_kind(ref.kind))
 
     def _entries(self, kind: str, begin: str = "") -> Iterator[Entry]:
         above = self._root / kind

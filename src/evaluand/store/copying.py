@@ -46,7 +46,7 @@ def plan_copy(source: FolderStore, names: Sequence[str] = ()) -> Plan:
 
     Raises:
         NotFound: nothing has such a name; what an artifact was made from is missing.
-        EngineError: a manifest or a name is damaged.
+        EngineError: a manifest is damaged; of everything, a folder or a name cannot be read.
     """
     wanted = [*dict.fromkeys(_expand(source, names) if names else _list_all(source))]
     keys: dict[Key, None] = {}
@@ -103,6 +103,8 @@ def copy_name(target: FolderStore, ref: Ref) -> None:
 
 
 def _list_all(source: FolderStore) -> Iterator[Key]:
+    for fault in (*source.blocked(), *source.damaged_refs()):
+        raise EngineError(f"{fault.where}: {fault.message}; to copy without it, name what to copy")
     for entry in source.catalog.entries():
         if entry["damage"]:
             what = f"{singular(entry['kind'])} {entry['id']}"

@@ -46,6 +46,7 @@ from evaluand.store.manifests import (
     readable_text,
     ref_file,
     ref_text,
+    unknown_kind,
 )
 from evaluand.store.store import FORMAT, Draft, Manifest, Ref, check_name, with_seal
 from evaluand.store.temporary import is_being_written, is_temporary
@@ -237,9 +238,11 @@ class FolderStore:
         return Fault(str(self.top.path / REFS / file), message)
 
     def blocked(self) -> list[Fault]:
-        """Where something else is in the place of the folder of a kind or of names; nothing behind it is read."""
+        """Folders that are not read: something else is in their place, or no package registers what they hold."""
         faults = [blocked_fault(self.top / name) for name in (REFS, *kind_names())]
-        return [fault for fault in faults if fault]
+        unknown = [name for name in self.top.folders() if name not in (REFS, *kind_names())]
+        held = [name for name in unknown if any(map(ID.fullmatch, (self.top / name).folders()))]
+        return [*filter(None, faults), *(as_fault(self.top.path / name, unknown_kind(name)) for name in held)]
 
     def _folders(self) -> list[Folder]:
         """The folders of the kinds that can be read."""

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from pkgutil import resolve_name
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, cast
 
 from evaluand.core import registry
-from evaluand.core.errors import EngineError, SpecError, singular as singular_of
+from evaluand.core.errors import EngineError, SpecError, describe_error, kind_of, singular as singular_of, warn
 from evaluand.store import checks
 from evaluand.store.checks import Check, or_null
 
@@ -75,7 +75,7 @@ class Kind:
         rank: a name of several kinds means the one with the lowest.
         spec: checks what was asked.
         provenance: checks where it came from; see `provenance`.
-        view: how it is opened, checked, shown and written: a `KindView`, or `module:name` of one.
+        view: how it is opened, checked, shown and written: a `KindView`, its class, or `module:name` of that.
         singular: its word in sentences, if that is not `name` without its last letter.
         made_from: the kinds of what it is made from; of those in rooms above, they say so with `made_into`.
         made_into: the kinds in rooms below that are made of it as well.
@@ -145,13 +145,15 @@ class Kind:
     @cached_property
     def shown(self) -> Any:
         """The `KindView` of this kind."""
-        return resolve_name(self.view)() if isinstance(self.view, str) else self.view
+        view = resolve_name(self.view) if isinstance(self.view, str) else self.view
+        return view() if isinstance(view, type) else view
 
 
 class UnknownKind(EngineError):
     """What is stored is of a kind that no installed package registers; nothing is wrong with it."""
 
 
+INSTALL: Final = "install the package that stored it"
 GROUP: Final = "kinds"
 _registered: dict[str, Kind] = {}
 
@@ -169,9 +171,22 @@ def register(kind: Kind) -> Kind:
 
 def _known() -> dict[str, Kind]:
     if not _registered:
-        found = {name: registry.find(GROUP, name) for name in registry.names(GROUP)}
-        _registered.update(found)  # at once: other threads may be reading
+        found = [kind for name in registry.names(GROUP) if (kind := _load(name))]
+        _registered.update({kind.name: kind for kind in found})  # at once: other threads may be reading
     return _registered
+
+
+def _load(name: str) -> Kind | None:
+    """The kind of an entry point; None if its package is broken, so that what it stored stays as it is."""
+    try:
+        kind = registry.find(GROUP, name)
+        why = "" if isinstance(kind, Kind) else f"it is {kind_of(kind)}, not a Kind"
+    except Exception as error:  # whatever the package raises when it is imported
+        why = describe_error(error)
+    if not why:
+        return cast(Kind, kind)
+    warn(f"the kind of artifacts {name!r} cannot be used: {why}; mend or uninstall the package that registers it")
+    return None
 
 
 def kinds() -> list[Kind]:
@@ -191,7 +206,7 @@ def find_kind(name: str) -> Kind:
         UnknownKind: no kind has this name.
     """
     if name not in _known():
-        raise UnknownKind(f"{name!r} is not a kind of artifact; install the package that stored it")
+        raise UnknownKind(f"{name!r} is not a kind of artifact; {INSTALL}")
     return _known()[name]
 
 
@@ -209,7 +224,7 @@ def origins_last() -> list[str]:
     """The kinds in an order in which all that an artifact was made from comes after it."""
     left, ordered = kind_names()[::-1], list[str]()
     while left:
-        unused = [name for name in left if not set(made_of(name)) & set(left)]
+        unused = [name for name in left if not set(made_of(name)) & set(left)] or left  # in a circle all at once
         ordered += unused
         left = [name for name in left if name not in unused]
     return ordered
@@ -309,42 +324,6 @@ WORK: Final[dict[str, Check]] = {"pinned": checks.flag, "fresh": checks.flag}
 """The keys of the manifest of work: whether it is reused, and whether it was asked for afresh."""
 
 
-def _division(value: Any) -> str:
-    """How a rubric divides a text: the fields, and the words of the request."""
-    if type(value) is not list or len(value) != 2:
-        return checks.mismatch("an object and a text", value)
-    reasons = _PARTS(value[0]), checks.text(value[1])
-    return next((f"[{place}]{reason}" for place, reason in enumerate(reasons) if reason), "")
-
-
-_PARTS: Final = checks.object_of(
-    {
-        "of": checks.text,
-        "name": checks.text,
-        "split": checks.text,
-        "instructions": checks.text,
-        "material": checks.TEXTS,
-    },
-    {"most": checks.count},
-)
-_MESSAGE: Final = checks.object_of({"role": checks.text, "content": checks.text})
-_RUBRIC: Final = checks.object_of(
-    {
-        "title": checks.text,
-        "content": checks.object_of(
-            {
-                "reading": checks.count,
-                "opening": checks.list_of(_MESSAGE),
-                "material": checks.NAMES,
-                "optional": checks.TEXTS,
-                "schema": checks.OBJECT,
-                "values": checks.list_of(checks.list_of(checks.anything)),
-                "parts": or_null(_division),
-            }
-        ),
-    },
-    {"question": checks.text, "then": checks.OBJECT},
-)
 _DEFAULTED: Final = checks.object_of({"rows": checks.count, "of": checks.count, "reasons": checks.COUNTS})
 _FACTS: Final[dict[str, Check]] = {
     "evaluand": or_null(checks.text),
@@ -357,8 +336,6 @@ _FACTS: Final[dict[str, Check]] = {
     "policy": or_null(checks.map_of(or_null(checks.scalar))),
     "task": checks.text,
     "unpinned": or_null(checks.TEXTS),
-    "judges": or_null(checks.TEXTS),
-    "rubrics": checks.map_of(checks.list_of(_RUBRIC)),
     "defaulted": or_null(_DEFAULTED),
     "ranges": checks.RANGES,
     "source": or_null(checks.text),

@@ -19,7 +19,7 @@ from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, Fault, SpecError, kind_of
 from evaluand.store.checks import ID
 from evaluand.store.folder import MAX_BYTES, Folder
-from evaluand.store.kinds import UnknownKind, find_kind, kind_names, require_shape, singular
+from evaluand.store.kinds import INSTALL, UnknownKind, find_kind, kind_names, require_shape, singular
 from evaluand.store.segments import SEGMENT_FILE
 from evaluand.store.store import FORMAT, Manifest, Ref, check_name, with_seal
 from evaluand.store.temporary import is_being_written
@@ -147,14 +147,18 @@ def _parse_ref(content: bytes, file: str) -> Ref:
         known |= {"format", "seal"}
         kind = value.get("kind")
         if type(kind) is str and kind not in kind_names():
-            why = "which no installed package registers; install the package that stored it"
-            raise UnknownKind(f"is of the kind {_shorten(kind)!r}, {why}")
+            raise unknown_kind(kind)
     unknown = next((f"{_shorten(name)!r} is unknown" for name in value if name not in known), "")
     if reason := unknown or _invalid_ref(value):
         raise _Invalid(f"cannot be read: {reason}")
     if file != ref_file(value["name"], value["kind"]):
         raise _Invalid("is not the file of its name")
     return Ref(value["name"], value["kind"], value["id"])
+
+
+def unknown_kind(kind: str) -> UnknownKind:
+    """That a name, or what is in a folder, is of a kind that is not registered here."""
+    return UnknownKind(f"is of the kind {_shorten(kind)!r}, which no installed package registers; {INSTALL}")
 
 
 def ref_text(ref: Ref) -> bytes:

@@ -11,7 +11,7 @@ from evaluand.core.errors import EngineError
 from evaluand.store.checks import ID
 from evaluand.store.folder_store import REFS, FolderStore
 from evaluand.store.kinds import kind_names, origins
-from evaluand.store.manifests import LOST, OPEN, SEALED, has_lost_manifest
+from evaluand.store.manifests import LOST, OPEN, SEALED, UNKNOWN_KIND, has_lost_manifest
 from evaluand.store.store import Ref
 
 _AGAIN_SECONDS: Final = 1.0
@@ -118,10 +118,8 @@ class References:
             if isinstance(ref, Ref):
                 yield ref.kind, ref.id
             elif not self._skips_damaged_names:
-                raise EngineError(
-                    f"{ref.where}: {_UNKNOWN} the name in this file {ref.message}; restore it;"
-                    " `evaluand gc --damaged` removes the name"
-                )
+                remedy = "" if ref.code == UNKNOWN_KIND else "; restore it; `evaluand gc --damaged` removes the name"
+                raise EngineError(f"{ref.where}: {_UNKNOWN} the name in this file {ref.message}{remedy}")
 
     def _require_manifest(self, key: Key) -> None:
         folder = self._store.folder(*key)

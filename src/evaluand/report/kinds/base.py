@@ -54,6 +54,7 @@ class KindView:
         name: the kind.
         takes_where: whether a condition can choose from its rows.
         is_table: whether it is exported as tables.
+        lacks: what it has none of if it has no table.
         made: what stands before its origins.
         notes_stops: whether `show` adds that a run was stopped early.
         sums_usage: whether `show` sums what its rows have used.
@@ -62,6 +63,7 @@ class KindView:
     name: str
     takes_where = False
     is_table = True
+    lacks = "tables"
     made = "made from"
     notes_stops = True
     sums_usage = True

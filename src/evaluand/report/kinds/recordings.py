@@ -33,6 +33,7 @@ class RecordingView(KindView):
 
     name = RECORDINGS
     made = "made into"
+    lacks = "damaged lines; its calls are in its run, so export that"
 
     def open(self, store: Store, id: str) -> Recording:
         return Recording(store, id)
