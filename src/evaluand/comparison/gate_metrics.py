@@ -6,11 +6,12 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from typing import Final
 
 from evaluand.aggregation.aggregator import Measure, shared_ranges, with_ranges
 from evaluand.aggregation.fairness import CRITERIA
 from evaluand.comparison.anytime import check_anytime
-from evaluand.comparison.checking import check_distance, check_threshold
+from evaluand.comparison.checking import check_distance, check_threshold, refuse_anytime
 from evaluand.comparison.disparity_differences import COMPARED
 from evaluand.comparison.measures import declared_as, default_metric, find_evaluations
 from evaluand.comparison.pairing import why_unpairable
@@ -69,6 +70,10 @@ def find_baseline(gate: Gate, name: str, store: Store, known: Sequence[str]) -> 
     return found[0]
 
 
+CORRECTED_MEAN: Final = "corrected_mean"
+"""What gates call the share of right answers, estimated from a judge's verdicts and its measured errors."""
+
+
 def find_metrics(
     gate: Gate,
     scorer: str,
@@ -76,29 +81,36 @@ def find_metrics(
     missing: Missing | None = None,
     metric_by_name: Callable[[str], Metric] = default_metric,
 ) -> list[Metric]:
-    """The metric of a gate; for a criterion of fairness, all metrics it consists of."""
+    """The metric of a gate; for a criterion of fairness, all metrics it consists of; none for a corrected mean."""
+    if gate.metric == CORRECTED_MEAN:
+        _check_corrected(gate)
+        return []
     own = [measure for measure in measures if measure.scorer == scorer]
-    of_criterion = [measure.metric for measure in own if measure.criterion == gate.metric]
-    if of_criterion:
-        found = _find_criterion_metrics(gate, scorer, of_criterion)
-    else:
-        found = [_find_metric(gate, scorer, own, missing, metric_by_name)]
+    of_criterion: dict[str, dict[str, Metric]] = {}
+    for metric in (measure.metric for measure in own if measure.criterion == gate.metric):
+        of_criterion.setdefault(metric.kind, {})[metric.signature] = metric
+    if of_criterion and gate.disparity is None:
+        raise gate.fault(
+            f"{gate.metric} is a criterion, which has no value; name one of its disparities: {gate.metric} difference"
+            " by …"
+        )
+    found = [_require_one(gate, scorer, _match_parameters(gate, scorer, alike)) for alike in of_criterion.values()]
+    found = found or [_find_metric(gate, scorer, own, missing, metric_by_name)]
     for metric in found:
         _check_number(gate, metric)
         _check_decidable(gate, scorer, metric)
     return found
 
 
-def _find_criterion_metrics(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> list[Metric]:
-    if gate.disparity is None:
+def _check_corrected(gate: Gate) -> None:
+    """Refuses a gate on a corrected mean that is not a threshold of all rows."""
+    if gate.baseline is not None or gate.disparity is not None or gate.where or gate.parameters:
         raise gate.fault(
-            f"{gate.metric} is a criterion, which has no value; name one of its disparities: {gate.metric} difference"
-            " by …"
+            f"{CORRECTED_MEAN} is of all rows of a judge and has no parameters, groups or differences; write"
+            f" `{CORRECTED_MEAN}(JUDGE) >= 0.8 at 95%`"
         )
-    of_kind: dict[str, dict[str, Metric]] = {}
-    for metric in metrics:
-        of_kind.setdefault(metric.kind, {})[metric.signature] = metric
-    return [_require_one(gate, scorer, _match_parameters(gate, scorer, alike)) for alike in of_kind.values()]
+    refuse_anytime(gate, CORRECTED_MEAN)
+    check_threshold(gate, CORRECTED_MEAN, 0.0, 1.0)
 
 
 def _find_metric(
@@ -193,7 +205,7 @@ def find_ranges(metrics: Sequence[Metric], scorer: str, evaluations: Sequence[Ev
 def check_ranges(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> None:
     """Refuses a bound of values that could have a range and have none: rare values, not seen yet, could be anywhere."""
     if gate.anytime:
-        check_anytime(gate.text, metrics[0])
+        check_anytime(gate, metrics[0])
     for metric in metrics if gate.level is not None else ():
         can_have = any(field.name == "range" for field in dataclasses.fields(metric))
         if can_have and metric.range == (-math.inf, math.inf):

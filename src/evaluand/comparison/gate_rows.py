@@ -17,14 +17,14 @@ from evaluand.comparison.anytime import Seen, seen_differences, seen_values
 from evaluand.comparison.checking import Row
 from evaluand.comparison.difference import Sample, count_pairs
 from evaluand.comparison.disparity_differences import better_disparity, disparity_differences
-from evaluand.comparison.gate_metrics import at_level, check_attributes, with_missing
+from evaluand.comparison.gate_metrics import CORRECTED_MEAN, at_level, check_attributes, with_missing
 from evaluand.comparison.labelled_differences import LabelledSample, pair_labelled_rows
 from evaluand.comparison.metric_differences import MetricSample
 from evaluand.comparison.pairing import pair_rows, why_unpairable
 from evaluand.comparison.rule import EQUAL, LEVEL, Gate, quote_word
-from evaluand.core.errors import plural
-from evaluand.core.files.json import none_if_nan
+from evaluand.core.errors import DataError, SpecError, first_fault, plural
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.standing import ScorerStanding
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.prediction_powered import PredictionPoweredMean
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
@@ -36,7 +36,8 @@ class Question(NamedTuple):
 
     Attributes:
         base: the baseline; None for gates without one.
-        metrics: of a criterion of fairness several, else one.
+        metrics: of a criterion of fairness several, of a mean corrected for its judge none, else one.
+        standings: of those whose opinions the scores are.
         missing: what happens to rows without a score, in place of the default of gates.
         states_missing: whether somebody chose how rows without a score count.
         smallest: the fewest rows that a group must rest on.
@@ -49,6 +50,7 @@ class Question(NamedTuple):
     base: Evaluation | None
     scorer: str
     metrics: Sequence[Metric]
+    standings: Sequence[ScorerStanding]
     missing: Missing | None
     states_missing: bool
     smallest: int
@@ -56,28 +58,57 @@ class Question(NamedTuple):
     is_same: bool
 
 
-def find_rows(asked: Question) -> Iterator[Row]:
+def find_rows(asked: Question) -> list[Row]:
     """The rows that a gate is about, one for each target."""
+    gate, base = asked.gate, asked.base
+    if gate.metric == CORRECTED_MEAN:
+        find = _find_corrected
+    elif gate.disparity is not None:
+        find = _find_disparities if base is None else _find_disparity_differences
+    elif base is None:
+        find = _find_values
+    else:
+        find = _find_point_differences if gate.level is None else _find_differences
+    try:
+        fills = [
+            asked.missing or ("wrong" if base is not None and math.isfinite(metric.ends[0]) else None)
+            for metric in asked.metrics
+        ]
+        metrics = [with_missing(metric, fill) for metric, fill in zip(asked.metrics, fills, strict=True)]
+        return [*find(asked, metrics)]
+    except DataError as error:
+        return [Row(missing=first_fault(error))]
+    except SpecError as error:
+        raise error if str(error).startswith("gate ") else gate.fault(str(error)) from None
+
+
+def _find_corrected(asked: Question, _: Sequence[Metric]) -> Iterator[Row]:
+    """The mean of a judge, corrected by its card; without a card that shows right and wrong there is none."""
     gate = asked.gate
-    metrics = [
-        with_missing(metric, asked.missing or (None if asked.base is None else _usual_fill(metric)))
-        for metric in asked.metrics
-    ]
-    if gate.disparity is not None:
-        find = _find_disparities if asked.base is None else _find_disparity_differences
-        return find(asked, metrics)
-    if asked.base is None:
-        return _find_values(asked, metrics[0])
-    return (_find_point_differences if gate.level is None else _find_differences)(asked, metrics[0])
+    if not asked.standings:
+        raise gate.fault(f"{asked.scorer!r} is no judge, so its mean needs no correction")
+    standing = asked.standings[0]
+    has_card = standing.status in ("measured", "weak")
+    mean = standing.correct(asked.evaluation, asked.scorer) if has_card else None
+    if mean is None:
+        why = "its card does not say how often it errs: no right or wrong"
+        yield Row(facts=None, missing=f"undefined: {why if has_card else 'the judge, as it is now, has no card'}")
+        return
+    share = mean.corrected if gate.level is None else mean.at(2 * gate.level - 1)
+    yield Row(
+        share.value,
+        share.low,
+        share.high,
+        gate.end,
+        {"target": None},
+        more={"n": share.n},
+        note=f"; {mean.raw.value:.4g} judged right{mean.overlap}",
+        reason=str(share.reason),
+    )
 
 
-def _usual_fill(metric: Metric) -> Missing:
-    """How rows without a score count against a baseline."""
-    return "wrong" if math.isfinite(metric.ends[0]) else metric.missing
-
-
-def _find_values(asked: Question, metric: Metric) -> Iterator[Row]:
-    gate = asked.gate
+def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
+    gate, [metric] = asked.gate, metrics
     metric = metric if gate.level is None else at_level(gate, metric)
     rows, seen = _summarise(asked, asked.evaluation, metric), _seen_values(asked, metric)
     for row, looks in (_with_bounds(gate, row, seen.get(row.target)) for row in rows):
@@ -86,9 +117,9 @@ def _find_values(asked: Question, metric: Metric) -> Iterator[Row]:
             row.low,
             row.high,
             gate.end,
-            _facts_of(row, "target", "value", "low", "high", "worst", "best"),
+            {"target": row.target},
+            {"worst": row.worst, "best": row.best},
             looks | {name: getattr(row, name) for name in ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")},
-            label=_target_text(row.target),
             counts=_counts_text(row),
             is_exact=bool(looks) or _is_exact(row),
             is_bounded=math.isfinite(metric.range[1] - metric.range[0]),
@@ -141,9 +172,9 @@ def _has_gaps(asked: Question, row: MetricRow) -> bool:
     return not asked.states_missing and row.n_scored < 0.95 * row.n
 
 
-def _find_point_differences(asked: Question, metric: Metric) -> Iterator[Row]:
+def _find_point_differences(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     """The differences of the values themselves, without regard to chance."""
-    gate, base = asked.gate, cast("Evaluation", asked.base)
+    gate, base, [metric] = asked.gate, cast("Evaluation", asked.base), metrics
     rule = _interval_rule(gate, metric)
     if dataset_of(base).id != dataset_of(asked.evaluation).id:
         raise gate.fault(
@@ -155,11 +186,11 @@ def _find_point_differences(asked: Question, metric: Metric) -> Iterator[Row]:
         other = of_base.get(row.target)
         base_value = math.nan if other is None else other.value
         difference = row.value - base_value
-        values = {"difference": difference, "value": row.value, "baseline_value": base_value}
         sides = [row] if other is None else [row, other]
         yield Row(
             difference,
-            facts={"target": row.target} | {name: none_if_nan(value) for name, value in values.items()},
+            key={"target": row.target},
+            facts={"difference": difference, "value": row.value, "baseline_value": base_value},
             lead=f"{_target_text(row.target)}{row.value:.4g} against {base_value:.4g}, difference ",
             note=f": a point rule, which ignores chance{f'; {rule} allows for it' if rule else ''}",
             counts=_counts_text(row),
@@ -180,8 +211,8 @@ def _interval_rule(gate: Gate, metric: Metric) -> str:
     return f"`{against}`" if worse else f"`{gate.metric} better than {quote_word(str(gate.baseline))}`"
 
 
-def _find_differences(asked: Question, metric: Metric) -> Iterator[Row]:
-    sides, where = [cast("Evaluation", asked.base), asked.evaluation], dict(asked.gate.where)
+def _find_differences(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
+    [metric], sides, where = metrics, [cast("Evaluation", asked.base), asked.evaluation], dict(asked.gate.where)
     labelled = None
     if isinstance(metric, PredictionPoweredMean):
         labelled = pair_labelled_rows(sides, asked.scorer, metric, where)
@@ -193,7 +224,7 @@ def _find_differences(asked: Question, metric: Metric) -> Iterator[Row]:
         has_worst = metric.missing != "leave_out" or math.isfinite(metric.ends[0])
         if not (has_worst or counts["n_used"] == counts["n"] or _is_one_sided(counts)):
             why = f"undefined: rows without a score have no worst value; {_pairs_text(counts)}"
-            yield Row(facts={"target": target, "level": asked.gate.level} | counts, missing=why)
+            yield Row(key={"target": target}, facts={"level": asked.gate.level} | counts, missing=why)
             continue
         sample: Sample | MetricSample | LabelledSample
         if labelled is not None:
@@ -229,8 +260,9 @@ def _difference_row(
         low,
         high,
         end,
-        {"target": target, "difference": none_if_nan(sample.value), "level": level},
-        {"low": none_if_nan(interval[0]), "high": none_if_nan(interval[1])} | counts | looks,
+        {"target": target},
+        {"difference": sample.value, "level": level},
+        {"low": interval[0], "high": interval[1]} | counts | looks,
         lead=f"difference {_target_text(target)}{sample.value:+.4g}, ",
         counts=pairs,
         sign="+",
@@ -311,9 +343,8 @@ def _find_disparities(asked: Question, metrics: Sequence[Metric]) -> Iterator[Ro
             row.low,
             row.high,
             gate.end,
-            _facts_of(row, "target", "value", "low", "high", "n_groups")
-            | {"lowest": row.lowest, "highest": row.highest},
-            label=_target_text(row.target),
+            {"target": row.target},
+            {"n_groups": row.n_groups, "lowest": row.lowest, "highest": row.highest},
             note=groups,
             counts=counts,
             reason=row.reason or "it is undefined",
@@ -348,10 +379,6 @@ def _small_text(small: Sequence[Mapping[str, Any]], unjudged: Sequence[Mapping[s
     """The groups with few rows, and those with too few to be judged, at the end of a message."""
     named = (("few rows", small), ("too few rows, so not judged", unjudged))
     return "".join(f"; {what}: {' | '.join(map(group_text, groups))}" for what, groups in named if groups)
-
-
-def _facts_of(row: Any, *names: str) -> dict[str, Any]:
-    return {name: none_if_nan(getattr(row, name)) for name in names}
 
 
 def _target_text(target: str | None) -> str:
