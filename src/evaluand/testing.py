@@ -10,7 +10,7 @@ from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.core.errors import SpecError
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.experiment.match_gates import evaluate_match_gates
+from evaluand.experiment.gates import evaluate_match_gates
 from evaluand.matches.ratings.rating_gates import check_rating_gates
 from evaluand.matches.ratings.stored import Ratings
 from evaluand.metrics.base.metric import Metric, Missing

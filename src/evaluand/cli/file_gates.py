@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -10,12 +10,12 @@ from evaluand.aggregation.aggregator import Aggregation
 from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.cli.gates import gate_facts, has_results
 from evaluand.comparison.checking import GateResult
-from evaluand.comparison.gates import check_fit, check_gates
+from evaluand.comparison.gates import check_gates
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound
 from evaluand.core.files.yaml import Document
 from evaluand.core.provenance import experiment_origin
-from evaluand.experiment.match_gates import evaluate_match_gates
+from evaluand.experiment.gates import check_experiment_gates, evaluate_match_gates
 from evaluand.experiment.parsing import ValidParts, parse_file
 from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.ratings.stored import Ratings
@@ -96,23 +96,22 @@ def read_results(store: FolderStore, file: Path) -> FileResults:
     return FileResults(name, artifacts, gate_facts(results), made, is_changed)
 
 
-def check_baselines(file: Path, model: str | None, experiment: Experiment, store: FolderStore) -> None:
-    """Refuses gates of a file whose baseline is neither a task of the experiment nor in the store.
+def names_in_file(file: Path, model: str | None, experiment: Experiment) -> list[str]:
+    """The tasks of a file, of which those of an experiment that was read with `--model` are a part."""
+    return [*experiment.tasks] if model is None else parse_file(file)[0].task_names
 
-    Args:
-        model: that of `--model`, with which the experiment was read.
+
+def check_baselines(file: Path, tasks: Sequence[str], experiment: Experiment, store: FolderStore) -> None:
+    """Refuses gates of a file whose baseline is neither one of its tasks nor in the store.
 
     Raises:
         SpecError: lists them with their lines.
     """
-    _, document = parse_file(file, model=model)
-    tasks = [*experiment.tasks, *([] if model is None else parse_file(file)[0].task_names)]
-    names = [*tasks, *map(experiment.run_name, tasks)]
-    scorers, attributes = [*experiment.scorers], experiment.dataset.roles.attributes
+    document = Document(file)
     for i, gate in enumerate(experiment.gates):
-        if gate.baseline is not None and not (experiment.matches and gate.is_of_matches):
+        if gate.baseline is not None and not experiment.is_of_matches(gate):
             with document.at("gates", i):
-                check_fit([gate], scorers, experiment.measures_of_all_rows, attributes, names, store)
+                check_experiment_gates([gate], experiment, [*experiment.tasks, *tasks], store)
     document.check()
 
 

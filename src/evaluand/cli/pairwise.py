@@ -32,7 +32,7 @@ from evaluand.engine.budget import Budget
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
-from evaluand.experiment.match_gates import check_match_gates
+from evaluand.experiment.gates import check_match_gates
 from evaluand.experiment.tournament_entries import read_tournament
 from evaluand.matches.matcher import Matcher
 from evaluand.matches.matches import Matches

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, NamedTuple, cast
 
@@ -61,6 +61,7 @@ class Question(NamedTuple):
 def find_rows(asked: Question) -> list[Row]:
     """The rows that a gate is about, one for each target."""
     gate, base = asked.gate, asked.base
+    find: Callable[[Question, Sequence[Metric]], Iterator[Row]]
     if gate.metric == CORRECTED_MEAN:
         find = _find_corrected
     elif gate.disparity is not None:
