@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from evaluand.aggregation.aggregator import Measure, compute_measures
+from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.group_rules import read_rules
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
@@ -26,6 +27,7 @@ from evaluand.core.errors import DataError, SpecError, first_fault, plural
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.standing import ScorerStanding
 from evaluand.metrics.base.metric import Metric, Missing
+from evaluand.metrics.judging.estimate import Estimate
 from evaluand.metrics.prediction_powered import PredictionPoweredMean
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
 from evaluand.metrics.stats.intervals import clopper_pearson
@@ -96,31 +98,27 @@ def _find_corrected(asked: Question, _: Sequence[Metric]) -> Iterator[Row]:
         yield Row(facts=None, missing=f"undefined: {why if has_card else 'the judge, as it is now, has no card'}")
         return
     share = mean.corrected if gate.level is None else mean.at(2 * gate.level - 1)
-    yield Row(
-        share.value,
-        share.low,
-        share.high,
-        gate.end,
-        {"target": None},
-        more={"n": share.n},
-        note=f"; {mean.raw.value:.4g} judged right{mean.overlap}",
-        reason=str(share.reason),
-    )
+    note = f"; {mean.raw.value:.4g} judged right{mean.overlap}"
+    yield _measured(gate, share, None, more={"n": share.n}, note=note, reason=str(share.reason))
+
+
+def _measured(gate: Gate, row: MetricRow | DisparityRow | Estimate, target: str | None, **more: Any) -> Row:
+    """The row of a number that was measured with the bounds of a gate's level."""
+    return Row(row.value, row.low, row.high, gate.end, {"target": target}, **more)
 
 
 def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     gate, [metric] = asked.gate, metrics
     metric = metric if gate.level is None else at_level(gate, metric)
+    counted = ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")
     rows, seen = _summarise(asked, asked.evaluation, metric), _seen_values(asked, metric)
     for row, looks in (_with_bounds(gate, row, seen.get(row.target)) for row in rows):
-        yield Row(
-            row.value,
-            row.low,
-            row.high,
-            gate.end,
-            {"target": row.target},
-            {"worst": row.worst, "best": row.best},
-            looks | {name: getattr(row, name) for name in ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")},
+        yield _measured(
+            gate,
+            row,
+            row.target,
+            facts={"worst": row.worst, "best": row.best},
+            more=looks | {name: getattr(row, name) for name in counted},
             counts=_counts_text(row),
             is_exact=bool(looks) or _is_exact(row),
             is_bounded=math.isfinite(metric.range[1] - metric.range[0]),
@@ -185,9 +183,8 @@ def _find_point_differences(asked: Question, metrics: Sequence[Metric]) -> Itera
     of_base = {row.target: row for row in _summarise(asked, base, metric)}
     for row in _summarise(asked, asked.evaluation, metric):
         other = of_base.get(row.target)
-        base_value = math.nan if other is None else other.value
+        base_value, sides = (math.nan, [row]) if other is None else (other.value, [row, other])
         difference = row.value - base_value
-        sides = [row] if other is None else [row, other]
         yield Row(
             difference,
             key={"target": row.target},
@@ -300,19 +297,11 @@ def _interval_note(
     return f"; beyond the {shown}, {why}"
 
 
-_COUNTS: Final = {
-    "n": "n",
-    "n_used": "n_used",
-    "n_baseline_missing": "n_a_missing",
-    "n_missing": "n_b_missing",
-    "n_only_baseline": "n_only_a",
-    "n_only": "n_only_b",
-}
-
-
 def _count_pairs(counts: Mapping[str, int]) -> dict[str, int]:
     """The counts of pairs, named as those of a gate."""
-    return {name: counts[of] for name, of in _COUNTS.items()}
+    names = {"n_a_missing": "n_baseline_missing", "n_b_missing": "n_missing", "n_only_a": "n_only_baseline"}
+    names |= {"n_only_b": "n_only"}
+    return {names.get(name, name): n for name, n in counts.items() if name != "n_skipped"}
 
 
 def _is_one_sided(counts: Mapping[str, int]) -> bool:
@@ -337,22 +326,17 @@ def _find_disparities(asked: Question, metrics: Sequence[Metric]) -> Iterator[Ro
     for _, row in found.disparities:
         if bool(row.other) != bool(gate.other) or row.given != (dict.fromkeys(gate.given) or None):
             continue
-        counts = _counts_text(overall[row.target])
-        groups = f"; from {group_text(row.lowest)} to {group_text(row.highest)}" if row.lowest and row.highest else ""
-        disparity = Row(
-            row.value,
-            row.low,
-            row.high,
-            gate.end,
-            {"target": row.target},
-            {"n_groups": row.n_groups, "lowest": row.lowest, "highest": row.highest},
-            note=groups,
-            counts=counts,
+        disparity = _measured(
+            gate,
+            row,
+            row.target,
+            facts={"n_groups": row.n_groups, "lowest": row.lowest, "highest": row.highest},
+            note=f"; from {group_text(row.lowest)} to {group_text(row.highest)}" if row.lowest and row.highest else "",
             reason=row.reason or "it is undefined",
             has_gaps=_has_gaps(asked, overall[row.target]),
         )
         small = "" if math.isnan(disparity.number) else _small_text(row.small, row.unjudged)
-        yield disparity._replace(counts=counts + small)
+        yield disparity._replace(counts=_counts_text(overall[row.target]) + small)
 
 
 def declared_smallest(gate: Gate, scorer: str, metrics: Sequence[Metric], measures: Sequence[Measure]) -> int:

@@ -95,7 +95,10 @@ def check_gates(
         label: (declared_measures([each]) or declared_measures(others.values())) if measures is None else measures
         for label, each in evaluations.items()
     }
-    known: dict[tuple[str, str], ScorerStanding] = {}
+    named = {**evaluations, **others}
+    if others:
+        named.setdefault(BASELINE, next(iter(others.values())))
+    known: dict[tuple[str, str], ScorerStanding] = {}  # so that all messages name the same way to measure a judge
     for evaluation in evaluations.values() if parsed else ():
         for name, standing in scorer_standings(evaluation).items():
             known.setdefault((name, standing.digest), standing)
@@ -110,18 +113,24 @@ def check_gates(
             undeclared = partial(undeclared_metric, evaluations=[evaluation], scorer=chosen, declared=declared)
             metrics = find_metrics(gate, chosen, declared, missing, metric_by_name or undeclared)
             states_missing = missing is not None or _states_missing(metrics, chosen, declared)
-            base = _find_baseline(gate, evaluation, evaluations, others)
-            metrics = find_ranges(metrics, chosen, [each for each in (base, evaluation) if each is not None])
+            base = None
+            if gate.baseline is not None:
+                is_named = gate.baseline in named
+                base = named[gate.baseline] if is_named else find_baseline(gate, evaluation.store, [*named])
+            sides = [side for side in (base, evaluation) if side is not None]
+            metrics = find_ranges(metrics, chosen, sides)
             check_ranges(gate, chosen, metrics)
-            # where people's labels are read, they measure the judge here and now
-            reads_labels = bool(metrics) and all(metric.reads_labels for metric in metrics)
+            standings: dict[str, ScorerStanding] = {}
+            if not metrics or not all(metric.reads_labels for metric in metrics):  # else people measure it here and now
+                found = [own for side in reversed(sides) if (own := scorer_standings(side).get(chosen)) is not None]
+                standings = {own.digest: known.setdefault((chosen, own.digest), own) for own in found}
             asked = Question(
                 gate,
                 evaluation,
                 base,
                 chosen,
                 metrics,
-                [] if reads_labels else _find_standings([evaluation, base], chosen, known),
+                [*standings.values()],
                 missing,
                 states_missing,
                 declared_smallest(gate, chosen, metrics, declared),
@@ -133,21 +142,6 @@ def check_gates(
             rows = partial(find_rows, asked)
             results.append(decide(gate, label, rows, asked.standings, allowed=allowed, correct=correct, **facts))
     return results
-
-
-def _find_standings(
-    evaluations: Sequence[Evaluation | None], scorer: str, known: dict[tuple[str, str], ScorerStanding]
-) -> list[ScorerStanding]:
-    """The standings that a scorer has in some evaluations, each form once.
-
-    Args:
-        known: those of all evaluations by name and digest, so that all messages name the same way to measure a judge.
-    """
-    found: dict[str, ScorerStanding] = {}
-    for evaluation in evaluations:
-        if evaluation is not None and (standing := scorer_standings(evaluation).get(scorer)) is not None:
-            found[standing.digest] = known.setdefault((scorer, standing.digest), standing)
-    return [*found.values()]
 
 
 def check_fit(
@@ -174,7 +168,7 @@ def check_fit(
             check_ranges(gate, scorer, metrics)
         check_attributes(gate, attributes)
         if gate.baseline is not None and gate.baseline not in baselines:
-            base = find_baseline(gate, gate.baseline, store, baselines)
+            base = find_baseline(gate, store, baselines)
             find_scorer(replace(gate, scorer=scorer), base.scorers, None)
             check_attributes(gate, dataset_of(base).roles.attributes)
 
@@ -201,17 +195,6 @@ def _is_unchanged(gate: Gate, label: str, evaluation: Evaluation, base: Evaluati
 
 
 _MADE_ELSEWHERE: Final = ("given", "recorded", "imported")
-
-
-def _find_baseline(
-    gate: Gate, evaluation: Evaluation, evaluations: Mapping[str, Evaluation], others: Mapping[str, Evaluation]
-) -> Evaluation | None:
-    name, known = gate.baseline, {**evaluations, **others}
-    if name is None or name in known:
-        return None if name is None else known[name]
-    if name == BASELINE and others:
-        return next(iter(others.values()))
-    return find_baseline(gate, name, evaluation.store, [*known, *([BASELINE] if others else [])])
 
 
 _MEANS: Final = ("accuracy", "mean")

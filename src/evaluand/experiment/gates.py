@@ -10,7 +10,7 @@ from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import AGAINST, BASELINE, Gate
 from evaluand.core.errors import SpecError, nearest
 from evaluand.matches.ratings.method import RatingMethod
-from evaluand.matches.ratings.rating_gates import check_limits, check_rating_gates
+from evaluand.matches.ratings.rating_gates import check_limits, check_rating_gates, check_system
 from evaluand.matches.ratings.stored import Ratings
 from evaluand.predictions.steps import Results, Steps
 from evaluand.predictions.tournament import Tournament
@@ -72,8 +72,8 @@ def check_match_gates(gates: Sequence[Gate], tournaments: Sequence[Tournament], 
             raise SpecError(f"gate {gate.text!r} needs ratings, and {tournament.name!r} has rating: none")
         systems = tournament.systems(tasks)
         for label in (gate.scorer, dict(gate.parameters).get(AGAINST), gate.baseline):
-            if label is not None and label not in (*systems, BASELINE):
-                raise gate.fault(f"no system is called {label!r}{nearest(label, systems)}: {', '.join(systems)}")
+            if label is not None and label != BASELINE:
+                check_system(gate, label, systems)
         assert isinstance(tournament.rating, RatingMethod)  # a name of a kind has become one
         check_limits(gate, tournament.rating)
 
@@ -101,8 +101,7 @@ def evaluate_match_gates(
         if name in unrated:
             results.append(GateResult.undecided(gate, gate.scorer or "judge", f"undefined: {unrated[name]}"))
             continue
-        own = tuple(each for each in gate.parameters if each[0] != MATCHES)
-        rule = replace(gate, parameters=own)
+        rule = replace(gate, parameters=tuple(each for each in gate.parameters if each[0] != MATCHES))
         [result] = check_rating_gates([rule], ratings[name], allow_unmeasured_judges=allow_unmeasured_judges)
         results.append(replace(result, gate=gate))
     return results

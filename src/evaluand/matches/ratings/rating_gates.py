@@ -215,11 +215,9 @@ class _Context:
         Raises:
             SpecError: it names none, or one that was not rated.
         """
-        known, found = self.ratings.systems, self.find_system(name)
-        if found is None:
-            raise gate.fault(f"name a system, such as {gate.metric}({known[0]})")
-        if found not in known:
-            raise gate.fault(f"no system is called {found!r}{nearest(found, known)}: {', '.join(known)}")
+        if (found := self.find_system(name)) is None:
+            raise gate.fault(f"name a system, such as {gate.metric}({self.ratings.systems[0]})")
+        check_system(gate, found, self.ratings.systems)
         return found
 
     def find_system(self, name: str | None) -> str | None:
@@ -245,6 +243,12 @@ def _find_rows(gate: Gate, context: _Context) -> list[Row]:
         return [read(gate, context)]
     except DataError as error:
         return [Row(facts=None, missing=str(error))]
+
+
+def check_system(gate: Gate, name: str, systems: Sequence[str]) -> None:
+    """Refuses a system that is not rated."""
+    if name not in systems:
+        raise gate.fault(f"no system is called {name!r}{nearest(name, systems)}: {', '.join(systems)}")
 
 
 def _row(gate: Gate, ends: Sequence[float | None], facts: dict[str, Any], details: str, reason: str | None) -> Row:
