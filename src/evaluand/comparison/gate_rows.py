@@ -111,7 +111,10 @@ def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     gate, [metric] = asked.gate, metrics
     metric = metric if gate.level is None else at_level(gate, metric)
     counted = ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")
-    rows, seen = _summarise(asked, asked.evaluation, metric), _seen_values(asked, metric)
+    rows, seen = _summarise(asked, asked.evaluation, metric), dict[str | None, Seen]()
+    is_mean = metric.averages and np.isfinite(metric.row_range).all() and not why_unpairable(metric)
+    if gate.level is not None and is_mean:  # of values with a range, of which rare ones may not have been seen
+        seen = seen_values(asked.evaluation, asked.scorer, metric, dict(gate.where), asked.heaviest)
     for row, looks in (_with_bounds(gate, row, seen.get(row.target)) for row in rows):
         yield _measured(
             gate,
@@ -141,14 +144,6 @@ def _with_bounds(gate: Gate, row: MetricRow, seen: Seen | None) -> tuple[MetricR
         low, high = seen.bounds_of_one_look(gate.level)
         return row._replace(low=float(np.fmin(row.low, low)), high=float(np.fmax(row.high, high))), {}
     return row, {}
-
-
-def _seen_values(asked: Question, metric: Metric) -> dict[str | None, Seen]:
-    """The clusters of a mean of values with a range, of which rare ones may not have been seen; by target."""
-    is_mean = metric.averages and np.isfinite(metric.row_range).all() and not why_unpairable(metric)
-    if asked.gate.level is None or not is_mean:
-        return {}
-    return seen_values(asked.evaluation, asked.scorer, metric, dict(asked.gate.where), asked.heaviest)
 
 
 def _summarise(asked: Question, evaluation: Evaluation, metric: Metric) -> list[MetricRow]:
@@ -224,7 +219,7 @@ def _find_differences(asked: Question, metrics: Sequence[Metric]) -> Iterator[Ro
             why = f"undefined: rows without a score have no worst value; {_pairs_text(counts)}"
             yield Row(key={"target": target}, facts={"level": asked.gate.level} | counts, missing=why)
             continue
-        sample: Sample | MetricSample | LabelledSample
+        sample: _AnySample
         if labelled is not None:
             sample = LabelledSample.from_rows(labelled.take(here), 0, 1)
         elif metric.averages:
@@ -234,12 +229,11 @@ def _find_differences(asked: Question, metrics: Sequence[Metric]) -> Iterator[Ro
         yield _difference_row(asked, sample, target, metric.direction, counts)
 
 
+_AnySample = Sample | MetricSample | LabelledSample
+
+
 def _difference_row(
-    asked: Question,
-    sample: Sample | MetricSample | LabelledSample,
-    target: str | None,
-    better: str | None,
-    counts: dict[str, int],
+    asked: Question, sample: _AnySample, target: str | None, better: str | None, counts: dict[str, int]
 ) -> Row:
     """A difference with the bound nearer to the margin of the gate.
 
@@ -271,20 +265,14 @@ def _difference_row(
         reason=(None if isinstance(sample, Sample) else sample.fault) or "the difference has no interval",
     )
     is_compared = not (seen or row.missing or row.is_same)
-    return row._replace(counts=pairs + _interval_note(gate, sample, row, interval, level)) if is_compared else row
+    return row._replace(counts=pairs + _interval_note(gate, sample, row, interval)) if is_compared else row
 
 
-def _interval_note(
-    gate: Gate,
-    sample: Sample | MetricSample | LabelledSample,
-    row: Row,
-    interval: tuple[float, float],
-    level: float,
-) -> str:
+def _interval_note(gate: Gate, sample: _AnySample, row: Row, interval: tuple[float, float]) -> str:
     """Why the bound and the interval of a comparison say different things, where they do."""
     low, high = interval
     near, bound = (low, row.low) if row.end == "low" else (-high, -row.high)
-    shown = f"{100 * level:g}% interval [{low:+.4g}, {high:+.4g}] of a comparison"
+    shown = f"{100 * (gate.level or LEVEL):g}% interval [{low:+.4g}, {high:+.4g}] of a comparison"
     if gate.holds(row.number, row.end) and -gate.number >= near:
         return f"; the {shown} is two-sided and so wider than the bound"
     if not bound < near:

@@ -199,7 +199,7 @@ class _Parser:
             parts |= {"metric": WIN_RATE, "scorer": metric, "parameters": against}
         else:
             parts["scorer"], parts["parameters"] = self._read_scorer(metric)
-            parts["where"] = tuple(self._read_where())
+            parts["where"] = tuple((self._read_name("an attribute"), self._read_value()) for _ in self._list("[", "]"))
             if self.tokens[0].kind == "word" and self.tokens[0].text in get_args(Kind):
                 parts |= self._read_disparity(parts)
         if self.tokens[0].text in RELATIONS and (is_wins or self.tokens[0].kind == "sign"):
@@ -292,34 +292,30 @@ class _Parser:
 
     def _read_scorer(self, metric: str) -> tuple[str | None, tuple[tuple[str, str], ...]]:
         """Reads the parentheses: the scorer, the parameters, or both."""
-        if not self._accept("("):
-            return None, ()
         scorer: str | None = None
         parameters: list[tuple[str, str]] = []
-        while True:
+        for _ in self._list("(", ")"):
             name = self._read_name("a parameter" if scorer or parameters else "the name of a scorer")
             if metric == WIN_RATE and scorer and not parameters and self.tokens[0].text != "=":
                 parameters.append((AGAINST, name))
             elif scorer or parameters or self.tokens[0].text == "=":
-                self._expect("=")
-                parameters.append((name, self._read_name("its value")))
+                parameters.append((name, self._read_value()))
             else:
                 scorer = name
-            if not self._accept(","):
-                break
-        self._expect(")")
         return scorer, tuple(parameters)
 
-    def _read_where(self) -> Iterator[tuple[str, str]]:
-        """Reads `[topic=algebra, site=north]`, if it stands here."""
-        mark = "["
+    def _list(self, opening: str, closing: str) -> Iterator[None]:
+        """Comes to each entry of a list in brackets, if there is one."""
+        mark = opening
         while self._accept(mark):
-            name = self._read_name("an attribute")
-            self._expect("=")
-            yield name, self._read_name("its value")
+            yield
             mark = ","
         if mark == ",":
-            self._expect("]")
+            self._expect(closing)
+
+    def _read_value(self) -> str:
+        self._expect("=")
+        return self._read_name("its value")
 
     def _read_margin(self, what: str, *, positive: bool = False) -> float:
         token = self.tokens[0]

@@ -120,9 +120,7 @@ class Experiment(Steps, metaclass=Explained):
         dataset = build.dataset(spec, folder, document, tasks_folder or folder)
         check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
         rated = check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)
-        rated = rated if len(rated) == len(spec.matches) and not spec.partial_matches else []
-        faulty = {*spec.scorer_names} - {*scorers}
-        check_gates(document, gates, dataset, scorers, measures, faulty, rated, spec.task_names)
+        check_gates(spec, document, gates, dataset, scorers, measures, rated)
         document.check()
         assert spec.name is not None
         assert dataset is not None

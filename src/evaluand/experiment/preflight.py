@@ -1,6 +1,6 @@
 """Finds parts of an experiment that do not fit together, before anything is called."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -79,21 +79,17 @@ def check_fit(
 
 
 def check_gates(
+    spec: ValidParts,
     document: Document,
     rules: Mapping[int, Gate],
     dataset: Dataset | None,
     scorers: Mapping[str, Scorer],
     measures: Mapping[Place, Sequence[Measure]],
-    faulty: Collection[str],
     tournaments: Sequence[Tournament],
-    tasks: Sequence[str],
 ) -> None:
-    """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later.
-
-    Args:
-        faulty: names of scorers that could not be made; no further fault is reported for gates on them.
-        tournaments: none if one has a fault, since gates may be about that.
-    """
+    """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later."""
+    faulty = {*spec.scorer_names} - {*scorers}
+    are_valid = len(tournaments) == len(spec.matches) and not spec.partial_matches
     declared = [measure for those in measures.values() for measure in those]
     has_matches = "matches" in document.value
     is_graded = {"scorers", "metrics"} & {*document.value} or not has_matches
@@ -101,8 +97,8 @@ def check_gates(
     for i, gate in rules.items():
         with document.at("gates", i):
             if has_matches and gate.is_of_matches:
-                if tournaments:
-                    check_match_gates([gate], tournaments, tasks)
+                if are_valid and tournaments:  # else it may be about matches with faults
+                    check_match_gates([gate], tournaments, spec.task_names)
                 continue
             if dataset is None or not (declared or not is_graded):
                 continue

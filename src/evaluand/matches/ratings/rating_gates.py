@@ -118,24 +118,20 @@ def check_limits(gate: Gate, method: RatingMethod) -> None:
             f"{name} is the win rate at equal length; write `{name} {threshold}`, or rate by method"
             " win_rate to check the raw one"
         )
-    if gate.metric != "rating":
-        check_threshold(gate, _NAMES[gate.metric], 0.0, 1.0)
-    elif gate.baseline is None:
-        name, low, high = _RANGES.get(method.kind, ("a share of wins", 0.0, 1.0))
-        check_threshold(gate, name, low, high)
+    if gate.metric != "rating" or gate.baseline is None:
+        check_threshold(gate, *_RANGES[method.kind if gate.metric == "rating" else gate.metric])
     elif method.kind != "bradley_terry" and gate.relation != EQUAL:
         check_distance(gate, f"ratings by {method.kind}", 1.0, is_share=True)
 
 
-_NAMES: Final = {
-    WIN_RATE: "a share of wins",
-    "position_bias": "position_bias, a share of judgements,",
-    "inconsistency": "inconsistency, a share of pairs,",
-}
 _RANGES: Final = {
     "bradley_terry": ("a Bradley–Terry rating, in points,", -math.inf, math.inf),
     "equal_length": ("a win rate at equal length", 0.0, 1.0),
+    WIN_RATE: ("a share of wins", 0.0, 1.0),
+    "position_bias": ("position_bias, a share of judgements,", 0.0, 1.0),
+    "inconsistency": ("inconsistency, a share of pairs,", 0.0, 1.0),
 }
+"""What ratings of a method, or other numbers, are called, and their lowest and highest value."""
 
 
 class _Context:
