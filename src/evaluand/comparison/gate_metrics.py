@@ -120,9 +120,7 @@ def _find_metric(
 ) -> Metric:
     alike = declared_as(gate.metric, measures)
     meant = _match_parameters(gate, scorer, {metric.signature: metric for metric in alike})
-    if gate.baseline is not None and all(math.isfinite(metric.ends[0]) for metric in meant):
-        missing = missing or "wrong"
-    declared = {with_missing(metric, missing).signature: metric for metric in meant}  # as the gate will use them
+    declared = {with_missing(gate, metric, missing).signature: metric for metric in meant}
     if declared:
         return _require_one(gate, scorer, [*declared.values()])
     try:
@@ -177,8 +175,14 @@ def _list_spellings(gate: Gate, scorer: str, signatures: Sequence[str]) -> str:
     return ", ".join(f"{gate.metric}({', '.join([quote_word(scorer), *words])})" for words in named)
 
 
-def with_missing(metric: Metric, missing: Missing | None) -> Metric:
-    """The metric with another treatment of rows without a score, if one is named."""
+def with_missing(gate: Gate, metric: Metric, missing: Missing | None) -> Metric:
+    """The metric as a gate uses it: against a baseline, rows without a score count as wrong where that has a value.
+
+    Args:
+        missing: how they count instead.
+    """
+    if missing is None and gate.baseline is not None and math.isfinite(metric.ends[0]):
+        missing = "wrong"
     return metric if missing is None else dataclasses.replace(metric, missing=missing)
 
 

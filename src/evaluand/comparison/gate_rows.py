@@ -73,12 +73,7 @@ def find_rows(asked: Question) -> list[Row]:
     else:
         find = _find_point_differences if gate.level is None else _find_differences
     try:
-        fills = [
-            asked.missing or ("wrong" if base is not None and math.isfinite(metric.ends[0]) else None)
-            for metric in asked.metrics
-        ]
-        metrics = [with_missing(metric, fill) for metric, fill in zip(asked.metrics, fills, strict=True)]
-        return [*find(asked, metrics)]
+        return [*find(asked, [with_missing(gate, metric, asked.missing) for metric in asked.metrics])]
     except DataError as error:
         return [Row(missing=first_fault(error))]
     except SpecError as error:
