@@ -1,19 +1,17 @@
 """Gates in a test suite: `assert_gate(evaluation, "accuracy >= 0.9")`."""
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.checking import GateResult
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.core.errors import SpecError
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.experiment.match_gates import evaluate_match_gates
+from evaluand.experiment.gates import evaluate_match_gates
 from evaluand.matches.ratings.rating_gates import check_rating_gates
 from evaluand.matches.ratings.stored import Ratings
-from evaluand.metrics.base.metric import Metric, Missing
+from evaluand.metrics.base.metric import Missing
 from evaluand.predictions.arrays.arrays import TASK, ArrayEvaluation
 from evaluand.predictions.columns.scoring import ColumnScores
 from evaluand.predictions.tournament import MatchResults
@@ -70,19 +68,19 @@ def assert_gate(
         _refuse_options(baseline, scorer, missing)
         checked = evaluate_match_gates([rule], result.ratings, result.unrated, allow_unmeasured_judges=allowed)
     else:
-        subjects = _read_subjects(result)
+        evaluations, options = _read_subjects(result)
         others = {} if baseline is None else dict(zip([BASELINE], _evaluations(baseline), strict=True))
-        if subjects.baseline and baseline is None and Gate.parse(gate).baseline == BASELINE:
-            others = {BASELINE: subjects.evaluations[subjects.baseline]}
+        is_several = isinstance(result, ColumnScores) and len(evaluations) > 1
+        if is_several and baseline is None and Gate.parse(gate).baseline == BASELINE:
+            others = {BASELINE: evaluations[result.systems[0]]}
         checked = check_gates(
             [gate],
-            {label: each for label, each in subjects.evaluations.items() if each not in others.values()},
+            {label: each for label, each in evaluations.items() if each not in others.values()},
             others,
-            measures=subjects.measures,
             scorer=scorer,
             missing=missing,
-            metric_by_name=subjects.metric_by_name,
             allow_unmeasured_judges=allowed,
+            **options,
         )
     if not all(each.passed for each in checked):
         results = ((each.result if each.passed else each.result.upper(), each) for each in checked)
@@ -96,39 +94,23 @@ def _refuse_options(*options: Any) -> None:
         raise SpecError("gates of ratings name the systems themselves; leave out baseline, scorer and missing")
 
 
-class _Subjects(NamedTuple):
-    """What must pass a gate.
-
-    Attributes:
-        evaluations: label → evaluation.
-        measures: the metrics that gates refer to; None takes those that summarised each evaluation.
-        metric_by_name: the metric of a name that no measure has; see `check_gates`.
-        baseline: the label of the evaluation that rules call `baseline`; empty if there is none.
-    """
-
-    evaluations: Mapping[str, Evaluation]
-    measures: Sequence[Measure] | None = None
-    metric_by_name: Callable[[str], Metric] | None = None
-    baseline: str = ""
-
-
-def _read_subjects(result: Any) -> _Subjects:
+def _read_subjects(result: Any) -> tuple[dict[str, Evaluation], dict[str, Any]]:
+    """What must pass a gate by label, and the metrics that the gate may name, as options of `check_gates`."""
     if isinstance(result, ArrayEvaluation):
-        evaluation = result.to_evaluation(MemoryStore(), TASK)
-        return _Subjects({TASK: evaluation}, result.measures, result.arrays.proposals.gate_metric)
+        options = {"measures": result.measures, "metric_by_name": result.arrays.proposals.gate_metric}
+        return {TASK: result.to_evaluation(MemoryStore(), TASK)}, options
     if isinstance(result, ColumnScores):
-        evaluations, aggregation = result.results.evaluations, result.results.aggregation
-        baseline = result.systems[0] if len(evaluations) > 1 else ""
+        aggregation = result.results.aggregation
         measures = () if aggregation is None else aggregation.measures
-        return _Subjects(evaluations, measures, result.proposals.gate_metric, baseline)
+        return result.results.evaluations, {"measures": measures, "metric_by_name": result.proposals.gate_metric}
     found = _evaluations(result)
     labels = short_labels([each.name for each in found], [each.id for each in found])
-    return _Subjects(dict(zip(labels, found, strict=True)))
+    return dict(zip(labels, found, strict=True)), {}
 
 
 def _evaluations(result: Any) -> list[Evaluation]:
     if isinstance(result, ArrayEvaluation | ColumnScores):
-        return [*_read_subjects(result).evaluations.values()]
+        return [*_read_subjects(result)[0].values()]
     if isinstance(result, Evaluation):
         return [result]
     if isinstance(evaluation := getattr(result, "evaluation", None), Evaluation):

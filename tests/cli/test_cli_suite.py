@@ -383,6 +383,14 @@ def test_gates_that_need_a_system_without_results_fail(folder: Path) -> None:
     assert "undefined: no result of broken" in result.stdout
 
 
+def test_a_gate_with_results_of_its_baseline_alone_is_undecided(folder: Path) -> None:
+    tasks, gates = "{right: app.py:right, broken: app.py:broken}", 'gates: ["accuracy better than right"]'
+    write_suite(folder, tasks, "run: {same_failures: 3}", a=(PROBLEM % "a")[:-1] + f", {gates}}}")
+    result = suite(folder)
+    assert result.exit_code == 1
+    assert "UNDECIDED  accuracy better than right  a/broken\n           undefined: no result of broken" in result.stdout
+
+
 def test_one_problem_and_one_system_have_no_test_but_a_sentence(folder: Path) -> None:
     write_suite(folder, "{right: app.py:right}", a=PROBLEM % "a")
     result = suite(folder)

@@ -73,18 +73,22 @@ def test_two_sides_that_are_the_same_are_not_worse_and_not_better() -> None:
 
 
 def test_the_bound_stands_between_the_data_of_a_row() -> None:
-    row = Row(0.9, 0.8, 0.95, "low", {"value": 0.9}, {"n": 10})
-    assert check(Gate.parse("accuracy >= 0.5 at 95%"), row).facts == {
-        "value": 0.9, "bound": 0.8, "side": "lower", "n": 10,
-    }  # fmt: skip
-    assert list(check(Gate.parse("accuracy >= 0.5 at 95%"), row).facts or ()) == ["value", "bound", "side", "n"]
+    row = Row(0.9, 0.8, math.nan, "low", {"target": "a"}, {"worst": 0.7}, {"n": 10})
+    facts = check(Gate.parse("accuracy >= 0.5 at 95%"), row).facts or {}
+    assert [*facts.items()] == [
+        ("target", "a"), ("value", 0.9), ("low", 0.8), ("high", None), ("worst", 0.7), ("bound", 0.8),
+        ("side", "lower"), ("n", 10),
+    ]  # fmt: skip
 
 
 def test_a_gate_holds_if_it_holds_for_every_row() -> None:
     gate = Gate.parse("accuracy >= 0.5")
-    result = decide(gate, "mine", lambda: [Row(0.9, label="(a) "), Row(0.2, label="(b) ")], scorer="exact")
+    result = decide(
+        gate, "mine", lambda: [Row(0.9, key={"target": "a"}), Row(0.2, key={"target": "b"})], scorer="exact"
+    )
     assert str(result) == "FAILED  accuracy >= 0.5  mine: (b) 0.2"
-    assert result.facts == {"scorer": "exact", "values": [{}, {}]}
+    assert result.facts["scorer"] == "exact"
+    assert [(row["target"], row["value"]) for row in result.facts["values"]] == [("a", 0.9), ("b", 0.2)]
     nothing = decide(gate, "mine", list[Row])
     assert (nothing.result, nothing.message) == ("undecided", "no rows")
 

@@ -77,6 +77,10 @@ def test_a_gate_compares_the_mean_corrected_by_the_card(tmp_path: Path) -> None:
         ("corrected_mean better than base", "is of all rows of a judge and has no parameters, groups or differences"),
         ("corrected_mean[topic=a] >= 0.5", "is of all rows of a judge and has no parameters, groups or differences"),
         ("corrected_mean >= 50", "never at 50; write 50 % or 0.5"),
+        (
+            "corrected_mean >= 0.5 at 95% anytime",
+            "exist for means of one number per row, not for corrected_mean",
+        ),
     ],
 )
 def test_a_corrected_mean_is_compared_with_thresholds_only(rule: str, message: str, tmp_path: Path) -> None:

@@ -249,6 +249,16 @@ def test_a_matrix_is_run_compared_gated_and_shown(chat: Callable[..., Chat], fol
     assert "what differs, A → B\nmodel  small → big\n Be brief.\n user:\n+Think.\n {{ question }}\n" in shown
 
 
+def test_a_gate_may_name_a_task_that_another_model_leaves_out_and_no_other(folder: Path) -> None:
+    gates = [f"accuracy not worse than {name} by 0.9" for name in ("ask/short/small", "ask/short/huge")]
+    path = write(folder, {"ask": ENTRY, "tell": {"kind": "chat", "prompt": "{{ question }}"}}, gates=gates)
+    validated = call(folder, "validate", path, "--model", "ollama/tiny", "--json")  # else `tell` has a fault
+    [fault] = json.loads(validated.stdout)["faults"]
+    assert "gates.1: gate 'accuracy not worse than ask/short/huge by 0.9': no baseline is called" in str(fault)
+    assert f"{path}:" in str(fault)
+    assert "no baseline is called 'ask/short/huge'" in call(folder, "run", path, "--model", "ollama/tiny").output
+
+
 def test_runs_with_another_model_are_told_apart_and_resumed_with_it(chat: Callable[..., Chat], folder: Path) -> None:
     server = chat()
     path = write(folder, {"ask": {"kind": "chat", "model": SMALL, "prompt": "{{ question }}"}})

@@ -18,7 +18,7 @@ from evaluand.core.errors import EvaluandError
 from evaluand.evaluation import ByScore
 from evaluand.experiment import json_schema
 from evaluand.experiment.access import read_access
-from evaluand.experiment.match_gates import evaluate_match_gates
+from evaluand.experiment.gates import evaluate_match_gates
 from evaluand.experiment.parsing import parse_file
 from evaluand.matches import AgainstBaseline
 from evaluand.predictions import Tournament

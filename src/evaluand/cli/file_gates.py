@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -10,13 +10,12 @@ from evaluand.aggregation.aggregator import Aggregation
 from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.cli.gates import gate_facts, has_results
 from evaluand.comparison.checking import GateResult
-from evaluand.comparison.gates import check_fit, check_gates
-from evaluand.comparison.rule import Gate
+from evaluand.comparison.gates import check_gates
 from evaluand.core.errors import NotFound
 from evaluand.core.files.yaml import Document
 from evaluand.core.provenance import experiment_origin
-from evaluand.experiment.match_gates import evaluate_match_gates
-from evaluand.experiment.parsing import ValidParts, parse_file
+from evaluand.experiment.gates import check_experiment_gates, evaluate_match_gates
+from evaluand.experiment.parsing import parse_file
 from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.ratings.stored import Ratings
 from evaluand.predictions.steps import name_in_experiment
@@ -81,50 +80,40 @@ def read_results(store: FolderStore, file: Path) -> FileResults:
     if graded is None and of_metrics:
         first = next(iter(of_metrics.values()))
         raise NotFound(f"gate {first.text!r} has no values to check; `evaluand run {file}` makes them")
-    allowed = parts.allow_unmeasured_judges
-    results = [] if graded is None else _check_metrics(Aggregation(store, graded), parts, of_metrics, document)
+    aggregation = None if graded is None else Aggregation(store, graded)
+    evaluations = {} if aggregation is None else dict(zip(aggregation.labels, aggregation.evaluations, strict=True))
+    measures = [measure for measure in aggregation.measures if measure.where is None] if aggregation else []
+    allowed, results = parts.allow_unmeasured_judges, list[GateResult]()
+    for place, gate in of_metrics.items():
+        with document.at("gates", place):
+            if has_results(gate, [*evaluations], parts.task_names):
+                results += check_gates([gate], evaluations, measures=measures, allow_unmeasured_judges=allowed)
+    document.check()
     ratings = {one: Ratings(store, ids[RATINGS, each]) for one, each in names.items() if (RATINGS, each) in ids}
     unrated = {one: "its systems have not been rated" for one in names if one not in ratings}
     results += evaluate_match_gates([*of_matches.values()], ratings, unrated, allow_unmeasured_judges=allowed)
     kind, artifacts = (MATCHES, matches) if graded is None else (AGGREGATIONS, [graded])
-    read = [store.manifest(kind, id) for id in artifacts]
-    if graded is not None:
-        read += [each.manifest for each in Aggregation(store, graded).evaluations]
+    read = [store.manifest(kind, id) for id in artifacts] + [each.manifest for each in evaluations.values()]
     origins = [origin for manifest in read if (origin := experiment_origin(manifest)) is not None]
     is_changed = bool(origins) and document.digest not in [origin.digest for origin in origins]
     made = max(str(manifest["created"]) for manifest in read)
     return FileResults(name, artifacts, gate_facts(results), made, is_changed)
 
 
-def check_baselines(file: Path, model: str | None, experiment: Experiment, store: FolderStore) -> None:
-    """Refuses gates of a file whose baseline is neither a task of the experiment nor in the store.
+def names_in_file(file: Path, model: str | None, experiment: Experiment) -> list[str]:
+    """The tasks of a file, of which those of an experiment that was read with `--model` are a part."""
+    return [*experiment.tasks] if model is None else parse_file(file)[0].task_names
 
-    Args:
-        model: that of `--model`, with which the experiment was read.
+
+def check_baselines(file: Path, tasks: Sequence[str], experiment: Experiment, store: FolderStore) -> None:
+    """Refuses gates of a file whose baseline is neither one of its tasks nor in the store.
 
     Raises:
         SpecError: lists them with their lines.
     """
-    _, document = parse_file(file, model=model)
-    tasks = [*experiment.tasks, *([] if model is None else parse_file(file)[0].task_names)]
-    names = [*tasks, *map(experiment.run_name, tasks)]
-    scorers, attributes = [*experiment.scorers], experiment.dataset.roles.attributes
+    document = Document(file)
     for i, gate in enumerate(experiment.gates):
-        if gate.baseline is not None and not (experiment.matches and gate.is_of_matches):
+        if gate.baseline is not None and not experiment.is_of_matches(gate):
             with document.at("gates", i):
-                check_fit([gate], scorers, experiment.measures_of_all_rows, attributes, names, store)
+                check_experiment_gates([gate], experiment, [*experiment.tasks, *tasks], store)
     document.check()
-
-
-def _check_metrics(
-    aggregation: Aggregation, parts: ValidParts, gates: Mapping[int, Gate], document: Document
-) -> list[GateResult]:
-    evaluations = dict(zip(aggregation.labels, aggregation.evaluations, strict=True))
-    measures = [measure for measure in aggregation.measures if measure.where is None]
-    allowed, results = parts.allow_unmeasured_judges, list[GateResult]()
-    for place, gate in gates.items():
-        with document.at("gates", place):
-            if has_results(gate, [*evaluations], parts.task_names):
-                results += check_gates([gate], evaluations, measures=measures, allow_unmeasured_judges=allowed)
-    document.check()
-    return results

@@ -32,7 +32,7 @@ from evaluand.engine.budget import Budget
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
-from evaluand.experiment.match_gates import check_match_gates
+from evaluand.experiment.gates import check_match_gates
 from evaluand.experiment.tournament_entries import read_tournament
 from evaluand.matches.matcher import Matcher
 from evaluand.matches.matches import Matches
@@ -119,7 +119,10 @@ def compare_pairwise(
     options = {**options, "budget": None if money else options["budget"]}
     labels, runs = zip(*(found for text in artifacts for found in _find_runs(store, text)), strict=True)
     short = short_labels(labels, [run.id for run in runs])
-    rules = _read_gates(options["gates"])
+    rules = [Gate.parse(text) for text in options["gates"]]
+    for gate in rules:
+        if not gate.is_of_matches:
+            raise SpecError(f"gate {gate.text!r} is about a metric; with --pairwise: `win_rate(SYSTEM, OTHER) >= 0.55`")
     require_gates(rules, options["junit"])
     with stdout_to_stderr(), show_notes():
         names = {run.name: label for run, label in zip(runs, short, strict=True)}
@@ -266,19 +269,6 @@ def _note_smaller_matches(earlier: Matches | None, matches: Matches, store: Fold
         return
     made = f"the matches of the first {plural(limit, 'example')}; those of more examples"
     note_renamed(matches.name, made, earlier.id, store.root, "without --limit to name them again")
-
-
-def _read_gates(texts: Sequence[str]) -> list[Gate]:
-    """Gates that are all about matches.
-
-    Raises:
-        SpecError: one is about a metric.
-    """
-    gates = [Gate.parse(text) for text in texts]
-    for gate in gates:
-        if not gate.is_of_matches:
-            raise SpecError(f"gate {gate.text!r} is about a metric; with --pairwise: `win_rate(SYSTEM, OTHER) >= 0.55`")
-    return gates
 
 
 def _read_entry(options: Mapping[str, Any], names: Mapping[str | None, str]) -> dict[str, Any]:

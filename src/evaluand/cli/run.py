@@ -15,7 +15,7 @@ import click
 from evaluand.cli.carry_out import RepeatOptions, carry_out
 from evaluand.cli.command import make_command, option
 from evaluand.cli.engines import EngineOptions, engine_chosen
-from evaluand.cli.file_gates import check_baselines
+from evaluand.cli.file_gates import check_baselines, names_in_file
 from evaluand.cli.gates import conclude, gate_facts, has_results, look_at_any_time, require_gates
 from evaluand.cli.matches import note_unpinned, suggest_judging_again
 from evaluand.cli.notes import note_renamed
@@ -37,16 +37,15 @@ from evaluand.cli.progress import Display, display, show_notes
 from evaluand.cli.results import print_results
 from evaluand.cli.until import Stop, parse_until, positions_in, run_until
 from evaluand.cli.watched import watch_in_browser
-from evaluand.comparison.gates import check_fit, check_gates
+from evaluand.comparison.gates import check_gates
 from evaluand.comparison.measures import find_evaluations
 from evaluand.comparison.rule import Gate
-from evaluand.core.errors import EvaluandError, SpecError, plural
+from evaluand.core.errors import EvaluandError, plural
 from evaluand.core.provenance import ONE_LOOK, look_for_git_changes
 from evaluand.engine.budget import Budget
 from evaluand.evaluation.scorer import as_scorer
 from evaluand.experiment.experiment import Experiment
-from evaluand.experiment.match_gates import check_match_gates, evaluate_match_gates
-from evaluand.experiment.parsing import parse_file
+from evaluand.experiment.gates import check_experiment_gates, evaluate_experiment_gates
 from evaluand.predictions.steps import Results
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
@@ -117,7 +116,7 @@ def command(options: _Options) -> None:
     with stdout_to_stderr(), show_notes(), look_for_git_changes() if options.git_changes else nullcontext(), watching:
         experiment = _read_experiment(options)
         tasks = [options.task] if options.task else [*experiment.tasks]
-        rules, of_matches = _read_gates(options, last_rule, experiment, tasks, store)
+        gates = _read_gates(options, last_rule, experiment, tasks, store)
         for tournament in experiment.matches if options.task is None else ():
             note_unpinned(tournament, in_yaml=True)
         is_part = options.limit is not None or options.where or options.until
@@ -135,7 +134,9 @@ def command(options: _Options) -> None:
     checked: list[Facts] = []
     try:
         with stdout_to_stderr(), show_notes():
-            checked = check_all_gates(experiment, rules, of_matches, results, options.allow_unmeasured)
+            allowed = options.allow_unmeasured
+            evaluated = evaluate_experiment_gates(gates, experiment, results, allow_unmeasured_judges=allowed)
+            checked = gate_facts(evaluated)
             if stop is not None and last_rule is not None:
                 checked = _say_why_it_stopped(checked, last_rule, stop)
     finally:
@@ -169,17 +170,18 @@ def _read_experiment(options: _Options) -> Experiment:
 
 def _read_gates(
     options: _Options, last_rule: Gate | None, experiment: Experiment, tasks: Sequence[str], store: FolderStore
-) -> tuple[list[Gate], list[Gate]]:
-    """The gates on metrics and those on matches, of the file and of the options, after checks that they fit."""
+) -> list[Gate]:
+    """The gates of the file and of the options, after checks that they fit."""
     if options.task and experiment.matches:
         click.echo("note: matches compare several tasks, so none are judged with --task", err=True)
-    known = [*experiment.tasks] if options.model is None else parse_file(options.file)[0].task_names
+    known = names_in_file(options.file, options.model, experiment)
     parsed = [*gates_of_file(experiment, tasks, known), *map(Gate.parse, options.gates)]
     parsed = look_at_any_time(parsed, anytime=options.anytime, where="gates, in the file or by --gate")
     parsed += [] if last_rule is None else [last_rule]
     require_gates(parsed, options.junit, "gates: in the file, or --gate")
-    check_baselines(options.file, options.model, experiment, store)
-    return split_gates(experiment, parsed, tasks, options.task is None, store)
+    check_baselines(options.file, known, experiment, store)
+    check_experiment_gates(parsed, experiment, tasks, store, has_matches=options.task is None)
+    return parsed
 
 
 def _say_why_it_stopped(checked: Sequence[Facts], rule: Gate, stop: Stop) -> list[Facts]:
@@ -208,27 +210,13 @@ def gates_of_file(experiment: Experiment, tasks: Sequence[str], known: Sequence[
         known: the tasks of the file.
     """
     for gate in experiment.gates:
-        if experiment.matches and gate.is_of_matches:
+        if experiment.is_of_matches(gate):
             if len(tasks) == len(experiment.tasks):
                 yield gate
             else:
                 click.echo(f"note: gate {safe(gate.text)!r} needs matches; not checked", err=True)
         elif has_results(gate, tasks, known):
             yield gate
-
-
-def split_gates(
-    experiment: Experiment, gates: Sequence[Gate], tasks: Sequence[str], has_matches: bool, store: FolderStore
-) -> tuple[list[Gate], list[Gate]]:
-    """The gates on metrics and those on matches, after a check that the experiment has what they name."""
-    of_matches = [gate for gate in gates if experiment.matches and gate.is_of_matches]
-    rules = [gate for gate in gates if gate not in of_matches]
-    if rules and not experiment.scorers:
-        raise SpecError(f"gate {rules[0].text!r} is about a metric; write scorers and metrics into the file")
-    check_match_gates(of_matches, experiment.matches if has_matches else (), [*experiment.tasks])
-    baselines, roles = [*tasks, *map(experiment.run_name, tasks)], experiment.dataset.roles
-    check_fit(rules, [*experiment.scorers], experiment.measures_of_all_rows, roles.attributes, baselines, store)
-    return rules, of_matches
 
 
 def _words_to_run_again(file: Path) -> list[str]:
@@ -255,18 +243,6 @@ def _runs_named(store: FolderStore, names: Iterable[str]) -> dict[str, Run]:
                 if store.is_sealed(Run.kind, ref.id):
                     found[ref.name] = Run(store, ref.id)
     return found
-
-
-def check_all_gates(
-    experiment: Experiment, rules: Sequence[Gate], of_matches: Sequence[Gate], results: Results, allow_unmeasured: bool
-) -> list[Facts]:
-    """The results of the gates on metrics and of those on matches."""
-    allowed = allow_unmeasured or experiment.allow_unmeasured_judges
-    of_metrics = check_gates(
-        rules, results.evaluations, measures=experiment.measures_of_all_rows, allow_unmeasured_judges=allowed
-    )
-    of_ratings = evaluate_match_gates(of_matches, results.ratings, results.unrated, allow_unmeasured_judges=allowed)
-    return gate_facts([*of_metrics, *of_ratings])
 
 
 def _suggest_retries(results: Results, experiment: Experiment, command: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,13 +17,14 @@ from evaluand.cli.options import TARGET, json_option, judge_option, model_option
 from evaluand.cli.output import open_output, print_json, print_markdown, show, stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
 from evaluand.cli.results import list_failures
-from evaluand.cli.run import check_all_gates, gates_of_file, split_gates
+from evaluand.cli.run import gates_of_file
 from evaluand.cli.suite_validation import plans
 from evaluand.cli.validate import print_plan, unpinned_notes
 from evaluand.comparison.checking import GateResult
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EvaluandError, SpecError
 from evaluand.core.labels import shown_name
+from evaluand.experiment.gates import check_experiment_gates, evaluate_experiment_gates
 from evaluand.experiment.suite import Suite
 from evaluand.experiment.suite_results import SuiteResults
 from evaluand.report.facts.base import Facts
@@ -43,9 +44,6 @@ Examples:
   evaluand suite suite.yaml --html suite.html
   evaluand suite suite.yaml --markdown >> "$GITHUB_STEP_SUMMARY"
 """
-
-_Gates = Mapping[str, tuple[list[Gate], list[Gate]]]
-"""Problem → its gates on metrics, and those on matches."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,9 +79,7 @@ def command(options: _Options) -> None:
     with stdout_to_stderr(), show_notes():
         suite = Suite.from_file(options.file, model=options.model)
         gates = _gates_of(suite, store)
-        require_gates(
-            [rule for each in gates.values() for rules in each for rule in rules], options.junit, "gates: in a problem"
-        )
+        require_gates([gate for each in gates.values() for gate in each], options.junit, "gates: in a problem")
         notes = (note for one in suite.problems.values() for note in unpinned_notes(one))
         for note in dict.fromkeys(notes) if request.calls else ():
             click.echo(f"note: {safe(note)}", err=True)
@@ -110,17 +106,17 @@ def command(options: _Options) -> None:
     return conclude(checked, options.junit, failed=bool(facts["failures"]))
 
 
-def _gates_of(suite: Suite, store: FolderStore) -> _Gates:
+def _gates_of(suite: Suite, store: FolderStore) -> dict[str, list[Gate]]:
     """The gates of each problem.
 
     Raises:
         SpecError: lists those that could never be checked.
     """
-    found, faults = {}, []
+    found, faults = dict[str, list[Gate]](), []
     for name, experiment in suite.problems.items():
         try:
-            rules = [*gates_of_file(experiment, suite.systems, suite.systems)]
-            found[name] = split_gates(experiment, rules, suite.systems, True, store)
+            found[name] = [*gates_of_file(experiment, suite.systems, suite.systems)]
+            check_experiment_gates(found[name], experiment, suite.systems, store)
         except EvaluandError as error:
             faults += [f"problems.{name}: {line}" for line in str(error).split("\n")]
     if faults:
@@ -128,35 +124,34 @@ def _gates_of(suite: Suite, store: FolderStore) -> _Gates:
     return found
 
 
-def _check_gates(suite: Suite, results: SuiteResults, gates: _Gates, allow_unmeasured: bool) -> list[Facts]:
+def _check_gates(
+    suite: Suite, results: SuiteResults, gates: Mapping[str, Sequence[Gate]], allow_unmeasured: bool
+) -> list[Facts]:
     """The results of the gates of all problems; the subject begins with the problem.
 
     A gate that needs a system without results fails.
     """
     checked = []
     for each in results.problems:
-        (rules, of_matches), without = gates[each.problem], each.without(suite.systems)
-        judged = [gate for gate in rules if gate.baseline not in without and len(without) < len(suite.systems)]
-        found: list[Facts] = []
-        if each.results is not None and (judged or (of_matches and not without)):
-            matches = () if without else of_matches
-            found = check_all_gates(suite.problems[each.problem], judged, matches, each.results, allow_unmeasured)
-        found += gate_facts(_undecided(rules, of_matches, suite.systems, without))
-        checked += [one | {"subject": f"{each.problem}/{one['subject']}"} for one in found]
+        experiment, without, judged = suite.problems[each.problem], each.without(suite.systems), list[Gate]()
+        undecided: list[GateResult] = []
+        for gate in sorted(gates[each.problem], key=experiment.is_of_matches):
+            of_matches = experiment.is_of_matches(gate)
+            others = [system for system in suite.systems if system != gate.baseline]
+            for subject in [gate.scorer or "judge"] if of_matches else others:
+                absent = [name for name in (without if of_matches else (subject, gate.baseline)) if name in without]
+                if absent:
+                    undecided.append(GateResult.undecided(gate, subject, f"undefined: no result of {absent[0]}"))
+                elif gate not in judged:
+                    judged.append(gate)
+        found: list[GateResult] = []
+        if each.results is not None:
+            found += evaluate_experiment_gates(
+                judged, experiment, each.results, allow_unmeasured_judges=allow_unmeasured
+            )
+        facts = gate_facts([*found, *undecided])
+        checked += [one | {"subject": f"{each.problem}/{one['subject']}"} for one in facts]
     return checked
-
-
-def _undecided(
-    rules: Sequence[Gate], of_matches: Sequence[Gate], systems: Sequence[str], without: Collection[str]
-) -> Iterator[GateResult]:
-    """The gates of a problem that cannot be checked, as some systems have no results."""
-    for gate in rules:
-        for system in systems:
-            absent = [name for name in (system, gate.baseline) if name in without]
-            if absent and system != gate.baseline:
-                yield GateResult.undecided(gate, system, f"undefined: no result of {absent[0]}")
-    for gate in of_matches if without else ():
-        yield GateResult.undecided(gate, gate.scorer or "judge", f"undefined: no result of {next(iter(without))}")
 
 
 def _list_other_failures(results: SuiteResults, facts: Facts) -> list[str]:

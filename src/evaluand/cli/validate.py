@@ -15,7 +15,7 @@ import click
 from click.exceptions import Exit
 
 from evaluand.cli.command import make_command, option
-from evaluand.cli.file_gates import check_baselines
+from evaluand.cli.file_gates import check_baselines, names_in_file
 from evaluand.cli.options import experiment_argument, json_option, model_option, store_option
 from evaluand.cli.output import print_json, stdout_to_stderr
 from evaluand.comparison.checking import ALLOW
@@ -173,7 +173,7 @@ def unpinned_notes(experiment: Experiment) -> Iterator[str]:
 def _baseline_faults(file: Path, model: str | None, experiment: Experiment, store: FolderStore) -> list[Facts]:
     """Gates whose baseline is neither a task of the experiment nor in the store."""
     try:
-        check_baselines(file, model, experiment, store)
+        check_baselines(file, names_in_file(file, model, experiment), experiment, store)
     except EvaluandError as error:
         return list_faults(error)
     return []
@@ -240,7 +240,7 @@ def _scorer_notes(experiment: Experiment) -> Iterator[str]:
 
 def _judge_notes(experiment: Experiment, store: FolderStore) -> Iterator[str]:
     """Judges whose gates would be refused, since no card in the store shows that they agree with people."""
-    gates = [gate for gate in experiment.gates if not (experiment.matches and gate.is_of_matches)]
+    gates = [gate for gate in experiment.gates if not experiment.is_of_matches(gate)]
     if experiment.allow_unmeasured_judges:
         return
     for name, entry in experiment.scorers.items() if gates else ():

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from evaluand.aggregation.score_shards import clusters_of, dataset_of, weights_of
+from evaluand.comparison.checking import refuse_anytime
 from evaluand.comparison.difference import Sample, row_weights
 from evaluand.comparison.pairing import pair_rows
-from evaluand.comparison.rule import ANYTIME
-from evaluand.core.errors import SpecError
+from evaluand.comparison.rule import ANYTIME, Gate
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
@@ -113,19 +113,16 @@ def seen_values(
     return found
 
 
-def check_anytime(gate: str, metric: Metric) -> None:
+def check_anytime(gate: Gate, metric: Metric) -> None:
     """Refuses a metric that has no such bound.
 
     Raises:
         SpecError: the metric averages nothing, or its values have no range.
     """
     if not metric.averages or (metric.reduce == "all" and not metric.over_replications):
-        raise SpecError(
-            f"gate {gate!r}: bounds for repeated looks (`{ANYTIME}`, --until) exist for means of one number per row,"
-            f" not for {metric.kind}"
-        )
+        refuse_anytime(gate, metric.kind)
     if not np.isfinite(metric.row_range).all():
-        raise SpecError(
-            f"gate {gate!r}: a bound for repeated looks (`{ANYTIME}`, --until) needs the lowest and the highest"
-            f" possible value of {metric.kind}; declare its range under metrics of the experiment"
+        raise gate.fault(
+            f"a bound for repeated looks (`{ANYTIME}`, --until) needs the lowest and the highest possible value of"
+            f" {metric.kind}; declare its range under metrics of the experiment"
         )

@@ -31,9 +31,10 @@ class Row(NamedTuple):
         value: what was measured, or its difference from a baseline; NaN where it is undefined.
         low, high: its one-sided bounds at the level of the rule.
         end: the bound that decides, `low` or `high`; None where the value decides.
-        facts: the row as data, of which those in `more` follow the bound; None for a row that is not reported as data.
+        key: which of several rows it is, as the beginning of its data; its `target` stands directly before the number.
+        facts: further data, of which those in `more` follow the bound; None for a row that is not reported as data.
+            A `difference` among them is the value.
         lead: the beginning of the sentence.
-        label: what stands directly before the number.
         note: what stands directly behind the number.
         counts: what the number rests on, as the end of the sentence.
         sign: how the number is signed, `+` for differences.
@@ -50,10 +51,10 @@ class Row(NamedTuple):
     low: float = math.nan
     high: float = math.nan
     end: str | None = None
+    key: Mapping[str, Any] = {}
     facts: Mapping[str, Any] | None = {}
     more: Mapping[str, Any] = {}
     lead: str = ""
-    label: str = ""
     note: str = ""
     counts: str = ""
     sign: str = ""
@@ -122,16 +123,21 @@ def check(gate: Gate, row: Row) -> Outcome:
 
     Example:
         >>> gate = Gate.parse("accuracy >= 0.8 at 95%")
-        >>> row = Row(0.9, 0.82, 0.95, gate.end, {"value": 0.9}, counts="100 rows: 100 scored")
-        >>> check(gate, row).message, check(gate, row).facts
-        ('lower 95% bound about 0.82; 100 rows: 100 scored', {'value': 0.9, 'bound': 0.82, 'side': 'lower'})
+        >>> row = Row(0.9, 0.82, 0.95, gate.end, counts="100 rows: 100 scored")
+        >>> check(gate, row).message
+        'lower 95% bound about 0.82; 100 rows: 100 scored'
+        >>> check(gate, row).facts
+        {'value': 0.9, 'low': 0.82, 'high': 0.95, 'bound': 0.82, 'side': 'lower'}
         >>> check(Gate.parse("accuracy >= 0.8"), Row(reason="no rows are scored")).message
         'undefined: no rows are scored'
     """
-    number, facts = row.number, row.facts
+    number, facts, target = row.number, row.facts, row.key.get("target")
+    is_difference = "difference" in (facts or {})
     if facts is not None:
-        decisive = {"bound": none_if_nan(number), "side": _SIDES[row.end]} if row.end else {}
-        facts = {**facts, **decisive, **row.more}
+        measured = {} if is_difference or row.missing else {"value": row.value, "low": row.low, "high": row.high}
+        decisive = {"bound": number, "side": _SIDES[row.end]} if row.end else {}
+        facts = {**row.key, **measured, **facts, **decisive, **row.more}
+        facts = {name: none_if_nan(fact) for name, fact in facts.items()}
     if row.missing:
         return Outcome(False, row.missing, facts, is_decided=False)
     if row.is_same:
@@ -141,12 +147,13 @@ def check(gate: Gate, row: Row) -> Outcome:
         return Outcome(False, _join(f"undefined: {row.reason}", row.counts), facts, is_decided=False)
     passed = gate.holds(round(number, 12) if row.is_rounded else number, row.end)
     bound, unsure = "", ""
+    label = "" if target is None or is_difference else f"({target}) "
     if row.end is not None:
         anytime = f"{ANYTIME} " if row.more.get(ANYTIME) else ""
         about = "" if row.is_exact else "about "
         bound = f"{_SIDES[row.end]} {100 * (gate.level or 0):g}% {anytime}bound {about}"
         unsure = "" if row.is_bounded else _UNSURE
-    message = _join(f"{row.lead}{bound}{row.label}{number:{row.sign}.4g}{row.note}{unsure}", row.counts)
+    message = _join(f"{row.lead}{bound}{label}{number:{row.sign}.4g}{row.note}{unsure}", row.counts)
     if passed and row.has_gaps:
         return Outcome(False, f"{_UNSCORED}; {message}", facts, is_decided=False)
     return Outcome(passed, message, facts)
@@ -233,6 +240,23 @@ def _correction_text(gate: Gate, passed: bool, mean: CorrectedMean) -> str:
         return text
     side = "" if gate.level is None else f" with its {100 * gate.level:g}% bound {number:.3g}"
     return f"{text}, which would fail this rule{side}"
+
+
+def refuse_anytime(gate: Gate, what: str) -> None:
+    """Refuses `anytime` of a number that has no such bound.
+
+    Raises:
+        SpecError: the rule has it.
+
+    Example:
+        >>> refuse_anytime(Gate.parse("rating(mine) better than base anytime"), "rating")
+        Traceback (most recent call last):
+        evaluand.SpecError: gate '...': bounds for repeated looks (`anytime`, --until) exist for ..., not for rating
+    """
+    if gate.anytime:
+        raise gate.fault(
+            f"bounds for repeated looks (`{ANYTIME}`, --until) exist for means of one number per row, not for {what}"
+        )
 
 
 def check_threshold(gate: Gate, what: str, low: float, high: float) -> None:

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from typing import Final
 
 from evaluand.aggregation.aggregator import Measure, shared_ranges, with_ranges
 from evaluand.aggregation.fairness import CRITERIA
 from evaluand.comparison.anytime import check_anytime
-from evaluand.comparison.checking import check_distance, check_threshold
+from evaluand.comparison.checking import check_distance, check_threshold, refuse_anytime
 from evaluand.comparison.disparity_differences import COMPARED
 from evaluand.comparison.measures import declared_as, default_metric, find_evaluations
 from evaluand.comparison.pairing import why_unpairable
-from evaluand.comparison.rule import EQUAL, RELATIONS, WIN_RATE, Gate, quote_word
+from evaluand.comparison.rule import EQUAL, WIN_RATE, Gate, quote_word
 from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.core.identity import encode
 from evaluand.evaluation.evaluator import Evaluation
@@ -29,35 +30,37 @@ from evaluand.store.store import Store
 def find_scorer(gate: Gate, known: Sequence[str], usual: str | None = None, declared: Sequence[Measure] = ()) -> str:
     """The scorer that a gate names, or else the only one, or the only one whose metric of this name is declared."""
     name = gate.scorer or usual
-    if gate.metric == WIN_RATE and not any(_is_declared(WIN_RATE, scorer, declared) for scorer in known):
+    measures = {scorer: [measure for measure in declared if measure.scorer == scorer] for scorer in known}
+    declaring = [
+        scorer
+        for scorer, own in measures.items()
+        if declared_as(gate.metric, own) or any(measure.criterion == gate.metric for measure in own)
+    ]
+    if gate.metric == WIN_RATE and not declaring:
         raise gate.fault(
             f"{WIN_RATE} is a number of ratings, not of an evaluation; check it with `evaluand rate MATCHES --gate …`"
         )
-    if gate.metric in known and not is_name(gate.metric) and not _is_declared(gate.metric, gate.metric, declared):
-        kinds = [measure.metric.kind for measure in declared if measure.scorer == gate.metric]
-        rule = f"{(kinds or ['accuracy'])[0]}({quote_word(gate.metric)})"
+    if gate.metric in known and not is_name(gate.metric) and gate.metric not in declaring:
+        kind = next((measure.metric.kind for measure in measures[gate.metric]), "accuracy")
+        rule = f"{kind}({quote_word(gate.metric)})"
         raise gate.fault(f"{gate.metric!r} is a scorer, not a metric; did you mean `{rule}`?")
     if name is None:
-        of_metric = [scorer for scorer in known if _is_declared(gate.metric, scorer, declared)]
-        if len(known) == 1 or len(of_metric) == 1:
-            return (known if len(known) == 1 else of_metric)[0]
+        for alone in (known, declaring):
+            if len(alone) == 1:
+                return alone[0]
         raise gate.fault(f"name the scorer: {gate.metric}({' | '.join(known) or 'SCORER'}) …")
     if name not in known:
         raise gate.fault(f"no scorer is called {name!r}{nearest(name, known)}; there are {', '.join(known)}")
     return name
 
 
-def _is_declared(metric: str, scorer: str, declared: Sequence[Measure]) -> bool:
-    own = [measure for measure in declared if measure.scorer == scorer]
-    return any(measure.criterion == metric for measure in own) or bool(declared_as(metric, own))
-
-
-def find_baseline(gate: Gate, name: str, store: Store, known: Sequence[str]) -> Evaluation:
-    """The baseline that has a name in the store.
+def find_baseline(gate: Gate, store: Store, known: Sequence[str]) -> Evaluation:
+    """The baseline of a gate in the store.
 
     Args:
         known: names of other baselines, for the message.
     """
+    name = str(gate.baseline)
     try:
         found = find_evaluations(store, name)
     except NotFound:
@@ -69,6 +72,10 @@ def find_baseline(gate: Gate, name: str, store: Store, known: Sequence[str]) -> 
     return found[0]
 
 
+CORRECTED_MEAN: Final = "corrected_mean"
+"""What gates call the share of right answers, estimated from a judge's verdicts and its measured errors."""
+
+
 def find_metrics(
     gate: Gate,
     scorer: str,
@@ -76,29 +83,36 @@ def find_metrics(
     missing: Missing | None = None,
     metric_by_name: Callable[[str], Metric] = default_metric,
 ) -> list[Metric]:
-    """The metric of a gate; for a criterion of fairness, all metrics it consists of."""
+    """The metric of a gate; for a criterion of fairness, all metrics it consists of; none for a corrected mean."""
+    if gate.metric == CORRECTED_MEAN:
+        _check_corrected(gate)
+        return []
     own = [measure for measure in measures if measure.scorer == scorer]
-    of_criterion = [measure.metric for measure in own if measure.criterion == gate.metric]
-    if of_criterion:
-        found = _find_criterion_metrics(gate, scorer, of_criterion)
-    else:
-        found = [_find_metric(gate, scorer, own, missing, metric_by_name)]
+    of_criterion: dict[str, dict[str, Metric]] = {}
+    for metric in (measure.metric for measure in own if measure.criterion == gate.metric):
+        of_criterion.setdefault(metric.kind, {})[metric.signature] = metric
+    if of_criterion and gate.disparity is None:
+        raise gate.fault(
+            f"{gate.metric} is a criterion, which has no value; name one of its disparities: {gate.metric} difference"
+            " by …"
+        )
+    found = [_require_one(gate, scorer, _match_parameters(gate, scorer, alike)) for alike in of_criterion.values()]
+    found = found or [_find_metric(gate, scorer, own, missing, metric_by_name)]
     for metric in found:
         _check_number(gate, metric)
         _check_decidable(gate, scorer, metric)
     return found
 
 
-def _find_criterion_metrics(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> list[Metric]:
-    if gate.disparity is None:
+def _check_corrected(gate: Gate) -> None:
+    """Refuses a gate on a corrected mean that is not a threshold of all rows."""
+    if gate.baseline is not None or gate.disparity is not None or gate.where or gate.parameters:
         raise gate.fault(
-            f"{gate.metric} is a criterion, which has no value; name one of its disparities: {gate.metric} difference"
-            " by …"
+            f"{CORRECTED_MEAN} is of all rows of a judge and has no parameters, groups or differences; write"
+            f" `{CORRECTED_MEAN}(JUDGE) >= 0.8 at 95%`"
         )
-    of_kind: dict[str, dict[str, Metric]] = {}
-    for metric in metrics:
-        of_kind.setdefault(metric.kind, {})[metric.signature] = metric
-    return [_require_one(gate, scorer, _match_parameters(gate, scorer, alike)) for alike in of_kind.values()]
+    refuse_anytime(gate, CORRECTED_MEAN)
+    check_threshold(gate, CORRECTED_MEAN, 0.0, 1.0)
 
 
 def _find_metric(
@@ -106,9 +120,7 @@ def _find_metric(
 ) -> Metric:
     alike = declared_as(gate.metric, measures)
     meant = _match_parameters(gate, scorer, {metric.signature: metric for metric in alike})
-    if gate.baseline is not None and all(math.isfinite(metric.ends[0]) for metric in meant):
-        missing = missing or "wrong"
-    declared = {with_missing(metric, missing).signature: metric for metric in meant}  # as the gate will use them
+    declared = {with_missing(gate, metric, missing).signature: metric for metric in meant}
     if declared:
         return _require_one(gate, scorer, [*declared.values()])
     try:
@@ -127,20 +139,21 @@ def _find_metric(
 def _require_one(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> Metric:
     if len(metrics) == 1:
         return metrics[0]
-    spellings = ", ".join(_list_spellings(gate, scorer, [metric.signature for metric in metrics]))
+    spellings = _list_spellings(gate, scorer, [metric.signature for metric in metrics])
     raise gate.fault(f"{gate.metric} of {scorer!r} is declared more than once; name one: {spellings}")
 
 
 def _match_parameters(gate: Gate, scorer: str, metrics: Mapping[str, Metric]) -> list[Metric]:
     """The metrics of a kind, by signature, that have a gate's parameters; only one if its label in tables matches."""
-    distinct, parameters = distinguishing_words([*metrics]), dict(gate.parameters)
+    parameters = dict(gate.parameters)
     having = [
         s for s in metrics if all(_is_same_value(words_of(s).get(name), value) for name, value in parameters.items())
     ]
     if parameters and not having:
-        known = f"; there are {', '.join(_list_spellings(gate, scorer, [*metrics]))}" if metrics else ""
+        known = f"; there are {_list_spellings(gate, scorer, [*metrics])}" if metrics else ""
         raise gate.fault(f"the experiment has no {gate.metric} with these parameters{known}")
-    called = [signature for signature in having if distinct[signature].keys() == parameters.keys()]
+    words = distinguishing_words([*metrics])
+    called = [signature for signature in having if words[signature].keys() == parameters.keys()]
     return [metrics[signature] for signature in (called if len(called) == 1 else having)]
 
 
@@ -153,15 +166,23 @@ def _is_same_value(word: str | None, value: str) -> bool:
     return word == encode(value).decode()
 
 
-def _list_spellings(gate: Gate, scorer: str, signatures: Sequence[str]) -> Iterator[str]:
+def _list_spellings(gate: Gate, scorer: str, signatures: Sequence[str]) -> str:
     """How a gate would name each of several metrics of a kind."""
-    for parameters in distinguishing_words(signatures).values():
-        words = [quote_word(scorer), *(f"{name}={quote_word(word)}" for name, word in parameters.items() if name)]
-        yield f"{gate.metric}({', '.join(words)})"
+    named = (
+        [f"{name}={quote_word(word)}" for name, word in words.items() if name]
+        for words in distinguishing_words(signatures).values()
+    )
+    return ", ".join(f"{gate.metric}({', '.join([quote_word(scorer), *words])})" for words in named)
 
 
-def with_missing(metric: Metric, missing: Missing | None) -> Metric:
-    """The metric with another treatment of rows without a score, if one is named."""
+def with_missing(gate: Gate, metric: Metric, missing: Missing | None) -> Metric:
+    """The metric as a gate uses it: against a baseline, rows without a score count as wrong where that has a value.
+
+    Args:
+        missing: how they count instead.
+    """
+    if missing is None and gate.baseline is not None and math.isfinite(metric.ends[0]):
+        missing = "wrong"
     return metric if missing is None else dataclasses.replace(metric, missing=missing)
 
 
@@ -193,20 +214,16 @@ def find_ranges(metrics: Sequence[Metric], scorer: str, evaluations: Sequence[Ev
 def check_ranges(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> None:
     """Refuses a bound of values that could have a range and have none: rare values, not seen yet, could be anywhere."""
     if gate.anytime:
-        check_anytime(gate.text, metrics[0])
+        check_anytime(gate, metrics[0])
     for metric in metrics if gate.level is not None else ():
         can_have = any(field.name == "range" for field in dataclasses.fields(metric))
         if can_have and metric.range == (-math.inf, math.inf):
             lower = ", direction: lower" if metric.direction == "lower" else ""
-            instead = (
-                "leave out `at …`"
-                if gate.baseline is None
-                else f"compare the values themselves: {_point_rule(gate, metric)}"
-            )
+            point = "" if gate.baseline is None else f"compare the values themselves: {_point_rule(gate, metric)}"
             raise gate.fault(
                 "no bound holds at a level without the lowest and the highest possible value; declare them under"
                 f" metrics of the experiment: {{kind: {metric.kind}, scorer: {scorer}{lower}, range: [0, 10]}}, or"
-                f" {instead}"
+                f" {point or 'leave out `at …`'}"
             )
 
 
@@ -217,20 +234,17 @@ def _point_rule(gate: Gate, metric: Metric) -> str:
 
 def _check_decidable(gate: Gate, scorer: str, metric: Metric) -> None:
     """Refuses a difference or a bound that the metric never has."""
+    if gate.level is None:
+        return
     if gate.baseline is None:
-        if gate.level is not None:
-            at_level(gate, metric)
+        at_level(gate, metric)
         return
-    if gate.relation in RELATIONS:
-        return
-    if gate.disparity is not None:
-        if gate.disparity not in COMPARED:
-            raise gate.fault(
-                f"a disparity of kind {gate.disparity!r} has no difference with an interval; take"
-                f" {' or '.join(COMPARED)}"
-            )
-        if gate.reference or gate.given:
-            raise gate.fault("against a baseline all groups count; leave out `from …` and `given …`")
+    if gate.disparity is not None and gate.disparity not in COMPARED:
+        raise gate.fault(
+            f"a disparity of kind {gate.disparity!r} has no difference with an interval; take {' or '.join(COMPARED)}"
+        )
+    if gate.reference or gate.given:
+        raise gate.fault("against a baseline all groups count; leave out `from …` and `given …`")
     if why := why_unpairable(metric):
         raise gate.fault(f"{why}; or compare the values themselves: {_point_rule(gate, metric)}")
     if metric.direction is None and gate.relation != EQUAL and gate.disparity is None:

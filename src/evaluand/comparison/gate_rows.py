@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from evaluand.aggregation.aggregator import Measure, compute_measures
+from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.group_rules import read_rules
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
@@ -17,15 +18,16 @@ from evaluand.comparison.anytime import Seen, seen_differences, seen_values
 from evaluand.comparison.checking import Row
 from evaluand.comparison.difference import Sample, count_pairs
 from evaluand.comparison.disparity_differences import better_disparity, disparity_differences
-from evaluand.comparison.gate_metrics import at_level, check_attributes, with_missing
+from evaluand.comparison.gate_metrics import CORRECTED_MEAN, at_level, check_attributes, with_missing
 from evaluand.comparison.labelled_differences import LabelledSample, pair_labelled_rows
 from evaluand.comparison.metric_differences import MetricSample
 from evaluand.comparison.pairing import pair_rows, why_unpairable
 from evaluand.comparison.rule import EQUAL, LEVEL, Gate, quote_word
-from evaluand.core.errors import plural
-from evaluand.core.files.json import none_if_nan
+from evaluand.core.errors import DataError, SpecError, first_fault, plural
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.standing import ScorerStanding
 from evaluand.metrics.base.metric import Metric, Missing
+from evaluand.metrics.judging.estimate import Estimate
 from evaluand.metrics.prediction_powered import PredictionPoweredMean
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
 from evaluand.metrics.stats.intervals import clopper_pearson
@@ -36,7 +38,8 @@ class Question(NamedTuple):
 
     Attributes:
         base: the baseline; None for gates without one.
-        metrics: of a criterion of fairness several, else one.
+        metrics: of a criterion of fairness several, of a mean corrected for its judge none, else one.
+        standings: of those whose opinions the scores are.
         missing: what happens to rows without a score, in place of the default of gates.
         states_missing: whether somebody chose how rows without a score count.
         smallest: the fewest rows that a group must rest on.
@@ -49,6 +52,7 @@ class Question(NamedTuple):
     base: Evaluation | None
     scorer: str
     metrics: Sequence[Metric]
+    standings: Sequence[ScorerStanding]
     missing: Missing | None
     states_missing: bool
     smallest: int
@@ -56,39 +60,63 @@ class Question(NamedTuple):
     is_same: bool
 
 
-def find_rows(asked: Question) -> Iterator[Row]:
+def find_rows(asked: Question) -> list[Row]:
     """The rows that a gate is about, one for each target."""
+    gate, base = asked.gate, asked.base
+    find: Callable[[Question, Sequence[Metric]], Iterator[Row]]
+    if gate.metric == CORRECTED_MEAN:
+        find = _find_corrected
+    elif gate.disparity is not None:
+        find = _find_disparities if base is None else _find_disparity_differences
+    elif base is None:
+        find = _find_values
+    else:
+        find = _find_point_differences if gate.level is None else _find_differences
+    try:
+        return [*find(asked, [with_missing(gate, metric, asked.missing) for metric in asked.metrics])]
+    except DataError as error:
+        return [Row(missing=first_fault(error))]
+    except SpecError as error:
+        raise error if str(error).startswith("gate ") else gate.fault(str(error)) from None
+
+
+def _find_corrected(asked: Question, _: Sequence[Metric]) -> Iterator[Row]:
+    """The mean of a judge, corrected by its card; without a card that shows right and wrong there is none."""
     gate = asked.gate
-    metrics = [
-        with_missing(metric, asked.missing or (None if asked.base is None else _usual_fill(metric)))
-        for metric in asked.metrics
-    ]
-    if gate.disparity is not None:
-        find = _find_disparities if asked.base is None else _find_disparity_differences
-        return find(asked, metrics)
-    if asked.base is None:
-        return _find_values(asked, metrics[0])
-    return (_find_point_differences if gate.level is None else _find_differences)(asked, metrics[0])
+    if not asked.standings:
+        raise gate.fault(f"{asked.scorer!r} is no judge, so its mean needs no correction")
+    standing = asked.standings[0]
+    has_card = standing.status in ("measured", "weak")
+    mean = standing.correct(asked.evaluation, asked.scorer) if has_card else None
+    if mean is None:
+        why = "its card does not say how often it errs: no right or wrong"
+        yield Row(facts=None, missing=f"undefined: {why if has_card else 'the judge, as it is now, has no card'}")
+        return
+    share = mean.corrected if gate.level is None else mean.at(2 * gate.level - 1)
+    note = f"; {mean.raw.value:.4g} judged right{mean.overlap}"
+    yield _measured(gate, share, None, more={"n": share.n}, note=note, reason=str(share.reason))
 
 
-def _usual_fill(metric: Metric) -> Missing:
-    """How rows without a score count against a baseline."""
-    return "wrong" if math.isfinite(metric.ends[0]) else metric.missing
+def _measured(gate: Gate, row: MetricRow | DisparityRow | Estimate, target: str | None, **more: Any) -> Row:
+    """The row of a number that was measured with the bounds of a gate's level."""
+    return Row(row.value, row.low, row.high, gate.end, {"target": target}, **more)
 
 
-def _find_values(asked: Question, metric: Metric) -> Iterator[Row]:
-    gate = asked.gate
+def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
+    gate, [metric] = asked.gate, metrics
     metric = metric if gate.level is None else at_level(gate, metric)
-    rows, seen = _summarise(asked, asked.evaluation, metric), _seen_values(asked, metric)
+    counted = ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")
+    rows, seen = _summarise(asked, asked.evaluation, metric), dict[str | None, Seen]()
+    is_mean = metric.averages and np.isfinite(metric.row_range).all() and not why_unpairable(metric)
+    if gate.level is not None and is_mean:  # of values with a range, of which rare ones may not have been seen
+        seen = seen_values(asked.evaluation, asked.scorer, metric, dict(gate.where), asked.heaviest)
     for row, looks in (_with_bounds(gate, row, seen.get(row.target)) for row in rows):
-        yield Row(
-            row.value,
-            row.low,
-            row.high,
-            gate.end,
-            _facts_of(row, "target", "value", "low", "high", "worst", "best"),
-            looks | {name: getattr(row, name) for name in ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")},
-            label=_target_text(row.target),
+        yield _measured(
+            gate,
+            row,
+            row.target,
+            facts={"worst": row.worst, "best": row.best},
+            more=looks | {name: getattr(row, name) for name in counted},
             counts=_counts_text(row),
             is_exact=bool(looks) or _is_exact(row),
             is_bounded=math.isfinite(metric.range[1] - metric.range[0]),
@@ -113,14 +141,6 @@ def _with_bounds(gate: Gate, row: MetricRow, seen: Seen | None) -> tuple[MetricR
     return row, {}
 
 
-def _seen_values(asked: Question, metric: Metric) -> dict[str | None, Seen]:
-    """The clusters of a mean of values with a range, of which rare ones may not have been seen; by target."""
-    is_mean = metric.averages and np.isfinite(metric.row_range).all() and not why_unpairable(metric)
-    if asked.gate.level is None or not is_mean:
-        return {}
-    return seen_values(asked.evaluation, asked.scorer, metric, dict(asked.gate.where), asked.heaviest)
-
-
 def _summarise(asked: Question, evaluation: Evaluation, metric: Metric) -> list[MetricRow]:
     """The values of a metric in the group of a gate, by target."""
     where, dataset = dict(asked.gate.where), dataset_of(evaluation)
@@ -141,9 +161,9 @@ def _has_gaps(asked: Question, row: MetricRow) -> bool:
     return not asked.states_missing and row.n_scored < 0.95 * row.n
 
 
-def _find_point_differences(asked: Question, metric: Metric) -> Iterator[Row]:
+def _find_point_differences(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     """The differences of the values themselves, without regard to chance."""
-    gate, base = asked.gate, cast("Evaluation", asked.base)
+    gate, base, [metric] = asked.gate, cast("Evaluation", asked.base), metrics
     rule = _interval_rule(gate, metric)
     if dataset_of(base).id != dataset_of(asked.evaluation).id:
         raise gate.fault(
@@ -153,13 +173,12 @@ def _find_point_differences(asked: Question, metric: Metric) -> Iterator[Row]:
     of_base = {row.target: row for row in _summarise(asked, base, metric)}
     for row in _summarise(asked, asked.evaluation, metric):
         other = of_base.get(row.target)
-        base_value = math.nan if other is None else other.value
+        base_value, sides = (math.nan, [row]) if other is None else (other.value, [row, other])
         difference = row.value - base_value
-        values = {"difference": difference, "value": row.value, "baseline_value": base_value}
-        sides = [row] if other is None else [row, other]
         yield Row(
             difference,
-            facts={"target": row.target} | {name: none_if_nan(value) for name, value in values.items()},
+            key={"target": row.target},
+            facts={"difference": difference, "value": row.value, "baseline_value": base_value},
             lead=f"{_target_text(row.target)}{row.value:.4g} against {base_value:.4g}, difference ",
             note=f": a point rule, which ignores chance{f'; {rule} allows for it' if rule else ''}",
             counts=_counts_text(row),
@@ -180,8 +199,8 @@ def _interval_rule(gate: Gate, metric: Metric) -> str:
     return f"`{against}`" if worse else f"`{gate.metric} better than {quote_word(str(gate.baseline))}`"
 
 
-def _find_differences(asked: Question, metric: Metric) -> Iterator[Row]:
-    sides, where = [cast("Evaluation", asked.base), asked.evaluation], dict(asked.gate.where)
+def _find_differences(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
+    [metric], sides, where = metrics, [cast("Evaluation", asked.base), asked.evaluation], dict(asked.gate.where)
     labelled = None
     if isinstance(metric, PredictionPoweredMean):
         labelled = pair_labelled_rows(sides, asked.scorer, metric, where)
@@ -193,9 +212,9 @@ def _find_differences(asked: Question, metric: Metric) -> Iterator[Row]:
         has_worst = metric.missing != "leave_out" or math.isfinite(metric.ends[0])
         if not (has_worst or counts["n_used"] == counts["n"] or _is_one_sided(counts)):
             why = f"undefined: rows without a score have no worst value; {_pairs_text(counts)}"
-            yield Row(facts={"target": target, "level": asked.gate.level} | counts, missing=why)
+            yield Row(key={"target": target}, facts={"level": asked.gate.level} | counts, missing=why)
             continue
-        sample: Sample | MetricSample | LabelledSample
+        sample: _AnySample
         if labelled is not None:
             sample = LabelledSample.from_rows(labelled.take(here), 0, 1)
         elif metric.averages:
@@ -205,12 +224,11 @@ def _find_differences(asked: Question, metric: Metric) -> Iterator[Row]:
         yield _difference_row(asked, sample, target, metric.direction, counts)
 
 
+_AnySample = Sample | MetricSample | LabelledSample
+
+
 def _difference_row(
-    asked: Question,
-    sample: Sample | MetricSample | LabelledSample,
-    target: str | None,
-    better: str | None,
-    counts: dict[str, int],
+    asked: Question, sample: _AnySample, target: str | None, better: str | None, counts: dict[str, int]
 ) -> Row:
     """A difference with the bound nearer to the margin of the gate.
 
@@ -229,8 +247,9 @@ def _difference_row(
         low,
         high,
         end,
-        {"target": target, "difference": none_if_nan(sample.value), "level": level},
-        {"low": none_if_nan(interval[0]), "high": none_if_nan(interval[1])} | counts | looks,
+        {"target": target},
+        {"difference": sample.value, "level": level},
+        {"low": interval[0], "high": interval[1]} | counts | looks,
         lead=f"difference {_target_text(target)}{sample.value:+.4g}, ",
         counts=pairs,
         sign="+",
@@ -241,20 +260,14 @@ def _difference_row(
         reason=(None if isinstance(sample, Sample) else sample.fault) or "the difference has no interval",
     )
     is_compared = not (seen or row.missing or row.is_same)
-    return row._replace(counts=pairs + _interval_note(gate, sample, row, interval, level)) if is_compared else row
+    return row._replace(counts=pairs + _interval_note(gate, sample, row, interval)) if is_compared else row
 
 
-def _interval_note(
-    gate: Gate,
-    sample: Sample | MetricSample | LabelledSample,
-    row: Row,
-    interval: tuple[float, float],
-    level: float,
-) -> str:
+def _interval_note(gate: Gate, sample: _AnySample, row: Row, interval: tuple[float, float]) -> str:
     """Why the bound and the interval of a comparison say different things, where they do."""
     low, high = interval
     near, bound = (low, row.low) if row.end == "low" else (-high, -row.high)
-    shown = f"{100 * level:g}% interval [{low:+.4g}, {high:+.4g}] of a comparison"
+    shown = f"{100 * (gate.level or LEVEL):g}% interval [{low:+.4g}, {high:+.4g}] of a comparison"
     if gate.holds(row.number, row.end) and -gate.number >= near:
         return f"; the {shown} is two-sided and so wider than the bound"
     if not bound < near:
@@ -267,19 +280,11 @@ def _interval_note(
     return f"; beyond the {shown}, {why}"
 
 
-_COUNTS: Final = {
-    "n": "n",
-    "n_used": "n_used",
-    "n_baseline_missing": "n_a_missing",
-    "n_missing": "n_b_missing",
-    "n_only_baseline": "n_only_a",
-    "n_only": "n_only_b",
-}
-
-
 def _count_pairs(counts: Mapping[str, int]) -> dict[str, int]:
     """The counts of pairs, named as those of a gate."""
-    return {name: counts[of] for name, of in _COUNTS.items()}
+    names = {"n_a_missing": "n_baseline_missing", "n_b_missing": "n_missing", "n_only_a": "n_only_baseline"}
+    names |= {"n_only_b": "n_only"}
+    return {names.get(name, name): n for name, n in counts.items() if name != "n_skipped"}
 
 
 def _is_one_sided(counts: Mapping[str, int]) -> bool:
@@ -304,23 +309,17 @@ def _find_disparities(asked: Question, metrics: Sequence[Metric]) -> Iterator[Ro
     for _, row in found.disparities:
         if bool(row.other) != bool(gate.other) or row.given != (dict.fromkeys(gate.given) or None):
             continue
-        counts = _counts_text(overall[row.target])
-        groups = f"; from {group_text(row.lowest)} to {group_text(row.highest)}" if row.lowest and row.highest else ""
-        disparity = Row(
-            row.value,
-            row.low,
-            row.high,
-            gate.end,
-            _facts_of(row, "target", "value", "low", "high", "n_groups")
-            | {"lowest": row.lowest, "highest": row.highest},
-            label=_target_text(row.target),
-            note=groups,
-            counts=counts,
+        disparity = _measured(
+            gate,
+            row,
+            row.target,
+            facts={"n_groups": row.n_groups, "lowest": row.lowest, "highest": row.highest},
+            note=f"; from {group_text(row.lowest)} to {group_text(row.highest)}" if row.lowest and row.highest else "",
             reason=row.reason or "it is undefined",
             has_gaps=_has_gaps(asked, overall[row.target]),
         )
         small = "" if math.isnan(disparity.number) else _small_text(row.small, row.unjudged)
-        yield disparity._replace(counts=counts + small)
+        yield disparity._replace(counts=_counts_text(overall[row.target]) + small)
 
 
 def declared_smallest(gate: Gate, scorer: str, metrics: Sequence[Metric], measures: Sequence[Measure]) -> int:
@@ -348,10 +347,6 @@ def _small_text(small: Sequence[Mapping[str, Any]], unjudged: Sequence[Mapping[s
     """The groups with few rows, and those with too few to be judged, at the end of a message."""
     named = (("few rows", small), ("too few rows, so not judged", unjudged))
     return "".join(f"; {what}: {' | '.join(map(group_text, groups))}" for what, groups in named if groups)
-
-
-def _facts_of(row: Any, *names: str) -> dict[str, Any]:
-    return {name: none_if_nan(getattr(row, name)) for name in names}
 
 
 def _target_text(target: str | None) -> str:

@@ -28,7 +28,7 @@ a score count as wrong: a system that crashes on a hard example is not as good a
 without a worst value fails where scores are missing. A gate on an undefined value fails.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Final
@@ -36,7 +36,7 @@ from typing import Final
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.score_shards import dataset_of
 from evaluand.comparison.anytime import heaviest_cluster
-from evaluand.comparison.checking import GateResult, Row, check_threshold, decide
+from evaluand.comparison.checking import GateResult, decide
 from evaluand.comparison.comparing import find_labelled_run
 from evaluand.comparison.gate_metrics import (
     check_attributes,
@@ -49,8 +49,6 @@ from evaluand.comparison.gate_metrics import (
 from evaluand.comparison.gate_rows import Question, declared_smallest, find_rows
 from evaluand.comparison.measures import declared_measures, undeclared_metric
 from evaluand.comparison.rule import BASELINE, Gate
-from evaluand.core.errors import DataError, SpecError, first_fault
-from evaluand.core.files.json import none_if_nan
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
@@ -97,7 +95,10 @@ def check_gates(
         label: (declared_measures([each]) or declared_measures(others.values())) if measures is None else measures
         for label, each in evaluations.items()
     }
-    known: dict[tuple[str, str], ScorerStanding] = {}
+    named = {**evaluations, **others}
+    if others:
+        named.setdefault(BASELINE, next(iter(others.values())))
+    known: dict[tuple[str, str], ScorerStanding] = {}  # so that all messages name the same way to measure a judge
     for evaluation in evaluations.values() if parsed else ():
         for name, standing in scorer_standings(evaluation).items():
             known.setdefault((name, standing.digest), standing)
@@ -109,51 +110,38 @@ def check_gates(
         for label in subjects:
             evaluation, declared = evaluations[label], declared_of[label]
             chosen = find_scorer(gate, evaluation.scorers, scorer, declared)
-            result = partial(decide, gate, label, allowed=allow_unmeasured_judges)
-            if gate.metric == CORRECTED_MEAN:
-                _check_corrected_rule(gate)
-                if not (standings := _find_standings([evaluation], chosen, known)):
-                    raise gate.fault(f"{chosen!r} is no judge, so its mean needs no correction")
-                results.append(result(partial(_find_corrected, gate, evaluation, chosen, standings[0]), standings))
-                continue
             undeclared = partial(undeclared_metric, evaluations=[evaluation], scorer=chosen, declared=declared)
             metrics = find_metrics(gate, chosen, declared, missing, metric_by_name or undeclared)
             states_missing = missing is not None or _states_missing(metrics, chosen, declared)
-            base = _find_baseline(gate, evaluation, evaluations, others)
-            metrics = find_ranges(metrics, chosen, [each for each in (base, evaluation) if each is not None])
+            base = None
+            if gate.baseline is not None:
+                is_named = gate.baseline in named
+                base = named[gate.baseline] if is_named else find_baseline(gate, evaluation.store, [*named])
+            sides = [side for side in (base, evaluation) if side is not None]
+            metrics = find_ranges(metrics, chosen, sides)
             check_ranges(gate, chosen, metrics)
+            standings: dict[str, ScorerStanding] = {}
+            if not metrics or not all(metric.reads_labels for metric in metrics):  # else people measure it here and now
+                found = [own for side in reversed(sides) if (own := scorer_standings(side).get(chosen)) is not None]
+                standings = {own.digest: known.setdefault((chosen, own.digest), own) for own in found}
             asked = Question(
                 gate,
                 evaluation,
                 base,
                 chosen,
                 metrics,
+                [*standings.values()],
                 missing,
                 states_missing,
                 declared_smallest(gate, chosen, metrics, declared),
                 heaviest_cluster(evaluation, metrics[0], drawn_from) if gate.anytime else 0.0,
                 base is not None and _is_unchanged(gate, label, evaluation, base),
             )
-            reads_labels = all(metric.reads_labels for metric in metrics)  # then people measure the judge here and now
-            standings = [] if reads_labels else _find_standings([evaluation, base], chosen, known)
-            correct = partial(_correct_mean, gate, evaluation, chosen)
-            results.append(result(partial(_find_rows, asked), standings, correct=correct, scorer=chosen))
+            allowed, correct = allow_unmeasured_judges, partial(_correct_mean, gate, evaluation, chosen)
+            facts = {"scorer": chosen} if metrics else {}
+            rows = partial(find_rows, asked)
+            results.append(decide(gate, label, rows, asked.standings, allowed=allowed, correct=correct, **facts))
     return results
-
-
-def _find_standings(
-    evaluations: Sequence[Evaluation | None], scorer: str, known: dict[tuple[str, str], ScorerStanding]
-) -> list[ScorerStanding]:
-    """The standings that a scorer has in some evaluations, each form once.
-
-    Args:
-        known: those of all evaluations by name and digest, so that all messages name the same way to measure a judge.
-    """
-    found: dict[str, ScorerStanding] = {}
-    for evaluation in evaluations:
-        if evaluation is not None and (standing := scorer_standings(evaluation).get(scorer)) is not None:
-            found[standing.digest] = known.setdefault((scorer, standing.digest), standing)
-    return [*found.values()]
 
 
 def check_fit(
@@ -175,26 +163,14 @@ def check_fit(
     """
     for gate in gates:
         scorer = find_scorer(gate, scorers, None, measures)
-        if gate.metric == CORRECTED_MEAN:
-            _check_corrected_rule(gate)
-            continue
         metrics = find_metrics(gate, scorer, measures)
         if {metric.kind for metric in metrics} <= {each.metric.kind for each in measures if each.scorer == scorer}:
             check_ranges(gate, scorer, metrics)
         check_attributes(gate, attributes)
         if gate.baseline is not None and gate.baseline not in baselines:
-            base = find_baseline(gate, gate.baseline, store, baselines)
+            base = find_baseline(gate, store, baselines)
             find_scorer(replace(gate, scorer=scorer), base.scorers, None)
             check_attributes(gate, dataset_of(base).roles.attributes)
-
-
-def _find_rows(asked: Question) -> list[Row]:
-    try:
-        return [*find_rows(asked)]
-    except DataError as error:
-        return [Row(missing=first_fault(error))]
-    except SpecError as error:
-        raise error if str(error).startswith("gate ") else asked.gate.fault(str(error)) from None
 
 
 def _states_missing(metrics: Sequence[Metric], scorer: str, measures: Sequence[Measure]) -> bool:
@@ -221,20 +197,6 @@ def _is_unchanged(gate: Gate, label: str, evaluation: Evaluation, base: Evaluati
 _MADE_ELSEWHERE: Final = ("given", "recorded", "imported")
 
 
-def _find_baseline(
-    gate: Gate, evaluation: Evaluation, evaluations: Mapping[str, Evaluation], others: Mapping[str, Evaluation]
-) -> Evaluation | None:
-    name, known = gate.baseline, {**evaluations, **others}
-    if name is None or name in known:
-        return None if name is None else known[name]
-    if name == BASELINE and others:
-        return next(iter(others.values()))
-    return find_baseline(gate, name, evaluation.store, [*known, *([BASELINE] if others else [])])
-
-
-CORRECTED_MEAN: Final = "corrected_mean"
-"""What gates call the share of right answers, estimated from a judge's verdicts and its measured errors."""
-
 _MEANS: Final = ("accuracy", "mean")
 
 
@@ -242,35 +204,3 @@ def _correct_mean(gate: Gate, evaluation: Evaluation, scorer: str, standing: Sco
     """The mean that a gate compares with a threshold, corrected; None of a group, a difference or another metric."""
     is_of_all = gate.baseline is None and gate.disparity is None and not gate.where
     return standing.correct(evaluation, scorer) if gate.metric in _MEANS and is_of_all else None
-
-
-def _check_corrected_rule(gate: Gate) -> None:
-    """Refuses a gate on a corrected mean that is not a threshold of all rows."""
-    if gate.baseline is not None or gate.disparity is not None or gate.where or gate.parameters:
-        raise gate.fault(
-            f"{CORRECTED_MEAN} is of all rows of a judge and has no parameters, groups or differences; write"
-            f" `{CORRECTED_MEAN}(JUDGE) >= 0.8 at 95%`"
-        )
-    check_threshold(gate, CORRECTED_MEAN, 0.0, 1.0)
-
-
-def _find_corrected(gate: Gate, evaluation: Evaluation, scorer: str, standing: ScorerStanding) -> Iterator[Row]:
-    """The mean of a judge, corrected by its card; without a card that shows right and wrong there is none."""
-    has_card = standing.status in ("measured", "weak")
-    mean = standing.correct(evaluation, scorer) if has_card else None
-    if mean is None:
-        why = "its card does not say how often it errs: no right or wrong"
-        why = why if has_card else "the judge, as it is now, has no card"
-        yield Row(facts=None, missing=f"undefined: {why}")
-        return
-    found = mean.corrected if gate.level is None else mean.at(2 * gate.level - 1)
-    yield Row(
-        found.value,
-        found.low,
-        found.high,
-        gate.end,
-        {"target": None} | {name: none_if_nan(getattr(found, name)) for name in ("value", "low", "high")},
-        more={"n": found.n},
-        note=f"; {mean.raw.value:.4g} judged right{mean.overlap}",
-        reason=str(found.reason),
-    )

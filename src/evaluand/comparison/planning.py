@@ -145,20 +145,32 @@ def plan(
     if any(n < 1 for n in at):
         raise SpecError("numbers of examples are 1 or more")
     gate = None if rule is None else Gate.parse(rule)
-    text = rule or f"a comparison finds the difference at {100 * confidence:g} %"
-    asked = _Question(gate, text, power, confidence, at)
-    _check_gate(gate)
+    asked = _Question(
+        gate, rule or f"a comparison finds the difference at {100 * confidence:g} %", power, confidence, at
+    )
+    if gate is not None and gate.disparity is not None:
+        raise gate.fault("there are no plans for disparities; plan for the metric in each group")
+    if gate is not None and gate.anytime:
+        raise gate.fault(
+            "a plan is for one look; leave out `anytime`. With looks after every row, about 2.4 times as many rows have"
+            " the same power (docs/intervals.md)"
+        )
     if pilot is not None:
         if not (value is base is differ is None):
             raise SpecError("give a pilot or assumed shares, not both")
         pairs = [pilot] if isinstance(pilot[0], Evaluation) else list(pilot)
         return _plan_pilot(asked, pairs, scorer, metric)  # type: ignore[arg-type]
-    _check_shares(gate)
-    if gate is not None and gate.baseline is None:
+    if gate is None:
+        return _plan_shares(asked, value, base, differ)
+    proportion = default_metric(gate.metric)
+    _check_averages(gate, proportion)
+    if proportion.direction == "lower" or proportion.row_range not in ((0.0, 1.0), (-math.inf, math.inf)):
+        raise gate.fault(f"{proportion.kind} is no share of right rows; plan from a pilot")
+    if gate.baseline is None:
         if not (base is differ is None):
             raise SpecError(f"gate {gate.text!r} has no baseline; leave out base and differ")
         return _plan_value(asked, gate, value)
-    if gate is not None and gate.relation in RELATIONS:
+    if gate.relation in RELATIONS:
         raise SpecError(f"gate {gate.text!r} compares the values themselves and ignores chance; write `not worse than`")
     return _plan_shares(asked, value, base, differ)
 
@@ -195,10 +207,15 @@ class _Question:
             return "the bound of gates for pairs of 0 and 1" if binary else "the bound of gates"
         return "McNemar's exact test" if binary else "the t interval, with which the permutation test agrees"
 
-    def unit(self, unit: str = "examples") -> str:
+    def unit(self, unit: str) -> str:
         """What is counted; for a gate on one group, its examples."""
         where = " and ".join(f"{name}={value}" for name, value in self.gate.where) if self.gate else ""
         return f"{unit} with {where}" if where else unit
+
+    def plan(
+        self, method: str, needs: Sequence[Need], counted: str = "examples", variance: VarianceSplit | None = None
+    ) -> Plan:
+        return Plan(self.text, method, self.power, self.unit(counted), tuple(needs), variance)
 
     def why_not(self, difference: float) -> str | None:
         """Why no number of examples shows a difference."""
@@ -215,46 +232,21 @@ class _Question:
         return power_of_pairs(self.gate.level or LEVEL, -self.margin, n, won, lost, both=self.is_equality)
 
 
-def _check_gate(gate: Gate | None) -> None:
-    """Refuses gates whose number or bound has no plan."""
-    if gate is not None and gate.disparity is not None:
-        raise gate.fault("there are no plans for disparities; plan for the metric in each group")
-    if gate is not None and gate.anytime:
-        raise gate.fault(
-            "a plan is for one look; leave out `anytime`. With looks after every row, about 2.4 times as many rows have"
-            " the same power (docs/intervals.md)"
-        )
-
-
 def _check_averages(gate: Gate | None, metric: Metric) -> None:
     if not metric.averages:
         rule, name = (f"gate {gate.text!r}: ", gate.metric) if gate else ("", metric.kind)
         raise SpecError(f"{rule}there are plans for means of one number per row, such as accuracy, not for {name}")
 
 
-def _check_shares(gate: Gate | None) -> None:
-    """Refuses metrics that are no share of right rows."""
-    if gate is None:
-        return
-    metric = default_metric(gate.metric)
-    _check_averages(gate, metric)
-    if metric.direction == "lower" or metric.row_range not in ((0.0, 1.0), (-math.inf, math.inf)):
-        raise gate.fault(f"{metric.kind} is no share of right rows; plan from a pilot")
-
-
 def _plan_value(asked: _Question, gate: Gate, value: float | None) -> Plan:
     if gate.level is None:
         raise SpecError(f"gate {gate.text!r} checks the value itself, whatever its interval; add `at 95%`")
     share = _check_share("value", value)
-    power_of, why_not = partial(_power_of_share, gate, share), _why_not_value(gate, share)
-    need = _find_need(asked, f"the true value is {share:g}", share, power_of, why_not)
-    return Plan(asked.text, "exact, by the bound of Clopper and Pearson", asked.power, asked.unit(), (need,))
-
-
-def _why_not_value(gate: Gate, share: float) -> str | None:
-    if RELATIONS[gate.relation](share, gate.number) and share != gate.number:
-        return None
-    return f"a true value of {share:g} does not fulfil it, so more examples make it fail more surely"
+    why_not = None
+    if not gate.holds(share) or share == gate.number:
+        why_not = f"a true value of {share:g} does not fulfil it, so more examples make it fail more surely"
+    need = _find_need(asked, f"the true value is {share:g}", share, partial(_power_of_share, gate, share), why_not)
+    return asked.plan("exact, by the bound of Clopper and Pearson", [need])
 
 
 def _power_of_share(gate: Gate, share: float, n: int) -> float:
@@ -266,7 +258,7 @@ def _power_of_share(gate: Gate, share: float, n: int) -> float:
         if 0 < gate.number < 1:
             found, least = (right, gate.number) if lower else (n - right, 1 - gate.number)
             return is_share_above(found, n, least, level)
-        return RELATIONS[gate.relation](clopper_pearson(right, n, level)[0 if lower else 1], gate.number)
+        return gate.holds(clopper_pearson(right, n, level)[0 if lower else 1])
 
     chance = binomial(n, share)
     if lower:
@@ -292,8 +284,8 @@ def _plan_shares(asked: _Question, value: float | None, base: float | None, diff
             )
         )
     }  # fmt: skip
-    needs = tuple(_find_paired(asked, text, new - old, share) for text, share in assumed.items())
-    return Plan(asked.text, f"exact, by {asked.test(binary=True)}", asked.power, asked.unit(), needs)
+    needs = [_find_paired(asked, text, new - old, share) for text, share in assumed.items()]
+    return asked.plan(f"exact, by {asked.test(binary=True)}", needs)
 
 
 def _find_paired(asked: _Question, text: str, difference: float, differ: float) -> Need:
@@ -343,18 +335,18 @@ def _plan_pilot(
     assumed = _assumed_differences(sample, sign, asked.is_equality)
     if sample.independent and sample.binary:
         differ = float(np.mean(sample.change != 0))
-        needs = tuple(_find_paired(asked, text, sign * d, max(differ, abs(d))) for text, d in assumed)
-        return Plan(asked.text, f"exact, by {asked.test(binary=True)}", asked.power, asked.unit(), needs)
+        needs = [_find_paired(asked, text, sign * d, max(differ, abs(d))) for text, d in assumed]
+        return asked.plan(f"exact, by {asked.test(binary=True)}", needs)
     signs = (1.0, -1.0) if asked.is_equality else (sign,)
     draw = partial(DrawnPower, gate, asked.confidence, sample, margin=asked.margin, signs=signs)
-    needs = tuple(_find_need(asked, text, d, draw(difference=d), asked.why_not(sign * d)) for text, d in assumed)
+    needs = [_find_need(asked, text, d, draw(difference=d), asked.why_not(sign * d)) for text, d in assumed]
     clustered = rows.cluster is not None
-    unit = asked.unit("clusters" if clustered else "examples")
-    method = f"by {asked.test(binary=False)}, for {DRAWS:,} draws of the pilot's {unit}"
+    counted = "clusters" if clustered else "examples"
+    method = f"by {asked.test(binary=False)}, for {DRAWS:,} draws of the pilot's {asked.unit(counted)}"
     examples = next((need.examples for need in needs if need.examples), None)
     is_split = not (clustered or getattr(metric, "weighted", False))
     variance = split_variance(by_variant, examples) if is_split and examples else None
-    return Plan(asked.text, method, asked.power, unit, needs, variance)
+    return asked.plan(method, needs, counted, variance)
 
 
 _FEWEST_CLUSTERS: Final = 10

@@ -193,16 +193,25 @@ class _Parser:
 
     def gate(self) -> Gate:
         metric = self._read_name("a metric")
-        if self._accept("wins"):
-            return self._read_wins(metric)
-        scorer, parameters = self._read_scorer(metric)
-        parts: dict[str, Any] = {"text": self.text, "metric": metric, "scorer": scorer, "parameters": parameters}
-        parts["where"] = tuple(self._read_where())
-        if self.tokens[0].kind == "word" and self.tokens[0].text in get_args(Kind):
-            parts |= self._read_disparity(parts)
-        if self.tokens[0].text in RELATIONS and self.tokens[0].kind == "sign":
-            parts |= {"relation": self._advance().text, **self._read_threshold(has_baseline="disparity" not in parts)}
-            parts |= self._read_percent(parts)
+        parts: dict[str, Any] = {"text": self.text, "metric": metric}
+        if is_wins := self._accept("wins"):  # `B wins against A >= 55%` is `win_rate(B, A) >= 0.55`
+            against = ((AGAINST, self._read_name("the name of a system")),) if self._accept(AGAINST) else ()
+            parts |= {"metric": WIN_RATE, "scorer": metric, "parameters": against}
+        else:
+            parts["scorer"], parts["parameters"] = self._read_scorer(metric)
+            parts["where"] = tuple((self._read_name("an attribute"), self._read_value()) for _ in self._list("[", "]"))
+            if self.tokens[0].kind == "word" and self.tokens[0].text in get_args(Kind):
+                parts |= self._read_disparity(parts)
+        if self.tokens[0].text in RELATIONS and (is_wins or self.tokens[0].kind == "sign"):
+            parts["relation"] = self._advance().text
+            if is_wins:
+                parts["number"] = self._read_number("a share of wins, such as 55%")
+            else:
+                parts |= self._read_threshold(has_baseline="disparity" not in parts)
+            if parts.get("baseline") is None and self._accept("%"):  # of a baseline it could mean percent of that
+                parts |= {"number": float(f"{parts['number'] / 100:.15g}"), "in_percent": True}
+        elif is_wins:
+            self._fail(f"{'' if parts['parameters'] else f'`{AGAINST}`, '}{', '.join(RELATIONS)}")
         else:
             parts |= self._read_comparison()
         if self._accept("at"):
@@ -214,16 +223,13 @@ class _Parser:
             parts["level"] = self._read_level()
         if "level" in parts and "disparity" not in parts and self._accept(ANYTIME):
             parts["anytime"] = True
-        if self.tokens[0].text == "%" and "number" in parts:
+        if self.tokens[0].text == "%" and "number" in parts and "in_percent" not in parts:
             number = parts["number"]
             self._refuse(
                 f"a difference is in the units of {metric}, without %; of shares, write {number / 100:g} for"
                 f" {number:g} percentage points",
                 self.tokens[0],
             )
-        return self._end(parts)
-
-    def _end(self, parts: dict[str, Any]) -> Gate:
         if self.tokens[0].kind != "end":
             self._fail("`at …%` or the end" if "level" not in parts else "the end")
         return Gate(**parts)
@@ -243,36 +249,19 @@ class _Parser:
             parts["number"] = self._read_margin("the margin within which both are equal", positive=True)
         return parts
 
-    def _read_wins(self, system: str) -> Gate:
-        """Reads `B wins against A >= 55% at 95%`, which is `win_rate(B, A) >= 0.55 at 95%`."""
-        against = ((AGAINST, self._read_name("the name of a system")),) if self._accept(AGAINST) else ()
-        if self.tokens[0].text not in RELATIONS:
-            self._fail(f"{'' if against else f'`{AGAINST}`, '}{', '.join(RELATIONS)}")
-        parts: dict[str, Any] = {"text": self.text, "metric": WIN_RATE, "scorer": system, "parameters": against}
-        parts |= {"relation": self._advance().text, "number": self._read_number("a share of wins, such as 55%")}
-        parts |= self._read_percent(parts)
-        return self._end(parts | ({"level": self._read_level()} if self._accept("at") else {}))
-
-    def _read_percent(self, parts: Mapping[str, Any]) -> dict[str, Any]:
-        """Reads the percent sign of a threshold; that of a margin could mean percent of the baseline."""
-        if parts.get("baseline") is not None or not self._accept("%"):
-            return {}
-        return {"number": float(f"{parts['number'] / 100:.15g}"), "in_percent": True}
-
     def _read_threshold(self, has_baseline: bool) -> dict[str, Any]:
         """Reads a number, or a baseline with a difference: `baseline`, `baseline - 0.02`, `"my run" + 0.01`."""
         token = self.tokens[0]
         what = "a number or a baseline" if has_baseline else "a number"
         if not has_baseline or token.kind not in ("word", "quoted") or _number(token.text) is not None:
             return {"number": self._read_number(what)}
-        together = re.fullmatch(rf"({BASELINE})([+-][\d.]+)", token.text)
-        if together:
+        if together := re.fullmatch(rf"({BASELINE})([+-][\d.]+)", token.text):
             self._advance()
             return {"baseline": together[1], "number": float(together[2])}
         name, sign = self._read_name(what), self.tokens[0].text
         if self.tokens[0].kind == "word" and re.fullmatch(r"[+-][\d.]+", sign):
             return {"baseline": name, "number": self._read_number("a difference")}
-        if not (self._accept("+") or self._accept("-") or self._accept("−")):
+        if not any(map(self._accept, "+-−")):
             return {"baseline": name}
         number = self._read_number("a difference, such as 0.02")
         return {"baseline": name, "number": number if sign == "+" else -number}
@@ -303,34 +292,30 @@ class _Parser:
 
     def _read_scorer(self, metric: str) -> tuple[str | None, tuple[tuple[str, str], ...]]:
         """Reads the parentheses: the scorer, the parameters, or both."""
-        if not self._accept("("):
-            return None, ()
         scorer: str | None = None
         parameters: list[tuple[str, str]] = []
-        while True:
+        for _ in self._list("(", ")"):
             name = self._read_name("a parameter" if scorer or parameters else "the name of a scorer")
             if metric == WIN_RATE and scorer and not parameters and self.tokens[0].text != "=":
                 parameters.append((AGAINST, name))
             elif scorer or parameters or self.tokens[0].text == "=":
-                self._expect("=")
-                parameters.append((name, self._read_name("its value")))
+                parameters.append((name, self._read_value()))
             else:
                 scorer = name
-            if not self._accept(","):
-                break
-        self._expect(")")
         return scorer, tuple(parameters)
 
-    def _read_where(self) -> Iterator[tuple[str, str]]:
-        if not self._accept("["):
-            return
-        while True:
-            name = self._read_name("an attribute")
-            self._expect("=")
-            yield name, self._read_name("its value")
-            if not self._accept(","):
-                break
-        self._expect("]")
+    def _list(self, opening: str, closing: str) -> Iterator[None]:
+        """Comes to each entry of a list in brackets, if there is one."""
+        mark = opening
+        while self._accept(mark):
+            yield
+            mark = ","
+        if mark == ",":
+            self._expect(closing)
+
+    def _read_value(self) -> str:
+        self._expect("=")
+        return self._read_name("its value")
 
     def _read_margin(self, what: str, *, positive: bool = False) -> float:
         token = self.tokens[0]

@@ -20,12 +20,7 @@ from evaluand.engine.policy import Policy
 from evaluand.evaluation.scorer import Scorer
 from evaluand.experiment import build
 from evaluand.experiment.parsing import ValidParts, parse_file
-from evaluand.experiment.preflight import (
-    check_fit,
-    check_gates,
-    check_gates_of_matches,
-    check_judges,
-)
+from evaluand.experiment.preflight import check_fit, check_gates, check_judges
 from evaluand.experiment.tournament_entries import build_tournaments
 from evaluand.experiment.user_code import transient_errors
 from evaluand.models.preflight import check_prices
@@ -125,10 +120,7 @@ class Experiment(Steps, metaclass=Explained):
         dataset = build.dataset(spec, folder, document, tasks_folder or folder)
         check_fit(spec, document, dataset if spec.is_dataset_valid else None, tasks, views, scorers, measures, trades)
         rated = check_judges(document, tournaments, spec.task_names, dataset if spec.is_dataset_valid else None)
-        if len(rated) == len(spec.matches) and not spec.partial_matches:  # else gates may be about those with faults
-            check_gates_of_matches(document, gates, rated, spec.task_names)
-        of_metrics = {i: gate for i, gate in gates.items() if not ("matches" in document.value and gate.is_of_matches)}
-        check_gates(document, of_metrics, dataset, scorers, measures, {*spec.scorer_names} - {*scorers})
+        check_gates(spec, document, gates, dataset, scorers, measures, rated)
         document.check()
         assert spec.name is not None
         assert dataset is not None

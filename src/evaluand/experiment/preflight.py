@@ -1,6 +1,6 @@
 """Finds parts of an experiment that do not fit together, before anything is called."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -15,7 +15,7 @@ from evaluand.data.view import ViewSpec
 from evaluand.evaluation.comparison_scorers import as_comparison_scorer
 from evaluand.evaluation.preflight import check_gradable
 from evaluand.evaluation.scorer import Score, Scorer
-from evaluand.experiment.match_gates import check_match_gates
+from evaluand.experiment.gates import check_match_gates
 from evaluand.experiment.parsing import ADD_MATCHES, ValidParts
 from evaluand.experiment.spec import KindSpec
 from evaluand.metrics.names import is_name
@@ -79,43 +79,37 @@ def check_fit(
 
 
 def check_gates(
+    spec: ValidParts,
     document: Document,
     rules: Mapping[int, Gate],
     dataset: Dataset | None,
     scorers: Mapping[str, Scorer],
     measures: Mapping[Place, Sequence[Measure]],
-    faulty: Collection[str],
+    tournaments: Sequence[Tournament],
 ) -> None:
-    """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later.
-
-    Args:
-        faulty: names of scorers that could not be made; no further fault is reported for gates on them.
-    """
+    """Adds gates that could never be checked to the faults of the document; a stored baseline is looked up later."""
+    faulty = {*spec.scorer_names} - {*scorers}
+    are_valid = len(tournaments) == len(spec.matches) and not spec.partial_matches
     declared = [measure for those in measures.values() for measure in those]
-    is_graded = {"scorers", "metrics"} & {*document.value} or "matches" not in document.value
+    has_matches = "matches" in document.value
+    is_graded = {"scorers", "metrics"} & {*document.value} or not has_matches
     kinds = {measure.metric.kind for measure in declared}
-    for i, gate in rules.items() if dataset is not None and (declared or not is_graded) else ():
-        if (declared and not scorers and not faulty) or (faulty and (gate.scorer is None or gate.scorer in faulty)):
-            continue  # the scorers have a fault
+    for i, gate in rules.items():
         with document.at("gates", i):
+            if has_matches and gate.is_of_matches:
+                if are_valid and tournaments:  # else it may be about matches with faults
+                    check_match_gates([gate], tournaments, spec.task_names)
+                continue
+            if dataset is None or not (declared or not is_graded):
+                continue
+            if (declared and not scorers and not faulty) or (faulty and (gate.scorer is None or gate.scorer in faulty)):
+                continue  # the scorers have a fault
             if gate.is_of_matches and not (gate.metric in {*kinds, *scorers} or is_name(gate.metric)):
                 raise SpecError(f"gate {gate.text!r} is about matches; {ADD_MATCHES}")
             if not declared:
                 raise SpecError(f"gate {gate.text!r} is about a metric; write scorers and metrics into the file")
             known = [] if gate.baseline is None else [gate.baseline]
-            gates.check_fit(
-                [gate], [*scorers], declared, dataset.roles.attributes if dataset else (), known, MemoryStore()
-            )
-
-
-def check_gates_of_matches(
-    document: Document, rules: Mapping[int, Gate], tournaments: Sequence[Tournament], tasks: Sequence[str]
-) -> None:
-    """Adds gates of matches that could never be checked to the faults of the document."""
-    for i, rule in rules.items() if tournaments else ():
-        with document.at("gates", i):
-            if rule.is_of_matches:
-                check_match_gates([rule], tournaments, tasks)
+            gates.check_fit([gate], [*scorers], declared, dataset.roles.attributes, known, MemoryStore())
 
 
 def check_judges(

@@ -178,6 +178,10 @@ class Steps:
         """The measures without a condition, which gates, comparisons and trade-offs use."""
         return [measure for measure in self.measures if measure.where is None]
 
+    def is_of_matches(self, gate: Gate) -> bool:
+        """Whether a gate is about these matches; without any, a metric may have the name of one of their numbers."""
+        return bool(self.matches) and gate.is_of_matches
+
     def run_name(self, task: str) -> str:
         """The name of a task's runs and evaluations in stores."""
         return name_in_experiment(self.name, task)

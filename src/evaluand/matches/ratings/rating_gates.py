@@ -20,14 +20,14 @@ compared where one is missing, unless they were made with `missing=leave_out`.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, Final, cast
 
 import numpy as np
 
-from evaluand.comparison.checking import GateResult, Row, check_distance, check_threshold, decide
+from evaluand.comparison.checking import GateResult, Row, check_distance, check_threshold, decide, refuse_anytime
 from evaluand.comparison.rule import (
     AGAINST,
     BASELINE,
@@ -46,8 +46,6 @@ from evaluand.matches.ratings.stored import Ratings
 from evaluand.matches.ratings.tables import compute_tables, decide_missing
 from evaluand.matches.standing import standings_of
 from evaluand.metrics.stats.intervals import clopper_pearson
-
-Tables = dict[str, list[dict[str, Any]]]
 
 
 def check_rating_gates(
@@ -89,15 +87,11 @@ def check_rating_gates(
             rule,
             context.find_system(rule.scorer) or "judge",
             partial(_find_rows, rule, context),
-            () if rule.metric in _OF_JUDGES else [*judges.values()],
+            () if rule.metric in ("position_bias", "inconsistency") else [*judges.values()],  # about the judge itself
             allowed=allow_unmeasured_judges,
         )
         for rule in (gate if isinstance(gate, Gate) else Gate.parse(gate) for gate in gates)
     ]
-
-
-_OF_JUDGES: Final = ("position_bias", "inconsistency")
-"""Gates that are about the judge, and so need no card of it."""
 
 
 def check_limits(gate: Gate, method: RatingMethod) -> None:
@@ -107,13 +101,15 @@ def check_limits(gate: Gate, method: RatingMethod) -> None:
         method: how the systems are rated.
 
     Raises:
-        SpecError: the threshold is no share, two ratings never differ by the margin, or the method has no such number.
+        SpecError: the threshold is no share, two ratings never differ by the margin, the method has no such number, or
+            the rule is for repeated looks.
 
     Example:
         >>> check_limits(Gate.parse("mine wins against base >= 55"), RatingMethod())
         Traceback (most recent call last):
         evaluand.SpecError: gate '...': a share of wins lies between 0 and 1, never at 55; write 55 % or 0.55
     """
+    refuse_anytime(gate, gate.metric)
     if gate.metric == WIN_RATE and method.kind == "equal_length":
         name = f"rating({'SYSTEM' if gate.scorer is None else quote_word(gate.scorer)})"
         threshold = f"{gate.relation} {gate.number:g}" + ("" if gate.level is None else f" at {100 * gate.level:g}%")
@@ -122,57 +118,41 @@ def check_limits(gate: Gate, method: RatingMethod) -> None:
             f"{name} is the win rate at equal length; write `{name} {threshold}`, or rate by method"
             " win_rate to check the raw one"
         )
-    if gate.metric != "rating":
-        check_threshold(gate, _NAMES[gate.metric], 0.0, 1.0)
-    elif gate.baseline is None:
-        name, low, high = _RANGES.get(method.kind, ("a share of wins", 0.0, 1.0))
-        check_threshold(gate, name, low, high)
+    if gate.metric != "rating" or gate.baseline is None:
+        check_threshold(gate, *_RANGES[method.kind if gate.metric == "rating" else gate.metric])
     elif method.kind != "bradley_terry" and gate.relation != EQUAL:
         check_distance(gate, f"ratings by {method.kind}", 1.0, is_share=True)
 
 
-_NAMES: Final = {
-    WIN_RATE: "a share of wins",
-    "position_bias": "position_bias, a share of judgements,",
-    "inconsistency": "inconsistency, a share of pairs,",
-}
 _RANGES: Final = {
     "bradley_terry": ("a Bradley–Terry rating, in points,", -math.inf, math.inf),
     "equal_length": ("a win rate at equal length", 0.0, 1.0),
+    WIN_RATE: ("a share of wins", 0.0, 1.0),
+    "position_bias": ("position_bias, a share of judgements,", 0.0, 1.0),
+    "inconsistency": ("inconsistency, a share of pairs,", 0.0, 1.0),
 }
+"""What ratings of a method, or other numbers, are called, and their lowest and highest value."""
 
 
 class _Context:
-    """The ratings, and their tables as gates count them, at any confidence."""
+    """The ratings, and their tables as gates count them, at any confidence.
+
+    Attributes:
+        has_style: whether ratings are at equal length or style, which a missing response does not have.
+        method: that of the ratings, in which a missing response loses where that is possible.
+        rate_method: how win rates are counted: a missing response loses.
+        tables: the tables of a method at a confidence.
+    """
 
     def __init__(self, ratings: Ratings) -> None:
+        method = ratings.method
+        missing = "refuse" if method.missing == "refuse" else "lose"
+        shared = {name: getattr(method, name) for name in ("baseline", "outcomes", "contradictory", "weighted")}
         self.ratings = ratings
-        self._tables: dict[tuple[RatingMethod, float], Tables] = {}
-
-    @cached_property
-    def method(self) -> RatingMethod:
-        """The method of the ratings, in which a missing response loses where that is possible."""
-        method = self.ratings.method
-        return method if self.has_style or method.missing == "refuse" else replace(method, missing="lose")
-
-    @cached_property
-    def rate_method(self) -> RatingMethod:
-        """How win rates are counted: a missing response loses."""
-        method = self.ratings.method
-        return RatingMethod(
-            kind="win_rate",
-            baseline=method.baseline,
-            outcomes=method.outcomes,
-            contradictory=method.contradictory,
-            missing="refuse" if method.missing == "refuse" else "lose",
-            weighted=method.weighted,
-        )
-
-    @cached_property
-    def has_style(self) -> bool:
-        """Whether ratings are at equal length or style, which a missing response does not have."""
-        method = self.ratings.method
-        return any(name != POSITION for name in method.covariates) or method.kind == "equal_length"
+        self.has_style = any(name != POSITION for name in method.covariates) or method.kind == "equal_length"
+        self.method = method if self.has_style else replace(method, missing=missing)
+        self.rate_method = RatingMethod(kind="win_rate", missing=missing, **shared)
+        self.tables = cache(lambda method, confidence: compute_tables(self.matches, method, confidence))
 
     @cached_property
     def matches(self) -> MatchTable:
@@ -220,12 +200,10 @@ class _Context:
                 " rate by method win_rate, or rate with missing=leave_out to leave them out"
             )
 
-    def tables(self, method: RatingMethod, gate: Gate) -> Tables:
-        """The tables of a method, with intervals whose ends are the bounds of a gate."""
-        confidence = self.ratings.confidence if gate.level is None else 2 * gate.level - 1
-        if (method, confidence) not in self._tables:
-            self._tables[method, confidence] = compute_tables(self.matches, method, confidence)
-        return self._tables[method, confidence]
+    def find_row(self, gate: Gate, method: RatingMethod, table: str, **key: str | None) -> dict[str, Any] | None:
+        """The row of a table that has a key, with an interval whose ends are the bounds of a gate."""
+        rows = self.tables(method, self.ratings.confidence if gate.level is None else 2 * gate.level - 1)[table]
+        return next((row for row in rows if all(row[name] == value for name, value in key.items())), None)
 
     def system(self, gate: Gate, name: str | None) -> str:
         """The system that a gate names.
@@ -233,11 +211,9 @@ class _Context:
         Raises:
             SpecError: it names none, or one that was not rated.
         """
-        known, found = self.ratings.systems, self.find_system(name)
-        if found is None:
-            raise gate.fault(f"name a system, such as {gate.metric}({known[0]})")
-        if found not in known:
-            raise gate.fault(f"no system is called {found!r}{nearest(found, known)}: {', '.join(known)}")
+        if (found := self.find_system(name)) is None:
+            raise gate.fault(f"name a system, such as {gate.metric}({self.ratings.systems[0]})")
+        check_system(gate, found, self.ratings.systems)
         return found
 
     def find_system(self, name: str | None) -> str | None:
@@ -258,10 +234,17 @@ def _find_rows(gate: Gate, context: _Context) -> list[Row]:
     if unknown:
         raise gate.fault(f"{gate.metric} has no parameter {unknown[0]!r}")
     check_limits(gate, context.ratings.method)
+    read = {WIN_RATE: _read_win_rate, "rating": _read_rating}.get(gate.metric, _read_bias)
     try:
-        return [_READERS[gate.metric](gate, context)]
+        return [read(gate, context)]
     except DataError as error:
         return [Row(facts=None, missing=str(error))]
+
+
+def check_system(gate: Gate, name: str, systems: Sequence[str]) -> None:
+    """Refuses a system that is not rated."""
+    if name not in systems:
+        raise gate.fault(f"no system is called {name!r}{nearest(name, systems)}: {', '.join(systems)}")
 
 
 def _row(gate: Gate, ends: Sequence[float | None], facts: dict[str, Any], details: str, reason: str | None) -> Row:
@@ -272,16 +255,24 @@ def _row(gate: Gate, ends: Sequence[float | None], facts: dict[str, Any], detail
         low,
         high,
         gate.end,
-        _finite_facts(value, low, high) | facts,
+        facts=facts,
         note=f"; {details}" if details else "",
         is_rounded=True,
         reason=reason or ("there is no number" if math.isnan(value) else "it has no interval"),
     )
 
 
-def _finite_facts(value: float, low: float, high: float) -> dict[str, Any]:
-    ends = {"value": value, "low": low, "high": high}
-    return {name: number if math.isfinite(number) else None for name, number in ends.items()}
+def _row_of_matches(
+    gate: Gate, ends: Sequence[float | None], details: str, row: dict[str, Any], n_unanswered: float, reason: str | None
+) -> Row:
+    """The row of a number that rests on the matches of a table's row.
+
+    Those that one side lost without an answer are counted, and those without an outcome, which do not count.
+    """
+    facts = {name: row[name] for name in ("n", "won", "tied", "lost", "n_missing")} | {"n_unanswered": n_unanswered}
+    details += f", {n_unanswered:,g} decided by a missing answer" if n_unanswered else ""
+    details += f", {row['n_missing']:,g} without an outcome" if row["n_missing"] else ""
+    return _row(gate, ends, facts, details, reason)
 
 
 def _read_win_rate(gate: Gate, context: _Context) -> Row:
@@ -291,109 +282,77 @@ def _read_win_rate(gate: Gate, context: _Context) -> Row:
             f"write a win rate against a system as `win_rate({system}, {gate.baseline}) > 0.5`, and a difference as"
             f" `rating({system}) {gate.relation} {gate.baseline}`"
         )
-    tables = context.tables(context.rate_method, gate)
     against = dict(gate.parameters).get(AGAINST, context.method.baseline)
-    if against is None:
-        row = next(row for row in tables["ratings"] if row["system"] == system)
-        ends = [row[name] for name in ("win_rate", "win_rate_low", "win_rate_high")]
-        return _rate_row(gate, ends, row, context.n_unanswered(system, None), None)
-    other = context.system(gate, against)
+    other = None if against is None else context.system(gate, against)
     if other == system:
         raise gate.fault(f"{system} does not meet itself; name another system")
-    row = next(row for row in tables["win_rates"] if (row["a"], row["b"]) == (system, other))
-    ends = [row[name] for name in ("win_rate", "low", "high")]
+    if other is None:
+        row = context.find_row(gate, context.rate_method, "ratings", system=system)
+        names, reason = ("win_rate", "win_rate_low", "win_rate_high"), None
+    else:
+        row = context.find_row(gate, context.rate_method, "win_rates", a=system, b=other)
+        names, reason = ("win_rate", "low", "high"), f"{system} and {other} never met"
+    assert row is not None
+    value = math.nan if row["win_rate"] is None else row["win_rate"]
+    details = f"win rate {value:.4g} of {row['n']:,g} {'match' if row['n'] == 1 else 'matches'}"
     n_unanswered = context.n_unanswered(system, other)
-    rate = _rate_row(gate, ends, row, n_unanswered, f"{system} and {other} never met")
-    exact = _exact_bounds(gate, context, system, other) if gate.level and not math.isnan(rate.value) else None
-    if exact is None:
+    rate = _row_of_matches(gate, [row[name] for name in names], details, row, n_unanswered, reason)
+    if other is None or gate.level is None or math.isnan(value):
         return rate
-    facts = dict(rate.facts or {}) | _finite_facts(rate.value, *exact)
-    return rate._replace(low=exact[0], high=exact[1], facts=facts, is_exact=True)
+    exact = _exact_bounds(gate.level, context, system, other)
+    return rate if exact is None else rate._replace(low=exact[0], high=exact[1], is_exact=True)
 
 
-def _rate_row(
-    gate: Gate, ends: Sequence[float | None], row: dict[str, Any], n_unanswered: float, reason: str | None
-) -> Row:
-    count = f"{row['n']:,g} {'match' if row['n'] == 1 else 'matches'}"
-    value = math.nan if ends[0] is None else ends[0]
-    details = f"win rate {value:.4g} of {count}{_missing_counts(row, n_unanswered)}"
-    return _row(gate, ends, _match_facts(row, n_unanswered), details, reason)
-
-
-def _match_facts(row: dict[str, Any], n_unanswered: float) -> dict[str, Any]:
-    return {name: row[name] for name in ("n", "won", "tied", "lost", "n_missing")} | {"n_unanswered": n_unanswered}
-
-
-def _missing_counts(row: dict[str, Any], n_unanswered: float) -> str:
-    """The matches that one side lost without an answer, and those without an outcome, which do not count."""
-    lost = f", {n_unanswered:,g} decided by a missing answer" if n_unanswered else ""
-    return lost + (f", {row['n_missing']:,g} without an outcome" if row["n_missing"] else "")
-
-
-def _exact_bounds(gate: Gate, context: _Context, system: str, other: str) -> tuple[float, float] | None:
+def _exact_bounds(level: float, context: _Context, system: str, other: str) -> tuple[float, float] | None:
     """Exact bounds, if on each example one of both won every judgement."""
-    table, labels = decide_missing(context.matches, context.rate_method), context.ratings.systems
-    one, two = labels.index(system), labels.index(other)
-    chosen = table.take((table.a == min(one, two)) & (table.b == max(one, two)) & table.known)
     if context.method.contradictory != "average" or context.method.weighted:
         return None
-    outcome = chosen.outcome if one < two else 1 - chosen.outcome
+    one, two = map(context.ratings.systems.index, (system, other))
+    table = decide_missing(context.matches, context.rate_method)
+    chosen = table.take((table.a == min(one, two)) & (table.b == max(one, two)) & table.known)
     _, cluster = np.unique(chosen.cluster, return_inverse=True)
-    judged = np.bincount(cluster)
-    won = np.bincount(cluster, outcome)
+    judged, won = np.bincount(cluster), np.bincount(cluster, chosen.outcome if one < two else 1 - chosen.outcome)
     if len(np.unique(judged)) > 1 or not np.isin(won, (0, judged[0])).all():
         return None
-    return clopper_pearson(int((won > 0).sum()), len(judged), cast("float", gate.level))
+    return clopper_pearson(int((won > 0).sum()), len(judged), level)
 
 
 def _read_rating(gate: Gate, context: _Context) -> Row:
-    system = context.system(gate, gate.scorer)
+    system, method = context.system(gate, gate.scorer), context.method
     other = None if gate.baseline is None else context.system(gate, gate.baseline)
     if other == system:
         raise gate.fault("compares a system with itself; name another baseline")
     context.refuse_unanswered(system, *([] if other is None else [other]))
-    tables = context.tables(context.method, gate)
-    own = next(row for row in tables["ratings"] if row["system"] == system)
-    opponent = context.method.baseline if context.method.baseline != system else None
+    own = context.find_row(gate, method, "ratings", system=system)
+    assert own is not None
+    opponent = method.baseline if method.baseline != system else None
     n_unanswered = 0.0 if context.has_style else context.n_unanswered(system, opponent)
-    counts = _match_counts(own, n_unanswered, context.method)
+    is_raw = method.kind == "equal_length" and own["win_rate"] is not None
+    details = f"raw win rate {own['win_rate']:.4g}, " if is_raw else ""
+    details += f"won {own['won']:,g}, tied {own['tied']:,g}, lost {own['lost']:,g}"
     if other is None:
         ends = [own[name] for name in ("rating", "low", "high")]
-        return _row(gate, ends, _match_facts(own, n_unanswered), counts, own["reason"])
-    row = next(row for row in tables["differences"] if {row["a"], row["b"]} == {system, other})
-    ends = [row[name] for name in ("difference", "low", "high")]
-    if row["a"] != system:
-        ends = [None if end is None else -end for end in (ends[0], ends[2], ends[1])]
-    difference = _row(gate, ends, {"baseline": other}, counts, row["reason"])
+        return _row_of_matches(gate, ends, details, own, n_unanswered, own["reason"])
+    if (row := context.find_row(gate, method, "differences", a=system, b=other)) is not None:
+        ends = [row[name] for name in ("difference", "low", "high")]
+    else:
+        row = context.find_row(gate, method, "differences", a=other, b=system)
+        assert row is not None
+        ends = [None if row[name] is None else -row[name] for name in ("difference", "high", "low")]
+    difference = _row_of_matches(gate, ends, details, own, n_unanswered, row["reason"])
+    difference = difference._replace(facts={"baseline": other})
     if gate.relation in RELATIONS:
         note = f"{difference.note}; a point rule, which ignores chance"
         return difference._replace(lead="difference ", note=note)
     return difference._replace(lead=f"difference {difference.value:+.4g}, ", end="low")
 
 
-def _match_counts(row: dict[str, Any], n_unanswered: float, method: RatingMethod) -> str:
-    raw = ""
-    if method.kind == "equal_length" and row["win_rate"] is not None:
-        raw = f"raw win rate {row['win_rate']:.4g}, "
-    counts = f"{raw}won {row['won']:,g}, tied {row['tied']:,g}, lost {row['lost']:,g}"
-    return counts + _missing_counts(row, n_unanswered)
-
-
 def _read_bias(gate: Gate, context: _Context) -> Row:
     if gate.scorer is not None or gate.baseline is not None:
         raise gate.fault(f"{gate.metric} is a number of all matches; write `{gate.metric} <= 0.1`")
-    tables = context.tables(context.rate_method, gate)
-    rows = (row for row in tables["bias"] if row["measure"] == gate.metric and row["judge"] is None)
-    if (row := next(rows, None)) is None:
+    row = context.find_row(gate, context.rate_method, "bias", measure=gate.metric, judge=None)
+    if row is None:
         return _row(gate, [None] * 3, {}, "", "no order of presentation is known")
     what = "judgement" if gate.metric == "position_bias" else "pair"
     details = f"{plural(int(row['n']), what)} in both orders"
     return _row(gate, [row[name] for name in ("share", "low", "high")], {"n": row["n"]}, details, None)
-
-
-_READERS: Final[dict[str, Callable[[Gate, _Context], Row]]] = {
-    WIN_RATE: _read_win_rate,
-    "rating": _read_rating,
-    "position_bias": _read_bias,
-    "inconsistency": _read_bias,
-}

@@ -1,7 +1,6 @@
 """Gates on the values of systems whose predictions exist already, of which `baseline` is the first."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.checking import GateResult
@@ -40,14 +39,11 @@ def check_system_gates(
     Raises:
         SpecError: a gate compares, and there is one system.
     """
-    check = partial(check_gates, measures=measures, metric_by_name=metric_by_name, missing=missing)
-    found: list[GateResult] = []
+    checked: list[GateResult] = []
     for gate in sorted(gates, key=lambda gate: gate.baseline is not None):
-        if gate.baseline is not None and len(results.evaluations) == 1:
+        (_, first), *others = results.evaluations.items()
+        if gate.baseline is not None and not others:
             raise gate.fault("compares two systems; name a second one")
-        if gate.baseline == BASELINE:
-            (_, first), *others = results.evaluations.items()
-            found += check([gate], dict(others), {BASELINE: first})
-        else:
-            found += check([gate], results.evaluations)
-    return found
+        subjects = (dict(others), {BASELINE: first}) if gate.baseline == BASELINE else (results.evaluations, None)
+        checked += check_gates([gate], *subjects, measures=measures, metric_by_name=metric_by_name, missing=missing)
+    return checked

@@ -235,15 +235,8 @@ def read_gate(source: Source, a: str, b: str, query: Mapping[str, str]) -> Facts
     names = _name_sides(tasks)
     gate = Gate.parse(text)
     with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
-        results = check_gates(
-            [gate],
-            {names[1]: evaluations[1]},
-            {names[0]: evaluations[0]},
-            measures=declared_measures(evaluations),
-            scorer=None,
-            missing=None,
-            allow_unmeasured_judges=False,
-        )
+        sides = [{name: evaluation} for name, evaluation in zip(names, evaluations, strict=True)]
+        results = check_gates([gate], sides[1], sides[0], measures=declared_measures(evaluations))
     ids = [task["evaluation"][:SHORT_ID] for task in tasks]
     return {
         "results": list_gates(results),

@@ -1,4 +1,4 @@
-"""Gates of an experiment on its matches: the ratings that each gate is about, and whether it can be checked."""
+"""Gates of an experiment, on its metrics and on its matches: whether they can be checked, and their results."""
 
 from __future__ import annotations
 
@@ -6,12 +6,51 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evaluand.comparison.checking import GateResult
+from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import AGAINST, BASELINE, Gate
 from evaluand.core.errors import SpecError, nearest
 from evaluand.matches.ratings.method import RatingMethod
-from evaluand.matches.ratings.rating_gates import check_limits, check_rating_gates
+from evaluand.matches.ratings.rating_gates import check_limits, check_rating_gates, check_system
 from evaluand.matches.ratings.stored import Ratings
+from evaluand.predictions.steps import Results, Steps
 from evaluand.predictions.tournament import Tournament
+from evaluand.store.store import Store
+
+
+def check_experiment_gates(
+    gates: Sequence[Gate], experiment: Steps, tasks: Sequence[str], store: Store, *, has_matches: bool = True
+) -> None:
+    """Refuses gates that could never be checked, before anything runs.
+
+    Args:
+        tasks: those that run, and others that baselines may be.
+        has_matches: whether they are judged.
+
+    Raises:
+        SpecError: the experiment and the store do not have what a gate names.
+    """
+    of_metrics = [gate for gate in gates if not experiment.is_of_matches(gate)]
+    if of_metrics and not experiment.scorers:
+        raise SpecError(f"gate {of_metrics[0].text!r} is about a metric; write scorers and metrics into the file")
+    of_matches = [*filter(experiment.is_of_matches, gates)]
+    check_match_gates(of_matches, experiment.matches if has_matches else (), [*experiment.tasks])
+    baselines, attributes = [*tasks, *map(experiment.run_name, tasks)], experiment.dataset.roles.attributes
+    check_fit(of_metrics, [*experiment.scorers], experiment.measures_of_all_rows, attributes, baselines, store)
+
+
+def evaluate_experiment_gates(
+    gates: Sequence[Gate], experiment: Steps, results: Results, *, allow_unmeasured_judges: bool = False
+) -> list[GateResult]:
+    """Checks gates by the results of an experiment: those on metrics first."""
+    allowed = allow_unmeasured_judges or experiment.allow_unmeasured_judges
+    of_metrics = [gate for gate in gates if not experiment.is_of_matches(gate)]
+    of_matches = [*filter(experiment.is_of_matches, gates)]
+    measures = experiment.measures_of_all_rows
+    return [
+        *check_gates(of_metrics, results.evaluations, measures=measures, allow_unmeasured_judges=allowed),
+        *evaluate_match_gates(of_matches, results.ratings, results.unrated, allow_unmeasured_judges=allowed),
+    ]
+
 
 MATCHES = "matches"
 """The parameter of a gate that names one of several sets of matches: `win_rate(mine, base, matches=helpful) >= 0.5`."""
@@ -33,8 +72,8 @@ def check_match_gates(gates: Sequence[Gate], tournaments: Sequence[Tournament], 
             raise SpecError(f"gate {gate.text!r} needs ratings, and {tournament.name!r} has rating: none")
         systems = tournament.systems(tasks)
         for label in (gate.scorer, dict(gate.parameters).get(AGAINST), gate.baseline):
-            if label is not None and label not in (*systems, BASELINE):
-                raise gate.fault(f"no system is called {label!r}{nearest(label, systems)}: {', '.join(systems)}")
+            if label is not None and label != BASELINE:
+                check_system(gate, label, systems)
         assert isinstance(tournament.rating, RatingMethod)  # a name of a kind has become one
         check_limits(gate, tournament.rating)
 
@@ -62,8 +101,7 @@ def evaluate_match_gates(
         if name in unrated:
             results.append(GateResult.undecided(gate, gate.scorer or "judge", f"undefined: {unrated[name]}"))
             continue
-        own = tuple(each for each in gate.parameters if each[0] != MATCHES)
-        rule = replace(gate, parameters=own)
+        rule = replace(gate, parameters=tuple(each for each in gate.parameters if each[0] != MATCHES))
         [result] = check_rating_gates([rule], ratings[name], allow_unmeasured_judges=allow_unmeasured_judges)
         results.append(replace(result, gate=gate))
     return results
