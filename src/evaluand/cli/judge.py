@@ -22,7 +22,7 @@ from evaluand.judges.cards.from_evaluation import open_labels, read_labelled_eva
 from evaluand.judges.cards.labelled_set import LabelledSet
 from evaluand.judges.cards.tuning import CRITERION, tune_judges
 from evaluand.judges.kind import CARDS
-from evaluand.matches.column_options import spelled_for
+from evaluand.matches.battle_rows import spelled_for
 from evaluand.matches.kind import MATCHES
 from evaluand.matches.labelled_files import read_labelled_file
 from evaluand.matches.labelled_sets import read_labelled_matches

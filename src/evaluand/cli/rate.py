@@ -25,8 +25,8 @@ from evaluand.cli.progress import show_notes
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.evaluation.kind import EVALUATIONS
+from evaluand.matches.battle_rows import spelled_for
 from evaluand.matches.battles import read_battles
-from evaluand.matches.column_options import spelled_for
 from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.matches import Matches
 from evaluand.matches.ratings.method import COVARIATES, POSITION, Contradictory, Kind, Missing, Outcomes

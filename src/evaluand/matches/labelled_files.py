@@ -20,8 +20,7 @@ from evaluand.core.selector import Selector
 from evaluand.data.source import read_rows
 from evaluand.data.sources import open_data, open_file
 from evaluand.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, Label, LabelledSet
-from evaluand.matches.battle_rows import read_winner
-from evaluand.matches.column_options import column_option
+from evaluand.matches.battle_rows import column_option, read_winner
 
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {
     "label": ("label",),

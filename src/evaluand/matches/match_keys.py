@@ -23,8 +23,7 @@ from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.row_numbers import count_earlier, digest_halves
 from evaluand.data.dataset import Dataset
 from evaluand.data.kind import DATASETS
-from evaluand.matches.matches import EXAMPLES, JUDGES, Matches
-from evaluand.matches.recorded import SAID
+from evaluand.matches.matches import EXAMPLES, JUDGES, SAID, Matches
 
 
 @dataclass(frozen=True)
@@ -62,10 +61,8 @@ def read_example_keys(matches: Matches) -> ExampleKeys:
         NotFound: their dataset is not in the store.
     """
     dataset = matches.manifest["spec"].get("dataset")
-    return _read_battle_examples(matches) if dataset is None else _read_dataset_examples(matches, dataset)
-
-
-def _read_dataset_examples(matches: Matches, dataset: str) -> ExampleKeys:
+    if dataset is None:
+        return _read_battle_examples(matches)
     try:
         batches = [*matches.store.read(DATASETS, dataset, "examples", [INDEX, DIGEST])]
     except NotFound as error:
@@ -125,11 +122,10 @@ def format_key(number: int, repeat: int = 0) -> str:
         >>> format_key(-1), format_key(255, 2), parse_example_key(format_key(-3, 1))
         ('ffffffffffffffff', '00000000000000ff.2', (-3, 1))
     """
-    text = (number & _ALL_BITS).to_bytes(8, "big").hex()
+    text = number.to_bytes(8, "big", signed=True).hex()
     return f"{text}.{repeat}" if repeat else text
 
 
-_ALL_BITS: Final = 2**64 - 1
 _KEY: Final = re.compile(r"[0-9a-f]{16}(\.[1-9][0-9]{0,8})?")
 
 
@@ -167,8 +163,9 @@ def read_judge_keys(matches: Matches, people: pa.Array) -> JudgeKeys:
     names = person.dictionary.to_pylist()
     place = pc.fill_null(person.indices, -1).to_numpy()
     keys = [number_of({"person": name}) for name in names]
-    written = _read_written_judges(matches)
-    if written is not None:
+    if "battles" in spec and JUDGES in matches.manifest["tables"]:  # an export of evaluand was read
+        batches = matches.store.read("matches", matches.id, JUDGES)
+        written = pa.chunked_array([batch.column(0) for batch in batches]).combine_chunks()
         codes = written.dictionary_encode()
         places = pc.fill_null(codes.indices, -1).to_numpy()
         place = np.where(place >= 0, place, np.where(places >= 0, len(keys) + places, -1))
@@ -176,17 +173,6 @@ def read_judge_keys(matches: Matches, people: pa.Array) -> JudgeKeys:
     place = np.where(place >= 0, place, len(keys))
     keys.append(own)
     return JudgeKeys(place, keys, [*names, *[None] * (len(keys) - len(names))])
-
-
-def _read_written_judges(matches: Matches) -> pa.Array | None:
-    """The keys of judges that an export of evaluand has; None if the set is none."""
-    if "battles" not in matches.manifest["spec"]:
-        return None
-    try:
-        batches = [*matches.store.read("matches", matches.id, JUDGES)]
-    except NotFound:
-        return None
-    return pa.chunked_array([batch.column(0) for batch in batches]).combine_chunks()
 
 
 def identify_judge(spec: Mapping[str, Any], origin: Mapping[str, Any] | None) -> Mapping[str, Any]:

@@ -6,14 +6,15 @@ depends only on the complete rounds before it, so that a match table does not de
 
 from __future__ import annotations
 
+import itertools
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, nearest
 from evaluand.core.registry import make_default
 
 
@@ -104,6 +105,18 @@ def on_every_row(field: Field, pairs: Iterable[tuple[int, int]]) -> Pairs:
     return Pairs(row, chosen[pair, 0], chosen[pair, 1])
 
 
+def find_system(label: str, labels: Sequence[str]) -> int:
+    """The number of the baseline.
+
+    Raises:
+        SpecError: no system is called so.
+    """
+    if label not in labels:
+        close = nearest(str(label), labels)
+        raise SpecError(f"baseline {label!r} is not one of the systems{close}: {', '.join(labels)}")
+    return [*labels].index(label)
+
+
 def as_schedule(schedule: Schedule | str | None) -> Schedule:
     """A schedule from an object or the name of a kind; None is all pairs.
 
@@ -118,3 +131,43 @@ def as_schedule(schedule: Schedule | str | None) -> Schedule:
     if not isinstance(schedule, Schedule):
         raise SpecError(f"schedule is {schedule!r}; give a Schedule, such as AgainstBaseline(…), or the name of a kind")
     return schedule
+
+
+@dataclass(frozen=True)
+class AllPairs(Schedule):
+    """Every two systems on every row.
+
+    Example:
+        >>> import numpy as np
+        >>> responses, digests = np.array([[1, 2, 3]], np.uint64), np.zeros((1, 16), np.uint8)
+        >>> field = Field(["a", "b", "c"], responses > 0, responses, digests, 2, 0)
+        >>> pairs = AllPairs().next(field, [])
+        >>> list(zip(pairs.a.tolist(), pairs.b.tolist()))
+        [(0, 1), (0, 2), (1, 2)]
+    """
+
+    kind = "all_pairs"
+
+    def next(self, field: Field, rounds: Sequence[Played]) -> Pairs | None:
+        return None if rounds else on_every_row(field, itertools.combinations(range(len(field.systems)), 2))
+
+
+@dataclass(frozen=True)
+class AgainstBaseline(Schedule):
+    """Every system against one, on every row.
+
+    Args:
+        baseline: the label of that system.
+    """
+
+    baseline: str
+
+    kind = "against_baseline"
+
+    def check(self, systems: Sequence[str], orders: int) -> None:
+        find_system(self.baseline, systems)
+
+    def next(self, field: Field, rounds: Sequence[Played]) -> Pairs | None:
+        base = find_system(self.baseline, field.systems)
+        pairs = itertools.combinations(range(len(field.systems)), 2)
+        return None if rounds else on_every_row(field, (pair for pair in pairs if base in pair))

@@ -30,12 +30,10 @@ from evaluand.matches.match_keys import (
 )
 from evaluand.matches.matches import Matches
 from evaluand.metrics.ratings.positions import contradictory_pairs
-from evaluand.store.tables import FAILED, SCORED, SKIPPED, STYLE
+from evaluand.store.tables import FAILED, SCORED, SKIPPED
 
 NOBODY, A, B, BOTH = range(4)
 """Whose response is missing."""
-
-_MISSING: Final = {"a": A, "b": B, "both": BOTH}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -146,7 +144,8 @@ def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) 
     outcome[~pc.equal(status, SCORED).to_numpy(zero_copy_only=False)] = np.nan
     a_first = pc.equal(column["order"], "ab").to_numpy(zero_copy_only=False) != flipped
     ordered = np.isnan(outcome) | column["first"].is_valid().to_numpy(zero_copy_only=False)
-    missing = _read_missing(column["missing"])
+    sides = pc.index_in(column["missing"], pa.array(["a", "b", "both"]))
+    missing = 1 + pc.fill_null(sides, -1).to_numpy()
     style = np.stack([_read_style(column[f"style_{side}"]) for side in "ab"], axis=1)
     style[flipped] = style[flipped, ::-1]
     judge, judge_keys = _number_judges(matches, column["judge"], judges)
@@ -188,18 +187,9 @@ def _number_repeats(key: np.ndarray, a_first: np.ndarray, ordered: np.ndarray) -
 _FLIPPED: Final = np.array([NOBODY, B, A, BOTH])
 
 
-def _read_missing(column: pa.Array) -> np.ndarray:
-    codes = column.dictionary_encode()
-    numbers = np.array([*(_MISSING.get(text, NOBODY) for text in codes.dictionary.to_pylist()), NOBODY])
-    return np.asarray(numbers[pc.fill_null(codes.indices, len(numbers) - 1).to_numpy()])
-
-
 def _read_style(column: pa.StructArray) -> np.ndarray:
     """Entries × counts; NaN where there is none."""
-    counts = [column.field(place).to_numpy(zero_copy_only=False).astype(np.float64) for place in range(len(STYLE))]
-    found = np.column_stack(counts) if len(column) else np.zeros((0, len(STYLE)))
-    found[pc.is_null(column).to_numpy(zero_copy_only=False)] = np.nan
-    return found
+    return np.column_stack([count.to_numpy(zero_copy_only=False).astype(np.float64) for count in column.flatten()])
 
 
 def _number_judges(matches: Matches, people: pa.Array, judges: dict[int, str]) -> tuple[np.ndarray, JudgeKeys]:
@@ -208,15 +198,11 @@ def _number_judges(matches: Matches, people: pa.Array, judges: dict[int, str]) -
     for place in np.unique(found.place).tolist():
         key, person = found.keys[place], found.people[place]
         if key not in judges:
-            judges[key] = _distinct_name(person or _judge_name(matches), [*judges.values()])
+            name = person or _judge_name(matches)
+            names = (name if n == 1 else f"{name} ({n})" for n in itertools.count(1))
+            judges[key] = next(each for each in names if each not in judges.values())
     numbers = {key: number for number, key in enumerate(judges)}
     return np.array([numbers.get(key, -1) for key in found.keys])[found.place], found
-
-
-def _distinct_name(name: str, others: Sequence[str]) -> str:
-    """The name, or with a number if another judge has it."""
-    names = (name if n == 1 else f"{name} ({n})" for n in itertools.count(1))
-    return next(each for each in names if each not in others)
 
 
 def _judge_name(matches: Matches) -> str:

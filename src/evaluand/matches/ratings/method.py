@@ -22,11 +22,7 @@ Outcomes = Literal["weighted", "discrete"]
 
 COVARIATES: Final[Mapping[str, str]] = {
     "length": "characters",
-    "words": "words",
-    "headings": "headings",
-    "list_items": "list_items",
-    "bold": "bold",
-    "code_blocks": "code_blocks",
+    **{name: name for name in ("words", "headings", "list_items", "bold", "code_blocks")},
 }
 """Covariate → what of a response it counts; `position` is a further one."""
 

@@ -18,7 +18,7 @@ from evaluand.matches.ratings.gathering import gather
 from evaluand.matches.ratings.method import RatingMethod, RatingParameters
 from evaluand.matches.ratings.stored import TABLES, Ratings
 from evaluand.matches.ratings.tables import compute_tables
-from evaluand.matches.ratings.win_shares import find_system
+from evaluand.matches.schedule import find_system
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.store.sealing import seal_tables
 from evaluand.store.store import Store, check_name, exists

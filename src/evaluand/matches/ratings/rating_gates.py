@@ -40,11 +40,11 @@ from evaluand.comparison.rule import (
 )
 from evaluand.core.errors import DataError, SpecError, nearest, plural
 from evaluand.evaluation.standing import ScorerStanding
+from evaluand.matches.labelled_sets import standings_of
 from evaluand.matches.ratings.gathering import A, B, MatchTable, gather
 from evaluand.matches.ratings.method import POSITION, RatingMethod
 from evaluand.matches.ratings.stored import Ratings
 from evaluand.matches.ratings.tables import compute_tables, decide_missing
-from evaluand.matches.standing import standings_of
 from evaluand.metrics.stats.intervals import clopper_pearson
 
 Tables = dict[str, list[dict[str, Any]]]

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, cast
 
 import numpy as np
 
-from evaluand.matches.ratings.estimates import Estimates
 from evaluand.matches.ratings.method import RatingMethod
 from evaluand.metrics.ratings.bradley_terry import BradleyTerryFit, explain_unrated, fit_bradley_terry
 from evaluand.metrics.ratings.connectivity import Ties
@@ -20,6 +20,40 @@ from evaluand.metrics.ratings.covariates import CovariateFit, fit_with_covariate
 from evaluand.metrics.ratings.standard_errors import standard_errors
 from evaluand.metrics.ratings.strength_intervals import StrengthIntervals, explain_open_ends, strength_intervals
 from evaluand.metrics.stats.intervals import t_quantile, t_tail
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """Ratings and their differences; NaN where undefined, ±∞ for the open end of an interval.
+
+    Attributes:
+        rating: of each system, as are the next four.
+        error: its standard error.
+        low, high: its interval.
+        reason: why something is undefined.
+        difference: systems × systems: the rating of the first minus that of the second, as are the next three.
+        difference_low, difference_high: its interval.
+        p: the two-sided p value of equal ratings.
+        test: the name of the test.
+        difference_reason: why a difference is undefined, by pair of systems.
+        strength: in log-odds; None if the method has none.
+        parameters: rows of the table `parameters`.
+    """
+
+    rating: np.ndarray
+    error: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+    reason: Sequence[str | None]
+    difference: np.ndarray
+    difference_low: np.ndarray
+    difference_high: np.ndarray
+    p: np.ndarray
+    test: str
+    difference_reason: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    strength: np.ndarray | None = None
+    parameters: Sequence[Mapping[str, Any]] = ()
+
 
 POINTS: Final = 400 / math.log(10)
 """Rating points for one unit of strength."""

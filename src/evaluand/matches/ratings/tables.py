@@ -12,12 +12,11 @@ import numpy as np
 
 from evaluand.comparison.significance import assign_letters, holm, shaffer
 from evaluand.core.errors import DataError, SpecError, plural
-from evaluand.matches.ratings.equal_length import estimate_equal_length
-from evaluand.matches.ratings.estimates import Estimates
 from evaluand.matches.ratings.gathering import BOTH, NOBODY, A, MatchTable
 from evaluand.matches.ratings.method import COVARIATES, LENGTH, POSITION, RatingMethod
-from evaluand.matches.ratings.strengths import estimate_strengths
-from evaluand.matches.ratings.win_shares import estimate_win_rates, find_system
+from evaluand.matches.ratings.strengths import Estimates, estimate_strengths
+from evaluand.matches.ratings.win_shares import estimate_equal_length, estimate_win_rates
+from evaluand.matches.schedule import find_system
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 from evaluand.metrics.ratings.covariates import relative_differences
 from evaluand.metrics.ratings.positions import inconsistency, position_bias
@@ -56,10 +55,12 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
     differences = _difference_rows(estimates, matches.systems)
     order, ranks, letters = _rank(estimates, differences, confidence)
     played = _as_rows(decided, method, decided.shares()) if method.weighted else (rows, missing)
-    counts = _Counts.of(played, (rows, missing), _count_skipped(matches))
+    is_skipped = matches.skipped & ~matches.known & (matches.missing != NOBODY)
+    counts = _Counts.of(played, (rows, missing), _sum_by_pair(matches, matches.shares(), is_skipped))
     relevant_rates, relevant = rates, counts
     if method.baseline is not None:
-        involved = _involving(find_system(method.baseline, matches.systems), len(matches.systems))
+        is_base = np.arange(len(matches.systems)) == find_system(method.baseline, matches.systems)
+        involved = is_base[:, None] | is_base
         relevant_rates = win_rates(rows.select(involved[rows.a, rows.b]), confidence=confidence)
         relevant = _Counts(*(np.where(involved, square, 0.0) for square in counts))
     tables: dict[str, list[Row]] = {
@@ -98,12 +99,6 @@ def decide_missing(matches: MatchTable, method: RatingMethod) -> MatchTable:
         lost = unknown & (asked.missing > 0) & (asked.missing < BOTH)
         asked.outcome[lost] = np.where(asked.missing[lost] == A, 0.0, 1.0)
     return asked
-
-
-def _count_skipped(matches: MatchTable) -> np.ndarray:
-    """Systems × systems: the matches that were not to be played because a response was skipped."""
-    skipped = matches.skipped & ~matches.known & (matches.missing != NOBODY)
-    return _sum_by_pair(matches, matches.shares(), skipped)
 
 
 def _sum_by_pair(matches: MatchTable, weight: np.ndarray, chosen: np.ndarray) -> np.ndarray:
@@ -315,12 +310,6 @@ class _Counts(NamedTuple):
         """The counts of a system, or of a system against another one."""
         names = {"n_missing": "missing", "n_skipped": "skipped"} | {name: name for name in ("n", "won", "tied", "lost")}
         return {name: float(np.sum(getattr(self, square)[place])) for name, square in names.items()}
-
-
-def _involving(base: int, systems: int) -> np.ndarray:
-    """Systems × systems: whether one of both is the baseline."""
-    is_base = np.arange(systems) == base
-    return np.asarray(is_base[:, None] | is_base)
 
 
 def _rating_row(label: str, estimates: Estimates, system: int, rates: WinRates, counts: _Counts) -> Row:

@@ -14,9 +14,10 @@ from typing import Final
 import numpy as np
 
 from evaluand.comparison.significance import DRAWN_CLUSTERS, EXACT_CLUSTERS, draw_sums, drawn_p, sign_flip
-from evaluand.core.errors import SpecError, nearest
-from evaluand.matches.ratings.estimates import Estimates
+from evaluand.matches.ratings.strengths import Estimates, student_p
+from evaluand.matches.schedule import find_system
 from evaluand.metrics.ratings.counts import MatchRows
+from evaluand.metrics.ratings.equal_length import EqualLengthRate, equal_length_difference, equal_length_win_rates
 from evaluand.metrics.ratings.win_rates import Influences, WinRates, win_rate_influences
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.intervals import Spread, cautious_spread, correlation_of, t_quantile
@@ -43,7 +44,8 @@ def estimate_win_rates(
         value, low, high = (each[:, base].copy() for each in rates.rate)
         value[base] = low[base] = high[base] = 0.5
         against = (rows.a == base) | (rows.b == base)
-        influences = _against(rows.select(against), base)
+        influences = win_rate_influences(rows.select(against))
+        influences.deviation[:, base] = influences.from_half[:, base] = 0.0  # ½ whatever the examples
         reason[base] = BASELINE
         incomparable = {}
         opponents = np.full((len(labels), len(labels)), 2)
@@ -75,24 +77,6 @@ def estimate_win_rates(
 
 BASELINE: Final = "the baseline: ½ by definition"
 """Why a baseline has no interval."""
-
-
-def find_system(label: str, labels: Sequence[str]) -> int:
-    """The number of the baseline.
-
-    Raises:
-        SpecError: no system is called so.
-    """
-    if label not in labels:
-        raise SpecError(f"baseline {label!r} is not one of the systems{nearest(label, labels)}: {', '.join(labels)}")
-    return [*labels].index(label)
-
-
-def _against(rows: MatchRows, base: int) -> Influences:
-    """The influences on win rates against a baseline, whose own rate is ½ whatever the examples."""
-    found = win_rate_influences(rows)
-    found.deviation[:, base] = found.from_half[:, base] = 0.0
-    return found
 
 
 def _find_incomparable(rates: WinRates, labels: Sequence[str]) -> dict[tuple[int, int], str]:
@@ -174,3 +158,83 @@ def _exchange_p(centred: np.ndarray, difference: np.ndarray) -> np.ndarray:
             extreme = int(np.count_nonzero(np.abs(drawn[i] - drawn[j]) >= observed))
             found[i, j] = found[j, i] = drawn_p(extreme, sums, observed).p
     return found
+
+
+def estimate_equal_length(
+    rows: MatchRows, shares: np.ndarray, lengths: np.ndarray, labels: Sequence[str], baseline: str, confidence: float
+) -> Estimates:
+    """The ratings of all systems.
+
+    Args:
+        shares: the part of a match that each judgement is.
+        lengths: matches × sides: the characters of the responses of `a` and `b`.
+        labels: of the systems.
+        baseline: one of them.
+    """
+    base = find_system(baseline, labels)
+    found = equal_length_win_rates(
+        rows.a,
+        rows.b,
+        rows.outcome,
+        rows.cluster,
+        lengths[:, 0],
+        lengths[:, 1],
+        systems=rows.systems,
+        baseline=base,
+        weight=_scale_by_system(rows, shares, base),
+        confidence=confidence,
+    )
+    value, low, high = (np.array([getattr(each, name) for each in found]) for name in ("win_rate", "low", "high"))
+    error = np.array([math.sqrt(each.variance) or math.nan for each in found])  # NaN where outcomes show no spread
+    error[base] = 0.0
+    difference, ends, errors = _differences(found, base, error)
+    p = student_p(difference, errors, min((each.examples for each in found if each.examples), default=0) - 1)
+    error[base] = math.nan
+    undefined = {"standard_error": math.nan, "low": math.nan, "high": math.nan}
+    return Estimates(
+        rating=value,
+        error=error,
+        low=low,
+        high=high,
+        reason=[BASELINE if label == baseline else each.reason for each, label in zip(found, labels, strict=True)],
+        difference=difference,
+        difference_low=ends[0],
+        difference_high=ends[1],
+        p=p,
+        test="student",
+        parameters=[
+            {"name": name, "system": label, "value": getattr(one, name), "reason": one.reason} | undefined
+            for one, label in zip(found, labels, strict=True)
+            if label != baseline
+            for name in ("length", "quality")
+        ],
+    )
+
+
+def _scale_by_system(rows: MatchRows, shares: np.ndarray, base: int) -> np.ndarray:
+    """The weights, scaled for each system so that their sum is the number of its matches, as each is fitted alone."""
+    opponent = np.where(rows.a == base, rows.b, rows.a)
+    matches, weight = (np.bincount(opponent, each, rows.systems) for each in (shares, rows.weight))
+    return np.asarray(rows.weight * (matches[opponent] / weight[opponent]))
+
+
+def _differences(
+    found: Sequence[EqualLengthRate], base: int, error: np.ndarray
+) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray], np.ndarray]:
+    """Systems × systems: the differences, the ends of their intervals, and their standard errors."""
+    n = len(found)
+    difference, low, high, errors = (np.full((n, n), np.nan) for _ in range(4))
+    for i, one in enumerate(found):
+        for j, other in enumerate(found):
+            if i == j:
+                difference[i, j] = low[i, j] = high[i, j] = errors[i, j] = 0.0
+            elif base in (i, j):
+                sign, system = (1, one) if j == base else (-1, other)
+                difference[i, j] = sign * (system.win_rate - 0.5)
+                low[i, j], high[i, j] = sorted([sign * (system.low - 0.5), sign * (system.high - 0.5)])
+                errors[i, j] = error[i if j == base else j]
+            else:
+                difference[i, j], low[i, j], high[i, j] = equal_length_difference(one, other)
+                variance = error[i] ** 2 + error[j] ** 2 - 2 * one.covariance(other)
+                errors[i, j] = math.sqrt(max(variance, 0.0))
+    return difference, (low, high), errors

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.matches.kind import MATCHES, RATINGS
-from evaluand.matches.totals import sum_usage
+from evaluand.matches.matches import sum_usage
 from evaluand.report.facts.base import Facts, Names, count_reasons
 from evaluand.report.facts.judges import matches_judge_facts
 from evaluand.report.text import SHORT_ID
