@@ -193,7 +193,6 @@ class BattleColumns:
         cls,
         names: Sequence[str],
         chosen: Mapping[str, str],
-        *,
         a: str | None = None,
         b: str | None = None,
         in_order: bool = False,
@@ -228,15 +227,14 @@ class BattleColumns:
                 places.pop(side, None)
             elif side not in places:
                 raise SpecError(
-                    f"no column names the {ordinal} system; name the column"
-                    f" ({column_option(side)}) or, if it is the same in all rows, the system ({system_option(side)});"
-                    f" the columns are {', '.join(names)}"
+                    f"no column names the {ordinal} system; name the column ({column_option(side)}) or, if it is the"
+                    f" same in all rows, the system ({system_option(side)}); the columns are {', '.join(names)}"
                 )
         if not any(field in places for field in verdicts):
             usual = ", ".join(column for field in verdicts for column in known[field])
             raise SpecError(
-                f"no column says who won; name it ({column_option('winner')}); known"
-                f" are {usual}, and the columns are {', '.join(names)}"
+                f"no column says who won; name it ({column_option('winner')}); known are {usual}, and the columns are"
+                f" {', '.join(names)}"
             )
         whole = next((each for each in battle_formats() if each.own and each.own <= {*names} and not chosen), None)
         return cls(places, a, b, in_order, whole)

@@ -14,6 +14,7 @@ columns are those of the table of matches, so that the same matches are read aga
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterator, Mapping
 from os import PathLike, fspath
 from pathlib import Path
@@ -33,7 +34,6 @@ from evaluand.data.source import read_rows
 from evaluand.data.sources import open_data, open_file
 from evaluand.matches.battle_rows import Battle, BattleColumns, Texts, column_option
 from evaluand.matches.match_keys import (
-    ExampleKeys,
     format_key,
     read_example_keys,
     read_judge_keys,
@@ -46,6 +46,7 @@ from evaluand.matches.matches import (
     TABLE,
     TEXTS,
     TEXTS_SCHEMA,
+    UNDIGESTED,
     MatchDigest,
     Matches,
 )
@@ -105,15 +106,12 @@ def read_battles(
     check_store(store)
     if name is not None:
         check_name(name)
-    file = BattleFile(data, columns, a=a, b=b, in_order=in_order, format=format, delimiter=delimiter)
-    if _WEIGHT in file.source.schema.names and _WEIGHT not in file.columns.places.values():
-        warn(f"{file.name}: the column {_WEIGHT} is not used; each row counts once")
+    file = BattleFile(data, columns, a, b, in_order, format, delimiter)
+    if "weight" in file.source.schema.names and "weight" not in file.columns.places.values():
+        warn(f"{file.name}: the column weight is not used; each row counts once")
     whole = file.columns.whole
     tables = BattleTables(file) if whole is None else whole.tables(file)
     return _store_tables(store, tables, name, describe_file(data, columns), by_people=by_people)
-
-
-_WEIGHT: Final = "weight"
 
 
 class BattleFile:
@@ -131,7 +129,6 @@ class BattleFile:
         self,
         data: Any,
         columns: Mapping[str, str] | None,
-        *,
         a: str | None,
         b: str | None,
         in_order: bool,
@@ -148,7 +145,7 @@ class BattleFile:
         self.name = self.source.name
         if not self.source.schema.names:
             raise DataError(f"{self.name}: has no battles")
-        self.columns = BattleColumns.choose(self.source.schema.names, columns or {}, a=a, b=b, in_order=in_order)
+        self.columns = BattleColumns.choose(self.source.schema.names, columns or {}, a, b, in_order)
         # texts that a spreadsheet would execute have a `'` in front
         self._is_escaped = is_csv and self.columns.whole is not None
 
@@ -178,7 +175,7 @@ def _store_tables(
     content = hashlib.blake2b(state.digest.encode(), digest_size=identity.DIGEST_SIZE)
     examples, texts, judges = (tables.batches.get(table, []) for table in (EXAMPLES, TEXTS, JUDGES))
     unkeyed = (batch.drop_columns(["key"]) for batch in examples)
-    for batch in (*unkeyed, *texts, *(batch.select(_UNDIGESTED) for batch in tables.batches[TABLE])):
+    for batch in (*unkeyed, *texts, *(batch.select(UNDIGESTED) for batch in tables.batches[TABLE])):
         content.update(b"".join(orjson.dumps(row, default=bytes.hex) for row in batch.to_pylist()))
     spec: dict[str, Any] = {"systems": tables.systems, "battles": content.hexdigest()}
     if tables.has_other_keys(spec):
@@ -206,9 +203,6 @@ def _store_tables(
     return matches
 
 
-_UNDIGESTED: Final = ["style_a", "style_b", "usage"]
-
-
 class BattleTables:
     """The tables of the battles of a file; each system and each example gets a number.
 
@@ -224,7 +218,7 @@ class BattleTables:
         self.file, self.faults = file, list[Fault]()
         self._matches, self._texts = TableWriter(MATCHES), TableWriter(TEXTS_SCHEMA)
         self.numbers: dict[str, int] = {}  # of the systems
-        self._examples: dict[str | int, int] = {}  # id or input → number; each row without both is another example
+        self._examples: dict[str | int, int] = {}  # id or input → number
         self.ids: dict[int, tuple[str | None, str | None]] = {}  # number of an example → id and input
         self._seen: dict[tuple[Any, ...], int] = {}  # the key of a match → the next replication that is free
         self.has_unknown_judges = False
@@ -286,7 +280,10 @@ class BattleTables:
     def cells_of(self, battle: Battle, texts: Texts, cells: dict[str, Any], where: str) -> dict[str, Any]:
         """The cells of a match besides what the judge said; the system that the file named first is `a`."""
         a, b = (self.numbers.setdefault(system, len(self.numbers)) for system in (battle.a, battle.b))
-        index = self._number_example(battle.example, texts.input)
+        example = (battle.example, texts.input)  # a row without both is another example
+        key: str | int = next((each for each in example if each is not None), len(self.ids))
+        index = self._examples.setdefault(key, len(self._examples))
+        self.ids.setdefault(index, example)
         self.has_unknown_judges |= battle.judge is None
         outcome, order = battle.verdict.outcome, battle.verdict.order
         first = outcome if order == "ab" or outcome is None else 1 - outcome
@@ -308,13 +305,6 @@ class BattleTables:
             "style_a": style_a,
             "style_b": style_b,
         }
-
-    def _number_example(self, id: str | None, text: str | None) -> int:
-        """The number of the example with this id or, without an id, with this input."""
-        key: str | int = next((each for each in (id, text) if each is not None), len(self.ids))
-        index = self._examples.setdefault(key, len(self._examples))
-        self.ids.setdefault(index, (id, text))
-        return index
 
     def _free_replication(self, replication: int, match: tuple[Any, ...]) -> int:
         """The replication of a match; one that the same judge has judged before in the same order is a further one."""
@@ -381,23 +371,42 @@ def battle_batches(matches: Matches) -> Iterator[pa.RecordBatch]:
         >>> batch.select(["id", "model_a", "model_b", "winner"]).to_pylist()
         [{'id': '7', 'model_a': 'x', 'model_b': 'y', 'winner': 'tie'}]
     """
-    systems = pa.array(matches.systems, _TEXT)
-    texts = _RunTexts(matches) if matches.manifest["spec"].get("runs") else _StoredTexts(matches)
-    keys = _Keys(matches)
+    systems, examples = pa.array(matches.systems, _TEXT), _read_examples(matches)
+    responses = [_read_responses(run) for run in matches.runs] or [{} for _ in matches.systems]
+    texts = None
+    if TEXTS in matches.manifest["tables"]:
+        texts = pa.Table.from_batches(matches.store.read("matches", matches.id, TEXTS))
+    try:
+        example_keys = read_example_keys(matches)
+        keys = dict(
+            zip(example_keys.index.tolist(), itertools.starmap(format_key, example_keys.key.tolist()), strict=True)
+        )
+    except NotFound:  # the dataset is missing
+        keys = {}
+    judges = read_judge_keys(matches, matches.table(["judge"]).column(0).combine_chunks())
+    written = [None if name else format_key(key) for key, name in zip(judges.keys, judges.people, strict=True)]
+    judge_keys, start = pa.array(written, _TEXT).take(pa.array(judges.place)), 0
     for batch in matches.batches():
         cells = {name: batch.column(name) for name in batch.schema.names}
+        index, replication = (batch.column(name).to_pylist() for name in (INDEX, "replication"))
+        about = [examples.get(each, (str(each), None)) for each in index]
+        cells["id"], cells["input"] = (pa.array([each[place] for each in about], _TEXT) for place in (0, 1))
         for side in "ab":
             cells[f"number_{side}"] = numbers = batch.column(side)
             cells[f"model_{side}"] = systems.take(numbers)
-            cells[f"style_{side}"] = _as_json(batch.column(f"style_{side}"))
+            styles = batch.column(f"style_{side}").to_pylist()
+            cells[f"style_{side}"] = pa.array([as_text(style) for style in styles], _TEXT)
+            calls = zip(numbers.to_pylist(), index, replication, strict=True)
+            cells[f"response_{side}"] = pa.array([responses[system].get((*call,)) for system, *call in calls], _TEXT)
+        if texts is not None:
+            part = texts.slice(start, batch.num_rows)
+            cells |= {name: part.column(name).combine_chunks() for name in part.column_names}
         cells["winner"] = _winners(batch.column("outcome"))
         cells["digest"] = pa.array([each and each.hex() for each in batch.column("digest").to_pylist()], _TEXT)
-        cells |= texts.columns(batch) | keys.columns(batch)
+        cells["example_key"] = pa.array([keys.get(each) for each in index], _TEXT)
+        cells["judge_key"] = judge_keys.slice(start, batch.num_rows)
+        start += batch.num_rows
         yield pa.RecordBatch.from_arrays([cells[name] for name in BATTLES.names], schema=BATTLES)
-
-
-def _as_json(column: pa.Array) -> pa.Array:
-    return pa.array([None if each is None else identity.encode(each).decode() for each in column.to_pylist()], _TEXT)
 
 
 def _winners(outcome: pa.Array) -> pa.Array:
@@ -405,83 +414,21 @@ def _winners(outcome: pa.Array) -> pa.Array:
     return won.cast(_TEXT)
 
 
-class _Keys:
-    """The keys by which another reader recognises the examples and judges of matches, row by row."""
-
-    def __init__(self, matches: Matches) -> None:
-        try:
-            self._examples: ExampleKeys | None = read_example_keys(matches)
-        except NotFound:  # the dataset is missing
-            self._examples = None
-        people = matches.table(["judge"]).column(0).combine_chunks()
-        judges = read_judge_keys(matches, people)
-        written = [None if name else format_key(key) for key, name in zip(judges.keys, judges.people, strict=True)]
-        self._judges = pa.array(written, _TEXT).take(pa.array(judges.place))
-        self._row = 0
-
-    def columns(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
-        part = self._judges.slice(self._row, batch.num_rows)
-        self._row += batch.num_rows
-        if self._examples is None:
-            return {"example_key": pa.nulls(batch.num_rows, _TEXT), "judge_key": part}
-        keys = self._examples.key[self._examples.places(batch.column(INDEX).to_numpy())]
-        return {"example_key": pa.array([format_key(*key) for key in keys.tolist()], _TEXT), "judge_key": part}
+def _read_examples(matches: Matches) -> dict[int, tuple[str | None, str | None]]:
+    """Id and input of each example by `_index_`; empty if the dataset is missing."""
+    if not matches.manifest["spec"].get("runs"):
+        batches = matches.store.read("matches", matches.id, EXAMPLES)
+        return {row[INDEX]: (row["id"], row["input"]) for batch in batches for row in batch.to_pylist()}
+    run = next((run for run in matches.runs if run is not None), None)
+    try:
+        return {example.index: (example.id, as_text(example.input)) for example in (run.dataset if run else ())}
+    except NotFound:
+        return {}
 
 
-class _StoredTexts:
-    """The ids of examples, and the texts that a file of battles had, row by row."""
-
-    def __init__(self, matches: Matches) -> None:
-        rows = [row for batch in matches.store.read("matches", matches.id, EXAMPLES) for row in batch.to_pylist()]
-        self._ids = {row[INDEX]: row["id"] for row in rows}
-        self._inputs = {row[INDEX]: row["input"] for row in rows}
-        try:
-            self._texts = pa.Table.from_batches(matches.store.read("matches", matches.id, TEXTS))
-        except NotFound:  # the file had none
-            self._texts = None
-        self._row = 0
-
-    def columns(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
-        index = batch.column(INDEX).to_pylist()
-        found = {"id": pa.array([self._ids[each] for each in index], _TEXT)}
-        if self._texts is None:
-            empty = pa.nulls(len(index), _TEXT)
-            inputs = pa.array([self._inputs.get(each) for each in index], _TEXT)
-            return found | {"input": inputs, "response_a": empty, "response_b": empty}
-        part = self._texts.slice(self._row, batch.num_rows)
-        self._row += batch.num_rows
-        return found | {name: part.column(name).combine_chunks() for name in part.column_names}
-
-
-class _RunTexts:
-    """The ids and inputs of the examples of runs, and their responses."""
-
-    def __init__(self, matches: Matches) -> None:
-        self._examples: dict[int, tuple[str, str | None]] = {}
-        runs = matches.runs
-        run = next((run for run in runs if run is not None), None)
-        try:
-            for example in run.dataset if run else ():
-                self._examples[example.index] = example.id, as_text(example.input)
-        except NotFound:  # the dataset is missing
-            self._examples = {}
-        self._responses = [{} if run is None else _responses(run) for run in runs]
-
-    def columns(self, batch: pa.RecordBatch) -> dict[str, pa.Array]:
-        index, replication = (batch.column(name).to_pylist() for name in (INDEX, "replication"))
-        examples = [self._examples.get(each, (str(each), None)) for each in index]
-        ids, inputs = zip(*examples, strict=True) if examples else ((), ())
-        found = {"id": pa.array(ids, _TEXT), "input": pa.array(inputs, _TEXT)}
-        for side in "ab":
-            keys = zip(batch.column(side).to_pylist(), index, replication, strict=True)
-            texts = [self._responses[system].get((at, replicate)) for system, at, replicate in keys]
-            found[f"response_{side}"] = pa.array(texts, _TEXT)
-        return found
-
-
-def _responses(run: Run) -> dict[tuple[int, int], str | None]:
+def _read_responses(run: Run | None) -> dict[tuple[int, ...], str | None]:
     """The first response of each call, as text."""
-    answered = (response for response in run if response.status == COMPLETED and response.responses)
+    answered = (each for each in run or () if each.status == COMPLETED and each.responses)
     return {(each.index, each.replication): as_text((each.responses or [None])[0]) for each in answered}
 
 

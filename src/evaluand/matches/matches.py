@@ -56,7 +56,7 @@ _MOST_PAIRS = 45
 JUDGE_FAILED: Final = "judge: "
 """How the reason of a match begins where the judge failed; its error follows."""
 
-_UNDIGESTED = ("style_a", "style_b", "usage")  # derived from responses, or no part of the result
+UNDIGESTED: Final = ["style_a", "style_b", "usage"]  # derived from responses, or no part of the result
 
 
 class Matches(Artifact):
@@ -175,7 +175,7 @@ class MatchDigest:
         self.counts: dict[str, int] = {}
 
     def add(self, batch: pa.RecordBatch) -> None:
-        names = [name for name in MATCHES.names if name not in _UNDIGESTED]
+        names = [name for name in MATCHES.names if name not in UNDIGESTED]
         columns = [
             [None if each is None else each.hex() for each in batch.column(name).to_pylist()]
             if name == "digest"

@@ -203,15 +203,7 @@ class RecordedBattles(ComparisonScorer):
                 matches to resume were begun.
         """
         with spelled_for("scorer"):
-            file = BattleFile(
-                self.path,
-                self.fields,
-                a=self.a,
-                b=self.b,
-                in_order=self.in_order,
-                format=self.format,
-                delimiter=self.delimiter,
-            )
+            file = BattleFile(self.path, self.fields, self.a, self.b, self.in_order, self.format, self.delimiter)
         origin = describe_file(self.path, self.fields)
         recorded = _join(file, runs, labels, options.get("limit"))
         matches = store_recorded_matches(
