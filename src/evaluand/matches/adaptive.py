@@ -96,10 +96,9 @@ class Course:
     def _n_to_judge(self) -> np.ndarray:
         """On how many rows each pair has responses that differ."""
         responses = self._field.responses
-        columns = [np.ascontiguousarray(responses[:, system]) for system in range(responses.shape[1])]
-        has_one = [column != 0 for column in columns]
         each = zip(self.a.tolist(), self.b.tolist(), strict=True)
-        counts = [int((has_one[a] & has_one[b] & (columns[a] != columns[b])).sum()) for a, b in each]
+        pairs = ((responses[:, a], responses[:, b]) for a, b in each)
+        counts = [int(((one != 0) & (other != 0) & (one != other)).sum()) for one, other in pairs]
         return np.array(counts, np.int64)
 
     @cached_property

@@ -254,8 +254,7 @@ class BattleColumns:
         return reader.texts(), [*reader.battles()]
 
 
-_OWN_FIELDS: Final = ("status", "reason", "strength", "label", "data")
-"""Fields whose columns mean something else in the files of others."""
+_OWN_FIELDS: Final = ("status", "reason", "strength", "label", "data")  # which others mean otherwise
 
 
 class BattleRow:
@@ -324,8 +323,6 @@ class BattleRow:
         return None
 
     def texts(self) -> Texts:
-        if not self.places.keys() & _TEXT_FIELDS:
-            return _NO_TEXTS
         if self.is_exact:
             return Texts(*(self.text(field) for field in Texts._fields))
         asked, responses = self.get("input"), [self._response(side) for side in "ab"]
@@ -448,8 +445,6 @@ class BattleRow:
 
 
 _FLAGS: Final = {"true": 1.0, "false": 0.0}
-_TEXT_FIELDS: Final = frozenset(Texts._fields)
-_NO_TEXTS: Final = Texts(None, None, None)
 _MOST_REPLICATIONS: Final = 2**31
 
 
@@ -461,8 +456,7 @@ def _as_json(value: Any) -> str:
         return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
 
 
-_LETTERS: Final = ("a", "b", "1", "2")
-"""Words that more often name a system than its place in the row."""
+_LETTERS: Final = ("a", "b", "1", "2")  # more often the name of a system than its place in the row
 
 _WORDS: Final[Mapping[str, Verdict]] = {
     **dict.fromkeys(("model_a", "first", "a", "1"), Verdict(1.0)),

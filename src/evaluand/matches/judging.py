@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from evaluand.core import identity as ids
 from evaluand.core.errors import DataError, plural
 from evaluand.core.key_columns import INDEX
-from evaluand.data.dataset import Example
+from evaluand.data.dataset import ExampleStream
 from evaluand.engine.outcome import Failure
 from evaluand.evaluation.comparison_scorers import STRENGTH, ComparisonScorer
 from evaluand.evaluation.grading import Grader
@@ -31,7 +31,7 @@ from evaluand.run.responses import Response, span_rows
 from evaluand.run.runner import Run
 from evaluand.store.journal import WorkLog
 from evaluand.store.store import Draft, Manifest, Store, drafted, now
-from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, MATCHES, SCORED, TableWriter
+from evaluand.store.tables import BATCH_ROWS, COMPLETED, FAILED, MATCHES, SCORED, STYLE, TableWriter
 from evaluand.trace.spans import TaskSpan
 from evaluand.trace.traces import Trace
 
@@ -44,7 +44,7 @@ def read_rows(run: Run, entrants: Entrants) -> Iterator[Response]:
     return (response for place, response in enumerate(run) if place % every < entrants.replications)
 
 
-def read_styles(run: Run, entrants: Entrants) -> np.ndarray:
+def _read_styles(run: Run, entrants: Entrants) -> np.ndarray:
     """The style of a run's response on each row of the entrants: rows × counts, zeros where it has none."""
     responses = islice(read_rows(run, entrants), entrants.n_rows)
     answers = {place: (each.responses or [None])[0] for place, each in enumerate(responses) if is_answered(each)}
@@ -58,63 +58,36 @@ def is_answered(response: Response) -> bool:
 
 
 class Presentations:
-    """What a judge sees, call by call, in ascending order of rows; going back starts another pass over the runs.
-
-    Only the rows that are shown are read.
-    """
+    """What a judge sees, call by call, in ascending order of rows; only the responses that are shown are read."""
 
     def __init__(
         self, runs: Sequence[Run], entrants: Entrants, rows: np.ndarray, presented: np.ndarray, keys: np.ndarray
     ) -> None:
-        self._runs, self._entrants = runs, entrants
+        self._runs, self._every, self._examples = runs, entrants.replications, ExampleStream(runs[0].dataset)
         self._rows, self._presented, self._keys = rows, presented, keys
-        self._row = -1
-        self._examples: Iterator[tuple[int, Example]] = iter(())
-        self._example: tuple[int, Example] | None = None
-        self._outputs: list[Iterator[tuple[int, Any]]] = []
-        self._latest: list[tuple[int, Any]] = []
 
     def take(self, start: int, stop: int) -> Iterator[Unit]:
-        stop = min(stop, len(self._rows))
-        if start >= stop:
+        every, rows, presented = self._every, self._rows[start:stop], self._presented[start:stop]
+        if not len(rows):
             return
-        if self._example is None or self._rows[start] < self._row:
-            self._begin(start)
-        example = self._example_at(0)
-        every, keys = self._entrants.replications, self._keys[start:stop].tobytes()
-        parts = zip(self._rows[start:stop].tolist(), self._presented[start:stop].tolist(), strict=True)
-        for place, (row, systems) in enumerate(parts):
-            if row != self._row:
-                example = self._example_at(row // every)
-                self._row = row
-            outputs = [self._output(system, row) for system in systems if system >= 0]
-            key = keys[place * ids.DIGEST_SIZE : (place + 1) * ids.DIGEST_SIZE]
-            response = Response(example.index, row % every, None, COMPLETED, None, [outputs], key, key)
-            yield Unit(start + place, example, response, key)
-
-    def _begin(self, start: int) -> None:
-        every, rows, presented = self._entrants.replications, self._rows[start:], self._presented[start:]
-        positions = np.unique(rows // every)
-        examples = self._runs[0].dataset.examples_at(positions.tolist())
-        self._examples = zip(positions.tolist(), examples, strict=True)
-        self._row, self._example = -1, next(self._examples)
-        self._outputs, self._latest = [], [(-1, None)] * len(self._runs)
+        positions = {*(rows // every).tolist()}
+        examples = {
+            example.position: example
+            for example in self._examples.take(min(positions), max(positions) + 1)
+            if example.position in positions
+        }
+        outputs: list[dict[int, Any]] = []
         for number, run in enumerate(self._runs):
             own = np.unique(rows[(presented == number).any(axis=1)])
             in_run = own // every * int(run.manifest["spec"]["replications"]) + own % every
-            outputs = (response.responses[0] for response in run.at(in_run.tolist()) if response.responses)
-            self._outputs.append(zip(own.tolist(), outputs, strict=True))
-
-    def _example_at(self, position: int) -> Example:
-        assert self._example is not None
-        while self._example[0] < position:
-            self._example = next(self._examples)
-        return self._example[1]
-
-    def _output(self, system: int, row: int) -> Any:
-        while self._latest[system][0] < row:
-            self._latest[system] = next(self._outputs[system])
-        return self._latest[system][1]
+            responses = (response.responses[0] for response in run.at(in_run.tolist()) if response.responses)
+            outputs.append(dict(zip(own.tolist(), responses, strict=True)))
+        for slot, (row, systems) in enumerate(zip(rows.tolist(), presented.tolist(), strict=True), start):
+            shown = [outputs[system][row] for system in systems if system >= 0]
+            example, key = examples[row // every], self._keys[slot].tobytes()
+            yield Unit(
+                slot, example, Response(example.index, row % every, None, COMPLETED, None, [shown], key, key), key
+            )
 
 
 class Judgements:
@@ -284,18 +257,20 @@ response is presented first; `judgement`: the number of the judgement that decid
 
 
 def match_batches(
-    entrants: Entrants, styles: np.ndarray, columns: Columns, said: Callable[[np.ndarray], Mapping[str, Any]]
+    entrants: Entrants, runs: Sequence[Run], columns: Columns, said: Callable[[np.ndarray], Mapping[str, Any]]
 ) -> Iterator[pa.RecordBatch]:
     """The rows of the table.
 
     Args:
-        styles: systems × rows × counts of `ResponseStyle`.
         said: judgements → the further cells that they have, by the name of their column; null for -1.
     """
+    styles = np.stack([_read_styles(run, entrants) for run in runs])
     for start in range(0, len(columns["row"]), BATCH_ROWS):
         part = {name: column[start : start + BATCH_ROWS] for name, column in columns.items()}
         cells = _cells(entrants, styles, part, said(part["judgement"]))
-        arrays = [_as_array(cells.get(field.name), field, len(part["row"])) for field in MATCHES]
+        empty = pa.nulls(len(part["row"]))
+        values = ((cells.get(field.name, empty), field.type) for field in MATCHES)
+        arrays = [cell.cast(kind) if isinstance(cell, pa.Array) else pa.array(cell, kind) for cell, kind in values]
         yield pa.RecordBatch.from_arrays(arrays, schema=MATCHES)
 
 
@@ -337,7 +312,9 @@ def _cells(entrants: Entrants, styles: np.ndarray, columns: Columns, said: Mappi
         "missing": pa.array(missing, mask=(decided >= 0) | (missing == "")),
         **{name: pa.array(columns[name], from_pandas=True) for name in ("outcome", "first")},
         **{
-            f"style_{side}": _as_styles(styles[columns[side], row], absent)
+            f"style_{side}": pa.StructArray.from_arrays(
+                [*map(pa.array, styles[columns[side], row].T)], fields=[*STYLE], mask=pa.array(absent)
+            )
             for side, absent in zip("ab", is_missing, strict=True)
         },
         **{name: columns[name] for name in ("a", "b", "round", "equal")},
@@ -355,14 +332,3 @@ def _explain_unjudged(entrants: Entrants, columns: Columns) -> tuple[pa.Array, p
     status, reasons = (pa.array(each, pa.string()) for each in zip(*found, strict=True))
     places = pa.array(which.ravel())
     return status.take(places), reasons.take(places)
-
-
-def _as_styles(counts: np.ndarray, absent: np.ndarray) -> pa.StructArray:
-    fields = [*MATCHES.field("style_a").type]
-    return pa.StructArray.from_arrays([*map(pa.array, counts.T)], fields=fields, mask=pa.array(absent))
-
-
-def _as_array(values: Any, field: pa.Field, n: int) -> pa.Array:
-    if values is None:
-        return pa.nulls(n, field.type)
-    return values.cast(field.type) if isinstance(values, pa.Array) else pa.array(values, field.type)

@@ -74,7 +74,7 @@ def read_example_keys(matches: Matches) -> ExampleKeys:
 
 
 def _read_battle_examples(matches: Matches) -> ExampleKeys:
-    source = battles_source(matches.manifest["spec"], file_origin(matches))
+    source = (file_origin(matches) or {}).get("source") or matches.manifest["spec"]
     keys: dict[int, tuple[tuple[int, int], tuple[int, int]]] = {}
     for batch in matches.store.read("matches", matches.id, EXAMPLES):
         for row in batch.to_pylist():
@@ -93,11 +93,6 @@ def file_origin(matches: Matches) -> dict[str, Any] | None:
     made_from = matches.manifest["provenance"]
     source = made_from.get("source")
     return None if source is None else {"source": source, "fields": made_from.get("fields") or {}}
-
-
-def battles_source(spec: Mapping[str, Any], origin: Mapping[str, Any] | None) -> Any:
-    """What distinguishes the ids of one file of battles from those of another."""
-    return (origin or {}).get("source") or spec
 
 
 def battle_example(source: Any, index: int, id: str | None, text: str | None) -> Mapping[str, Any]:

@@ -41,7 +41,6 @@ from evaluand.matches.judging import (
     match_batches,
     read_open,
     read_sealed,
-    read_styles,
     seal_matches,
 )
 from evaluand.matches.matches import JUDGE_FAILED, Matches, describe_left_out
@@ -477,12 +476,11 @@ class _Job:
         """The rows of the table, in the order of their key."""
         if not self.rounds:
             return
-        styles = np.stack([read_styles(run, self.entrants) for run in self.request.runs])
         merged = {name: np.concatenate([each[name] for each in self.rounds]) for name in self.rounds[0]}
         self.rounds.clear()
         order = np.lexsort((~merged["ab"], merged["b"], merged["a"], merged["row"]))
         merged = {name: column[order] for name, column in merged.items()}
-        yield from match_batches(self.entrants, styles, merged, self._said)
+        yield from match_batches(self.entrants, self.request.runs, merged, self._said)
 
     def _said(self, judgements: np.ndarray) -> dict[str, pa.Array]:
         """What the judge said in some judgements, and the digest of what it saw; null for -1."""

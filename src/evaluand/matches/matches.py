@@ -50,8 +50,7 @@ JUDGES = "judges"
 JUDGES_SCHEMA = pa.schema([("judge_key", pa.string())])
 """The key of the judge of each match, if an export of evaluand was read (see `match_keys`)."""
 
-_MOST_PAIRS = 45
-"""The most pairs of systems in the table of a notebook: those of ten."""
+_MOST_PAIRS = 45  # in the table of a notebook: those of ten systems
 
 JUDGE_FAILED: Final = "judge: "
 """How the reason of a match begins where the judge failed; its error follows."""

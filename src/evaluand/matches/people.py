@@ -30,12 +30,8 @@ from evaluand.run.runner import Run
 WINNERS: Final[Mapping[str, float | None]] = {"first": 1.0, "second": 0.0, "tie": 0.5, "skip": None}
 """What a person may answer → the share of the win of the response that was shown first."""
 
-FIELDS: Final = ("winner", "by", "explanation")
-"""The fields that people fill in."""
-
-COLUMNS: Final = ("key", "id", "input", "first", "second", *FIELDS)
-"""The columns of a row to fill in, in this order."""
-
+FIELDS: Final = ("winner", "by", "explanation")  # which people fill in
+COLUMNS: Final = ("key", "id", "input", "first", "second", *FIELDS)  # of a row to fill in
 
 _EXPORT: Final = "`evaluand label pairs --export`"
 

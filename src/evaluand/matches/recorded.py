@@ -24,7 +24,7 @@ from evaluand.engine.keyed_work import Receipt
 from evaluand.evaluation.comparison_scorers import ComparisonScorer
 from evaluand.matches.battle_rows import Battle, spelled_for
 from evaluand.matches.battles import BattleFile, as_text, describe_file
-from evaluand.matches.judging import match_batches, read_styles, seal_matches
+from evaluand.matches.judging import match_batches, seal_matches
 from evaluand.matches.matches import BY_PEOPLE, SAID, Matches
 from evaluand.matches.pairing import ABSENT, ANSWERED, Entrants
 from evaluand.run.runner import Run
@@ -110,9 +110,8 @@ def store_recorded_matches(
     manifest = begin(store, "matches", spec, name=name, again=lambda _: False, resume=resume, about=lambda: about)
     if "digest" not in manifest:
         entrants = Entrants.of(runs, labels, limit)
-        styles = np.stack([read_styles(run, entrants) for run in runs])
         columns = _columns(entrants, matches, tie_equal)
-        seal_matches(store, manifest, match_batches(entrants, styles, columns, lambda numbers: _said(matches, numbers)))
+        seal_matches(store, manifest, match_batches(entrants, runs, columns, lambda numbers: _said(matches, numbers)))
     return Matches(store, manifest["id"])
 
 

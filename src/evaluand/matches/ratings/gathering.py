@@ -32,8 +32,7 @@ from evaluand.matches.matches import Matches
 from evaluand.metrics.ratings.positions import contradictory_pairs
 from evaluand.store.tables import FAILED, SCORED, SKIPPED
 
-NOBODY, A, B, BOTH = range(4)
-"""Whose response is missing."""
+NOBODY, A, B, BOTH = range(4)  # whose response is missing
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -284,8 +283,7 @@ def _warn_about_changed_judgements(sets: Sequence[Matches], parts: Sequence[dict
             )
 
 
-_JUDGE: Final = 2
-"""The place of the judge in the key of a pair."""
+_JUDGE: Final = 2  # its place in the key of a pair
 
 
 def _battles_name(matches: Matches) -> str:

@@ -21,7 +21,7 @@ from evaluand.matches.ratings.tables import compute_tables
 from evaluand.matches.schedule import find_system
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.store.sealing import seal_tables
-from evaluand.store.store import Store, check_name, exists
+from evaluand.store.store import check_name, exists
 
 
 def rate(
@@ -71,7 +71,7 @@ def rate(
     store = sets[0].store
     systems = list(dict.fromkeys(label for each in sets for label in each.systems))
     check_systems(chosen, systems)
-    spec = {
+    spec: dict[str, Any] = {
         "matches": [each.digest for each in sets],
         "sets": [_identify_set(each) for each in sets],
         "systems": systems,
@@ -81,7 +81,16 @@ def rate(
     id = identity.artifact_id("ratings", spec)
     stored = store.is_sealed("ratings", id)
     if not stored:
-        _compute(store, id, spec, sets, chosen, name, provenance(origin))
+        table = gather(sets)
+        if not chosen.weighted and len(np.unique(table.weight[~np.isnan(table.weight)])) > 1:
+            warn(
+                "the examples have weights, which are not used; rate with weighted=True (--weighted) to count each"
+                " match by them"
+            )
+        tables = compute_tables(table, chosen, spec["confidence"])
+        batches = {name_: pa.RecordBatch.from_pylist(tables[name_], schema) for name_, schema in TABLES.items()}
+        made_from = provenance(origin) | {"matches": [each.id for each in sets]}
+        seal_tables(store, "ratings", id, spec, batches, name, made_from)
     if name is not None:
         store.refer(name, "ratings", id)
     receipt = Receipt(1, kept=1, why="made before") if stored else Receipt(1, called=1)
@@ -128,23 +137,3 @@ def _identify_set(matches: Matches) -> str:
     spec = matches.manifest["spec"]
     parts = {name: spec.get(name) for name in ("systems", "runs", "dataset", "judge", "battles")}
     return identity.digest(parts | {"file": file_origin(matches)}).hex()
-
-
-def _compute(
-    store: Store,
-    id: str,
-    spec: dict[str, Any],
-    sets: Sequence[Matches],
-    method: RatingMethod,
-    name: str | None,
-    origin: dict[str, Any],
-) -> None:
-    table = gather(sets)
-    if not method.weighted and len(np.unique(table.weight[~np.isnan(table.weight)])) > 1:
-        warn(
-            "the examples have weights, which are not used; rate with weighted=True (--weighted) to count each match"
-            " by them"
-        )
-    tables = compute_tables(table, method, spec["confidence"])
-    batches = {table: pa.RecordBatch.from_pylist(tables[table], schema) for table, schema in TABLES.items()}
-    seal_tables(store, "ratings", id, spec, batches, name, origin | {"matches": [each.id for each in sets]})

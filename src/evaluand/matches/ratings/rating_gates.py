@@ -96,8 +96,7 @@ def check_rating_gates(
     ]
 
 
-_OF_JUDGES: Final = ("position_bias", "inconsistency")
-"""Gates that are about the judge, and so need no card of it."""
+_OF_JUDGES: Final = ("position_bias", "inconsistency")  # and so need no card of a judge
 
 
 def check_limits(gate: Gate, method: RatingMethod) -> None:

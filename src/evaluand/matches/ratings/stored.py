@@ -160,8 +160,7 @@ def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
     return tables_digest(tables.values()), {table: len(rows) for table, rows in tables.items()}
 
 
-_MATRIX: Final = 10
-"""The most systems whose win rates fit the width of a cell."""
+_MATRIX: Final = 10  # the most systems whose win rates fit the width of a cell
 
 
 def ratings_html(facts: Mapping[str, Any]) -> str:

@@ -18,7 +18,7 @@ from evaluand.metrics.ratings.connectivity import Ties
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 from evaluand.metrics.ratings.covariates import CovariateFit, fit_with_covariates
 from evaluand.metrics.ratings.standard_errors import standard_errors
-from evaluand.metrics.ratings.strength_intervals import StrengthIntervals, explain_open_ends, strength_intervals
+from evaluand.metrics.ratings.strength_intervals import explain_open_ends, strength_intervals
 from evaluand.metrics.stats.intervals import t_quantile, t_tail
 
 
@@ -55,11 +55,8 @@ class Estimates:
     parameters: Sequence[Mapping[str, Any]] = ()
 
 
-POINTS: Final = 400 / math.log(10)
-"""Rating points for one unit of strength."""
-
-CENTRE: Final = 1000.0
-"""The mean rating."""
+POINTS: Final = 400 / math.log(10)  # for one unit of strength
+CENTRE: Final = 1000.0  # the mean rating
 
 
 def estimate_strengths(rows: MatchRows, method: RatingMethod, confidence: float, labels: Sequence[str]) -> Estimates:
@@ -70,16 +67,17 @@ def estimate_strengths(rows: MatchRows, method: RatingMethod, confidence: float,
     fit = fit_bradley_terry(counts, cast(Ties, method.ties), float(method.penalty or 0.0))
     errors = standard_errors(rows, fit)
     ends = strength_intervals(rows, fit, confidence, int(method.replicates or 0), int(method.seed or 0))
-    difference = _differences(fit.strength)
+    difference = fit.strength[:, None] - fit.strength
     known = ~np.isnan(ends.difference_low)  # without spread there is neither an interval nor a p value
-    reasons = explain_unrated(counts, fit, labels)
+    no_interval = np.where(np.isnan(ends.low) | np.isnan(ends.high), NO_SPREAD, "").tolist()
+    reasons = zip(explain_unrated(counts, fit, labels), no_interval, explain_open_ends(ends, labels), strict=True)
     return Estimates(
         strength=fit.strength,
         rating=CENTRE + POINTS * fit.strength,
         error=np.where(np.isnan(ends.low), np.nan, POINTS * errors.strength),
         low=CENTRE + POINTS * ends.low,
         high=CENTRE + POINTS * ends.high,
-        reason=[reason or each for reason, each in zip(reasons, _interval_reasons(ends, labels), strict=True)],
+        reason=[unrated or without or reason for unrated, without, reason in reasons],
         difference=POINTS * difference,
         difference_low=POINTS * ends.difference_low,
         difference_high=POINTS * ends.difference_high,
@@ -89,6 +87,9 @@ def estimate_strengths(rows: MatchRows, method: RatingMethod, confidence: float,
     )
 
 
+NO_SPREAD: Final = "the examples show no spread, so there is no interval"
+
+
 def student_p(difference: np.ndarray, error: np.ndarray, degrees: int) -> np.ndarray:
     """Two-sided p values of differences by their standard errors; NaN where an error is 0 or undefined."""
     found = np.full(difference.shape, np.nan)
@@ -96,20 +97,6 @@ def student_p(difference: np.ndarray, error: np.ndarray, degrees: int) -> np.nda
         each = tuple(place.tolist())
         found[each] = t_tail(abs(float(difference[each] / error[each])), degrees)
     return found
-
-
-def _differences(strength: np.ndarray) -> np.ndarray:
-    return np.asarray(strength[:, None] - strength)
-
-
-def _interval_reasons(ends: StrengthIntervals, labels: Sequence[str]) -> list[str | None]:
-    """Why each system has no interval, or one with an open end."""
-    no_spread = "the examples show no spread, so there is no interval"
-    undefined = np.isnan(ends.low) | np.isnan(ends.high)
-    return [
-        no_spread if none else reason
-        for none, reason in zip(undefined.tolist(), explain_open_ends(ends, labels), strict=True)
-    ]
 
 
 def _tie_parameter(
@@ -129,15 +116,18 @@ def _with_covariates(rows: MatchRows, method: RatingMethod, confidence: float, l
     counts = count_matches(rows)
     fit = fit_with_covariates(rows, method.covariates, float(method.penalty or 0.0))
     quantile = fit.quantile(confidence)
-    error, difference = fit.strength_error, _differences(fit.strength)
+    error, difference = fit.strength_error, fit.strength[:, None] - fit.strength
     half, half_difference = quantile * error, quantile * fit.difference_error
+    plain = fit_bradley_terry(counts, "half", float(method.penalty or 0.0))  # says why systems have no strength
+    separated = "wins follow from the systems and covariates without exception, so there is no finite estimate"
+    reasons = zip(fit.rated.tolist(), explain_unrated(counts, plain, labels), strict=True)
     return Estimates(
         strength=fit.strength,
         rating=CENTRE + POINTS * fit.strength,
         error=POINTS * error,
         low=CENTRE + POINTS * (fit.strength - half),
         high=CENTRE + POINTS * (fit.strength + half),
-        reason=_covariate_reasons(fit, explain_unrated(counts, _plain_fit(counts, method), labels)),
+        reason=[None if rated else reason or separated for rated, reason in reasons],
         difference=POINTS * difference,
         difference_low=POINTS * (difference - half_difference),
         difference_high=POINTS * (difference + half_difference),
@@ -145,16 +135,6 @@ def _with_covariates(rows: MatchRows, method: RatingMethod, confidence: float, l
         test="student",
         parameters=[*_coefficients(fit, method, quantile)],
     )
-
-
-def _plain_fit(counts: Any, method: RatingMethod) -> BradleyTerryFit:
-    """The fit without covariates, which says why systems have no strength."""
-    return fit_bradley_terry(counts, "half", float(method.penalty or 0.0))
-
-
-def _covariate_reasons(fit: CovariateFit, reasons: Sequence[str | None]) -> list[str | None]:
-    separated = "wins follow from the systems and covariates without exception, so there is no finite estimate"
-    return [None if rated else reason or separated for rated, reason in zip(fit.rated.tolist(), reasons, strict=True)]
 
 
 def _coefficients(fit: CovariateFit, method: RatingMethod, quantile: float) -> Iterator[dict[str, Any]]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
@@ -14,17 +14,16 @@ from evaluand.comparison.significance import assign_letters, holm, shaffer
 from evaluand.core.errors import DataError, SpecError, plural
 from evaluand.matches.ratings.gathering import BOTH, NOBODY, A, MatchTable
 from evaluand.matches.ratings.method import COVARIATES, LENGTH, POSITION, RatingMethod
-from evaluand.matches.ratings.strengths import Estimates, estimate_strengths
+from evaluand.matches.ratings.strengths import NO_SPREAD, Estimates, estimate_strengths
 from evaluand.matches.ratings.win_shares import estimate_equal_length, estimate_win_rates
 from evaluand.matches.schedule import find_system
-from evaluand.metrics.ratings.counts import MatchRows, count_matches
+from evaluand.metrics.ratings.counts import MatchRows, Side, count_matches
 from evaluand.metrics.ratings.covariates import relative_differences
 from evaluand.metrics.ratings.positions import inconsistency, position_bias
 from evaluand.metrics.ratings.win_rates import WinRates, win_rates
 from evaluand.store.tables import STYLE
 
-_DIGITS: Final = 10
-"""Significant digits of stored numbers: the same on machines whose linear algebra rounds otherwise."""
+_DIGITS: Final = 10  # of stored numbers that are significant: the same where linear algebra rounds otherwise
 
 Row = dict[str, Any]
 
@@ -56,13 +55,22 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
     order, ranks, letters = _rank(estimates, differences, confidence)
     played = _as_rows(decided, method, decided.shares()) if method.weighted else (rows, missing)
     is_skipped = matches.skipped & ~matches.known & (matches.missing != NOBODY)
-    counts = _Counts.of(played, (rows, missing), _sum_by_pair(matches, matches.shares(), is_skipped))
+    shown, weighed = count_matches(played[0]), count_matches(rows)
+    counts = {
+        "n_missing": played[1],
+        "n_skipped": _sum_by_pair(matches, matches.shares(), is_skipped),
+        **{name: shown.square(side) for name, side in _SIDES.items()},
+        # the same with the weights of the examples, from which bounds of win rates follow
+        "weight": weighed.square("n"),
+        "score": weighed.square("score"),
+        "unknown": missing,
+    }
     relevant_rates, relevant = rates, counts
     if method.baseline is not None:
         is_base = np.arange(len(matches.systems)) == find_system(method.baseline, matches.systems)
         involved = is_base[:, None] | is_base
         relevant_rates = win_rates(rows.select(involved[rows.a, rows.b]), confidence=confidence)
-        relevant = _Counts(*(np.where(involved, square, 0.0) for square in counts))
+        relevant = {name: np.where(involved, square, 0.0) for name, square in counts.items()}
     tables: dict[str, list[Row]] = {
         "ratings": [
             _rating_row(matches.systems[i], estimates, i, relevant_rates, relevant)
@@ -79,11 +87,10 @@ def compute_tables(matches: MatchTable, method: RatingMethod, confidence: float)
 
 def _storable(row: Row) -> Row:
     """A row without infinite and undefined numbers, rounded to the digits that all machines share."""
-    return {name: _round(value) if isinstance(value, float) else value for name, value in row.items()}
-
-
-def _round(value: float) -> float | None:
-    return float(f"{value:.{_DIGITS}g}") + 0.0 if math.isfinite(value) else None
+    for name, value in row.items():
+        if isinstance(value, float):
+            row[name] = float(f"{value:.{_DIGITS}g}") + 0.0 if math.isfinite(value) else None
+    return row
 
 
 def decide_missing(matches: MatchTable, method: RatingMethod) -> MatchTable:
@@ -244,11 +251,8 @@ def _difference_reason(estimates: Estimates, i: int, j: int, numbers: Row) -> st
     if math.isinf(numbers["low"]) or math.isinf(numbers["high"]):
         return "the interval is open: in too many draws of the examples one of them wins every match"
     if math.isnan(numbers["low"]) or math.isnan(numbers["high"]):
-        return _NO_SPREAD
+        return NO_SPREAD
     return "the examples show no spread, so there is no p value" if math.isnan(numbers["p"]) else None
-
-
-_NO_SPREAD: Final = "the examples show no spread, so there is no interval"
 
 
 def _rank(
@@ -277,43 +281,17 @@ def _rank(
     return rated + unrated, ranks, assign_letters(rated, differing)
 
 
-class _Counts(NamedTuple):
-    """Counts of matches, each systems × systems.
+_Counts = Mapping[str, np.ndarray]  # counts of matches, each systems × systems
+_SIDES: Final[Mapping[str, Side]] = {"n": "n", "won": "wins", "tied": "ties", "lost": "losses"}
 
-    Attributes:
-        won, tied, lost, n: of the matches with an outcome.
-        missing: of those without one; `skipped` of those in which a response was skipped.
-        weight, score, missing_weight: the same with the weights of the examples, from which bounds of win rates follow.
-    """
 
-    won: np.ndarray
-    tied: np.ndarray
-    lost: np.ndarray
-    n: np.ndarray
-    missing: np.ndarray
-    skipped: np.ndarray
-    weight: np.ndarray
-    score: np.ndarray
-    missing_weight: np.ndarray
-
-    @classmethod
-    def of(
-        cls, played: tuple[MatchRows, np.ndarray], weighed: tuple[MatchRows, np.ndarray], skipped: np.ndarray
-    ) -> _Counts:
-        """The counts of matches and of their weights, each with those that have no outcome."""
-        counts, heavy = count_matches(played[0]), count_matches(weighed[0])
-        won, tied, lost, n = (counts.square(side) for side in ("wins", "ties", "losses", "n"))
-        weight, score = heavy.square("n"), heavy.square("score")
-        return cls(won, tied, lost, n, played[1], skipped, weight, score, weighed[1])
-
-    def at(self, place: int | tuple[int, int]) -> dict[str, float]:
-        """The counts of a system, or of a system against another one."""
-        names = {"n_missing": "missing", "n_skipped": "skipped"} | {name: name for name in ("n", "won", "tied", "lost")}
-        return {name: float(np.sum(getattr(self, square)[place])) for name, square in names.items()}
+def _counts_at(counts: _Counts, place: int | tuple[int, int]) -> dict[str, float]:
+    """The counts of a system, or of a system against another one."""
+    return {name: float(np.sum(counts[name][place])) for name in (*_SIDES, "n_missing", "n_skipped")}
 
 
 def _rating_row(label: str, estimates: Estimates, system: int, rates: WinRates, counts: _Counts) -> Row:
-    weight, unknown, score = (each[system] for each in (counts.weight, counts.missing_weight, counts.score))
+    weight, unknown, score = (counts[name][system] for name in ("weight", "unknown", "score"))
     met = weight + unknown > 0
     total = (weight + unknown)[met]
     numbers = {
@@ -331,7 +309,7 @@ def _rating_row(label: str, estimates: Estimates, system: int, rates: WinRates, 
         **{name: math.nan if column is None else float(column[system]) for name, column in numbers.items()},
         "win_rate_worst": float(np.mean(score[met] / total)) if met.any() else math.nan,
         "win_rate_best": float(np.mean((score + unknown)[met] / total)) if met.any() else math.nan,
-        **counts.at(system),
+        **_counts_at(counts, system),
         "opponents": int(rates.opponents[system]),
         "examples": int(rates.average_examples[system]),
         "reason": estimates.reason[system],
@@ -346,7 +324,7 @@ def _win_rate_rows(systems: Sequence[str], rates: WinRates, counts: _Counts, ord
             "win_rate": float(rates.rate.value[pair]),
             "low": round(float(rates.rate.low[pair]), _DIGITS),
             "high": round(float(rates.rate.high[pair]), _DIGITS),
-            **counts.at(pair),
+            **_counts_at(counts, pair),
             "examples": int(rates.examples[pair]),
         }
 

@@ -75,8 +75,7 @@ def estimate_win_rates(
     )
 
 
-BASELINE: Final = "the baseline: ½ by definition"
-"""Why a baseline has no interval."""
+BASELINE: Final = "the baseline: ½ by definition"  # why it has no interval
 
 
 def _find_incomparable(rates: WinRates, labels: Sequence[str]) -> dict[tuple[int, int], str]:

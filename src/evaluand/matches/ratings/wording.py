@@ -11,8 +11,7 @@ from typing import Any, Final
 from evaluand.comparison.verdict import adjustment
 from evaluand.core.errors import plural
 
-MOST_JUDGES: Final = 20
-"""The most judges whose bias is shown one by one."""
+MOST_JUDGES: Final = 20  # whose bias is shown one by one
 
 
 def select_bias(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], int]:
@@ -78,7 +77,10 @@ def _read_counts(row: Mapping[str, Any]) -> list[str]:
 
 
 def _format_share(row: Mapping[str, Any]) -> str:
-    return f"{_percent(row['share'])}{_interval(row)}"
+    share = "an unknown share" if row["share"] is None else f"{100 * row['share']:.1f} %"
+    if row["low"] is None or row["high"] is None:
+        return share
+    return f"{share} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
 
 
 def format_rating(row: Mapping[str, Any], is_share: bool) -> str:
@@ -216,11 +218,3 @@ _STATEMENTS: Final = {
     "equal_length": ("Wilson by example", "Student's t by example"),
 }
 """Method → where intervals and p values of differences come from; design/0018 says why they have two sources."""
-
-
-def _percent(share: float | None) -> str:
-    return "an unknown share" if share is None else f"{100 * share:.1f} %"
-
-
-def _interval(row: Mapping[str, Any]) -> str:
-    return "" if row["low"] is None or row["high"] is None else f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
