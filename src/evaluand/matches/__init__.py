@@ -7,7 +7,7 @@ judging.py               what a judge sees and says, and the table of it
 recorded.py              matches of runs that were judged elsewhere
 battles.py               files of matches that others have judged; battle_rows.py reads one row of them
 people.py                pairs for people to judge, and their answers as matches
-labelled_sets.py         who judged matches, and how often several judges agree; labelled_files.py reads sets from files
+labelled_sets.py         who judged matches, how often several judges agree, and labelled sets from matches and files
 match_keys.py            by what several sets recognise the same match
 response_style.py        the length and markup of a response
 ratings/                 ratings of systems from matches
@@ -20,8 +20,11 @@ from evaluand.core.lazy import lazy_names
 if TYPE_CHECKING:
     from evaluand.matches.adaptive import InformationGain as InformationGain, Swiss as Swiss
     from evaluand.matches.battles import read_battles as read_battles
-    from evaluand.matches.labelled_files import read_labelled_file as read_labelled_file
-    from evaluand.matches.labelled_sets import agreement as agreement, read_labelled_matches as read_labelled_matches
+    from evaluand.matches.labelled_sets import (
+        agreement as agreement,
+        read_labelled_file as read_labelled_file,
+        read_labelled_matches as read_labelled_matches,
+    )
     from evaluand.matches.matcher import Matcher as Matcher
     from evaluand.matches.matches import Matches as Matches
     from evaluand.matches.people import (

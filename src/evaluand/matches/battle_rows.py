@@ -144,6 +144,18 @@ def verdict_fields() -> Sequence[str]:
     return ("outcome", "winner", *(each.verdict for each in battle_formats() if each.verdict))
 
 
+def check_places(chosen: Mapping[str, Sequence[str]], known: Sequence[str], names: Sequence[str]) -> list[str]:
+    """What is wrong with the columns, or places of a value in a row, that were chosen for fields of a file."""
+    faults = [f"no field is called {field!r}{alternatives(field, known)}" for field in chosen.keys() - {*known}]
+    for field, places in chosen.items():
+        for place in places:
+            first = place if place in names else next(iter(selector_of(place).steps), None)
+            if first not in names:
+                missing = f"no column is called {first!r}{alternatives(str(first), names)}"
+                faults.append(f"{column_option(field, place)}: {missing}")
+    return faults
+
+
 class Battle(NamedTuple):
     """One judgement of two responses, as a row names them.
 
@@ -207,13 +219,7 @@ class BattleColumns:
             SpecError: a field or a column is unknown, or no column says who met or who won.
         """
         known, verdicts = known_columns(), verdict_fields()
-        faults = [f"no field is called {field!r}{alternatives(field, [*known])}" for field in chosen.keys() - known]
-        for field, place in chosen.items():
-            first = next(iter(selector_of(place).steps), None)
-            if place not in names and isinstance(first, str) and first not in names:
-                faults.append(
-                    f"{column_option(field, place)}: no column is called {first!r}{alternatives(first, names)}"
-                )
+        faults = check_places({field: [place] for field, place in chosen.items()}, [*known], names)
         if faults:
             raise SpecError("\n".join(faults))
         places = {field: column for field in known if (column := next((n for n in known[field] if n in names), None))}

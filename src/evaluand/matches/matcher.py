@@ -51,6 +51,7 @@ from evaluand.matches.pairing import (
     Presenter,
     Round,
     check_labels,
+    check_one_dataset,
     check_presentation,
 )
 from evaluand.matches.schedule import Field, Pairs, Played, Schedule, as_schedule
@@ -264,19 +265,10 @@ class _Pairing:
 def _check_runs(runs: Any) -> None:
     if not isinstance(runs, Sequence) or not all(isinstance(run, Run) for run in runs):
         raise SpecError("give a list of Run objects to match; see Runner.run")
-    if len(runs) < 2:
-        raise SpecError("matches need two runs or more")
-    store, dataset = runs[0].store, runs[0].manifest["spec"]["dataset"]
+    check_one_dataset(runs, "matches")
     for run in runs:
-        if run.store is not store and getattr(run.store, "root", run) != getattr(store, "root", None):
-            raise SpecError(f"run {run.id[:12]} is in another store; runs are matched in one store")
         if not run.store.is_sealed(RUNS, run.id):
             raise SpecError(f"run {run.id} is not finished; resume it before it is matched")
-        if run.manifest["spec"]["dataset"] != dataset:
-            raise SpecError(
-                f"run {run.id[:12]} is over another dataset than run {runs[0].id[:12]}; run both over one dataset:"
-                " finished calls are reused"
-            )
 
 
 def _with_receipt(matches: Matches, tally: Tally, why: str, usage: Mapping[str, Any] | None) -> Matches:

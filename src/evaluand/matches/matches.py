@@ -206,22 +206,18 @@ def count_pairs(matches: Matches) -> list[dict[str, Any]]:
         probability, and counts for the side with the higher one).
     """
     labels = matches.systems
-    names = ("lost", "tied", "won", "n_missing")
-    counts = np.zeros((len(labels), len(labels), len(names)), np.int64)
-    probable = np.zeros(counts.shape[:2], np.int64)
+    counts = np.zeros((len(labels), len(labels), 5), np.int64)  # lost, tied, won, without an outcome, a probability
     for batch in matches.batches(["a", "b", "outcome"]):
         a, b = (np.asarray(batch.column(side)) for side in "ab")
         outcome = batch.column("outcome").to_numpy(zero_copy_only=False).astype(float)
-        kind = np.where(np.isnan(outcome), 3, 1 + np.sign(np.nan_to_num(outcome, nan=0.5) - 0.5)).astype(np.int64)
+        is_known = ~np.isnan(outcome)
+        kind = np.where(is_known, 1 + np.sign(np.nan_to_num(outcome, nan=0.5) - 0.5), 3).astype(np.int64)
         np.add.at(counts, (a, b, kind), 1)
-        np.add.at(probable, (a, b), ~np.isnan(outcome) & ~np.isin(outcome, (0.0, 0.5, 1.0)))
-    met = np.argwhere(counts.any(axis=2)).tolist()
-    order = ("won", "tied", "lost", "n_missing")
+        np.add.at(counts[..., 4], (a, b), is_known & ~np.isin(outcome, (0.0, 0.5, 1.0)))
+    names = ("won", "tied", "lost", "n_missing", "n_probable")
     return [
-        {"a": labels[a], "b": labels[b]}
-        | {name: int(counts[a, b, names.index(name)]) for name in order}
-        | {"n_probable": int(probable[a, b])}
-        for a, b in met
+        {"a": labels[a], "b": labels[b]} | dict(zip(names, counts[a, b][[2, 1, 0, 3, 4]].tolist(), strict=True))
+        for a, b in np.argwhere(counts.any(axis=2)).tolist()
     ]
 
 

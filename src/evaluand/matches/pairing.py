@@ -164,6 +164,28 @@ def check_text(what: str, name: str) -> None:
         raise SpecError(f"{what}: {error}") from None
 
 
+def check_one_dataset(runs: Sequence[Run], what: str) -> None:
+    """Refuses fewer than two runs, and runs in several stores or over several datasets.
+
+    Args:
+        what: what is made of them.
+
+    Raises:
+        SpecError: says what is wrong.
+    """
+    if len(runs) < 2:
+        raise SpecError(f"{what} need two runs or more")
+    store, dataset = runs[0].store, runs[0].manifest["spec"]["dataset"]
+    for run in runs:
+        if run.store is not store and getattr(run.store, "root", run) != getattr(store, "root", None):
+            raise SpecError(f"run {run.id[:12]} is in another store; {what} are of runs in one store")
+        if run.manifest["spec"]["dataset"] != dataset:
+            raise SpecError(
+                f"run {run.id[:12]} is over another dataset than run {runs[0].id[:12]}; run both over one dataset:"
+                " finished calls are reused"
+            )
+
+
 @dataclass(frozen=True)
 class Entrants:
     """The systems, and what each has on each row; a row is an example and replication that a system has.

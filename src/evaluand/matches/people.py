@@ -22,7 +22,7 @@ from evaluand.judges.people import label_files
 from evaluand.judges.people.human_labels import filled_in
 from evaluand.matches.judging import is_answered, read_rows
 from evaluand.matches.matches import Matches, describe_left_out
-from evaluand.matches.pairing import Entrants, check_labels, check_text
+from evaluand.matches.pairing import Entrants, check_labels, check_one_dataset, check_text
 from evaluand.matches.recorded import RecordedMatch, store_recorded_matches
 from evaluand.run.excerpts import in_reading_order, to_json
 from evaluand.run.runner import Run
@@ -220,14 +220,7 @@ class _Row(NamedTuple):
 
 
 def _rows(runs: Sequence[Run]) -> Iterator[_Row]:
-    if len(runs) < 2:
-        raise SpecError("pairs need two runs or more")
-    store = runs[0].store
-    for run in runs:
-        if run.store is not store and getattr(run.store, "root", run) != getattr(store, "root", None):
-            raise SpecError(f"run {run.id[:12]} is in another store; pairs are of runs in one store")
-    if len({run.manifest["spec"]["dataset"] for run in runs}) > 1:
-        raise SpecError("the runs are over different datasets; run all of them over one dataset")
+    check_one_dataset(runs, "pairs")
     entrants = Entrants.of(runs, [run.id for run in runs])
     streams = [read_rows(run, entrants) for run in runs]
     examples = runs[0].dataset.examples(0, entrants.n_rows // entrants.replications)

@@ -1,10 +1,9 @@
 """Ratings of systems from matches: one number per system, with its uncertainty.
 
 method.py                    how systems are rated, validated, and its signature
-gathering.py                 several sets of matches as one table of arrays
 strengths.py                 Bradley–Terry
 win_shares.py                win rates, also at equal length
-tables.py                    the rows of the tables, with ranks and letters
+tables.py                    several sets of matches as arrays, and the rows of the tables, with ranks and letters
 rating_gates.py              rules that ratings must fulfil
 rating.py, stored.py         `rate`, and the artifact in which ratings are stored
 """

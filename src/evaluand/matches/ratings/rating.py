@@ -14,10 +14,9 @@ from evaluand.core.provenance import provenance
 from evaluand.engine.keyed_work import Receipt
 from evaluand.matches.match_keys import file_origin
 from evaluand.matches.matches import Matches
-from evaluand.matches.ratings.gathering import gather
 from evaluand.matches.ratings.method import RatingMethod, RatingParameters
 from evaluand.matches.ratings.stored import TABLES, Ratings
-from evaluand.matches.ratings.tables import compute_tables
+from evaluand.matches.ratings.tables import compute_tables, gather
 from evaluand.matches.schedule import find_system
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.store.sealing import seal_tables

@@ -22,7 +22,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any, Final, cast
 
 import numpy as np
@@ -41,10 +41,9 @@ from evaluand.comparison.rule import (
 from evaluand.core.errors import DataError, SpecError, nearest, plural
 from evaluand.evaluation.standing import ScorerStanding
 from evaluand.matches.labelled_sets import standings_of
-from evaluand.matches.ratings.gathering import A, B, MatchTable, gather
 from evaluand.matches.ratings.method import POSITION, RatingMethod
 from evaluand.matches.ratings.stored import Ratings
-from evaluand.matches.ratings.tables import compute_tables, decide_missing
+from evaluand.matches.ratings.tables import A, B, MatchTable, compute_tables, decide_missing, gather
 from evaluand.metrics.stats.intervals import clopper_pearson
 
 Tables = dict[str, list[dict[str, Any]]]
@@ -146,7 +145,7 @@ class _Context:
 
     def __init__(self, ratings: Ratings) -> None:
         self.ratings = ratings
-        self._tables: dict[tuple[RatingMethod, float], Tables] = {}
+        self._compute = cache(lambda method, confidence: compute_tables(self.matches, method, confidence))
 
     @cached_property
     def method(self) -> RatingMethod:
@@ -222,9 +221,7 @@ class _Context:
     def tables(self, method: RatingMethod, gate: Gate) -> Tables:
         """The tables of a method, with intervals whose ends are the bounds of a gate."""
         confidence = self.ratings.confidence if gate.level is None else 2 * gate.level - 1
-        if (method, confidence) not in self._tables:
-            self._tables[method, confidence] = compute_tables(self.matches, method, confidence)
-        return self._tables[method, confidence]
+        return self._compute(method, confidence)
 
     def system(self, gate: Gate, name: str | None) -> str:
         """The system that a gate names.
@@ -253,9 +250,9 @@ def _find_rows(gate: Gate, context: _Context) -> list[Row]:
         raise gate.fault("ratings have no groups; leave out what is in [], and `by`")
     if gate.relation == EQUAL:
         raise gate.fault("ratings are not checked for equality; write `not worse than` both ways")
-    unknown = [name for name, _ in gate.parameters if name != AGAINST or gate.metric != WIN_RATE]
-    if unknown:
-        raise gate.fault(f"{gate.metric} has no parameter {unknown[0]!r}")
+    for name, _ in gate.parameters:
+        if name != AGAINST or gate.metric != WIN_RATE:
+            raise gate.fault(f"{gate.metric} has no parameter {name!r}")
     check_limits(gate, context.ratings.method)
     try:
         return [_READERS[gate.metric](gate, context)]
@@ -355,7 +352,9 @@ def _read_rating(gate: Gate, context: _Context) -> Row:
     own = next(row for row in tables["ratings"] if row["system"] == system)
     opponent = context.method.baseline if context.method.baseline != system else None
     n_unanswered = 0.0 if context.has_style else context.n_unanswered(system, opponent)
-    counts = _match_counts(own, n_unanswered, context.method)
+    counts = f"won {own['won']:,g}, tied {own['tied']:,g}, lost {own['lost']:,g}{_missing_counts(own, n_unanswered)}"
+    if context.method.kind == "equal_length" and own["win_rate"] is not None:
+        counts = f"raw win rate {own['win_rate']:.4g}, {counts}"
     if other is None:
         ends = [own[name] for name in ("rating", "low", "high")]
         return _row(gate, ends, _match_facts(own, n_unanswered), counts, own["reason"])
@@ -368,14 +367,6 @@ def _read_rating(gate: Gate, context: _Context) -> Row:
         note = f"{difference.note}; a point rule, which ignores chance"
         return difference._replace(lead="difference ", note=note)
     return difference._replace(lead=f"difference {difference.value:+.4g}, ", end="low")
-
-
-def _match_counts(row: dict[str, Any], n_unanswered: float, method: RatingMethod) -> str:
-    raw = ""
-    if method.kind == "equal_length" and row["win_rate"] is not None:
-        raw = f"raw win rate {row['win_rate']:.4g}, "
-    counts = f"{raw}won {row['won']:,g}, tied {row['tied']:,g}, lost {row['lost']:,g}"
-    return counts + _missing_counts(row, n_unanswered)
 
 
 def _read_bias(gate: Gate, context: _Context) -> Row:
