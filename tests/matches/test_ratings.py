@@ -28,9 +28,9 @@ from evaluand import (
 from evaluand.comparison.significance import sign_flip
 from evaluand.matches.battles import battle_batches, read_battles
 from evaluand.matches.people import Judged, match_by_people, pairs_to_judge
+from evaluand.matches.ratings.estimates import _exchange_p, estimate_win_rates
 from evaluand.matches.ratings.method import RatingMethod, RatingParameters
 from evaluand.matches.ratings.tables import gather
-from evaluand.matches.ratings.win_shares import _exchange_p, estimate_win_rates
 from evaluand.matches.recorded import RecordedBattles
 from evaluand.matches.schedule import AgainstBaseline
 from evaluand.metrics.ratings.counts import MatchRows

@@ -1,14 +1,13 @@
 """Comparison of several runs by judges that see two responses: schedules, matches, and ratings of systems.
 
-schedule.py              which systems meet on which examples, in advance or, in adaptive.py, by the outcomes so far
+schedule.py              which systems meet on which examples, in advance or by the outcomes so far
 pairing.py               who is presented first, and which judgement decides which match
-matcher.py, matches.py   makes the matches, and the artifact in which they are stored
+matcher.py, matches.py   makes the matches, and the artifact in which they are stored, with keys that several sets share
 judging.py               what a judge sees and says, and the table of it
 recorded.py              matches of runs that were judged elsewhere
 battles.py               files of matches that others have judged; battle_rows.py reads one row of them
 people.py                pairs for people to judge, and their answers as matches
 labelled_sets.py         who judged matches, how often several judges agree, and labelled sets from matches and files
-match_keys.py            by what several sets recognise the same match
 response_style.py        the length and markup of a response
 ratings/                 ratings of systems from matches
 """
@@ -18,7 +17,6 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.matches.adaptive import InformationGain as InformationGain, Swiss as Swiss
     from evaluand.matches.battles import read_battles as read_battles
     from evaluand.matches.labelled_sets import (
         agreement as agreement,
@@ -37,6 +35,12 @@ if TYPE_CHECKING:
     from evaluand.matches.ratings.rating_gates import check_rating_gates as check_rating_gates
     from evaluand.matches.ratings.stored import Ratings as Ratings
     from evaluand.matches.recorded import RecordedBattles as RecordedBattles
-    from evaluand.matches.schedule import AgainstBaseline as AgainstBaseline, AllPairs as AllPairs, Schedule as Schedule
+    from evaluand.matches.schedule import (
+        AgainstBaseline as AgainstBaseline,
+        AllPairs as AllPairs,
+        InformationGain as InformationGain,
+        Schedule as Schedule,
+        Swiss as Swiss,
+    )
 
 __getattr__, __dir__ = lazy_names(__name__)

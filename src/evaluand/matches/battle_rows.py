@@ -27,27 +27,29 @@ from evaluand.store.tables import ABSTAINED, FAILED, SCORE_STATUSES, SCORED
 if TYPE_CHECKING:
     from evaluand.matches.battles import BattleFile, BattleTables
 
-COLUMNS: Final[Mapping[str, Sequence[str]]] = {
+_FIELDS: Final = (
+    *("example", "replication", "turn", "a", "b", "outcome", "winner", "swapped", "order", "judge", "input"),
+    *(
+        "response_a",
+        "response_b",
+        "explanation",
+        "swapped_explanation",
+        "status",
+        "reason",
+        "strength",
+        "label",
+        "data",
+    ),
+)
+COLUMNS: Final[Mapping[str, Sequence[str]]] = {field: (field,) for field in _FIELDS} | {
     "example": ("question_id", "uid", "id"),
-    "replication": ("replication",),
-    "turn": ("turn",),
     "a": ("model_a",),
     "b": ("model_b",),
-    "outcome": ("outcome",),
-    "winner": ("winner",),
     "swapped": (),
-    "order": ("order",),
-    "judge": ("judge",),
     "input": ("input", "instruction", "prompt", "question"),
     "response_a": ("response_a", "answer_a"),
     "response_b": ("response_b", "answer_b"),
-    "explanation": ("explanation",),
     "swapped_explanation": (),
-    "status": ("status",),
-    "reason": ("reason",),
-    "strength": ("strength",),
-    "label": ("label",),
-    "data": ("data",),
 }
 """The fields of a row, and the columns in which they are looked for, the first that the file has."""
 

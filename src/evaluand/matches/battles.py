@@ -33,11 +33,6 @@ from evaluand.core.provenance import provenance
 from evaluand.data.source import read_rows
 from evaluand.data.sources import open_data, open_file
 from evaluand.matches.battle_rows import Battle, BattleColumns, Texts, column_option
-from evaluand.matches.match_keys import (
-    format_key,
-    read_example_keys,
-    read_judge_keys,
-)
 from evaluand.matches.matches import (
     BY_PEOPLE,
     EXAMPLES,
@@ -49,6 +44,9 @@ from evaluand.matches.matches import (
     UNDIGESTED,
     MatchDigest,
     Matches,
+    format_key,
+    read_example_keys,
+    read_judge_keys,
 )
 from evaluand.matches.pairing import check_text
 from evaluand.matches.response_style import response_style

@@ -31,8 +31,7 @@ from evaluand.judges.cards.labelled_set import Item, JudgeIdentity, Judgement, L
 from evaluand.judges.cards.standing import find_standing
 from evaluand.matches.battle_rows import check_places, column_option, read_winner
 from evaluand.matches.judging import SPANS_TABLE
-from evaluand.matches.match_keys import file_origin, read_example_ids, read_example_keys
-from evaluand.matches.matches import BY_PEOPLE, Matches
+from evaluand.matches.matches import BY_PEOPLE, Matches, file_origin, read_example_ids, read_example_keys
 from evaluand.metrics.judging.kappa import measure_kappa
 from evaluand.run.runner import Run
 from evaluand.store.store import find_sealed
@@ -316,25 +315,17 @@ _PEOPLE_ELSEWHERE: Final = re.compile(r"(arena_user|expert|author)_\d+")
 _BY_PEOPLE: Final = "; if people have judged, read the file with --by-people (in Python and experiments: by_people)"
 
 
-COLUMNS: Final[Mapping[str, Sequence[str]]] = {
-    "label": ("label",),
-    "judgement": ("judgement",),
-    "swapped": ("swapped",),
-    "explanation": ("explanation",),
-    "swapped_explanation": ("swapped_explanation",),
+_FIELDS: Final = (
+    *("label", "judgement", "swapped", "explanation", "swapped_explanation", "id", "repeat", "cluster", "input"),
+    *("response", "response_a", "response_b", "model", "model_a", "model_b", "seconds", "cost", "currency"),
+)
+COLUMNS: Final[Mapping[str, Sequence[str]]] = {field: (field,) for field in _FIELDS} | {
     "id": ("id", "example_id", "question_id"),
-    "repeat": ("repeat",),
     "cluster": (),
     "input": ("input", "instruction", "prompt", "question"),
     "response": ("response", "output"),
     "response_a": ("response_a", "output_1"),
     "response_b": ("response_b", "output_2"),
-    "model": ("model",),
-    "model_a": ("model_a",),
-    "model_b": ("model_b",),
-    "seconds": ("seconds",),
-    "cost": ("cost",),
-    "currency": ("currency",),
 }
 """The fields of a row, and the columns in which they are looked for, the first that the file has."""
 

@@ -135,13 +135,9 @@ class Matcher:
         check_store(store)
         if (left_out := describe_left_out(pairing.runs, pairing.labels, pairing.limit)) is not None:
             warn(left_out)
+        where = {"resume": request.resume, "origin": request.origin}
         recorded: Matches | None = pairing.judge.read_matches(
-            pairing.runs,
-            pairing.labels,
-            name=request.name,
-            limit=pairing.limit,
-            resume=request.resume,
-            origin=request.origin,
+            pairing.runs, pairing.labels, name=request.name, limit=pairing.limit, **where
         )
         if recorded is not None:
             return recorded

@@ -112,12 +112,8 @@ _OTHER_NAMES: Final = (
 """Operations whose value is a constant, another name, or the cell of a variable that functions inside share."""
 
 
-ANSWERED: Final = 0
-FAILED_CALL: Final = 1
-NOT_ASKED: Final = 2
-NO_ANSWER: Final = 3
-ABSENT: Final = 4
-"""What a system has on a row: an answer, a failed call, a skipped one, no answer, or no row."""
+# what a system has on a row: an answer, a failed call, a skipped one, no answer, or no row
+ANSWERED, FAILED_CALL, NOT_ASKED, NO_ANSWER, ABSENT = range(5)
 
 
 ORDERS: Final = ("both", "random")

@@ -12,8 +12,7 @@ from evaluand.core import identity
 from evaluand.core.errors import SpecError, nearest, warn
 from evaluand.core.provenance import provenance
 from evaluand.engine.keyed_work import Receipt
-from evaluand.matches.match_keys import file_origin
-from evaluand.matches.matches import Matches
+from evaluand.matches.matches import Matches, file_origin
 from evaluand.matches.ratings.method import RatingMethod, RatingParameters
 from evaluand.matches.ratings.stored import TABLES, Ratings
 from evaluand.matches.ratings.tables import compute_tables, gather

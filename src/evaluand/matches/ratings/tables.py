@@ -2,7 +2,7 @@
 
 Systems with the same label are one system. Sets extend each other: what the same judge says about the same pair, on the
 same example and in the same order, counts once, and the last set that has an outcome decides. How examples and judges
-are identified: `match_keys`.
+are identified: `matches.py`.
 """
 
 from __future__ import annotations
@@ -23,18 +23,23 @@ from evaluand.core.errors import DataError, SpecError, plural, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.core.row_numbers import count_earlier, number_rows
 from evaluand.data.dataset import Dataset
-from evaluand.matches.match_keys import (
+from evaluand.matches.matches import (
     ExampleKeys,
     JudgeKeys,
+    Matches,
     file_origin,
     number_of,
     read_example_keys,
     read_judge_keys,
 )
-from evaluand.matches.matches import Matches
+from evaluand.matches.ratings.estimates import (
+    NO_SPREAD,
+    Estimates,
+    estimate_equal_length,
+    estimate_strengths,
+    estimate_win_rates,
+)
 from evaluand.matches.ratings.method import COVARIATES, LENGTH, POSITION, RatingMethod
-from evaluand.matches.ratings.strengths import NO_SPREAD, Estimates, estimate_strengths
-from evaluand.matches.ratings.win_shares import estimate_equal_length, estimate_win_rates
 from evaluand.matches.schedule import find_system
 from evaluand.metrics.ratings.counts import MatchRows, Side, count_matches
 from evaluand.metrics.ratings.covariates import relative_differences
