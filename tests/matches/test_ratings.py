@@ -27,11 +27,10 @@ from evaluand import (
 )
 from evaluand.comparison.significance import sign_flip
 from evaluand.matches.battles import battle_batches, read_battles
-from evaluand.matches.people import Judged, match_by_people, pairs_to_judge
+from evaluand.matches.people import Judged, RecordedBattles, match_by_people, pairs_to_judge
 from evaluand.matches.ratings.estimates import _exchange_p, estimate_win_rates
 from evaluand.matches.ratings.method import RatingMethod, RatingParameters
 from evaluand.matches.ratings.tables import gather
-from evaluand.matches.recorded import RecordedBattles
 from evaluand.matches.schedule import AgainstBaseline
 from evaluand.metrics.ratings.counts import MatchRows
 from evaluand.metrics.ratings.equal_length import equal_length_win_rate

@@ -18,7 +18,7 @@ from evaluand.core.provenance import experiment_origin
 from evaluand.experiment.match_gates import evaluate_match_gates
 from evaluand.experiment.parsing import ValidParts, parse_file
 from evaluand.matches.kind import MATCHES, RATINGS
-from evaluand.matches.ratings.stored import Ratings
+from evaluand.matches.ratings.rating import Ratings
 from evaluand.predictions.steps import name_in_experiment
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import minute

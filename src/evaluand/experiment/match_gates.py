@@ -9,8 +9,8 @@ from evaluand.comparison.checking import GateResult
 from evaluand.comparison.rule import AGAINST, BASELINE, Gate
 from evaluand.core.errors import SpecError, nearest
 from evaluand.matches.ratings.method import RatingMethod
+from evaluand.matches.ratings.rating import Ratings
 from evaluand.matches.ratings.rating_gates import check_limits, check_rating_gates
-from evaluand.matches.ratings.stored import Ratings
 from evaluand.predictions.tournament import Tournament
 
 MATCHES = "matches"

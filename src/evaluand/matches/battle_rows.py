@@ -28,18 +28,9 @@ if TYPE_CHECKING:
     from evaluand.matches.battles import BattleFile, BattleTables
 
 _FIELDS: Final = (
-    *("example", "replication", "turn", "a", "b", "outcome", "winner", "swapped", "order", "judge", "input"),
-    *(
-        "response_a",
-        "response_b",
-        "explanation",
-        "swapped_explanation",
-        "status",
-        "reason",
-        "strength",
-        "label",
-        "data",
-    ),
+    *("example", "replication", "turn", "a", "b", "outcome", "winner", "swapped", "order", "judge"),
+    *("input", "response_a", "response_b", "explanation", "swapped_explanation"),
+    *("status", "reason", "strength", "label", "data"),
 )
 COLUMNS: Final[Mapping[str, Sequence[str]]] = {field: (field,) for field in _FIELDS} | {
     "example": ("question_id", "uid", "id"),

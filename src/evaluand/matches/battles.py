@@ -33,6 +33,7 @@ from evaluand.core.provenance import provenance
 from evaluand.data.source import read_rows
 from evaluand.data.sources import open_data, open_file
 from evaluand.matches.battle_rows import Battle, BattleColumns, Texts, column_option
+from evaluand.matches.judging import check_text
 from evaluand.matches.matches import (
     BY_PEOPLE,
     EXAMPLES,
@@ -48,7 +49,6 @@ from evaluand.matches.matches import (
     read_example_keys,
     read_judge_keys,
 )
-from evaluand.matches.pairing import check_text
 from evaluand.matches.response_style import response_style
 from evaluand.run.runner import Run
 from evaluand.store.store import MemoryStore, Store, at_once, check_name, check_store, drafted

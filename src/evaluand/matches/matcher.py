@@ -33,10 +33,18 @@ from evaluand.evaluation.grading import N_FIELDS
 from evaluand.evaluation.scorer import described
 from evaluand.evaluation.units import GATHER, batched
 from evaluand.matches.judging import (
+    ABSENT,
     SPANS_TABLE,
     ComparisonGrader,
+    Entrants,
     Judgements,
+    JudgeView,
     Presentations,
+    Presenter,
+    Round,
+    check_labels,
+    check_one_dataset,
+    check_presentation,
     failure_in_judgement,
     match_batches,
     read_open,
@@ -44,16 +52,6 @@ from evaluand.matches.judging import (
     seal_matches,
 )
 from evaluand.matches.matches import JUDGE_FAILED, Matches, describe_left_out
-from evaluand.matches.pairing import (
-    ABSENT,
-    Entrants,
-    JudgeView,
-    Presenter,
-    Round,
-    check_labels,
-    check_one_dataset,
-    check_presentation,
-)
 from evaluand.matches.schedule import Field, Pairs, Played, Schedule, as_schedule
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices

@@ -245,26 +245,19 @@ def _difference_ends(
     correlation = np.where(agree[:, None] & agree, -1.0, correlation_of(covariance))
     below, above = value - low, high - value
     difference = value[:, None] - value
-    unseen = _unseen_distance(difference, influences, opponents, confidence)
-    ends = []
-    for ours, theirs in ((below[:, None], above), (above[:, None], below)):
-        square = ours**2 + theirs**2 - 2 * correlation * ours * theirs
-        ends.append(np.sqrt(np.maximum(square, unseen**2)))
-        np.fill_diagonal(ends[-1], 0.0)
-    return np.maximum(difference - ends[0], -1.0), np.minimum(difference + ends[1], 1.0)
-
-
-def _unseen_distance(
-    difference: np.ndarray, influences: Influences, opponents: np.ndarray, confidence: float
-) -> np.ndarray:
-    """The least distance of an end from a difference, on the scale from −1 to 1."""
     with np.errstate(divide="ignore"):
         effective = 1 / np.square(influences.part).sum(axis=0)
     effective = np.minimum(effective[:, None], effective)
     spread = Spread(np.zeros(difference.shape), effective, effective)
     least = cautious_spread((1 + difference) / 2, spread, confidence, opponents)
     degrees = np.maximum(np.rint(np.nan_to_num(effective, posinf=1)) - 1, 1).astype(np.int64)
-    return np.asarray(2 * t_quantile(confidence, degrees) * np.sqrt(least.variance))
+    unseen = 2 * t_quantile(confidence, degrees) * np.sqrt(least.variance)  # the least distance, from −1 to 1
+    ends = []
+    for ours, theirs in ((below[:, None], above), (above[:, None], below)):
+        square = ours**2 + theirs**2 - 2 * correlation * ours * theirs
+        ends.append(np.sqrt(np.maximum(square, unseen**2)))
+        np.fill_diagonal(ends[-1], 0.0)
+    return np.maximum(difference - ends[0], -1.0), np.minimum(difference + ends[1], 1.0)
 
 
 _FEW_PAIRS: Final = 10
@@ -303,6 +296,9 @@ def estimate_equal_length(
         baseline: one of them.
     """
     base = find_system(baseline, labels)
+    # each system is fitted alone, so the sum of its weights is the number of its matches
+    opponent = np.where(rows.a == base, rows.b, rows.a)
+    matches, weight = (np.bincount(opponent, each, rows.systems) for each in (shares, rows.weight))
     found = equal_length_win_rates(
         rows.a,
         rows.b,
@@ -312,7 +308,7 @@ def estimate_equal_length(
         lengths[:, 1],
         systems=rows.systems,
         baseline=base,
-        weight=_scale_by_system(rows, shares, base),
+        weight=rows.weight * (matches[opponent] / weight[opponent]),
         confidence=confidence,
     )
     value, low, high = (np.array([getattr(each, name) for each in found]) for name in ("win_rate", "low", "high"))
@@ -340,13 +336,6 @@ def estimate_equal_length(
             for name in ("length", "quality")
         ],
     )
-
-
-def _scale_by_system(rows: MatchRows, shares: np.ndarray, base: int) -> np.ndarray:
-    """The weights, scaled for each system so that their sum is the number of its matches, as each is fitted alone."""
-    opponent = np.where(rows.a == base, rows.b, rows.a)
-    matches, weight = (np.bincount(opponent, each, rows.systems) for each in (shares, rows.weight))
-    return np.asarray(rows.weight * (matches[opponent] / weight[opponent]))
 
 
 def _differences(

@@ -42,7 +42,7 @@ from evaluand.core.errors import DataError, SpecError, nearest, plural
 from evaluand.evaluation.standing import ScorerStanding
 from evaluand.matches.labelled_sets import standings_of
 from evaluand.matches.ratings.method import POSITION, RatingMethod
-from evaluand.matches.ratings.stored import Ratings
+from evaluand.matches.ratings.rating import Ratings
 from evaluand.matches.ratings.tables import A, B, MatchTable, compute_tables, decide_missing, gather
 from evaluand.metrics.stats.intervals import clopper_pearson
 

@@ -42,38 +42,25 @@ def bias_texts(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """
     for row in rows:
         judge = "" if row["judge"] is None else f"{row['judge']}: "
-        text, left = _position_texts(row) if row["measure"] == "position_bias" else _inconsistency_texts(row)
+        first, second, neither = (f"{row[name]:,.6g}" for name in ("first", "second", "neither"))
+        if row["measure"] == "position_bias":
+            text = "Position bias is unknown: no pair of systems was judged in both orders."
+            left = plural(row["n_left_out"], "judgement") + " of pairs of systems seen in one order only"
+            if row["n"]:
+                text = (
+                    f"The response shown first won {_format_share(row)} of {plural_of(row['n'], 'judgement')}: the"
+                    f" first {first}, the second {second}, {neither} ties."
+                )
+        else:
+            text = "Inconsistency is unknown: no pair was judged in both orders."
+            left = plural(row["n_left_out"], "pair") + " judged in one order only"
+            if row["n"]:
+                text = (
+                    f"{_format_share(row)} of {plural_of(row['n'], 'pair')} judged in both orders have opposite"
+                    f" winners: the first response won twice in {first}, the second in {second}; {neither} more have"
+                    " one tie."
+                )
         yield judge + text + (f" Left out: {left}." if row["n_left_out"] else "")
-
-
-def _position_texts(row: Mapping[str, Any]) -> tuple[str, str]:
-    """How often the response shown first won, and what is left out."""
-    left = plural(row["n_left_out"], "judgement") + " of pairs of systems seen in one order only"
-    if not row["n"]:
-        return "Position bias is unknown: no pair of systems was judged in both orders.", left
-    first, second, neither = _read_counts(row)
-    text = (
-        f"The response shown first won {_format_share(row)} of {plural_of(row['n'], 'judgement')}: the first {first}, "
-        f"the second {second}, {neither} ties."
-    )
-    return text, left
-
-
-def _inconsistency_texts(row: Mapping[str, Any]) -> tuple[str, str]:
-    """How often the two orders have opposite winners, and what is left out."""
-    left = plural(row["n_left_out"], "pair") + " judged in one order only"
-    if not row["n"]:
-        return "Inconsistency is unknown: no pair was judged in both orders.", left
-    first, second, neither = _read_counts(row)
-    text = (
-        f"{_format_share(row)} of {plural_of(row['n'], 'pair')} judged in both orders have opposite winners: the first "
-        f"response won twice in {first}, the second in {second}; {neither} more have one tie."
-    )
-    return text, left
-
-
-def _read_counts(row: Mapping[str, Any]) -> list[str]:
-    return [f"{row[name]:,.6g}" for name in ("first", "second", "neither")]
 
 
 def _format_share(row: Mapping[str, Any]) -> str:
