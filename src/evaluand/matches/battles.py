@@ -138,14 +138,13 @@ class BattleFile:
                 check_text(side, label)
         is_path = isinstance(data, str | PathLike)
         source = open_file(fspath(data), format, delimiter) if is_path else open_data(data, "battles")
-        is_csv = source.texts is not None
         self.source = source.texts() if source.texts else source
         self.name = self.source.name
         if not self.source.schema.names:
             raise DataError(f"{self.name}: has no battles")
         self.columns = BattleColumns.choose(self.source.schema.names, columns or {}, a, b, in_order)
         # texts that a spreadsheet would execute have a `'` in front
-        self._is_escaped = is_csv and self.columns.whole is not None
+        self._is_escaped = source.texts is not None and self.columns.whole is not None
 
     def rows(self) -> Iterator[tuple[dict[str, Any], str]]:
         """Each row with its place."""
@@ -399,17 +398,14 @@ def battle_batches(matches: Matches) -> Iterator[pa.RecordBatch]:
         if texts is not None:
             part = texts.slice(start, batch.num_rows)
             cells |= {name: part.column(name).combine_chunks() for name in part.column_names}
-        cells["winner"] = _winners(batch.column("outcome"))
+        outcome = batch.column("outcome")
+        won = pc.if_else(pc.greater(outcome, 0.5), "model_a", "model_b")
+        cells["winner"] = pc.if_else(pc.equal(outcome, 0.5), "tie", won).cast(_TEXT)
         cells["digest"] = pa.array([each and each.hex() for each in batch.column("digest").to_pylist()], _TEXT)
         cells["example_key"] = pa.array([keys.get(each) for each in index], _TEXT)
         cells["judge_key"] = judge_keys.slice(start, batch.num_rows)
         start += batch.num_rows
         yield pa.RecordBatch.from_arrays([cells[name] for name in BATTLES.names], schema=BATTLES)
-
-
-def _winners(outcome: pa.Array) -> pa.Array:
-    won = pc.if_else(pc.equal(outcome, 0.5), "tie", pc.if_else(pc.greater(outcome, 0.5), "model_a", "model_b"))
-    return won.cast(_TEXT)
 
 
 def _read_examples(matches: Matches) -> dict[int, tuple[str | None, str | None]]:

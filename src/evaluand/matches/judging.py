@@ -424,8 +424,7 @@ def _as_bytes(numbers: np.ndarray) -> np.ndarray:
 
 def _digest_rows(rows: np.ndarray) -> np.ndarray:
     """The digest of each row of bytes."""
-    data, width = rows.tobytes(), rows.shape[1]
-    return _digest_each(data[at : at + width] for at in range(0, len(data), width))
+    return _digest_each(row.tobytes() for row in rows)
 
 
 def _digest_each(texts: Iterable[bytes]) -> np.ndarray:

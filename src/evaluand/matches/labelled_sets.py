@@ -33,7 +33,6 @@ from evaluand.matches.battle_rows import check_places, column_option, read_winne
 from evaluand.matches.judging import SPANS_TABLE
 from evaluand.matches.matches import BY_PEOPLE, Matches, file_origin, read_example_ids, read_example_keys
 from evaluand.metrics.judging.kappa import measure_kappa
-from evaluand.run.runner import Run
 from evaluand.store.store import find_sealed
 from evaluand.store.tables import SKIPPED
 
@@ -147,7 +146,11 @@ class _Judged:
 
 
 def _read_pairs(matches: Matches) -> dict[_Pair, _Judged]:
-    models = [_model_of_run(run) for run in matches.runs] or [None] * len(matches.systems)
+    models: list[str | None] = [None] * len(matches.systems)
+    for number, run in enumerate(matches.runs):
+        if run is not None:  # the model that wrote the responses of a run, if its usage names exactly one
+            usages = (usage for batch in run.batches(["usage"]) for usage in batch.column(0).to_pylist())
+            models[number] = answering_model(usages)
     pairs: dict[_Pair, _Judged] = {}
     for pair, sides, row in _read_judged(matches, ("order", "status", "reason", "explanation", *_STYLES, "usage")):
         if row["status"] == SKIPPED:
@@ -176,13 +179,6 @@ def _item(pair: _Pair, said: _Judged, given: _Judged, people: list[str | None]) 
     judgements, swapped = (tuple(said.orders[order]) for order in ("ab", "ba"))
     texts = {"response_a": pair.a, "response_b": pair.b}
     return Item(example, digest, said.id, tuple(labels), judgements, swapped, said.lengths, said.models, texts)
-
-
-def _model_of_run(run: Run | None) -> str | None:
-    """The model that wrote the responses of a run, if its usage names exactly one."""
-    if run is None:
-        return None
-    return answering_model(usage for batch in run.batches(["usage"]) for usage in batch.column(0).to_pylist())
 
 
 def _read_spans(matches: Matches) -> Iterator[float]:
@@ -309,8 +305,7 @@ def standings_of(matches: Matches) -> list[tuple[JudgeIdentity, ScorerStanding]]
 
 
 RECORDED: Final = "recorded"
-_PEOPLE_ELSEWHERE: Final = re.compile(r"(arena_user|expert|author)_\d+")
-"""Who judged in Chatbot Arena, and in MT-Bench's human judgements."""
+_PEOPLE_ELSEWHERE: Final = re.compile(r"(arena_user|expert|author)_\d+")  # in Chatbot Arena, and in MT-Bench
 
 _BY_PEOPLE: Final = "; if people have judged, read the file with --by-people (in Python and experiments: by_people)"
 

@@ -198,7 +198,7 @@ class _Pairing:
 
     def __init__(
         self,
-        runs: Sequence[Run],
+        runs: Any,
         judge: ComparisonScorer | Callable[..., Any] | str,
         schedule: Schedule,
         orders: Any,
@@ -206,12 +206,17 @@ class _Pairing:
         labels: Sequence[str] | None,
         limit: Any,
     ) -> None:
-        _check_runs(runs)
+        if not isinstance(runs, Sequence) or not all(isinstance(run, Run) for run in runs):
+            raise SpecError("give a list of Run objects to match; see Runner.run")
+        check_one_dataset(runs, "matches")
+        if open_ := next((run.id for run in runs if not run.store.is_sealed(RUNS, run.id)), None):
+            raise SpecError(f"run {open_} is not finished; resume it before it is matched")
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
             raise SpecError(f"limit is {described(limit)}; give a number of examples of at least 1")
         if labels is None:
             labels = short_labels([run.name for run in runs], [run.id for run in runs])
-        self.runs, self.labels, self.schedule = runs, check_labels(labels, len(runs)), schedule
+        self.labels, self.schedule = check_labels(labels, len(runs)), schedule
+        self.runs: Sequence[Run] = runs
         schedule.check(self.labels, 2 if orders == "both" else 1)
         self.judge = as_comparison_scorer(judge)
         check_pairing(self.judge, schedule, orders, seed)
@@ -254,15 +259,6 @@ class _Pairing:
             "fresh": request.fresh,
             "provenance": provenance(request.origin) | made_of,
         }
-
-
-def _check_runs(runs: Any) -> None:
-    if not isinstance(runs, Sequence) or not all(isinstance(run, Run) for run in runs):
-        raise SpecError("give a list of Run objects to match; see Runner.run")
-    check_one_dataset(runs, "matches")
-    for run in runs:
-        if not run.store.is_sealed(RUNS, run.id):
-            raise SpecError(f"run {run.id} is not finished; resume it before it is matched")
 
 
 def _with_receipt(matches: Matches, tally: Tally, why: str, usage: Mapping[str, Any] | None) -> Matches:

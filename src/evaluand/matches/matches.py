@@ -47,11 +47,8 @@ EXAMPLES_SCHEMA = pa.schema(
 """The examples of matches that others have judged; matches of runs have those of their dataset. `id` is null where the
 file distinguishes examples by their inputs. `key` is that of an export."""
 
-BY_PEOPLE: Final = "by_people"
-"""The key of the spec of matches, or of their judge, that says that people have judged elsewhere; absent if not."""
-
-SAID: Final = "said"
-"""The entry of the identity of a judge elsewhere with the digest of its judgements."""
+BY_PEOPLE: Final = "by_people"  # in the spec of matches, or of their judge, if people have judged elsewhere
+SAID: Final = "said"  # in the identity of a judge elsewhere: the digest of its judgements
 
 TEXTS = "texts"
 TEXTS_SCHEMA = pa.schema([(name, pa.string()) for name in ("input", "response_a", "response_b")])
@@ -63,8 +60,7 @@ JUDGES_SCHEMA = pa.schema([("judge_key", pa.string())])
 
 _MOST_PAIRS = 45  # in the table of a notebook: those of ten systems
 
-JUDGE_FAILED: Final = "judge: "
-"""How the reason of a match begins where the judge failed; its error follows."""
+JUDGE_FAILED: Final = "judge: "  # how the reason of a match begins where the judge failed; its error follows
 
 UNDIGESTED: Final = ["style_a", "style_b", "usage"]  # derived from responses, or no part of the result
 

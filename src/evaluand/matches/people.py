@@ -170,7 +170,7 @@ def _said(matches: Sequence[RecordedMatch], judgements: np.ndarray) -> dict[str,
     """What was said in some matches; null for -1."""
     names = ("status", "reason", "judge", "label", "strength", "explanation")
     said = (None if number < 0 else matches[number] for number in judgements.tolist())
-    cells = [None if match is None else {name: getattr(match, name) for name in names} for match in said]
+    cells = [match and {name: getattr(match, name) for name in names} for match in said]
     table = pa.array(cells, pa.struct([(name, MATCHES.field(name).type) for name in names]))
     return dict(zip(names, table.flatten(), strict=True))
 

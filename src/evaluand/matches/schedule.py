@@ -224,7 +224,9 @@ class Course:
     def rows(self, pair: int, n: int) -> np.ndarray:
         """The next rows of a pair: up to the n-th that must be judged, or all where no more must be."""
         first, second = (self._field.responses[:, each[pair]] for each in (self.a, self.b))
-        order: np.ndarray = self._order_rows(pair)
+        share = float(random_bits(self._seeds[pair : pair + 1], self._field.seed)[0] >> np.uint64(11)) / 2**53
+        # each block from a random place on
+        order: np.ndarray = np.concatenate([np.roll(block, -int(share * len(block))) for block in self._blocks])
         order = order[(first[order] != 0) & (second[order] != 0)][self._passed[pair] :]
         if n >= self.left[pair]:
             return order
@@ -278,11 +280,6 @@ class Course:
         repeat = count_earlier(examples.view(np.int64)[:, None])
         order = np.lexsort((random_bits(examples, self._field.seed), repeat))
         return np.split(order, np.flatnonzero(np.diff(repeat[order])) + 1)
-
-    def _order_rows(self, pair: int) -> np.ndarray:
-        """All rows in the order of a pair: each block from a random place on."""
-        share = float(random_bits(self._seeds[pair : pair + 1], self._field.seed)[0] >> np.uint64(11)) / 2**53
-        return np.concatenate([np.roll(block, -int(share * len(block))) for block in self._blocks])
 
 
 @dataclass(frozen=True)

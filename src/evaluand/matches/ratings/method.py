@@ -12,8 +12,7 @@ from evaluand.metrics.base.metric import FEWEST_REPLICATES, check_whole_number
 from evaluand.metrics.base.signature import encode_word, format_percent
 from evaluand.metrics.ratings.connectivity import Ties
 
-VERSION: Final = 2
-"""Raised whenever the same matches and parameters would give other numbers."""
+VERSION: Final = 2  # raised whenever the same matches and parameters would give other numbers
 
 Kind = Literal["bradley_terry", "win_rate", "equal_length"]
 Contradictory = Literal["average", "tie", "drop"]
@@ -107,20 +106,18 @@ class RatingMethod:
 
     def _refuse_foreign(self) -> None:
         """Refuses parameters of another kind."""
-        present = [name for name in _PARAMETERS if getattr(self, name) not in (None, ())]
-        for name in present:
-            if name not in _PARAMETERS_BY_KIND[self.kind]:
+        for name in ("ties", "penalty", "covariates", "baseline", "replicates", "seed"):
+            if getattr(self, name) not in (None, ()) and name not in _PARAMETERS_BY_KIND[self.kind]:
                 owners = [kind for kind, names in _PARAMETERS_BY_KIND.items() if name in names]
                 raise SpecError(f"{name} is a parameter of {' and '.join(owners)}, not of {self.kind}; leave it out")
 
     def _settle_strengths(self) -> None:
         """Fills in the defaults of Bradley–Terry, and validates its parameters."""
         defaults: dict[str, Any] = {"ties": "half", "penalty": 0.0}
+        drawn = next((name for name in ("replicates", "seed") if getattr(self, name) is not None), None)
         if not self.covariates:
             defaults |= {"replicates": 1000, "seed": 0}
-        elif (
-            drawn := next((name for name in ("replicates", "seed") if getattr(self, name) is not None), None)
-        ) is not None:
+        elif drawn is not None:
             raise SpecError(
                 f"{drawn} has no use with covariates, whose intervals come from standard errors by example and not from"
                 " a bootstrap; leave it out"
@@ -195,7 +192,6 @@ _PARAMETERS_BY_KIND: Final[Mapping[str, Sequence[str]]] = {
     "win_rate": ("baseline",),
     "equal_length": ("baseline",),
 }
-_PARAMETERS: Final = ("ties", "penalty", "covariates", "baseline", "replicates", "seed")
 
 
 def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:

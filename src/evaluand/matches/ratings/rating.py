@@ -51,17 +51,10 @@ class Ratings(Artifact):
 
     def __str__(self) -> str:
         """The signature, and a line for each system, best first."""
-        return "\n".join(printable(line) for line in self._summary_lines())
-
-    def _repr_html_(self) -> str:
-        """The ranking, the win rates and the bias of the judges, as tables of a notebook."""
-        return ratings_html(self.to_dict())
-
-    def _summary_lines(self) -> Iterator[str]:
-        yield self.signature
+        lines = [self.signature]
         for row in self.ratings:
             if row["rating"] is None:
-                yield f"{row['system']}: no rating, {row['reason']}"
+                lines.append(f"{row['system']}: no rating, {row['reason']}")
                 continue
             counts = f"won {row['won']:g}, tied {row['tied']:g}, lost {row['lost']:g}"
             missing = f", {row['n_missing']:g} missing" if row["n_missing"] else ""
@@ -70,7 +63,12 @@ class Ratings(Artifact):
             rating = f"{format_rating(row, self.is_share)}{letters}"
             if self.method.kind == "equal_length" and row["win_rate"] is not None:
                 rating = f"win rate at equal length {rating}; win rate {100 * row['win_rate']:.1f} %"
-            yield f"{row['system']}: {rating}; {counts}{missing}"
+            lines.append(f"{row['system']}: {rating}; {counts}{missing}")
+        return "\n".join(map(printable, lines))
+
+    def _repr_html_(self) -> str:
+        """The ranking, the win rates and the bias of the judges, as tables of a notebook."""
+        return ratings_html(self.to_dict())
 
     @property
     def systems(self) -> list[str]:

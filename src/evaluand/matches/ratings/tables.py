@@ -206,21 +206,13 @@ def _number_judges(matches: Matches, people: pa.Array, judges: dict[int, str]) -
     for place in np.unique(found.place).tolist():
         key, person = found.keys[place], found.people[place]
         if key not in judges:
-            name = person or _judge_name(matches)
+            judge, source = matches.manifest["spec"].get("judge", {"kind": "battles"}), file_origin(matches)
+            own = judge.get("name") or judge.get("kind") or "judge"
+            name = str(person or (own if source is None else source["source"]))
             names = (name if n == 1 else f"{name} ({n})" for n in itertools.count(1))
             judges[key] = next(each for each in names if each not in judges.values())
     numbers = {key: number for number, key in enumerate(judges)}
     return np.array([numbers.get(key, -1) for key in found.keys])[found.place], found
-
-
-def _judge_name(matches: Matches) -> str:
-    """What a judge is called in tables."""
-    spec = matches.manifest["spec"].get("judge")
-    if (source := matches.manifest["provenance"].get("source")) is not None:
-        return str(source)
-    if spec is None:
-        return "battles"
-    return str(spec.get("name") or spec.get("kind") or "judge")
 
 
 def _read_dataset_columns(matches: Matches, keys: ExampleKeys) -> tuple[np.ndarray, np.ndarray]:
