@@ -238,10 +238,6 @@ class BattleColumns:
         whole = next((each for each in battle_formats() if each.own and each.own <= {*names} and not chosen), None)
         return cls(places, a, b, in_order, whole)
 
-    @property
-    def has_texts(self) -> bool:
-        return "response_a" in self.places and "response_b" in self.places
-
     @cached_property
     def formats(self) -> list[type[BattleFormat]]:
         """The formats that may be those of the file."""

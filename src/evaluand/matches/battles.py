@@ -268,7 +268,7 @@ class BattleTables:
         values |= {"data": None if verdict.data is None else identity.encode(verdict.data).decode()}
         values["judge"] = battle.judge
         self._matches.add(tuple(map(values.get, MATCHES.names)))
-        if self.file.columns.has_texts:
+        if {"response_a", "response_b"} <= self.file.columns.places.keys():
             is_swapped = self.numbers.get(battle.a) != values["a"]
             self._texts.add(Texts(texts.input, *texts[:0:-1]) if is_swapped else texts)
         if self._matches.is_full:

@@ -52,7 +52,14 @@ def read_labelled_matches(matches: Matches, labels: Matches | None = None) -> La
     """
     if is_by_people(matches):
         raise SpecError(f"{matches!r} were judged by people; name those of the judge")
-    found = _find_people(matches) if labels is None else labels
+    found, runs = labels, {*matches.manifest["spec"].get("runs", ())}
+    for manifest in find_sealed(matches.store, "matches", *runs) if labels is None else ():
+        other = Matches(matches.store, manifest["id"])
+        if is_by_people(other) and len(runs & {*manifest["spec"].get("runs", ())}) > 1:
+            found = other
+            break
+    if found is None:
+        raise NotFound("people have not judged pairs of these runs; let them judge with `evaluand label --pairs`")
     said, given = _read_pairs(matches), _read_pairs(found)
     people = sorted({by for judged in given.values() for by in judged.by}, key=lambda by: (by is None, by or ""))
     items = [_item(pair, said[pair], given[pair], people) for pair in given if pair in said]
@@ -87,20 +94,6 @@ def is_by_people(matches: Matches) -> bool:
     spec = matches.manifest["spec"]
     judge = spec.get("judge", {})
     return judge.get("kind") == "people" or bool(spec.get(BY_PEOPLE) or judge.get(BY_PEOPLE))
-
-
-def _find_people(matches: Matches) -> Matches:
-    """The newest matches by people of the same runs.
-
-    Raises:
-        NotFound: there are none.
-    """
-    store, runs = matches.store, set(matches.manifest["spec"].get("runs", ()))
-    for manifest in find_sealed(store, "matches", *runs):
-        other = Matches(store, manifest["id"])
-        if is_by_people(other) and len(runs & set(manifest["spec"].get("runs", ()))) > 1:
-            return other
-    raise NotFound("people have not judged pairs of these runs; let them judge with `evaluand label --pairs`")
 
 
 class _Pair(NamedTuple):
@@ -428,7 +421,16 @@ class _Rows:
             both = {name: getattr(known, name) + getattr(item, name) for name in ("judgements", "swapped")}
             item = known._replace(**both)
         self.items[item.key] = item
-        self._add_cost(row, where)
+        for field in ("seconds", "cost"):
+            value = self._get(row, field)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
+                self.faults.append(Fault(f"{where}:{field}", f"is {kind_of(value)}; give a number, 0 or more"))
+            elif field == "seconds":
+                self.seconds.append(float(value))
+            else:
+                self.usage.append({"cost": float(value), "currency": self._get(row, "currency")})
 
     def _item(self, row: Mapping[str, Any], where: str, labels: tuple[Label | None, ...]) -> Item:
         id, given = self._get(row, "id"), self._get(row, "input")
@@ -486,18 +488,6 @@ class _Rows:
     def _get(self, row: Mapping[str, Any], field: str) -> Any:
         places = self.places[field]
         return _find(row, places[0]) if places else None
-
-    def _add_cost(self, row: Mapping[str, Any], where: str) -> None:
-        for field in ("seconds", "cost"):
-            value = self._get(row, field)
-            if value is None:
-                continue
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < math.inf:
-                self.faults.append(Fault(f"{where}:{field}", f"is {kind_of(value)}; give a number, 0 or more"))
-            elif field == "seconds":
-                self.seconds.append(float(value))
-            else:
-                self.usage.append({"cost": float(value), "currency": self._get(row, "currency")})
 
 
 def _find(row: Mapping[str, Any], place: str) -> Any:

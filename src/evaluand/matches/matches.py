@@ -286,10 +286,6 @@ class ExampleKeys:
     key: np.ndarray
     shared: np.ndarray
 
-    def places(self, index: np.ndarray) -> np.ndarray:
-        """The place of each `_index_`."""
-        return np.searchsorted(self.index, index)
-
 
 def read_example_ids(matches: Matches) -> dict[int, str | None]:
     """The ids of the examples by `_index_`."""
@@ -399,7 +395,10 @@ def read_judge_keys(matches: Matches, people: pa.Array) -> JudgeKeys:
         people: the column `judge`.
     """
     spec = matches.manifest["spec"]
-    own = number_of(identify_judge(spec, file_origin(matches)))
+    own: Mapping[str, Any] | None = file_origin(matches)
+    if own is None:
+        judge = {name: value for name, value in spec.get("judge", {}).items() if name != SAID}
+        own = {"judge": judge} if "judge" in spec else spec
     person = people.dictionary_encode()
     names = person.dictionary.to_pylist()
     place = pc.fill_null(person.indices, -1).to_numpy()
@@ -412,14 +411,5 @@ def read_judge_keys(matches: Matches, people: pa.Array) -> JudgeKeys:
         place = np.where(place >= 0, place, np.where(places >= 0, len(keys) + places, -1))
         keys += [parse_example_key(text)[0] for text in codes.dictionary.to_pylist()]
     place = np.where(place >= 0, place, len(keys))
-    keys.append(own)
+    keys.append(number_of(own))
     return JudgeKeys(place, keys, [*names, *[None] * (len(keys) - len(names))])
-
-
-def identify_judge(spec: Mapping[str, Any], origin: Mapping[str, Any] | None) -> Mapping[str, Any]:
-    """What identifies the judge of matches with this spec and file, where no person judged."""
-    if origin is not None:
-        return origin
-    if "judge" in spec:
-        return {"judge": {name: value for name, value in spec["judge"].items() if name != SAID}}
-    return spec

@@ -90,8 +90,16 @@ class RatingMethod:
 
     def __post_init__(self) -> None:
         _check_choice("method", self.kind, get_args(Kind))
-        object.__setattr__(self, "covariates", _read_covariates(self.covariates))
-        self._refuse_foreign()
+        if not isinstance(self.covariates, str | Sequence):
+            raise SpecError(f"covariates must be names, such as length, not {self.covariates!r}")
+        names = [self.covariates] if isinstance(self.covariates, str) else list(self.covariates)
+        for name in names:
+            _check_choice("a covariate", name, (*COVARIATES, POSITION))
+        object.__setattr__(self, "covariates", tuple(dict.fromkeys(names)))
+        for name in ("ties", "penalty", "covariates", "baseline", "replicates", "seed"):
+            if getattr(self, name) not in (None, ()) and name not in _PARAMETERS_BY_KIND[self.kind]:
+                owners = [kind for kind, names in _PARAMETERS_BY_KIND.items() if name in names]
+                raise SpecError(f"{name} is a parameter of {' and '.join(owners)}, not of {self.kind}; leave it out")
         if not isinstance(self.weighted, bool):
             raise SpecError(f"weighted is {self.weighted!r}; give true or false")
         _check_choice("contradictory", self.contradictory, get_args(Contradictory))
@@ -103,13 +111,6 @@ class RatingMethod:
             object.__setattr__(self, "outcomes", "discrete" if self.ties not in (None, "half") else "weighted")
         _check_choice("outcomes", self.outcomes, get_args(Outcomes))
         self._check_combinations()
-
-    def _refuse_foreign(self) -> None:
-        """Refuses parameters of another kind."""
-        for name in ("ties", "penalty", "covariates", "baseline", "replicates", "seed"):
-            if getattr(self, name) not in (None, ()) and name not in _PARAMETERS_BY_KIND[self.kind]:
-                owners = [kind for kind, names in _PARAMETERS_BY_KIND.items() if name in names]
-                raise SpecError(f"{name} is a parameter of {' and '.join(owners)}, not of {self.kind}; leave it out")
 
     def _settle_strengths(self) -> None:
         """Fills in the defaults of Bradley–Terry, and validates its parameters."""
@@ -198,12 +199,3 @@ def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
         hint = nearest(value, choices) if isinstance(value, str) else ""
         raise SpecError(f"{name} is {value!r}; give one of {', '.join(choices)}{hint}")
-
-
-def _read_covariates(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, str | Sequence):
-        raise SpecError(f"covariates must be names, such as length, not {value!r}")
-    names = [value] if isinstance(value, str) else list(value)
-    for name in names:
-        _check_choice("a covariate", name, (*COVARIATES, POSITION))
-    return tuple(dict.fromkeys(names))

@@ -68,7 +68,19 @@ class Ratings(Artifact):
 
     def _repr_html_(self) -> str:
         """The ranking, the win rates and the bias of the judges, as tables of a notebook."""
-        return ratings_html(self.to_dict())
+        facts = self.to_dict()
+        rows = facts["ratings"]
+        reasons = dict.fromkeys(f"{row['system']}: {row['reason']}" for row in rows if row["reason"])
+        rating = rating_label(facts["method"]) if is_at_equal_length(facts) else "rating"
+        heads = ["system", "rank", "alike", rating, "win rate", "won", "tied", "lost", "missing", "skipped"]
+        return "".join(
+            (
+                html_table(heads, (_ranking_cells(row, is_share(facts)) for row in rows), facts["signature"]),
+                html_notes([*reasons, *count_texts(facts)]),
+                _win_rates(facts),
+                html_notes(bias_texts(row for row in facts["bias"] if row["judge"] is None)),
+            )
+        )
 
     @property
     def systems(self) -> list[str]:
@@ -165,26 +177,6 @@ def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
 
 
 _MATRIX: Final = 10  # the most systems whose win rates fit the width of a cell
-
-
-def ratings_html(facts: Mapping[str, Any]) -> str:
-    """The ranking, why systems have no rating, who wins against whom, and what the bias of the judges was.
-
-    Args:
-        facts: ratings, as `Ratings.to_dict` returns them.
-    """
-    rows = facts["ratings"]
-    reasons = dict.fromkeys(f"{row['system']}: {row['reason']}" for row in rows if row["reason"])
-    rating = rating_label(facts["method"]) if is_at_equal_length(facts) else "rating"
-    heads = ["system", "rank", "alike", rating, "win rate", "won", "tied", "lost", "missing", "skipped"]
-    return "".join(
-        (
-            html_table(heads, (_ranking_cells(row, is_share(facts)) for row in rows), facts["signature"]),
-            html_notes([*reasons, *count_texts(facts)]),
-            _win_rates(facts),
-            html_notes(bias_texts(row for row in facts["bias"] if row["judge"] is None)),
-        )
-    )
 
 
 def _ranking_cells(row: Mapping[str, Any], share: bool) -> Iterator[str]:

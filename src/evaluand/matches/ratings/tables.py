@@ -164,7 +164,7 @@ def _read_set(matches: Matches, systems: Sequence[str], judges: dict[int, str]) 
     style[flipped] = style[flipped, ::-1]
     judge, judge_keys = _number_judges(matches, column["judge"], judges)
     keys = read_example_keys(matches)
-    place = keys.places(column[INDEX].to_numpy())
+    place = np.searchsorted(keys.index, column[INDEX].to_numpy())
     cluster, weight = _read_dataset_columns(matches, keys)
     judged_by = np.array(judge_keys.keys)[judge_keys.place]
     pair = np.column_stack([keys.key[place], judged_by, column["replication"].to_numpy().astype(np.int64), a, b])

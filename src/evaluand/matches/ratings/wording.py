@@ -172,18 +172,15 @@ def count_texts(facts: Mapping[str, Any]) -> Iterator[str]:
     """What the columns of a ranking count, where readers could take one for another."""
     if is_at_equal_length(facts):
         yield "win rate at equal length: as if all responses were equally long; win rate: the raw share of wins"
-    if not facts["method"]["parameters"].get("weighted") and any(map(_has_probabilities, facts["win_rates"])):
+    if not facts["method"]["parameters"].get("weighted") and any(
+        abs(row["won"] + row["tied"] / 2 - row["win_rate"] * row["n"]) > _ROUNDING * row["n"]
+        for row in facts["win_rates"]
+        if row["win_rate"] is not None
+    ):
         yield f"{PROBABILITIES}; rates add them up"
 
 
 PROBABILITIES: Final = "outcomes are probabilities: won, tied and lost count the side with the higher one"
-
-
-def _has_probabilities(row: Mapping[str, Any]) -> bool:
-    """Whether a win rate is not that of the matches won and tied."""
-    if row["win_rate"] is None:
-        return False
-    return bool(abs(row["won"] + row["tied"] / 2 - row["win_rate"] * row["n"]) > _ROUNDING * row["n"])
 
 
 _ROUNDING: Final = 1e-6
