@@ -14,8 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from evaluand.matches.adaptive import Budgeted, InformationGain, Swiss
-from evaluand.matches.schedule import Field, Pairs, Played
+from evaluand.matches.schedule import Budgeted, Field, InformationGain, Pairs, Played, Swiss
 from evaluand.metrics.ratings.bradley_terry import fit_bradley_terry
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 

@@ -70,8 +70,7 @@ if TYPE_CHECKING:
     from evaluand.matches.matcher import Matcher as Matcher
     from evaluand.matches.matches import Matches as Matches
     from evaluand.matches.ratings.method import RatingMethod as RatingMethod
-    from evaluand.matches.ratings.rating import rate as rate
-    from evaluand.matches.ratings.stored import Ratings as Ratings
+    from evaluand.matches.ratings.rating import Ratings as Ratings, rate as rate
     from evaluand.metrics.accuracy import Accuracy as Accuracy, TopK as TopK
     from evaluand.metrics.adjusted_mutual_information import AdjustedMutualInformation as AdjustedMutualInformation
     from evaluand.metrics.areas import AveragePrecision as AveragePrecision, RocAuc as RocAuc

@@ -9,8 +9,8 @@ from evaluand.core.errors import SpecError
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.experiment.gates import evaluate_match_gates
+from evaluand.matches.ratings.rating import Ratings
 from evaluand.matches.ratings.rating_gates import check_rating_gates
-from evaluand.matches.ratings.stored import Ratings
 from evaluand.metrics.base.metric import Missing
 from evaluand.predictions.arrays.arrays import TASK, ArrayEvaluation
 from evaluand.predictions.columns.scoring import ColumnScores

@@ -82,7 +82,7 @@ def test_messages_about_files_name_options_and_what_to_type(folder: Folder) -> N
     Runner(store).run(str.upper, Dataset.from_rows([{"input": "a"}]), name="demo/upper")
     near, left = folder.path / "near.jsonl", folder.path / "left.jsonl"
     for arguments, message in (
-        (["rate", near], "(is 'modelb' meant to be 'model_b'? write --column b=modelb)"),
+        (["rate", near], "no column names the second system; name the column (--column b=COLUMN)"),
         (["rate", left], "name the column (--column a=COLUMN) or, if it is the same in all rows, the system (--a SY"),
         (["import", left, "--battles", "--column", "a=lft"], "--column a=lft: no column is called 'lft' (did you mean"),
         (

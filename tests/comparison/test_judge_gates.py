@@ -20,8 +20,7 @@ from evaluand.judges.cards.card import make_card
 from evaluand.judges.cards.from_evaluation import read_labelled_evaluation
 from evaluand.judges.cards.labelled_set import LabelledSet
 from evaluand.matches import RecordedBattles, read_battles
-from evaluand.matches.labelled_files import read_labelled_file
-from evaluand.matches.labelled_sets import judge_of_matches
+from evaluand.matches.labelled_sets import judge_of_matches, read_labelled_file
 from evaluand.matches.ratings.rating_gates import check_rating_gates
 from evaluand.models.requests import Reply
 from evaluand.store.store import Store

@@ -13,7 +13,7 @@ from evaluand import Evaluator, MemoryStore, SpecError
 from evaluand.judges.cards.card import JudgeCard, make_card
 from evaluand.judges.cards.from_evaluation import read_labelled_evaluation
 from evaluand.judges.people.human_labels import labelling_rows, read_labels
-from evaluand.matches.labelled_files import read_labelled_file
+from evaluand.matches.labelled_sets import read_labelled_file
 
 NUMBERS = [*range(0, 100, 2), *range(1, 100, 2)]  # the judge takes the upper half for right
 

@@ -17,7 +17,7 @@ from support.thinned import thinned
 
 from evaluand.judges.cards.card import JudgeCard, make_card
 from evaluand.judges.cards.measures import DIRECTIONS
-from evaluand.matches.labelled_files import read_labelled_file
+from evaluand.matches.labelled_sets import read_labelled_file
 
 
 def card_of(rows: list[dict[str, Any]], **options: Any) -> JudgeCard:

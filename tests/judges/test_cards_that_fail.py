@@ -21,7 +21,7 @@ from evaluand.judges.cards.from_evaluation import read_labelled_evaluation
 from evaluand.judges.cards.standing import correct_mean, standings
 from evaluand.judges.cards.tuning import tune_judges
 from evaluand.judges.people.human_labels import labelling_rows, read_labels
-from evaluand.matches.labelled_files import read_labelled_file
+from evaluand.matches.labelled_sets import read_labelled_file
 from evaluand.report.verification import verify
 
 NUMBERS = [*range(40, 60)]

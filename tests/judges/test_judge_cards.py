@@ -32,8 +32,7 @@ from evaluand.judges.cards.card import JudgeCard, make_card
 from evaluand.judges.cards.from_evaluation import read_labelled_evaluation
 from evaluand.judges.cards.standing import correct_mean, standings
 from evaluand.judges.cards.tuning import tune_judges
-from evaluand.matches.labelled_files import read_labelled_file
-from evaluand.matches.labelled_sets import read_labelled_matches
+from evaluand.matches.labelled_sets import read_labelled_file, read_labelled_matches
 from evaluand.matches.people import Judged, match_by_people, pairs_to_judge
 from evaluand.report.verification import verify
 

@@ -14,7 +14,7 @@ from evaluand import DataError, Dataset, DirectoryStore, MemoryStore, Runner, ra
 from evaluand.cli import main
 from evaluand.evaluation import Preference
 from evaluand.matches import Matcher, Matches, read_battles
-from evaluand.matches.battle_export import battle_batches
+from evaluand.matches.battles import battle_batches
 from evaluand.report.export import flat, write_csv, write_jsonl, write_parquet
 
 WRITERS = {"csv": write_csv, "jsonl": write_jsonl, "parquet": write_parquet}

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from evaluand import DataError, DirectoryStore, EvaluandWarning, MemoryStore, SpecError
 from evaluand.cli import main
 from evaluand.matches import Matches, read_battles
-from evaluand.matches.battle_export import battle_batches
+from evaluand.matches.battles import battle_batches
 from evaluand.report.verification import verify
 
 LLMBAR = Path(__file__).parents[2].parent / "shared" / "data" / "llmbar"

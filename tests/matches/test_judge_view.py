@@ -16,8 +16,7 @@ from evaluand.engine.engines.local import InlineEngine
 from evaluand.evaluation import ComparisonScorer
 from evaluand.evaluation.comparison_scorers import as_comparison_scorer
 from evaluand.matches import Matcher, Matches
-from evaluand.matches.judge_view import JudgeView
-from evaluand.matches.pairing import Entrants, Presenter
+from evaluand.matches.judging import Entrants, JudgeView, Presenter
 from evaluand.matches.schedule import Pairs
 
 TEXTS = "abcd"

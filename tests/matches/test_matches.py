@@ -411,7 +411,7 @@ def test_requests_that_cannot_be_matched_are_refused(store: Store) -> None:
         Matcher().match(runs[:1], shorter)
     with pytest.raises(SpecError, match="give a list of Run objects to match"):
         Matcher().match(["once", "twice"], shorter)  # type: ignore[list-item]
-    with pytest.raises(SpecError, match="is in another store; runs are matched in one store"):
+    with pytest.raises(SpecError, match="is in another store; matches are of runs in one store"):
         Matcher().match([runs[0], *run_all(MemoryStore(), twice)], shorter)
     with pytest.raises(SpecError, match="is over another dataset"):
         Matcher().match([runs[0], other[0]], shorter)

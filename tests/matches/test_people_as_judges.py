@@ -28,7 +28,7 @@ from evaluand import (
 from evaluand.cli import main
 from evaluand.matches import Matcher, Matches
 from evaluand.matches.battles import read_battles
-from evaluand.matches.judge_agreement import agreement
+from evaluand.matches.labelled_sets import agreement
 from evaluand.matches.people import match_by_people, pairs_to_judge, read_judged, read_to_append
 from evaluand.store.store import Store
 

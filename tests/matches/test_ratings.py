@@ -26,14 +26,12 @@ from evaluand import (
     rate,
 )
 from evaluand.comparison.significance import sign_flip
-from evaluand.matches.battle_export import battle_batches
-from evaluand.matches.battles import read_battles
-from evaluand.matches.fixed import AgainstBaseline
-from evaluand.matches.people import Judged, match_by_people, pairs_to_judge
-from evaluand.matches.ratings.gathering import gather
+from evaluand.matches.battles import battle_batches, read_battles
+from evaluand.matches.people import Judged, RecordedBattles, match_by_people, pairs_to_judge
+from evaluand.matches.ratings.estimates import _exchange_p, estimate_win_rates
 from evaluand.matches.ratings.method import RatingMethod, RatingParameters
-from evaluand.matches.ratings.win_shares import _exchange_p, estimate_win_rates
-from evaluand.matches.recorded_battles import RecordedBattles
+from evaluand.matches.ratings.tables import gather
+from evaluand.matches.schedule import AgainstBaseline
 from evaluand.metrics.ratings.counts import MatchRows
 from evaluand.metrics.ratings.equal_length import equal_length_win_rate
 from evaluand.metrics.ratings.win_rates import win_rates

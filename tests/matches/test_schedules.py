@@ -13,8 +13,7 @@ from support.thinned import thinned
 
 from evaluand import Dataset, MemoryStore, Run, Runner, SpecError, comparison_scorer
 from evaluand.matches import InformationGain, Matcher, Matches, Swiss
-from evaluand.matches.adaptive import Budgeted
-from evaluand.matches.schedule import Field, Pairs, Played
+from evaluand.matches.schedule import Budgeted, Field, Pairs, Played
 from evaluand.metrics.ratings.bradley_terry import fit_bradley_terry
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 

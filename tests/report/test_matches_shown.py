@@ -17,8 +17,8 @@ from support.html_page import data_of
 from evaluand import Dataset, DirectoryStore, Matcher, MemoryStore, RemoteProvider, Reply, Runner, asks, rate, span
 from evaluand.cli.report import write
 from evaluand.matches import Matches, Ratings, check_rating_gates, read_battles
-from evaluand.matches.battle_export import battle_batches
-from evaluand.matches.totals import count_pairs, sum_usage, usage_text
+from evaluand.matches.battles import battle_batches
+from evaluand.matches.matches import count_pairs, sum_usage, usage_text
 from evaluand.report.facts.match_sets import judge_text
 from evaluand.report.html.charts import Axis, Dot, strip
 from evaluand.report.html.ratings import ratings_section

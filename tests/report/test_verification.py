@@ -26,7 +26,7 @@ from evaluand import (
 )
 from evaluand.core.errors import Fault
 from evaluand.judges.cards.card import make_card
-from evaluand.matches.labelled_files import read_labelled_file
+from evaluand.matches.labelled_sets import read_labelled_file
 from evaluand.metrics.base.metric import Metric
 from evaluand.report.verification import UNCHECKED, verify
 from evaluand.store.kinds import kind_names

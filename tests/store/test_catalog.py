@@ -26,7 +26,7 @@ from evaluand.evaluation.scorers.exact_match import ExactMatch
 from evaluand.experiment import Experiment
 from evaluand.judges.cards.card import make_card
 from evaluand.matches import rate
-from evaluand.matches.labelled_files import read_labelled_file
+from evaluand.matches.labelled_sets import read_labelled_file
 from evaluand.matches.matcher import Matcher
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.run.runner import Run, Runner

@@ -45,7 +45,7 @@ WARM = (
     "evaluand.data.formats.delimited",
     "evaluand.data.formats.json_rows",
     "evaluand.engine.connections",
-    "evaluand.matches.labelled_files",
+    "evaluand.matches.labelled_sets",
     "evaluand.judges.judge",
     "evaluand.judges.label_words",
     "evaluand.judges.people.labelling",

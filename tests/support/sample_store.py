@@ -28,8 +28,8 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.scorer import scorer
 from evaluand.judges.cards.card import make_card
-from evaluand.matches.adaptive import Swiss
-from evaluand.matches.labelled_files import read_labelled_file
+from evaluand.matches.labelled_sets import read_labelled_file
+from evaluand.matches.schedule import Swiss
 from evaluand.run.task import task
 from support.forks import call_in_fork
 

@@ -17,7 +17,7 @@ from evaluand.core.provenance import experiment_origin
 from evaluand.experiment.gates import check_experiment_gates, evaluate_match_gates
 from evaluand.experiment.parsing import parse_file
 from evaluand.matches.kind import MATCHES, RATINGS
-from evaluand.matches.ratings.stored import Ratings
+from evaluand.matches.ratings.rating import Ratings
 from evaluand.predictions.steps import name_in_experiment
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import minute

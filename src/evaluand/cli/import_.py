@@ -24,8 +24,8 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.kind import DATASETS
 from evaluand.data.sources import format_names, names_files
 from evaluand.exchange.importer import Importer, UnknownFormat, find_importers
+from evaluand.matches.battle_rows import spelled_for
 from evaluand.matches.battles import read_battles
-from evaluand.matches.column_options import spelled_for
 from evaluand.metrics.base.metric import Direction
 from evaluand.predictions.columns.names import guess_columns
 from evaluand.predictions.columns.tables import read_table

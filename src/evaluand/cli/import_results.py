@@ -15,7 +15,7 @@ from evaluand.cli.progress import display, show_notes
 from evaluand.core.errors import DataError, EvaluandError, plural
 from evaluand.exchange.importer import Importer, LogFile
 from evaluand.exchange.storing import ImportedResult, save_results
-from evaluand.matches.battle_format import battle_formats
+from evaluand.matches.battle_rows import battle_formats
 from evaluand.metrics.base.metric import Direction
 from evaluand.report.text import SHORT_ID, numbers, safe
 from evaluand.run.runner import Run

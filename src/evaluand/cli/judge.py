@@ -22,10 +22,9 @@ from evaluand.judges.cards.from_evaluation import open_labels, read_labelled_eva
 from evaluand.judges.cards.labelled_set import LabelledSet
 from evaluand.judges.cards.tuning import CRITERION, tune_judges
 from evaluand.judges.kind import CARDS
-from evaluand.matches.column_options import spelled_for
+from evaluand.matches.battle_rows import spelled_for
 from evaluand.matches.kind import MATCHES
-from evaluand.matches.labelled_files import read_labelled_file
-from evaluand.matches.labelled_sets import read_labelled_matches
+from evaluand.matches.labelled_sets import read_labelled_file, read_labelled_matches
 from evaluand.matches.matches import Matches
 from evaluand.report.terminal.judges import card_table, tuning_table
 from evaluand.report.text import SHORT_ID, safe

@@ -17,7 +17,7 @@ from evaluand.cli.progress import show_notes
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.json_like import escape_surrogates
 from evaluand.judges.people.label_files import append_row, name_file
-from evaluand.matches.judge_agreement import Agreement, agreement
+from evaluand.matches.labelled_sets import Agreement, agreement
 from evaluand.matches.matches import Matches
 from evaluand.matches.people import (
     COLUMNS,

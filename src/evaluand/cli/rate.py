@@ -25,14 +25,13 @@ from evaluand.cli.progress import show_notes
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.evaluation.kind import EVALUATIONS
+from evaluand.matches.battle_rows import spelled_for
 from evaluand.matches.battles import read_battles
-from evaluand.matches.column_options import spelled_for
 from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.matches import Matches
 from evaluand.matches.ratings.method import COVARIATES, POSITION, Contradictory, Kind, Missing, Outcomes
-from evaluand.matches.ratings.rating import rate
+from evaluand.matches.ratings.rating import Ratings, rate
 from evaluand.matches.ratings.rating_gates import check_rating_gates
-from evaluand.matches.ratings.stored import Ratings
 from evaluand.metrics.ratings.connectivity import Ties
 from evaluand.report.facts.match_sets import ratings_facts
 from evaluand.report.terminal.ratings import ratings_table

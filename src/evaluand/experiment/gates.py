@@ -10,8 +10,8 @@ from evaluand.comparison.gates import check_fit, check_gates
 from evaluand.comparison.rule import AGAINST, BASELINE, Gate
 from evaluand.core.errors import SpecError, nearest
 from evaluand.matches.ratings.method import RatingMethod
+from evaluand.matches.ratings.rating import Ratings
 from evaluand.matches.ratings.rating_gates import check_limits, check_rating_gates, check_system
-from evaluand.matches.ratings.stored import Ratings
 from evaluand.predictions.steps import Results, Steps
 from evaluand.predictions.tournament import Tournament
 from evaluand.store.store import Store

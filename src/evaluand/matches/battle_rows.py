@@ -1,56 +1,124 @@
 """One row of a file of battles: who met, on which example, and who won, in declared columns.
 
-A row is read field by field. `COLUMNS` says which columns are known for a field, before those that publishers have in
-their formats (see `battle_format`); other columns are named by the reader.
+The core reads battles by declared columns: systems `a` and `b`, winner, example, judge, order, texts. `COLUMNS` says
+which columns are known for a field, before those that publishers have in their formats; other columns are named by the
+reader. A format adds the names that a publisher gives to these columns, and may read verdicts that the publisher writes
+in another way. Formats are found by the registry in the group `battle_formats`.
 """
 
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from difflib import get_close_matches
-from functools import cache, cached_property
-from typing import Any, Final, NamedTuple
+from functools import cache, cached_property, lru_cache
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, NamedTuple
 
 import orjson
 
-from evaluand.core.errors import DataError, Fault, SpecError, alternatives
-from evaluand.matches.battle_format import (
-    UNDECIDED,
-    BattleFormat,
-    BattleRow,
-    Verdict,
-    battle_formats,
-    selector_of,
-    shown,
-)
-from evaluand.matches.column_options import column_option, system_option
-from evaluand.store.tables import SCORE_STATUSES, SCORED
+from evaluand.core import registry
+from evaluand.core.errors import DataError, Fault, SpecError, alternatives, kind_of
+from evaluand.core.selector import Selector
+from evaluand.store.tables import ABSTAINED, FAILED, SCORE_STATUSES, SCORED
 
-COLUMNS: Final[Mapping[str, Sequence[str]]] = {
+if TYPE_CHECKING:
+    from evaluand.matches.battles import BattleFile, BattleTables
+
+_FIELDS: Final = (
+    *("example", "replication", "turn", "a", "b", "outcome", "winner", "swapped", "order", "judge"),
+    *("input", "response_a", "response_b", "explanation", "swapped_explanation"),
+    *("status", "reason", "strength", "label", "data"),
+)
+COLUMNS: Final[Mapping[str, Sequence[str]]] = {field: (field,) for field in _FIELDS} | {
     "example": ("question_id", "uid", "id"),
-    "replication": ("replication",),
-    "turn": ("turn",),
     "a": ("model_a",),
     "b": ("model_b",),
-    "outcome": ("outcome",),
-    "winner": ("winner",),
     "swapped": (),
-    "order": ("order",),
-    "judge": ("judge",),
     "input": ("input", "instruction", "prompt", "question"),
     "response_a": ("response_a", "answer_a"),
     "response_b": ("response_b", "answer_b"),
-    "explanation": ("explanation",),
     "swapped_explanation": (),
-    "status": ("status",),
-    "reason": ("reason",),
-    "strength": ("strength",),
-    "label": ("label",),
-    "data": ("data",),
 }
 """The fields of a row, and the columns in which they are looked for, the first that the file has."""
+
+
+class Verdict(NamedTuple):
+    """What a judge decided.
+
+    Attributes:
+        outcome: the share of the win that the row's first system gets; None if there is none.
+        label: the judge's own word.
+        strength: how much better the winner is.
+        status, reason: as in the table of matches.
+        order: `ab` if the response of the first system was shown first, `ba`, or None if it is unknown.
+        explanation: the judge's reasons.
+        data: anything else that the judge said.
+    """
+
+    outcome: float | None
+    label: str | None = None
+    strength: float | None = None
+    status: str = SCORED
+    reason: str | None = None
+    order: str | None = None
+    explanation: str | None = None
+    data: Any = None
+
+
+UNDECIDED: Final = Verdict(None, status=ABSTAINED, reason="the file has no winner")
+UNREADABLE: Final = Verdict(None, status=FAILED, reason="the judge gave no verdict that could be read")
+
+
+class BattleFormat:
+    """The columns of a publisher, and its ways to write a winner and a text.
+
+    Attributes:
+        kind: the registered name.
+        columns: field → columns in which it is looked for where the usual ones are absent.
+        marks: columns by which a file is taken for one of battles without being called so.
+        words: what the cell of a winner may say, in small letters → what it means.
+        labels: the same for words that say more than who won, and are kept as the label.
+        verdict: the field that says who won where no usual column does; its columns are among `columns`.
+        has_both_orders: whether that field has a verdict for each order, and no other column says who won.
+        own: further columns; a file with all of them is read as a whole, and its texts exactly.
+    """
+
+    kind: ClassVar[str]
+    columns: ClassVar[Mapping[str, Sequence[str]]]
+    marks: ClassVar[frozenset[str]] = frozenset()
+    words: ClassVar[Mapping[str, Verdict]] = {}
+    labels: ClassVar[Mapping[str, Verdict]] = {}
+    verdict: ClassVar[str | None] = None
+    has_both_orders: ClassVar[bool] = False
+    own: ClassVar[frozenset[str]] = frozenset()
+
+    @classmethod
+    def verdicts(cls, row: BattleRow) -> Iterator[Verdict]:
+        """What the field `verdict` of a row says."""
+        raise NotImplementedError(f"{cls.__name__} does not define how its verdicts are read")
+
+    @classmethod
+    def turns(cls, value: Any, role: str) -> list[str] | None:
+        """What one side says in a conversation, in files that have the field `verdict`; None if it is no conversation.
+
+        Args:
+            role: the side.
+        """
+        return None
+
+    @classmethod
+    def tables(cls, file: BattleFile) -> BattleTables:
+        """The tables of a file with the columns `own`."""
+        raise NotImplementedError(f"{cls.__name__} does not define how a file is read as a whole")
+
+
+@cache
+def battle_formats() -> list[type[BattleFormat]]:
+    """The registered formats."""
+    return [registry.find("battle_formats", name) for name in registry.names("battle_formats")]
 
 
 @cache
@@ -67,6 +135,18 @@ def known_columns() -> Mapping[str, Sequence[str]]:
 def verdict_fields() -> Sequence[str]:
     """The fields that can say who won."""
     return ("outcome", "winner", *(each.verdict for each in battle_formats() if each.verdict))
+
+
+def check_places(chosen: Mapping[str, Sequence[str]], known: Sequence[str], names: Sequence[str]) -> list[str]:
+    """What is wrong with the columns, or places of a value in a row, that were chosen for fields of a file."""
+    faults = [f"no field is called {field!r}{alternatives(field, known)}" for field in chosen.keys() - {*known}]
+    for field, places in chosen.items():
+        for place in places:
+            first = place if place in names else next(iter(selector_of(place).steps), None)
+            if first not in names:
+                missing = f"no column is called {first!r}{alternatives(str(first), names)}"
+                faults.append(f"{column_option(field, place)}: {missing}")
+    return faults
 
 
 class Battle(NamedTuple):
@@ -118,7 +198,6 @@ class BattleColumns:
         cls,
         names: Sequence[str],
         chosen: Mapping[str, str],
-        *,
         a: str | None = None,
         b: str | None = None,
         in_order: bool = False,
@@ -133,13 +212,7 @@ class BattleColumns:
             SpecError: a field or a column is unknown, or no column says who met or who won.
         """
         known, verdicts = known_columns(), verdict_fields()
-        faults = [f"no field is called {field!r}{alternatives(field, [*known])}" for field in chosen.keys() - known]
-        for field, place in chosen.items():
-            first = next(iter(selector_of(place).steps), None)
-            if place not in names and isinstance(first, str) and first not in names:
-                faults.append(
-                    f"{column_option(field, place)}: no column is called {first!r}{alternatives(first, names)}"
-                )
+        faults = check_places({field: [place] for field, place in chosen.items()}, [*known], names)
         if faults:
             raise SpecError("\n".join(faults))
         places = {field: column for field in known if (column := next((n for n in known[field] if n in names), None))}
@@ -153,22 +226,17 @@ class BattleColumns:
                 places.pop(side, None)
             elif side not in places:
                 raise SpecError(
-                    f"no column names the {ordinal} system{_similar_column(side, names)}; name the column"
-                    f" ({column_option(side)}) or, if it is the same in all rows, the system ({system_option(side)});"
-                    f" the columns are {', '.join(names)}"
+                    f"no column names the {ordinal} system; name the column ({column_option(side)}) or, if it is the"
+                    f" same in all rows, the system ({system_option(side)}); the columns are {', '.join(names)}"
                 )
         if not any(field in places for field in verdicts):
             usual = ", ".join(column for field in verdicts for column in known[field])
             raise SpecError(
-                f"no column says who won{_similar_column('winner', names)}; name it ({column_option('winner')}); known"
-                f" are {usual}, and the columns are {', '.join(names)}"
+                f"no column says who won; name it ({column_option('winner')}); known are {usual}, and the columns are"
+                f" {', '.join(names)}"
             )
         whole = next((each for each in battle_formats() if each.own and each.own <= {*names} and not chosen), None)
         return cls(places, a, b, in_order, whole)
-
-    @property
-    def has_texts(self) -> bool:
-        return "response_a" in self.places and "response_b" in self.places
 
     @cached_property
     def formats(self) -> list[type[BattleFormat]]:
@@ -177,37 +245,79 @@ class BattleColumns:
 
     def read(self, row: Mapping[str, Any], where: str, faults: list[Fault]) -> tuple[Texts, list[Battle]]:
         """The judgements of a row; its faults are added to the list."""
-        reader = _Reader(self, row, where, faults)
+        reader = BattleRow(self, row, where, faults)
         return reader.texts(), [*reader.battles()]
 
 
-_OWN_FIELDS: Final = ("status", "reason", "strength", "label", "data")
-"""Fields whose columns mean something else in the files of others."""
+_OWN_FIELDS: Final = ("status", "reason", "strength", "label", "data")  # which others mean otherwise
 
 
-def _similar_column(field: str, names: Sequence[str]) -> str:
-    """The column of a file whose name is nearly a known one of the field."""
-    taken = {name for known in known_columns().values() for name in known}
-    for known in known_columns()[field]:
-        others = [name for name in names if name not in taken]
-        if close := get_close_matches(known, others, n=1, cutoff=_SIMILAR):
-            return f" (is {close[0]!r} meant to be {known!r}? write {column_option(field, close[0])})"
-    return ""
-
-
-_SIMILAR: Final = 0.8
-
-
-class _Reader(BattleRow):
-    """Reads the battles of a row."""
+class BattleRow:
+    """A row of a file of battles, read field by field; faults are added to a list."""
 
     def __init__(self, columns: BattleColumns, row: Mapping[str, Any], where: str, faults: list[Fault]) -> None:
-        super().__init__(columns.places, row, where, faults, is_exact=columns.whole is not None)
-        self.columns = columns
+        self.columns, self.row, self.where, self.faults = columns, row, where, faults
+        self.places, self.is_exact = columns.places, columns.whole is not None
+
+    def fault(self, field: str, message: str) -> None:
+        self.faults.append(Fault(f"{self.where}:{self.places.get(field, field)}", message))
+
+    def get(self, field: str) -> Any:
+        """The value of a field; None if the row or the file has none, or an empty cell."""
+        place = self.places.get(field)
+        if place is None:
+            return None
+        value = self.row.get(place)
+        if type(value) is str:  # most values, in a file of many battles
+            return value or (value if self.is_exact else None)
+        if value is None and place not in self.row:
+            try:
+                value = selector_of(place).get(self.row)
+            except DataError:
+                return None
+        return None if isinstance(value, float) and math.isnan(value) else value
+
+    def is_empty(self, field: str) -> bool:
+        value = self.get(field)
+        return value is None or (type(value) is str and not value.strip())
+
+    def text(self, field: str) -> str | None:
+        """A name: a text or a number; several, such as a model and its prompt, are joined by a slash."""
+        value = self.get(field)
+        if value is None:
+            return None
+        if type(value) is str:
+            return value if self.is_exact else value.strip() or None
+        if isinstance(value, list | tuple) and value and all(isinstance(each, str) for each in value):
+            return "/".join(value)
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return str(value)
+        self.fault(field, f"is {kind_of(value)}; give a text")
+        return None
+
+    def prose(self, field: str) -> str | None:
+        """A text as it is; None for anything else."""
+        value = self.get(field)
+        return value if isinstance(value, str) else None
+
+    def number(self, field: str) -> float | None:
+        """A number, also as text; true and false are 1 and 0."""
+        value = self.get(field)
+        if value is None:
+            return None
+        text = value.strip().casefold() if isinstance(value, str) else value
+        try:
+            number = _FLAGS[text] if isinstance(text, str) and text in _FLAGS else float(text)
+        except (TypeError, ValueError):
+            number = math.nan
+        if math.isfinite(number):
+            return number
+        self.fault(field, f"is {shown(value)}; give a number")
+        return None
 
     def texts(self) -> Texts:
-        if not self.places.keys() & _TEXT_FIELDS:
-            return _NO_TEXTS
         if self.is_exact:
             return Texts(*(self.text(field) for field in Texts._fields))
         asked, responses = self.get("input"), [self._response(side) for side in "ab"]
@@ -266,7 +376,7 @@ class _Reader(BattleRow):
             if each.has_both_orders:
                 yield from each.verdicts(self)
                 return
-        about = {"explanation": self.prose("explanation"), "data": self.data("data")}
+        about = {"explanation": self.prose("explanation"), "data": parse_json(self.get("data"))}
         verdict = self._verdict(a, b)
         if "swapped" not in self.places:
             yield self._describe(verdict)._replace(order=order, **about)
@@ -282,15 +392,15 @@ class _Reader(BattleRow):
         verdicts |= {each.verdict: next(each.verdicts(self)) for each in self.columns.formats if each.verdict}
         if "winner" in places:  # which an export names by its place alone
             verdicts["winner"] = self._winner("winner", *("", "") if self.is_exact else (a, b))
-        decided = [(field, verdict) for field, verdict in verdicts.items() if verdict.outcome is not None]
+        decided = [(field, said, said.outcome) for field, said in verdicts.items() if said.outcome is not None]
         if not decided:
             verdict = [*verdicts.values()][-1]
             return verdict._replace(label=None) if "outcome" in places else verdict
-        (field, verdict), *others = decided
-        for other, its in others if len(self.faults) == n_faults else ():
-            if _contradict(verdict.outcome, its.outcome):
-                said = f"the outcome {verdict.outcome:g}, the first system's share of the win"
-                self.fault(other, f"contradicts {said if field == 'outcome' else f'the column {places[field]}'}")
+        (field, verdict, share), *others = decided
+        for other, _, its in others if len(self.faults) == n_faults else ():
+            if (share - 0.5) * (its - 0.5) < 0 or abs(share - its) >= 0.5:  # a tie contradicts a certain winner
+                first = f"the outcome {share:g}, the first system's share of the win"
+                self.fault(other, f"contradicts {first if field == 'outcome' else f'the column {places[field]}'}")
         return verdict
 
     def _outcome(self) -> Verdict:
@@ -329,16 +439,8 @@ class _Reader(BattleRow):
         return verdict._replace(status=status or SCORED, reason=self.text("reason"))
 
 
-_TEXT_FIELDS: Final = frozenset(Texts._fields)
-_NO_TEXTS: Final = Texts(None, None, None)
+_FLAGS: Final = {"true": 1.0, "false": 0.0}
 _MOST_REPLICATIONS: Final = 2**31
-
-
-def _contradict(one: float | None, other: float | None) -> bool:
-    """Whether two shares of a win name different winners, or one a tie and the other a certain winner."""
-    if one is None or other is None:
-        return False
-    return (one - 0.5) * (other - 0.5) < 0 or abs(one - other) >= 0.5
 
 
 def _as_json(value: Any) -> str:
@@ -349,8 +451,7 @@ def _as_json(value: Any) -> str:
         return json.dumps(value, default=str, ensure_ascii=False, separators=(",", ":"))
 
 
-_LETTERS: Final = ("a", "b", "1", "2")
-"""Words that more often name a system than its place in the row."""
+_LETTERS: Final = ("a", "b", "1", "2")  # more often the name of a system than its place in the row
 
 _WORDS: Final[Mapping[str, Verdict]] = {
     **dict.fromkeys(("model_a", "first", "a", "1"), Verdict(1.0)),
@@ -366,12 +467,6 @@ def _known_words() -> Mapping[str, Verdict]:
     for each in battle_formats():
         known |= {**each.words, **each.labels}
     return known
-
-
-@cache
-def _labels() -> frozenset[str]:
-    """The words that say more than who won."""
-    return frozenset(word for each in battle_formats() for word in each.labels)
 
 
 def read_winner(value: Any, a: str, b: str) -> Verdict:
@@ -409,7 +504,76 @@ def read_winner(value: Any, a: str, b: str) -> Verdict:
     verdict = words.get(text.casefold())
     if verdict is None:
         raise DataError(f"is {shown(value)}; {_EXPECTED}")
-    return verdict._replace(label=text) if text.casefold() in _labels() else verdict
+    is_label = any(text.casefold() in each.labels for each in battle_formats())
+    return verdict._replace(label=text) if is_label else verdict
 
 
 _EXPECTED: Final = "give model_a, model_b, tie, or the name of a system of the row"
+
+
+@lru_cache(maxsize=256)
+def selector_of(place: str) -> Selector:
+    return Selector(place)
+
+
+_MOST_CHARACTERS: Final = 40
+
+
+def shown(value: Any) -> str:
+    """A value in a message."""
+    if isinstance(value, str):
+        return repr(value if len(value) <= _MOST_CHARACTERS else f"{value[:_MOST_CHARACTERS]}…")
+    is_scalar = isinstance(value, int | float) and not isinstance(value, bool)
+    return str(value) if is_scalar else kind_of(value)
+
+
+def parse_json(value: Any) -> Any:
+    """The value of a JSON text; anything else unchanged."""
+    if isinstance(value, str):
+        try:
+            return orjson.loads(value)
+        except orjson.JSONDecodeError:
+            return value
+    return value
+
+
+_COLUMNS: Final = {
+    "python": "columns={{{field!r}: {column!r}}}",
+    "command": "--column {field}={column}",
+    "scorer": "fields: {{{field}: {column}}}",
+}
+_SYSTEMS: Final = {"python": "{side}='SYSTEM'", "command": "--{side} SYSTEM", "scorer": "{side}: SYSTEM"}
+_door: ContextVar[str] = ContextVar("door of battles", default="python")
+
+
+def column_option(field: str, column: str = "COLUMN") -> str:
+    """How to say in which column a field is.
+
+    Example:
+        >>> column_option("a")
+        "columns={'a': 'COLUMN'}"
+        >>> with spelled_for("command"):
+        ...     column_option("winner", "better")
+        '--column winner=better'
+    """
+    return _COLUMNS[_door.get()].format(field=field, column=column)
+
+
+def system_option(side: str) -> str:
+    """How to name the system of a side, `a` or `b`, that is the same in all rows.
+
+    Example:
+        >>> system_option("a")
+        "a='SYSTEM'"
+    """
+    return _SYSTEMS[_door.get()].format(side=side)
+
+
+@contextmanager
+def spelled_for(door: Literal["python", "command", "scorer"]) -> Iterator[None]:
+    """A context whose messages are for a command line, the parameters of a scorer, or Python."""
+    token = _door.set(door)
+    try:
+        yield
+    finally:
+        _door.reset(token)

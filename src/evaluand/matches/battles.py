@@ -5,11 +5,16 @@
 Each row of a file is one judgement (or two, one in each order). Matches of a file have no runs: their systems are the
 names in the file, and their examples are numbered in the order in which the file names them. Rows stay in the order of
 the file.
+
+`battle_batches` writes matches as battles, one flat row for each, for other tools and for `read_battles`. `model_a`,
+`model_b` and `winner` are spelt as in Chatbot Arena, `outcome` is the first system's share of the win, and the other
+columns are those of the table of matches, so that the same matches are read again from the rows.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Iterator, Mapping
 from os import PathLike, fspath
 from pathlib import Path
@@ -17,17 +22,18 @@ from typing import Any, Final
 
 import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Fault, plural, warn
+from evaluand.core.errors import DataError, Fault, NotFound, plural, warn
 from evaluand.core.files.csv import unescape_formula
 from evaluand.core.identity import artifact_id
 from evaluand.core.key_columns import INDEX
 from evaluand.core.provenance import provenance
 from evaluand.data.source import read_rows
 from evaluand.data.sources import open_data, open_file
-from evaluand.matches.battle_rows import Battle, BattleColumns, Texts
-from evaluand.matches.column_options import column_option
+from evaluand.matches.battle_rows import Battle, BattleColumns, Texts, column_option
+from evaluand.matches.judging import check_text
 from evaluand.matches.matches import (
     BY_PEOPLE,
     EXAMPLES,
@@ -36,13 +42,17 @@ from evaluand.matches.matches import (
     TABLE,
     TEXTS,
     TEXTS_SCHEMA,
+    UNDIGESTED,
     MatchDigest,
     Matches,
+    format_key,
+    read_example_keys,
+    read_judge_keys,
 )
-from evaluand.matches.pairing import check_text
 from evaluand.matches.response_style import response_style
+from evaluand.run.runner import Run
 from evaluand.store.store import MemoryStore, Store, at_once, check_name, check_store, drafted
-from evaluand.store.tables import MATCHES, TableWriter
+from evaluand.store.tables import COMPLETED, MATCHES, TableWriter, json_field
 
 
 def read_battles(
@@ -94,15 +104,12 @@ def read_battles(
     check_store(store)
     if name is not None:
         check_name(name)
-    file = BattleFile(data, columns, a=a, b=b, in_order=in_order, format=format, delimiter=delimiter)
-    if _WEIGHT in file.source.schema.names and _WEIGHT not in file.columns.places.values():
-        warn(f"{file.name}: the column {_WEIGHT} is not used; each row counts once")
+    file = BattleFile(data, columns, a, b, in_order, format, delimiter)
+    if "weight" in file.source.schema.names and "weight" not in file.columns.places.values():
+        warn(f"{file.name}: the column weight is not used; each row counts once")
     whole = file.columns.whole
     tables = BattleTables(file) if whole is None else whole.tables(file)
     return _store_tables(store, tables, name, describe_file(data, columns), by_people=by_people)
-
-
-_WEIGHT: Final = "weight"
 
 
 class BattleFile:
@@ -120,7 +127,6 @@ class BattleFile:
         self,
         data: Any,
         columns: Mapping[str, str] | None,
-        *,
         a: str | None,
         b: str | None,
         in_order: bool,
@@ -132,14 +138,13 @@ class BattleFile:
                 check_text(side, label)
         is_path = isinstance(data, str | PathLike)
         source = open_file(fspath(data), format, delimiter) if is_path else open_data(data, "battles")
-        is_csv = source.texts is not None
         self.source = source.texts() if source.texts else source
         self.name = self.source.name
         if not self.source.schema.names:
             raise DataError(f"{self.name}: has no battles")
-        self.columns = BattleColumns.choose(self.source.schema.names, columns or {}, a=a, b=b, in_order=in_order)
+        self.columns = BattleColumns.choose(self.source.schema.names, columns or {}, a, b, in_order)
         # texts that a spreadsheet would execute have a `'` in front
-        self._is_escaped = is_csv and self.columns.whole is not None
+        self._is_escaped = source.texts is not None and self.columns.whole is not None
 
     def rows(self) -> Iterator[tuple[dict[str, Any], str]]:
         """Each row with its place."""
@@ -167,7 +172,7 @@ def _store_tables(
     content = hashlib.blake2b(state.digest.encode(), digest_size=identity.DIGEST_SIZE)
     examples, texts, judges = (tables.batches.get(table, []) for table in (EXAMPLES, TEXTS, JUDGES))
     unkeyed = (batch.drop_columns(["key"]) for batch in examples)
-    for batch in (*unkeyed, *texts, *(batch.select(_UNDIGESTED) for batch in tables.batches[TABLE])):
+    for batch in (*unkeyed, *texts, *(batch.select(UNDIGESTED) for batch in tables.batches[TABLE])):
         content.update(b"".join(orjson.dumps(row, default=bytes.hex) for row in batch.to_pylist()))
     spec: dict[str, Any] = {"systems": tables.systems, "battles": content.hexdigest()}
     if tables.has_other_keys(spec):
@@ -195,9 +200,6 @@ def _store_tables(
     return matches
 
 
-_UNDIGESTED: Final = ["style_a", "style_b", "usage"]
-
-
 class BattleTables:
     """The tables of the battles of a file; each system and each example gets a number.
 
@@ -213,7 +215,7 @@ class BattleTables:
         self.file, self.faults = file, list[Fault]()
         self._matches, self._texts = TableWriter(MATCHES), TableWriter(TEXTS_SCHEMA)
         self.numbers: dict[str, int] = {}  # of the systems
-        self._examples: dict[str | int, int] = {}  # id or input → number; each row without both is another example
+        self._examples: dict[str | int, int] = {}  # id or input → number
         self.ids: dict[int, tuple[str | None, str | None]] = {}  # number of an example → id and input
         self._seen: dict[tuple[Any, ...], int] = {}  # the key of a match → the next replication that is free
         self.has_unknown_judges = False
@@ -266,7 +268,7 @@ class BattleTables:
         values |= {"data": None if verdict.data is None else identity.encode(verdict.data).decode()}
         values["judge"] = battle.judge
         self._matches.add(tuple(map(values.get, MATCHES.names)))
-        if self.file.columns.has_texts:
+        if {"response_a", "response_b"} <= self.file.columns.places.keys():
             is_swapped = self.numbers.get(battle.a) != values["a"]
             self._texts.add(Texts(texts.input, *texts[:0:-1]) if is_swapped else texts)
         if self._matches.is_full:
@@ -275,7 +277,10 @@ class BattleTables:
     def cells_of(self, battle: Battle, texts: Texts, cells: dict[str, Any], where: str) -> dict[str, Any]:
         """The cells of a match besides what the judge said; the system that the file named first is `a`."""
         a, b = (self.numbers.setdefault(system, len(self.numbers)) for system in (battle.a, battle.b))
-        index = self._number_example(battle.example, texts.input)
+        example = (battle.example, texts.input)  # a row without both is another example
+        key: str | int = next((each for each in example if each is not None), len(self.ids))
+        index = self._examples.setdefault(key, len(self._examples))
+        self.ids.setdefault(index, example)
         self.has_unknown_judges |= battle.judge is None
         outcome, order = battle.verdict.outcome, battle.verdict.order
         first = outcome if order == "ab" or outcome is None else 1 - outcome
@@ -297,13 +302,6 @@ class BattleTables:
             "style_a": style_a,
             "style_b": style_b,
         }
-
-    def _number_example(self, id: str | None, text: str | None) -> int:
-        """The number of the example with this id or, without an id, with this input."""
-        key: str | int = next((each for each in (id, text) if each is not None), len(self.ids))
-        index = self._examples.setdefault(key, len(self._examples))
-        self.ids.setdefault(index, (id, text))
-        return index
 
     def _free_replication(self, replication: int, match: tuple[Any, ...]) -> int:
         """The replication of a match; one that the same judge has judged before in the same order is a further one."""
@@ -338,3 +336,95 @@ class BattleTables:
         for index in sorted(self.ids):
             examples.add((index, *self.ids[index], keys.get(index)))
         examples.flush(self, EXAMPLES)
+
+
+_TEXT: Final = pa.string()
+BATTLES: Final = pa.schema(
+    [
+        MATCHES.field(INDEX),
+        pa.field("id", _TEXT),
+        MATCHES.field("replication"),
+        *(pa.field(f"number_{side}", pa.int32()) for side in "ab"),
+        *(pa.field(f"model_{side}", _TEXT) for side in "ab"),
+        MATCHES.field("order"),
+        pa.field("winner", _TEXT),
+        *(MATCHES.field(name) for name in ("outcome", "first", "status", "reason", "missing", "judge", "strength")),
+        *(MATCHES.field(name) for name in ("equal", "label", "explanation", "data")),
+        *(pa.field(name, _TEXT) for name in ("input", "response_a", "response_b")),
+        *(json_field(f"style_{side}") for side in "ab"),
+        *(MATCHES.field(name) for name in ("usage", "judgement", "round")),
+        *(pa.field(name, _TEXT) for name in ("digest", "example_key", "judge_key")),
+    ]
+)
+"""The columns of battles; `winner` is `model_a`, `model_b` or `tie`, and null without an outcome."""
+
+
+def battle_batches(matches: Matches) -> Iterator[pa.RecordBatch]:
+    """The rows of matches as battles, in the order of the table; at least one batch.
+
+    Example:
+        >>> from evaluand.matches.battles import read_battles
+        >>> [batch] = battle_batches(read_battles([{"id": 7, "model_a": "x", "model_b": "y", "winner": "tie"}]))
+        >>> batch.select(["id", "model_a", "model_b", "winner"]).to_pylist()
+        [{'id': '7', 'model_a': 'x', 'model_b': 'y', 'winner': 'tie'}]
+    """
+    systems, examples = pa.array(matches.systems, _TEXT), _read_examples(matches)
+    responses = [_read_responses(run) for run in matches.runs] or [{} for _ in matches.systems]
+    texts = None
+    if TEXTS in matches.manifest["tables"]:
+        texts = pa.Table.from_batches(matches.store.read("matches", matches.id, TEXTS))
+    try:
+        example_keys = read_example_keys(matches)
+        keys = dict(
+            zip(example_keys.index.tolist(), itertools.starmap(format_key, example_keys.key.tolist()), strict=True)
+        )
+    except NotFound:  # the dataset is missing
+        keys = {}
+    judges = read_judge_keys(matches, matches.table(["judge"]).column(0).combine_chunks())
+    written = [None if name else format_key(key) for key, name in zip(judges.keys, judges.people, strict=True)]
+    judge_keys, start = pa.array(written, _TEXT).take(pa.array(judges.place)), 0
+    for batch in matches.batches():
+        cells = {name: batch.column(name) for name in batch.schema.names}
+        index, replication = (batch.column(name).to_pylist() for name in (INDEX, "replication"))
+        about = [examples.get(each, (str(each), None)) for each in index]
+        cells["id"], cells["input"] = (pa.array([each[place] for each in about], _TEXT) for place in (0, 1))
+        for side in "ab":
+            cells[f"number_{side}"] = numbers = batch.column(side)
+            cells[f"model_{side}"] = systems.take(numbers)
+            styles = batch.column(f"style_{side}").to_pylist()
+            cells[f"style_{side}"] = pa.array([as_text(style) for style in styles], _TEXT)
+            calls = zip(numbers.to_pylist(), index, replication, strict=True)
+            cells[f"response_{side}"] = pa.array([responses[system].get((*call,)) for system, *call in calls], _TEXT)
+        if texts is not None:
+            part = texts.slice(start, batch.num_rows)
+            cells |= {name: part.column(name).combine_chunks() for name in part.column_names}
+        outcome = batch.column("outcome")
+        won = pc.if_else(pc.greater(outcome, 0.5), "model_a", "model_b")
+        cells["winner"] = pc.if_else(pc.equal(outcome, 0.5), "tie", won).cast(_TEXT)
+        cells["digest"] = pa.array([each and each.hex() for each in batch.column("digest").to_pylist()], _TEXT)
+        cells["example_key"] = pa.array([keys.get(each) for each in index], _TEXT)
+        cells["judge_key"] = judge_keys.slice(start, batch.num_rows)
+        start += batch.num_rows
+        yield pa.RecordBatch.from_arrays([cells[name] for name in BATTLES.names], schema=BATTLES)
+
+
+def _read_examples(matches: Matches) -> dict[int, tuple[str | None, str | None]]:
+    """Id and input of each example by `_index_`; empty if the dataset is missing."""
+    if not matches.manifest["spec"].get("runs"):
+        batches = matches.store.read("matches", matches.id, EXAMPLES)
+        return {row[INDEX]: (row["id"], row["input"]) for batch in batches for row in batch.to_pylist()}
+    run = next((run for run in matches.runs if run is not None), None)
+    try:
+        return {example.index: (example.id, as_text(example.input)) for example in (run.dataset if run else ())}
+    except NotFound:
+        return {}
+
+
+def _read_responses(run: Run | None) -> dict[tuple[int, ...], str | None]:
+    """The first response of each call, as text."""
+    answered = (each for each in run or () if each.status == COMPLETED and each.responses)
+    return {(each.index, each.replication): as_text((each.responses or [None])[0]) for each in answered}
+
+
+def as_text(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else identity.encode(value).decode()

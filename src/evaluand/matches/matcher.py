@@ -7,7 +7,7 @@ earlier set of matches. So a further run costs only the pairs with it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Any, Unpack
@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError, SpecError, plural, warn
-from evaluand.core.fingerprint import Identity, summarize_reasons
+from evaluand.core.fingerprint import summarize_reasons
 from evaluand.core.labels import short_labels
 from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
@@ -32,27 +32,26 @@ from evaluand.evaluation.evaluator import ScorerFailed
 from evaluand.evaluation.grading import N_FIELDS
 from evaluand.evaluation.scorer import described
 from evaluand.evaluation.units import GATHER, batched
-from evaluand.matches.judge_view import JudgeView
 from evaluand.matches.judging import (
+    ABSENT,
     SPANS_TABLE,
     ComparisonGrader,
-    Judgements,
-    Presentations,
-    failure_in_judgement,
-    read_open,
-    read_sealed,
-    read_styles,
-)
-from evaluand.matches.match_table import match_batches, seal_matches
-from evaluand.matches.matches import JUDGE_FAILED, Matches, describe_left_out
-from evaluand.matches.pairing import (
-    ABSENT,
     Entrants,
+    Judgements,
+    JudgeView,
+    Presentations,
     Presenter,
     Round,
     check_labels,
+    check_one_dataset,
     check_presentation,
+    failure_in_judgement,
+    match_batches,
+    read_open,
+    read_sealed,
+    seal_matches,
 )
+from evaluand.matches.matches import JUDGE_FAILED, Matches, describe_left_out
 from evaluand.matches.schedule import Field, Pairs, Played, Schedule, as_schedule
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
@@ -127,20 +126,16 @@ class Matcher:
             KeyboardInterrupt: stopped by the user; the matches stay open.
         """
         request = replace(request, **options)
-        pairing = _Request.of(runs, judge, as_schedule(schedule), orders, seed, labels, request.limit)
+        pairing = _Pairing(runs, judge, as_schedule(schedule), orders, seed, labels, request.limit)
         check_prices(self.policy, pairing.judge)
         self.engine.check(self.policy)
         store = pairing.runs[0].store if self.store is None else self.store
         check_store(store)
         if (left_out := describe_left_out(pairing.runs, pairing.labels, pairing.limit)) is not None:
             warn(left_out)
+        where = {"resume": request.resume, "origin": request.origin}
         recorded: Matches | None = pairing.judge.read_matches(
-            pairing.runs,
-            pairing.labels,
-            name=request.name,
-            limit=pairing.limit,
-            resume=request.resume,
-            origin=request.origin,
+            pairing.runs, pairing.labels, name=request.name, limit=pairing.limit, **where
         )
         if recorded is not None:
             return recorded
@@ -154,34 +149,30 @@ class Matcher:
                 request.fresh
                 or not (pairing.identity.pinned and store.manifest("matches", last)["pinned"])
                 or inputs.is_stale("matches", last, _INPUTS)
-                or (request.retry_failed and _has_failures(store, last))
+                or (request.retry_failed and store.is_sealed("matches", last) and bool(Matches(store, last).failures))
             ),
             resume=request.resume,
-            about=lambda: pairing.about(request.fresh, request.origin, inputs),
+            about=lambda: pairing.about(request, inputs),
         )
         if "digest" in manifest:
             inputs.warn_of_changes("the judge", manifest, request.origin)
             matches = Matches(store, manifest["id"])
             if budget := self.policy.shared_budget:
                 for number, costs in manifest.get("spent", {}).items():
-                    budget.count_earlier(_work_name(manifest, number), costs)
+                    budget.count_earlier(f"matches/{manifest['id']}/{number}", costs)
             why = "nothing to do: the same judge compared the same responses before"
             if matches.failures:
                 why += "; retry_failed repeats what failed"
             return _with_receipt(matches, Tally(), why, {})
-        with closing(pairing.judge), closing(_Job(self, store, pairing, manifest, inputs)) as job:
+        with closing(pairing.judge):
+            job = _Job(self, store, pairing, manifest, inputs)
             job.perform()
-            job.seal()
+            usage = job.seal()
         inputs.warn_of_changes("the judge", manifest, request.origin)
-        return _with_receipt(Matches(store, manifest["id"]), job.tally, job.why, job.usage)
+        return _with_receipt(Matches(store, manifest["id"]), job.tally, job.why, usage)
 
 
 _INPUTS = "inputs"
-
-
-def _work_name(manifest: Manifest, number: int | str) -> str:
-    """What a budget calls the judgements of a round."""
-    return f"matches/{manifest['id']}/{number}"
 
 
 def check_pairing(judge: ComparisonScorer, schedule: Schedule, orders: Any, seed: Any) -> None:
@@ -202,41 +193,36 @@ def check_pairing(judge: ComparisonScorer, schedule: Schedule, orders: Any, seed
         raise SpecError(f"the judge {judge.kind} has the orders in which pairs were judged; leave out {option}")
 
 
-@dataclass(frozen=True)
-class _Request:
+class _Pairing:
     """Runs, a judge, and how they are paired."""
 
-    runs: Sequence[Run]
-    labels: Sequence[str]
-    judge: ComparisonScorer
-    identity: Identity
-    schedule: Schedule
-    orders: str
-    seed: int
-    limit: int | None
-
-    @classmethod
-    def of(
-        cls,
-        runs: Sequence[Run],
+    def __init__(
+        self,
+        runs: Any,
         judge: ComparisonScorer | Callable[..., Any] | str,
         schedule: Schedule,
         orders: Any,
         seed: Any,
         labels: Sequence[str] | None,
         limit: Any,
-    ) -> _Request:
-        _check_runs(runs)
+    ) -> None:
+        if not isinstance(runs, Sequence) or not all(isinstance(run, Run) for run in runs):
+            raise SpecError("give a list of Run objects to match; see Runner.run")
+        check_one_dataset(runs, "matches")
+        if open_ := next((run.id for run in runs if not run.store.is_sealed(RUNS, run.id)), None):
+            raise SpecError(f"run {open_} is not finished; resume it before it is matched")
         if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
             raise SpecError(f"limit is {described(limit)}; give a number of examples of at least 1")
         if labels is None:
             labels = short_labels([run.name for run in runs], [run.id for run in runs])
-        known = check_labels(labels, len(runs))
-        schedule.check(known, 2 if orders == "both" else 1)
-        scorer = as_comparison_scorer(judge)
-        check_pairing(scorer, schedule, orders, seed)
-        cut = limit if limit is not None and limit < max(_n_examples(run) for run in runs) else None
-        return cls(runs, known, scorer, scorer.identify(), schedule, orders, seed, cut)
+        self.labels, self.schedule = check_labels(labels, len(runs)), schedule
+        self.runs: Sequence[Run] = runs
+        schedule.check(self.labels, 2 if orders == "both" else 1)
+        self.judge = as_comparison_scorer(judge)
+        check_pairing(self.judge, schedule, orders, seed)
+        self.identity, self.orders, self.seed = self.judge.identify(), orders, seed
+        most = max(int(run.manifest["spec"]["examples"]) for run in runs)
+        self.limit: int | None = limit if limit is not None and limit < most else None
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -256,55 +242,23 @@ class _Request:
         """What identifies the judge's work for any responses; None where nothing may be reused."""
         return ids.digest({"judge": self.identity.spec}).hex() if self.identity.pinned else None
 
-    def unpinned(self, origin: Mapping[str, Any] | None) -> list[str]:
-        return self.identity.reasons(in_yaml="experiment" in (origin or {})) if self.identity.unpinned else []
-
-    @property
-    def _judge_entries(self) -> dict[str, Any]:
-        """The entries of the provenance about a judge whose verdicts are opinions."""
-        rubrics = list(self.judge.rubrics)
-        return ({"judges": ["judge"]} if self.judge.is_judge else {}) | (
-            {"rubrics": {"judge": rubrics}} if rubrics else {}
-        )
-
-    def about(self, fresh: bool, origin: Mapping[str, Any] | None, inputs: InputCheck) -> Manifest:
+    def about(self, request: Request, inputs: InputCheck) -> Manifest:
         """The entries of the manifest besides the spec."""
-        parts = {"judge": inputs.parts}
-        made_of = {"runs": [run.id for run in self.runs], "parts": parts, "unpinned": self.unpinned(origin)}
+        in_yaml, rubrics = "experiment" in (request.origin or {}), list(self.judge.rubrics)
+        made_of = {
+            "runs": [run.id for run in self.runs],
+            "parts": {"judge": inputs.parts},
+            "unpinned": self.identity.reasons(in_yaml=in_yaml) if self.identity.unpinned else [],
+            **({"judges": ["judge"]} if self.judge.is_judge else {}),  # whose verdicts are opinions
+            **({"rubrics": {"judge": rubrics}} if rubrics else {}),
+        }
         return {
             "work": [self.work] if self.work else [],
             "pinned": self.identity.pinned,
             "observed": inputs.observer is not None,
-            "fresh": fresh,
-            "provenance": provenance(origin) | made_of | self._judge_entries,
+            "fresh": request.fresh,
+            "provenance": provenance(request.origin) | made_of,
         }
-
-
-def _check_runs(runs: Any) -> None:
-    if not isinstance(runs, Sequence) or not all(isinstance(run, Run) for run in runs):
-        raise SpecError("give a list of Run objects to match; see Runner.run")
-    if len(runs) < 2:
-        raise SpecError("matches need two runs or more")
-    store, dataset = runs[0].store, runs[0].manifest["spec"]["dataset"]
-    for run in runs:
-        if run.store is not store and getattr(run.store, "root", run) != getattr(store, "root", None):
-            raise SpecError(f"run {run.id[:12]} is in another store; runs are matched in one store")
-        if not run.store.is_sealed(RUNS, run.id):
-            raise SpecError(f"run {run.id} is not finished; resume it before it is matched")
-        if run.manifest["spec"]["dataset"] != dataset:
-            raise SpecError(
-                f"run {run.id[:12]} is over another dataset than run {runs[0].id[:12]}; run both over one dataset:"
-                " finished calls are reused"
-            )
-
-
-def _n_examples(run: Run) -> int:
-    return int(run.manifest["spec"]["examples"])
-
-
-def _has_failures(store: Store, id: str) -> bool:
-    """Whether a judgement failed."""
-    return store.is_sealed("matches", id) and bool(Matches(store, id).failures)
 
 
 def _with_receipt(matches: Matches, tally: Tally, why: str, usage: Mapping[str, Any] | None) -> Matches:
@@ -323,7 +277,7 @@ class _Job:
     """Matches in progress."""
 
     def __init__(
-        self, matcher: Matcher, store: Store, request: _Request, manifest: Manifest, inputs: InputCheck
+        self, matcher: Matcher, store: Store, request: _Pairing, manifest: Manifest, inputs: InputCheck
     ) -> None:
         self.matcher, self.store, self.request = matcher, store, request
         self.manifest, self.inputs = manifest, inputs
@@ -331,14 +285,12 @@ class _Job:
         view = JudgeView.of(request.judge, has_ids=request.runs[0].dataset.roles.id is not None)
         self.presenter = Presenter(self.entrants, request.orders, request.seed, view)
         self.n_orders = 2 if request.orders == "both" else 1
-        self.lane: WorkLog | None = None
         self.n_lanes = 0
         self.spent: dict[str, dict[str, float]] = {}  # by the number of the lane
         self.rounds: list[dict[str, np.ndarray]] = []  # the columns of their matches
         self.keys = np.zeros((0, ids.DIGEST_SIZE), np.uint8)  # of all judgements
         self.judgements = Judgements(request.judge.compares_all)
         self.tally = Tally("judge")
-        self.usage: dict[str, Any] | None = None  # of what was judged now, once this process has sealed the matches
 
     @property
     def why(self) -> str:
@@ -348,64 +300,63 @@ class _Job:
         return "; ".join([*(stale if self.tally.called else []), *reasons])
 
     def perform(self) -> None:
-        """Judges round by round."""
-        request, entrants = self.request, self.entrants
+        """Judges round by round what no earlier round presented, unless another process seals the matches."""
+        request, entrants, n = self.request, self.entrants, self.n_orders
         examples = np.repeat(entrants.examples, entrants.replications, axis=0)
-        answered = entrants.states != ABSENT
-        field = Field(entrants.labels, answered, entrants.numbers(), examples, self.n_orders, request.seed)
+        field = Field(entrants.labels, entrants.states != ABSENT, entrants.numbers(), examples, n, request.seed)
         played: list[Played] = []
         while not self.is_sealed() and (pairs := request.schedule.next(field, played)) is not None:
             matches = self.presenter.groups() if request.judge.compares_all else self.presenter.pairs(pairs)
-            if not self._judge(matches):
-                return
-            played.append(self._played())
-
-    def _judge(self, matches: Round) -> bool:
-        """Judges the presentations of a round whose keys no earlier presentation has.
-
-        Returns:
-            False if another process has sealed the matches.
-        """
-        first, judgement = _number_keys(self.keys, matches.keys)
-        keys = matches.keys[first]
-        self.keys = np.concatenate([self.keys, keys])
-        if len(first):
-            stream = Presentations(
-                self.request.runs, self.entrants, matches.rows[first], matches.presented[first], keys
-            )
-            try:
-                self._perform(stream, keys)
-            except EngineError:
-                if not self.is_sealed():  # which removes the journal that was being read
-                    raise
-            if self.is_sealed():
-                return False
-        self.rounds.append(self._columns(len(self.rounds), matches, judgement))
-        return True
+            first, judgement = _number_keys(self.keys, matches.keys)
+            keys, presented = matches.keys[first], matches.presented[first]
+            self.keys = np.concatenate([self.keys, keys])
+            if len(first):
+                try:
+                    self._perform(Presentations(request.runs, entrants, matches.rows[first], presented, keys), keys)
+                except EngineError:
+                    if not self.is_sealed():  # which removes the journal that was being read
+                        raise
+                if self.is_sealed():
+                    return
+            columns = self._columns(len(self.rounds), matches, judgement)
+            self.rounds.append(columns)
+            met = Pairs(*(columns[name][::n] for name in ("row", "a", "b")))
+            played.append(Played(met, columns["outcome"].reshape(-1, n).mean(axis=1)))
 
     def _perform(self, stream: Presentations, keys: np.ndarray) -> None:
         """Makes the judgements with these keys, as far as they are missing, and reads them."""
         id, tally = self.manifest["id"], self.tally
-        self.lane = lane = self.store.lane("matches", id, _lane(self.n_lanes), len(keys))
-        self.n_lanes += 1
-        lane.refresh()
-        self.inputs.void_stale(lane, N_FIELDS)
-        if self.inputs.observer is not None:
-            self.inputs.observer.begin_log()
-        self.manifest = note_foreign(self.store, self.manifest, lane.n_done, "judgement")
-        with journalled("matches", id):
-            self._move(lane, keys)
-        tally.total += lane.slots
-        tally.kept += lane.n_done
-        work = None if self.manifest["fresh"] else self.request.work
-        if work and lane.n_done < lane.slots:
-            self._reuse(lane, work, keys)
-        earlier = frozenset(lane.done(0))
-        self._call(lane, stream)
-        if not self.is_sealed():
+        with closing(self.store.lane("matches", id, f"round{self.n_lanes}", len(keys))) as lane:
+            self.n_lanes += 1
+            lane.refresh()
+            self.inputs.void_stale(lane, N_FIELDS)
+            if self.inputs.observer is not None:
+                self.inputs.observer.begin_log()
+            self.manifest = note_foreign(self.store, self.manifest, lane.n_done, "judgement")
             with journalled("matches", id):
-                self.judgements.read(lane, keys, earlier)
-        self.close()
+                self._move(lane, keys)
+            tally.total += lane.slots
+            tally.kept += lane.n_done
+            work = None if self.manifest["fresh"] else self.request.work
+            if work and lane.n_done < lane.slots:
+                others = [other for other in self.store.find("matches", work) if other != id]
+                sources = [other for other in others if self.inputs.may_use("matches", other)]
+                tally.reused += self._fill(lane, keys, map(self._answers_in, sources))
+            earlier = frozenset(lane.done(0))
+            self._call(lane, stream)
+            if not self.is_sealed():
+                with journalled("matches", id):
+                    self.judgements.read(lane, keys, earlier)
+
+    def _fill(self, lane: WorkLog, keys: np.ndarray, answers: Iterable[Iterator[Answer]]) -> int:
+        """Writes answers to the open slots of their keys; says how many."""
+        missing = OpenSlots((slot, keys[slot].tobytes()) for slot in lane.undone(0, lane.slots))
+        n = 0
+        for line in missing.fill(answers, self.inputs.observer):
+            lane.append(line)
+            n += 1
+        lane.refresh()
+        return n
 
     def _move(self, lane: WorkLog, keys: np.ndarray) -> None:
         """Moves judgements to the slots of their keys.
@@ -418,20 +369,16 @@ class _Job:
             for slot, key, scores, *_ in (lane.records() if lane.n_done else ())
             if key != expected[slot * 2 * ids.DIGEST_SIZE : (slot + 1) * 2 * ids.DIGEST_SIZE]
         ]
-        if not others:
-            return
-        answers = [*self.inputs.same(iter(others), Inputs.written(lane, N_FIELDS))]
-        lane.void(slot for slot, *_ in others)
-        missing = OpenSlots((slot, keys[slot].tobytes()) for slot in lane.undone(0, lane.slots))
-        for line in missing.fill([iter(answers)], self.inputs.observer):
-            lane.append(line)
-        lane.refresh()
+        if others:
+            answers = [*self.inputs.same(iter(others), Inputs.written(lane, N_FIELDS))]
+            lane.void(slot for slot, *_ in others)
+            self._fill(lane, keys, [iter(answers)])
 
     def _call(self, lane: WorkLog, stream: Presentations) -> None:
         judge = self.request.judge
         policy = self.matcher.policy.with_defaults(judge.retries, judge.transient)
         number = self.n_lanes - 1
-        account = Account(_work_name(self.manifest, number), lane, policy)
+        account = Account(f"matches/{self.manifest['id']}/{number}", lane, policy)
         grader = ComparisonGrader(judge, policy, account=account)
         quick = judge.cheap and not judge.is_batch and not judge.is_async
         keyed = KeyedWork(
@@ -454,20 +401,6 @@ class _Job:
         if lane.spent:
             self.spent[str(number)] = lane.spent
 
-    def _reuse(self, lane: WorkLog, work: str, keys: np.ndarray) -> None:
-        """Reuses what the same judge has said about the same presentations in earlier matches."""
-        found = [id for id in self.store.find("matches", work) if id != self.manifest["id"]]
-        sources = [id for id in found if self.inputs.may_use("matches", id)]
-        if not sources:
-            return
-        missing = lane.undone(0, lane.slots)
-        open_slots = OpenSlots((slot, keys[slot].tobytes()) for slot in missing)
-        answers = (self._answers_in(source) for source in sources)
-        for line in open_slots.fill(answers, self.inputs.observer):
-            lane.append(line)
-            self.tally.reused += 1
-        lane.refresh()
-
     def _answers_in(self, id: str) -> Iterator[Answer]:
         """What the judge said in other matches, sealed or open."""
         if not self.store.is_sealed("matches", id):
@@ -483,45 +416,34 @@ class _Job:
 
     def _answers_in_open(self, id: str) -> Iterator[Answer]:
         for number in range(_MOST_ROUNDS):
-            with closing(self.store.lane("matches", id, _lane(number), None)) as lane:
+            with closing(self.store.lane("matches", id, f"round{number}", None)) as lane:
                 lane.refresh()
                 if not lane.n_done:
                     return
                 with journalled("matches", id):
                     yield from self.inputs.same(read_open(lane), Inputs.written(lane, N_FIELDS))
 
-    def _played(self) -> Played:
-        """The outcomes of the last round for the schedule: those of both orders are averaged."""
-        columns, n = self.rounds[-1], self.n_orders
-        pairs = Pairs(*(columns[name][::n] for name in ("row", "a", "b")))
-        return Played(pairs, columns["outcome"].reshape(-1, n).mean(axis=1))
-
     def is_sealed(self) -> bool:
         return self.store.is_sealed("matches", self.manifest["id"])
 
-    def seal(self) -> None:
-        """Turns the journals into a table, unless another process did."""
+    def seal(self) -> dict[str, Any] | None:
+        """Turns the journals into a table, unless another process did.
+
+        Returns:
+            What the judgements made now have used; None if another process has sealed the matches.
+        """
         if self.is_sealed():
-            return
+            return None
         with journalled("matches", self.manifest["id"]):
             seal_matches(self.store, self.manifest, self._batches(), self._write_others)
-        self.usage = self.judgements.used_now.to_dict() if self.judgements.used_now else {}
+        return self.judgements.used_now.to_dict() if self.judgements.used_now else {}
 
     def _write_others(self, draft: Draft) -> dict[str, Any]:
-        self._write_inputs(draft)
-        self._write_spans(draft)
-        further: dict[str, Any] = {"spent": self.spent} if self.spent else {}
-        return further | ({"usage": self.judgements.used.to_dict()} if self.judgements.used else {})
-
-    def _write_inputs(self, draft: Draft) -> None:
-        inputs = Inputs()
+        inputs, written = Inputs(), tables.TableWriter(tables.JUDGEMENT_SPANS)
         for number, opened in self.judgements.opened:
             inputs.add(number, opened)
         if (batch := inputs.batch()) is not None:
             draft.append(_INPUTS, batch)
-
-    def _write_spans(self, draft: Draft) -> None:
-        written = tables.TableWriter(tables.JUDGEMENT_SPANS)
         for number, spans in self.judgements.spans:
             for span in spans:
                 key, _, *cells = span_row(number, 0, span)
@@ -529,17 +451,18 @@ class _Job:
             if written.is_full:
                 written.flush(draft, SPANS_TABLE)
         written.flush(draft, SPANS_TABLE)
+        further: dict[str, Any] = {"spent": self.spent} if self.spent else {}
+        return further | ({"usage": self.judgements.used.to_dict()} if self.judgements.used else {})
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """The rows of the table, in the order of their key."""
         if not self.rounds:
             return
-        styles = np.stack([read_styles(run, self.entrants) for run in self.request.runs])
         merged = {name: np.concatenate([each[name] for each in self.rounds]) for name in self.rounds[0]}
         self.rounds.clear()
         order = np.lexsort((~merged["ab"], merged["b"], merged["a"], merged["row"]))
         merged = {name: column[order] for name, column in merged.items()}
-        yield from match_batches(self.entrants, styles, merged, self._said)
+        yield from match_batches(self.entrants, self.request.runs, merged, self._said)
 
     def _said(self, judgements: np.ndarray) -> dict[str, pa.Array]:
         """What the judge said in some judgements, and the digest of what it saw; null for -1."""
@@ -565,12 +488,6 @@ class _Job:
         rounds = np.full(len(matches.row), number, np.int32)
         return columns | {"judgement": decided, "outcome": outcome, "first": first, "round": rounds}
 
-    def close(self) -> None:
-        """Ends the log of the present round."""
-        lane, self.lane = self.lane, None
-        if lane is not None:
-            lane.close()
-
 
 _MOST_ROUNDS = 100_000
 
@@ -587,7 +504,3 @@ def _number_keys(known: np.ndarray, keys: np.ndarray) -> tuple[np.ndarray, np.nd
     is_new[first] = True
     number = np.cumsum(is_new) - 1  # known keys differ from each other, so each keeps its place
     return np.flatnonzero(is_new[len(known) :]), number[first[inverse]][len(known) :]
-
-
-def _lane(number: int) -> str:
-    return f"round{number}"

@@ -53,7 +53,7 @@ def response_style(text: str) -> ResponseStyle:
     bold = len(_BOLD_STARS.findall(prose)) if "*" in prose else 0
     if "_" in prose:
         bold += len(_BOLD_UNDERSCORES.findall(prose))
-    return ResponseStyle(len(text), _word_count(text), len(line_starts) - list_items, list_items, bold, code_blocks)
+    return ResponseStyle(len(text), len(text.split()), len(line_starts) - list_items, list_items, bold, code_blocks)
 
 
 def response_styles(outputs: Iterable[Any]) -> np.ndarray:
@@ -75,12 +75,3 @@ _CODE_BLOCK: Final = re.compile("```[^`]*```")
 _LINE_START: Final = re.compile(r"\n(?:(#{1,6})|[^\S\n]*(?:\d+\.|[-*+]))(?=\s)")  # the group is empty for a list item
 _BOLD_STARS: Final = re.compile(r"\*\*[^*\n]+\*\*")
 _BOLD_UNDERSCORES: Final = re.compile(r"__[^_\n]+__")
-
-_WORD_MAP: Final = bytes(ord(" " if chr(code).isspace() else "x") for code in range(128)) + b"x" * 128
-
-
-def _word_count(text: str) -> int:
-    """The length of `text.split()`, in a third of its time if the text is ASCII."""
-    if text.isascii():
-        return (b" " + text.encode()).translate(_WORD_MAP).count(b" x")
-    return len(text.split())

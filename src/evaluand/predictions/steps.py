@@ -27,7 +27,7 @@ from evaluand.evaluation.scorer import as_scorer
 from evaluand.matches.kind import MATCHES
 from evaluand.matches.matcher import Matcher
 from evaluand.matches.matches import Matches
-from evaluand.matches.ratings.stored import Ratings
+from evaluand.matches.ratings.rating import Ratings
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.names import make_metric
 from evaluand.predictions.preflight import check_answers, check_tournaments, check_trade

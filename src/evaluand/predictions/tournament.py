@@ -10,14 +10,12 @@ from evaluand.core.errors import NotFound, SpecError, kind_of, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.comparison_scorers import ComparisonScorer, as_comparison_scorer
 from evaluand.evaluation.scorer import FunctionScorer
-from evaluand.matches.fixed import AgainstBaseline
+from evaluand.matches.judging import check_text
 from evaluand.matches.matcher import Matcher, check_pairing
 from evaluand.matches.matches import Matches
-from evaluand.matches.pairing import check_text
 from evaluand.matches.ratings.method import RatingMethod
-from evaluand.matches.ratings.rating import check_systems, rate
-from evaluand.matches.ratings.stored import Ratings
-from evaluand.matches.schedule import Schedule, as_schedule
+from evaluand.matches.ratings.rating import Ratings, check_systems, rate
+from evaluand.matches.schedule import AgainstBaseline, Schedule, as_schedule
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.run.kind import RUNS
 from evaluand.run.request import Request

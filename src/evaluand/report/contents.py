@@ -30,7 +30,7 @@ from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.matches import Matches
-from evaluand.matches.ratings.stored import Ratings
+from evaluand.matches.ratings.rating import Ratings
 from evaluand.report.commands import format_command
 from evaluand.report.facts.aggregation import summary_facts
 from evaluand.report.facts.base import Facts

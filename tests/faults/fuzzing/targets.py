@@ -44,7 +44,7 @@ from evaluand.interop.d3m.problem import read_problem
 from evaluand.judges.people.human_labels import read_labels
 from evaluand.judges.rubric import Rubric
 from evaluand.matches.battles import read_battles
-from evaluand.matches.labelled_files import read_labelled_file
+from evaluand.matches.labelled_sets import read_labelled_file
 from evaluand.metrics.base.signature import words_of
 from evaluand.predictions.coco import score_coco
 from evaluand.predictions.scoring import score

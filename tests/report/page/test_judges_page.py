@@ -17,7 +17,7 @@ from evaluand import DirectoryStore, Evaluator
 from evaluand.core.errors import NotFound
 from evaluand.judges.cards.card import make_card
 from evaluand.judges.cards.from_evaluation import read_labelled_evaluation
-from evaluand.matches.labelled_files import read_labelled_file
+from evaluand.matches.labelled_sets import read_labelled_file
 from evaluand.report.page.resources.base import Source, find_resources, read_resource
 
 NUMBERS = [*range(0, 100, 2), *range(1, 100, 2)]

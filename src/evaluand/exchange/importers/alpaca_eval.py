@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar
 
-from evaluand.matches.battle_format import UNDECIDED, BattleFormat, BattleRow, Verdict
+from evaluand.matches.battle_rows import UNDECIDED, BattleFormat, BattleRow, Verdict
 
 
 class AlpacaEval(BattleFormat):

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Final
 
 from evaluand.core.errors import DataError, kind_of
-from evaluand.matches.battle_format import UNREADABLE, BattleFormat, BattleRow, Verdict, shown
-from evaluand.matches.battle_rows import read_winner
+from evaluand.matches.battle_rows import UNREADABLE, BattleFormat, BattleRow, Verdict, parse_json, read_winner, shown
 
 _ORDERS: Final = ("ab", "ba")
 
@@ -39,7 +38,7 @@ class ArenaHard(BattleFormat):
 
     @classmethod
     def verdicts(cls, row: BattleRow) -> Iterator[Verdict]:
-        games = row.data("games")
+        games = parse_json(row.get("games"))
         if not isinstance(games, list) or len(games) > len(_ORDERS):
             what = f"has {len(games):,} games" if isinstance(games, list) else f"is {kind_of(games)}"
             return row.fault("games", f"{what}; give a list of one or two games")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from evaluand.matches.battle_format import BattleFormat, Verdict, parse_json
+from evaluand.matches.battle_rows import BattleFormat, Verdict, parse_json
 
 
 class ChatbotArena(BattleFormat):

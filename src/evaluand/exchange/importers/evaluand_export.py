@@ -13,11 +13,17 @@ import pyarrow as pa
 from evaluand.core import identity
 from evaluand.core.errors import Fault
 from evaluand.core.key_columns import INDEX
-from evaluand.matches.battle_format import BattleFormat
-from evaluand.matches.battle_rows import Battle, Texts
+from evaluand.matches.battle_rows import Battle, BattleFormat, Texts
 from evaluand.matches.battles import BattleFile, BattleTables
-from evaluand.matches.match_keys import battle_example, format_key, number_of, parse_example_key
-from evaluand.matches.matches import JUDGES, JUDGES_SCHEMA, TABLE
+from evaluand.matches.matches import (
+    JUDGES,
+    JUDGES_SCHEMA,
+    TABLE,
+    battle_example,
+    format_key,
+    number_of,
+    parse_example_key,
+)
 from evaluand.matches.response_style import ResponseStyle
 from evaluand.store.tables import MATCHES
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
-from evaluand.matches.battle_format import BattleFormat, BattleRow, Verdict, parse_json
+from evaluand.matches.battle_rows import BattleFormat, BattleRow, Verdict, parse_json
 
 
 class KaggleArena(BattleFormat):

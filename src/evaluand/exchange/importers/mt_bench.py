@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
-from evaluand.matches.battle_format import UNREADABLE, BattleFormat, Verdict
+from evaluand.matches.battle_rows import UNREADABLE, BattleFormat, Verdict
 
 
 class MTBench(BattleFormat):

@@ -42,7 +42,7 @@ from evaluand.interop.pharia.incremental import ComparisonEvaluation, EloEvaluat
 from evaluand.interop.pharia.logic import EvaluationLogic, LogicTypes
 from evaluand.interop.pharia.runs import RunRepository
 from evaluand.matches.matches import Matches as NativeMatches
-from evaluand.matches.recorded import RecordedMatch, store_recorded_matches
+from evaluand.matches.people import RecordedMatch, store_recorded_matches
 from evaluand.run.runner import Runner as NativeRunner
 from evaluand.run.task import Request, Task
 from evaluand.run.types import adapter_of

@@ -223,7 +223,7 @@ def make_card(
         DataError: the labels of people and judge have no scale in common.
 
     Example:
-        >>> from evaluand.matches.labelled_files import read_labelled_file
+        >>> from evaluand.matches.labelled_sets import read_labelled_file
         >>> rows = [{"label": i % 2, "judgement": int(i % 5 < 2)} for i in range(40)]
         >>> card = make_card(read_labelled_file(rows, "mine"))
         >>> card.headline

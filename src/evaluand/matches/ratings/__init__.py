@@ -1,10 +1,8 @@
 """Ratings of systems from matches: one number per system, with its uncertainty.
 
 method.py                    how systems are rated, validated, and its signature
-gathering.py                 several sets of matches as one table of arrays
-strengths.py                 Bradley–Terry
-win_shares.py                win rates; equal_length.py at equal length
-tables.py                    the rows of the tables, with ranks and letters
+estimates.py                 Bradley–Terry, and win rates, also at equal length
+tables.py                    several sets of matches as arrays, and the rows of the tables, with ranks and letters
 rating_gates.py              rules that ratings must fulfil
-rating.py, stored.py         `rate`, and the artifact in which ratings are stored
+rating.py                    `rate`, and the artifact in which ratings are stored
 """

@@ -12,8 +12,7 @@ from evaluand.metrics.base.metric import FEWEST_REPLICATES, check_whole_number
 from evaluand.metrics.base.signature import encode_word, format_percent
 from evaluand.metrics.ratings.connectivity import Ties
 
-VERSION: Final = 2
-"""Raised whenever the same matches and parameters would give other numbers."""
+VERSION: Final = 2  # raised whenever the same matches and parameters would give other numbers
 
 Kind = Literal["bradley_terry", "win_rate", "equal_length"]
 Contradictory = Literal["average", "tie", "drop"]
@@ -22,11 +21,7 @@ Outcomes = Literal["weighted", "discrete"]
 
 COVARIATES: Final[Mapping[str, str]] = {
     "length": "characters",
-    "words": "words",
-    "headings": "headings",
-    "list_items": "list_items",
-    "bold": "bold",
-    "code_blocks": "code_blocks",
+    **{name: name for name in ("words", "headings", "list_items", "bold", "code_blocks")},
 }
 """Covariate → what of a response it counts; `position` is a further one."""
 
@@ -95,8 +90,16 @@ class RatingMethod:
 
     def __post_init__(self) -> None:
         _check_choice("method", self.kind, get_args(Kind))
-        object.__setattr__(self, "covariates", _read_covariates(self.covariates))
-        self._refuse_foreign()
+        if not isinstance(self.covariates, str | Sequence):
+            raise SpecError(f"covariates must be names, such as length, not {self.covariates!r}")
+        names = [self.covariates] if isinstance(self.covariates, str) else list(self.covariates)
+        for name in names:
+            _check_choice("a covariate", name, (*COVARIATES, POSITION))
+        object.__setattr__(self, "covariates", tuple(dict.fromkeys(names)))
+        for name in ("ties", "penalty", "covariates", "baseline", "replicates", "seed"):
+            if getattr(self, name) not in (None, ()) and name not in _PARAMETERS_BY_KIND[self.kind]:
+                owners = [kind for kind, names in _PARAMETERS_BY_KIND.items() if name in names]
+                raise SpecError(f"{name} is a parameter of {' and '.join(owners)}, not of {self.kind}; leave it out")
         if not isinstance(self.weighted, bool):
             raise SpecError(f"weighted is {self.weighted!r}; give true or false")
         _check_choice("contradictory", self.contradictory, get_args(Contradictory))
@@ -109,22 +112,13 @@ class RatingMethod:
         _check_choice("outcomes", self.outcomes, get_args(Outcomes))
         self._check_combinations()
 
-    def _refuse_foreign(self) -> None:
-        """Refuses parameters of another kind."""
-        present = [name for name in _PARAMETERS if getattr(self, name) not in (None, ())]
-        for name in present:
-            if name not in _PARAMETERS_BY_KIND[self.kind]:
-                owners = [kind for kind, names in _PARAMETERS_BY_KIND.items() if name in names]
-                raise SpecError(f"{name} is a parameter of {' and '.join(owners)}, not of {self.kind}; leave it out")
-
     def _settle_strengths(self) -> None:
         """Fills in the defaults of Bradley–Terry, and validates its parameters."""
         defaults: dict[str, Any] = {"ties": "half", "penalty": 0.0}
+        drawn = next((name for name in ("replicates", "seed") if getattr(self, name) is not None), None)
         if not self.covariates:
             defaults |= {"replicates": 1000, "seed": 0}
-        elif (
-            drawn := next((name for name in ("replicates", "seed") if getattr(self, name) is not None), None)
-        ) is not None:
+        elif drawn is not None:
             raise SpecError(
                 f"{drawn} has no use with covariates, whose intervals come from standard errors by example and not from"
                 " a bootstrap; leave it out"
@@ -199,19 +193,9 @@ _PARAMETERS_BY_KIND: Final[Mapping[str, Sequence[str]]] = {
     "win_rate": ("baseline",),
     "equal_length": ("baseline",),
 }
-_PARAMETERS: Final = ("ties", "penalty", "covariates", "baseline", "replicates", "seed")
 
 
 def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
     if value not in choices:
         hint = nearest(value, choices) if isinstance(value, str) else ""
         raise SpecError(f"{name} is {value!r}; give one of {', '.join(choices)}{hint}")
-
-
-def _read_covariates(value: Any) -> tuple[str, ...]:
-    if not isinstance(value, str | Sequence):
-        raise SpecError(f"covariates must be names, such as length, not {value!r}")
-    names = [value] if isinstance(value, str) else list(value)
-    for name in names:
-        _check_choice("a covariate", name, (*COVARIATES, POSITION))
-    return tuple(dict.fromkeys(names))

@@ -40,11 +40,10 @@ from evaluand.comparison.rule import (
 )
 from evaluand.core.errors import DataError, SpecError, nearest, plural
 from evaluand.evaluation.standing import ScorerStanding
-from evaluand.matches.ratings.gathering import A, B, MatchTable, gather
+from evaluand.matches.labelled_sets import standings_of
 from evaluand.matches.ratings.method import POSITION, RatingMethod
-from evaluand.matches.ratings.stored import Ratings
-from evaluand.matches.ratings.tables import compute_tables, decide_missing
-from evaluand.matches.standing import standings_of
+from evaluand.matches.ratings.rating import Ratings
+from evaluand.matches.ratings.tables import A, B, MatchTable, compute_tables, decide_missing, gather
 from evaluand.metrics.stats.intervals import clopper_pearson
 
 
@@ -230,9 +229,9 @@ def _find_rows(gate: Gate, context: _Context) -> list[Row]:
         raise gate.fault("ratings have no groups; leave out what is in [], and `by`")
     if gate.relation == EQUAL:
         raise gate.fault("ratings are not checked for equality; write `not worse than` both ways")
-    unknown = [name for name, _ in gate.parameters if name != AGAINST or gate.metric != WIN_RATE]
-    if unknown:
-        raise gate.fault(f"{gate.metric} has no parameter {unknown[0]!r}")
+    for name, _ in gate.parameters:
+        if name != AGAINST or gate.metric != WIN_RATE:
+            raise gate.fault(f"{gate.metric} has no parameter {name!r}")
     check_limits(gate, context.ratings.method)
     read = {WIN_RATE: _read_win_rate, "rating": _read_rating}.get(gate.metric, _read_bias)
     try:

@@ -11,8 +11,7 @@ from typing import Any, Final
 from evaluand.comparison.verdict import adjustment
 from evaluand.core.errors import plural
 
-MOST_JUDGES: Final = 20
-"""The most judges whose bias is shown one by one."""
+MOST_JUDGES: Final = 20  # whose bias is shown one by one
 
 
 def select_bias(rows: Sequence[Mapping[str, Any]]) -> tuple[list[Mapping[str, Any]], int]:
@@ -43,42 +42,32 @@ def bias_texts(rows: Iterable[Mapping[str, Any]]) -> Iterator[str]:
     """
     for row in rows:
         judge = "" if row["judge"] is None else f"{row['judge']}: "
-        text, left = _position_texts(row) if row["measure"] == "position_bias" else _inconsistency_texts(row)
+        first, second, neither = (f"{row[name]:,.6g}" for name in ("first", "second", "neither"))
+        if row["measure"] == "position_bias":
+            text = "Position bias is unknown: no pair of systems was judged in both orders."
+            left = plural(row["n_left_out"], "judgement") + " of pairs of systems seen in one order only"
+            if row["n"]:
+                text = (
+                    f"The response shown first won {_format_share(row)} of {plural_of(row['n'], 'judgement')}: the"
+                    f" first {first}, the second {second}, {neither} ties."
+                )
+        else:
+            text = "Inconsistency is unknown: no pair was judged in both orders."
+            left = plural(row["n_left_out"], "pair") + " judged in one order only"
+            if row["n"]:
+                text = (
+                    f"{_format_share(row)} of {plural_of(row['n'], 'pair')} judged in both orders have opposite"
+                    f" winners: the first response won twice in {first}, the second in {second}; {neither} more have"
+                    " one tie."
+                )
         yield judge + text + (f" Left out: {left}." if row["n_left_out"] else "")
 
 
-def _position_texts(row: Mapping[str, Any]) -> tuple[str, str]:
-    """How often the response shown first won, and what is left out."""
-    left = plural(row["n_left_out"], "judgement") + " of pairs of systems seen in one order only"
-    if not row["n"]:
-        return "Position bias is unknown: no pair of systems was judged in both orders.", left
-    first, second, neither = _read_counts(row)
-    text = (
-        f"The response shown first won {_format_share(row)} of {plural_of(row['n'], 'judgement')}: the first {first}, "
-        f"the second {second}, {neither} ties."
-    )
-    return text, left
-
-
-def _inconsistency_texts(row: Mapping[str, Any]) -> tuple[str, str]:
-    """How often the two orders have opposite winners, and what is left out."""
-    left = plural(row["n_left_out"], "pair") + " judged in one order only"
-    if not row["n"]:
-        return "Inconsistency is unknown: no pair was judged in both orders.", left
-    first, second, neither = _read_counts(row)
-    text = (
-        f"{_format_share(row)} of {plural_of(row['n'], 'pair')} judged in both orders have opposite winners: the first "
-        f"response won twice in {first}, the second in {second}; {neither} more have one tie."
-    )
-    return text, left
-
-
-def _read_counts(row: Mapping[str, Any]) -> list[str]:
-    return [f"{row[name]:,.6g}" for name in ("first", "second", "neither")]
-
-
 def _format_share(row: Mapping[str, Any]) -> str:
-    return f"{_percent(row['share'])}{_interval(row)}"
+    share = "an unknown share" if row["share"] is None else f"{100 * row['share']:.1f} %"
+    if row["low"] is None or row["high"] is None:
+        return share
+    return f"{share} [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"
 
 
 def format_rating(row: Mapping[str, Any], is_share: bool) -> str:
@@ -183,18 +172,15 @@ def count_texts(facts: Mapping[str, Any]) -> Iterator[str]:
     """What the columns of a ranking count, where readers could take one for another."""
     if is_at_equal_length(facts):
         yield "win rate at equal length: as if all responses were equally long; win rate: the raw share of wins"
-    if not facts["method"]["parameters"].get("weighted") and any(map(_has_probabilities, facts["win_rates"])):
+    if not facts["method"]["parameters"].get("weighted") and any(
+        abs(row["won"] + row["tied"] / 2 - row["win_rate"] * row["n"]) > _ROUNDING * row["n"]
+        for row in facts["win_rates"]
+        if row["win_rate"] is not None
+    ):
         yield f"{PROBABILITIES}; rates add them up"
 
 
 PROBABILITIES: Final = "outcomes are probabilities: won, tied and lost count the side with the higher one"
-
-
-def _has_probabilities(row: Mapping[str, Any]) -> bool:
-    """Whether a win rate is not that of the matches won and tied."""
-    if row["win_rate"] is None:
-        return False
-    return bool(abs(row["won"] + row["tied"] / 2 - row["win_rate"] * row["n"]) > _ROUNDING * row["n"])
 
 
 _ROUNDING: Final = 1e-6
@@ -216,11 +202,3 @@ _STATEMENTS: Final = {
     "equal_length": ("Wilson by example", "Student's t by example"),
 }
 """Method → where intervals and p values of differences come from; design/0018 says why they have two sources."""
-
-
-def _percent(share: float | None) -> str:
-    return "an unknown share" if share is None else f"{100 * share:.1f} %"
-
-
-def _interval(row: Mapping[str, Any]) -> str:
-    return "" if row["low"] is None or row["high"] is None else f" [{100 * row['low']:.1f}, {100 * row['high']:.1f}]"

@@ -59,7 +59,7 @@ def matches_judge_facts(*sets: Matches | None) -> list[Facts]:
     """The same of the judges of matches, each once; their win rates are not corrected."""
     if not any(matches is not None and matches.manifest["provenance"].get("judges") for matches in sets):
         return []
-    from evaluand.matches.standing import standings_of  # on use: needs NumPy
+    from evaluand.matches.labelled_sets import standings_of  # on use: needs NumPy
 
     found: dict[str, Facts] = {}
     for matches in sets:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 from evaluand.matches.kind import MATCHES, RATINGS
-from evaluand.matches.totals import sum_usage
+from evaluand.matches.matches import sum_usage
 from evaluand.report.facts.base import Facts, Names, count_reasons
 from evaluand.report.facts.judges import matches_judge_facts
 from evaluand.report.text import SHORT_ID
@@ -15,7 +15,7 @@ from evaluand.store.store import find_sealed
 
 if TYPE_CHECKING:
     from evaluand.matches.matches import Matches
-    from evaluand.matches.ratings.stored import Ratings
+    from evaluand.matches.ratings.rating import Ratings
     from evaluand.run.runner import Run
     from evaluand.store.store import Store
 
@@ -123,7 +123,7 @@ def find_ratings(store: Store, sets: Sequence[Matches]) -> list[Ratings]:
     Returns:
         At most 10, the newest first.
     """
-    from evaluand.matches.ratings.stored import Ratings  # on use: `evaluand list` does without Arrow
+    from evaluand.matches.ratings.rating import Ratings  # on use: `evaluand list` does without Arrow
 
     digests = {matches.digest for matches in sets}
     suiting = find_sealed(store, RATINGS, *digests)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from evaluand.matches.totals import count_pairs, sum_usage
+from evaluand.matches.matches import count_pairs, sum_usage
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.judges import matches_judge_facts
 from evaluand.store.statuses import SCORED
@@ -52,7 +52,7 @@ def _describe_judge(matches: Matches) -> Facts:
 def _rows(matches: Matches, is_scored: bool) -> Iterator[Facts]:
     """Rows with an outcome, or without; the columns of `battle_export.BATTLES`."""
     if is_scored == (set(matches.counts) <= {SCORED}) or len(matches.counts) > 1:
-        from evaluand.matches.battle_export import battle_batches
+        from evaluand.matches.battles import battle_batches
 
         for batch in battle_batches(matches):
             statuses = batch.column("status").to_pylist()

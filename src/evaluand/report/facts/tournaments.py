@@ -12,7 +12,7 @@ from evaluand.report.facts.judges import matches_judge_facts
 
 if TYPE_CHECKING:
     from evaluand.matches.matches import Matches
-    from evaluand.matches.ratings.stored import Ratings
+    from evaluand.matches.ratings.rating import Ratings
 
 
 def tournament_facts(name: str, matches: Matches, ratings: Ratings | None = None, unrated: str | None = None) -> Facts:

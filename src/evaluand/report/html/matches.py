@@ -24,8 +24,7 @@ from evaluand.core.identity import json_text
 from evaluand.core.key_columns import INDEX
 from evaluand.matches.judging import SPANS_TABLE
 from evaluand.matches.kind import MATCHES
-from evaluand.matches.matches import EXAMPLES, TEXTS, Matches
-from evaluand.matches.totals import usage_text
+from evaluand.matches.matches import EXAMPLES, TEXTS, Matches, usage_text
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.cells import SHORT, TEXT, Budget, cell, cut_text, json_cell, span_cells
 from evaluand.report.html.examples import ExampleReader, Keyed, read_tuples, response_texts

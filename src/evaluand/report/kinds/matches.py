@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from evaluand.core.errors import Fault
 from evaluand.judges.stored_rubric import find_changed_rubrics
-from evaluand.matches.battle_export import battle_batches
+from evaluand.matches.battles import battle_batches
 from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.matches import Matches, stored_digest
-from evaluand.matches.ratings.stored import TABLES, Ratings, stored_digest as digest_of_ratings
+from evaluand.matches.ratings.rating import TABLES, Ratings, stored_digest as digest_of_ratings
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.match_sets import ratings_facts
 from evaluand.report.facts.matches import matches_facts

@@ -72,7 +72,7 @@ def matches_parts(facts: Facts) -> Iterator[RenderableType]:
     if any(row["n_probable"] for row in facts["pairs"]):
         yield Text(PROBABILITIES, "dim")
     if facts["usage"]:
-        from evaluand.matches.totals import usage_text  # imports Arrow, which lists do without
+        from evaluand.matches.matches import usage_text  # imports Arrow, which lists do without
 
         yield name_values([(safe(each["judge"] or "usage", CELL), safe(usage_text(each))) for each in facts["usage"]])
     if facts["judges"]:

@@ -34,8 +34,8 @@ from evaluand.judges.people.labelling import (
     read_answer,
     store_labels,
 )
-from evaluand.matches.judge_agreement import agreement
 from evaluand.matches.kind import MATCHES
+from evaluand.matches.labelled_sets import agreement
 from evaluand.matches.people import (
     WINNERS,
     Judged,

@@ -11,7 +11,7 @@ import numpy as np
 from evaluand.core.errors import EvaluandError, NotFound
 from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.matches import Matches
-from evaluand.matches.ratings.stored import Ratings
+from evaluand.matches.ratings.rating import Ratings
 from evaluand.report.commands import DEFAULT_STORE, format_command, format_store
 from evaluand.report.contents import read_match_sets
 from evaluand.report.facts.base import Facts
