@@ -71,7 +71,7 @@ def _list_steps(
     for task in experiment.tasks if only is None else [only]:
         name = experiment.run_name(task)
         ids = {ref.kind: ref.id for ref in store.named(name)} if has_begun else {}
-        run, evaluation = ids.get("runs"), ids.get("evaluations")
+        run, evaluation = ids.get(RUNS), ids.get(EVALUATIONS)
         if stopped["kind"] == RUNS and stopped["id"] == run:
             evaluation = None
         asks, total = bool([*find_models(experiment.tasks[task])]), 0
@@ -80,14 +80,14 @@ def _list_steps(
         else:
             spec = store.manifest(RUNS, run)["spec"]
             total = spec["examples"] * spec["replications"]
-            yield _Step(_CALLS, asks, _count_done(store, RUNS, run, LANE, total), total, budget.spent_on(f"runs/{run}"))
+            yield _Step(_CALLS, asks, _count_done(store, RUNS, run, LANE, total), total, budget.spent_on(f"{RUNS}/{run}"))
         for number, scorer in enumerate(sorted(experiment.scorers)):
             asks = bool([*find_models(experiment.scorers[scorer])])
             if evaluation is None:
                 yield _Step(scorer, asks, 0, total, None)
                 continue
             done = _count_done(store, EVALUATIONS, evaluation, f"scorer{number}", total)
-            yield _Step(scorer, asks, done, total, budget.spent_on(f"evaluations/{evaluation}/{scorer}"))
+            yield _Step(scorer, asks, done, total, budget.spent_on(f"{EVALUATIONS}/{evaluation}/{scorer}"))
         has_begun = has_begun and stopped["id"] not in (run, evaluation)
 
 
