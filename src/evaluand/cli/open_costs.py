@@ -80,7 +80,9 @@ def _list_steps(
         else:
             spec = store.manifest(RUNS, run)["spec"]
             total = spec["examples"] * spec["replications"]
-            yield _Step(_CALLS, asks, _count_done(store, RUNS, run, LANE, total), total, budget.spent_on(f"{RUNS}/{run}"))
+            yield _Step(
+                _CALLS, asks, _count_done(store, RUNS, run, LANE, total), total, budget.spent_on(f"{RUNS}/{run}")
+            )
         for number, scorer in enumerate(sorted(experiment.scorers)):
             asks = bool([*find_models(experiment.scorers[scorer])])
             if evaluation is None:
