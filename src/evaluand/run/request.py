@@ -1,75 +1,104 @@
-"""What is asked of a step besides what it works on: one value from a command to runner, evaluator and matcher."""
+"""What is asked of a step besides what it works on: the keywords of each door, stated and checked once."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, TypedDict
+import reprlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from numbers import Integral
+from typing import Any, Final
 
+from evaluand.core.errors import SpecError
 from evaluand.store.store import check_name
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """What is asked of a step, or of a whole experiment.
+class Repetition:
+    """What is done again though it is stored.
 
     Attributes:
-        limit: only the first examples.
         fresh: make all calls and grades again, as a further attempt.
         retry_failed: make the calls and grades that failed again, as a further attempt.
-        calls: whether tasks may be called; if not, their stored runs are graded.
-        only: the one task to run.
+
+    Raises:
+        SpecError: a field has a wrong value.
+    """
+
+    fresh: bool = False
+    retry_failed: bool = False
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            value, (is_valid, wanted) = getattr(self, part.name), _VALUES[str(part.type)]
+            if value is not part.default and not is_valid(value):
+                raise SpecError(f"{part.name} must be {wanted}, not {reprlib.repr(value)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRequest(Repetition):
+    """What is asked of a step.
+
+    Attributes:
         name: a name for what is made, for people and for finding it again.
         resume: the id of an open artifact that must be continued.
         origin: where the request came from, for provenance.
     """
 
-    limit: int | None = None
-    fresh: bool = False
-    retry_failed: bool = False
-    calls: bool = True
-    only: str | None = None
     name: str | None = None
     resume: str | None = None
     origin: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.name is not None:
             check_name(self.name)
 
 
-DEFAULT: Final = Request()
+@dataclass(frozen=True, kw_only=True)
+class LimitedRepetition(Repetition):
+    """What is done again, of the first examples only.
+
+    Attributes:
+        limit: how many.
+    """
+
+    limit: int | None = None
 
 
-class Repetition(TypedDict, total=False):
-    """The keywords of what is done again; see `Request`."""
-
-    fresh: bool
-    retry_failed: bool
+@dataclass(frozen=True, kw_only=True)
+class Request(LimitedRepetition, StepRequest):
+    """What is asked of a step over examples."""
 
 
-class StepOptions(Repetition, total=False):
-    """The keywords of every step; see `Request`."""
+@dataclass(frozen=True, kw_only=True)
+class PathRequest(LimitedRepetition):
+    """What is asked of a whole path.
 
-    name: str | None
-    resume: str | None
-    origin: Mapping[str, Any] | None
+    Attributes:
+        calls: whether tasks may be called; if not, their stored runs are graded.
+    """
 
-
-class LimitedOptions(StepOptions, total=False):
-    """The keywords of a step over examples; see `Request`."""
-
-    limit: int | None
+    calls: bool = True
 
 
-class PathOptions(Repetition, total=False):
-    """The keywords of a whole path; see `Request`."""
+@dataclass(frozen=True, kw_only=True)
+class ExperimentRequest(PathRequest):
+    """What is asked of an experiment.
 
-    limit: int | None
-    calls: bool
+    Attributes:
+        only: the one task to run.
+    """
+
+    only: str | None = None
 
 
-class ExperimentOptions(PathOptions, total=False):
-    """The keywords of an experiment; see `Request`."""
-
-    only: str | None
+_VALUES: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
+    "bool": (lambda value: isinstance(value, bool), "True or False"),
+    "int | None": (
+        lambda value: not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= 1,
+        "an integer of at least 1",
+    ),
+    "str | None": (lambda value: isinstance(value, str), "a text"),
+    "Mapping[str, Any] | None": (lambda value: isinstance(value, Mapping), "a mapping"),
+}
+"""The type of a field, as it is written → whether a value besides the default is valid, and what it must be."""
