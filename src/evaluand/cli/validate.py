@@ -321,8 +321,7 @@ def _plan(experiment: Experiment, store: FolderStore, request: PathRequest) -> I
             seed=experiment.seed,
             name=experiment.run_name(name),
             limit=request.limit,
-            fresh=request.fresh,
-            retry_failed=request.retry_failed,
+            **request.repetition,
         )
         yield {
             "task": name,

@@ -93,11 +93,7 @@ def keywords(record: type) -> Callable[[_Function], _Function]:
 
 
 def check_call(
-    function: Callable[..., Any],
-    owner: type | None,
-    args: tuple[Any, ...],
-    named: Mapping[str, Any],
-    error: TypeError,
+    function: Callable[..., Any], owner: type | None, args: tuple[Any, ...], named: Mapping[str, Any], error: TypeError
 ) -> None:
     """Says what to write, or else what Python says of the class that was used, if arguments do not fit a function.
 
@@ -111,10 +107,10 @@ def check_call(
     try:
         inspect.signature(function).bind(*args, **named)
     except TypeError as misfit:
-        own, names = function.__name__, [function.__qualname__]
-        if owner is not None:
-            classes = [each.__name__ for each in owner.__mro__ if getattr(each, own, None) is function]
-            names = classes if own == "__init__" else [f"{name}.{own}" for name in classes]
+        method, bases = function.__name__, getattr(owner, "__mro__", ())
+        suffix = "" if method == "__init__" else f".{method}"
+        names = [f"{base.__name__}{suffix}" for base in bases if getattr(base, method, None) is function]
+        names = names or [function.__qualname__]
         for argument in named:
             if words := next(filter(None, (near("arguments", name).get(argument) for name in names)), None):
                 raise TypeError(f"{names[0]}() has no argument {argument!r}; write {words}") from None

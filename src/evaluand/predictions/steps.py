@@ -34,7 +34,7 @@ from evaluand.predictions.preflight import check_answers, check_tournaments, che
 from evaluand.predictions.tournament import MatchResults, Tournament
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.run.kind import RUNS
-from evaluand.run.request import ExperimentRequest, Request
+from evaluand.run.request import ExperimentRequest
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import as_task
 from evaluand.store.store import MemoryStore, Store, check_name
@@ -253,9 +253,8 @@ class Steps:
                 failed[name] = error
         matcher = Matcher(store, self._grading_policy, self.engine, progress)
         runs = {result.task: result.run for result in results}
-        judged = Request(limit=request.limit, fresh=request.fresh, retry_failed=request.retry_failed)
         matches = {
-            one.name: self._play(matcher, one, runs | earlier[one.name], judged)
+            one.name: self._play(matcher, one, runs | earlier[one.name], request.limit, **request.repetition)
             for one in self.matches
             if only is None and not failed
         }
@@ -277,8 +276,7 @@ class Steps:
             resumed: kind → the id of what must be continued.
         """
         origin, graded = self.origin | {"task": name, "limit": request.limit}, resumed.get("evaluations")
-        repeated = {"fresh": request.fresh, "retry_failed": request.retry_failed}
-        options: dict[str, Any] = repeated | {"name": self.run_name(name), "origin": origin}
+        options: dict[str, Any] = {"name": self.run_name(name), "origin": origin, **request.repetition}
         if graded:
             run = Run(runner.store, runner.store.manifest(EVALUATIONS, graded)["provenance"]["run"])
         elif not request.calls:
@@ -337,7 +335,7 @@ class Steps:
         self._count_finished(store)
         matcher = Matcher(store, self._grading_policy, self.engine, progress)
         found = {label: Run(store, run) for label, run in runs}
-        matches = self._play(matcher, tournament, found, Request(limit=origin.get("limit"), resume=id))
+        matches = self._play(matcher, tournament, found, origin.get("limit"), resume=id)
         return self._rate({tournament.name: matches})
 
     @property
@@ -366,18 +364,13 @@ class Steps:
         return {one.name: one.find_runs(store, self.dataset, names) for one in self.matches}
 
     def _play(
-        self,
-        matcher: Matcher,
-        tournament: Tournament,
-        runs: Mapping[str, Run],
-        request: Request,
+        self, matcher: Matcher, tournament: Tournament, runs: Mapping[str, Run], limit: int | None, **options: Any
     ) -> Matches:
         """The matches of a tournament, from runs by label; further runs are ignored."""
-        is_new = request.resume is None
+        is_new = "resume" not in options
         chosen = {label: runs[label] for label in tournament.systems([*self.tasks])} if is_new else runs
-        origin = self.origin | {"matches": tournament.name, "limit": request.limit}
-        request = replace(request, name=self.run_name(tournament.name), origin=origin)
-        return tournament.play(matcher, chosen, **vars(request))
+        name, origin = self.run_name(tournament.name), self.origin | {"matches": tournament.name, "limit": limit}
+        return tournament.play(matcher, chosen, limit=limit, name=name, origin=origin, **options)
 
     def _summarise(self, store: Store, results: Sequence[Result], compared: bool) -> Results:
         """Aggregates the evaluations of tasks and compares them; under the experiment's name if no task is left out."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from numbers import Integral
 from typing import Any, Final
@@ -27,10 +27,16 @@ class Repetition:
     fresh: bool = False
     retry_failed: bool = False
 
+    @property
+    def repetition(self) -> dict[str, Any]:
+        """What is done again, as keywords of a step."""
+        return {"fresh": self.fresh, "retry_failed": self.retry_failed}
+
     def __post_init__(self) -> None:
         for part in fields(self):
-            value, (is_valid, wanted) = getattr(self, part.name), _VALUES[str(part.type)]
-            if value is not part.default and not is_valid(value):
+            value, (kind, wanted) = getattr(self, part.name), _VALUES[str(part.type)]
+            is_other = not isinstance(value, kind) or (kind is Integral and (isinstance(value, bool) or value < 1))
+            if value is not part.default and is_other:
                 raise SpecError(f"{part.name} must be {wanted}, not {reprlib.repr(value)}")
 
 
@@ -92,13 +98,10 @@ class ExperimentRequest(PathRequest):
     only: str | None = None
 
 
-_VALUES: Final[Mapping[str, tuple[Callable[[Any], bool], str]]] = {
-    "bool": (lambda value: isinstance(value, bool), "True or False"),
-    "int | None": (
-        lambda value: not isinstance(value, bool) and isinstance(value, Integral) and int(value) >= 1,
-        "an integer of at least 1",
-    ),
-    "str | None": (lambda value: isinstance(value, str), "a text"),
-    "Mapping[str, Any] | None": (lambda value: isinstance(value, Mapping), "a mapping"),
+_VALUES: Final[Mapping[str, tuple[Any, str]]] = {
+    "bool": (bool, "True or False"),
+    "int | None": (Integral, "an integer of at least 1"),
+    "str | None": (str, "a text"),
+    "Mapping[str, Any] | None": (Mapping, "a mapping"),
 }
-"""The type of a field, as it is written → whether a value besides the default is valid, and what it must be."""
+"""The type of a field, as it is written → the type of a value besides the default, and what it must be in words."""
