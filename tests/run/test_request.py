@@ -59,7 +59,7 @@ def run_suite(*args: Any, **options: Any) -> Any:
         (Runner.plan, STEP | {"limit": None}),
         (Evaluator.evaluate, STEP),
         (Matcher.match, STEP | {"limit": None}),
-        (Experiment.run, PATH | {"only": None}),
+        (Experiment.run, PATH | {"only": None, "resume": None}),
         (Suite.run, PATH),
         (evaluate, {"metrics": None, "by": None, "disparities": (), "fairness": (), "threshold": None, "data": None}),
     ],
@@ -124,6 +124,9 @@ def test_a_request_is_given_by_keywords_only(door: Callable[..., Any], name: str
         (run_all, {"calls": 0}, "calls must be True or False, not 0"),
         (run_all, {"only": ["upper"]}, "only must be a text, not ['upper']"),
         (run_all, {"only": "ups"}, "no task is called 'ups'; there are upper, lower"),
+        (run_all, {"resume": "3f2a"}, "resume must be a kind and an id, not '3f2a'"),
+        (run_all, {"resume": ("runs",)}, "resume must be a kind and an id, not ('runs',)"),
+        (run_all, {"resume": ("runs", 5)}, "resume must be a kind and an id, not ('runs', 5)"),
         (run_suite, {"limit": -1}, "limit must be an integer of at least 1, not -1"),
     ],
 )

@@ -52,14 +52,11 @@ def carry_out(
     request: ExperimentRequest,
     progress: Display,
     again: Sequence[str] | None = None,
-    *,
-    resume: tuple[str, str] | None = None,
 ) -> Results:
     """Runs an experiment; if it stops early, reports how far it is and how to continue.
 
     Args:
         again: arguments of the `evaluand run` that continues it, if not `evaluand resume`.
-        resume: as in `Experiment.run`.
 
     Raises:
         Exit: it was interrupted.
@@ -69,7 +66,7 @@ def carry_out(
     with reported_stop(
         store, progress, again, budget=budget, enough=lambda: _find_enough(experiment, store, budget, request.only)
     ):
-        return experiment.run(store, resume=resume, progress=progress, **vars(request))
+        return experiment.run(store, progress=progress, **vars(request))
 
 
 @contextmanager

@@ -46,7 +46,7 @@ def missing_attribute(name: str, owner: str, *bases: str) -> AttributeError:
     Args:
         bases: of the owner; what is known about them is true of the owner too.
     """
-    of_owners = () if name.startswith("_") else (near("attributes", each).get(name) for each in (owner, *bases))
+    of_owners = () if name.startswith("_") else (near("attributes", base).get(name) for base in (owner, *bases))
     words = next(filter(None, of_owners), None)
     return AttributeError(f"{owner} has no attribute {name!r}" + (f"; write {words}" if words else ""))
 
@@ -62,8 +62,8 @@ def keywords(record: type) -> Callable[[_Function], _Function]:
         >>> @keywords(Options)
         ... def greet(whom: str, **options: Any) -> str:
         ...     return whom.upper() if Options(**options).loudly else whom
-        >>> greet("you", loudly=True), str(inspect.signature(greet))
-        ('YOU', "(whom: str, *, loudly: 'bool' = False) -> str")
+        >>> greet("you", loudly=True), inspect.signature(greet).parameters["loudly"].default
+        ('YOU', False)
         >>> greet("you", loud=True)
         Traceback (most recent call last):
         TypeError: greet() got an unexpected keyword argument 'loud'
@@ -71,9 +71,9 @@ def keywords(record: type) -> Callable[[_Function], _Function]:
 
     def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)
-        own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
+        own = [parameter for parameter in signature.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
         further = inspect.signature(record).parameters.values()
-        names = {each.name for each in (*own, *further)}
+        names = {parameter.name for parameter in (*own, *further)}
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> Any:
@@ -83,7 +83,7 @@ def keywords(record: type) -> Callable[[_Function], _Function]:
                         raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument {name!r}")
                 return function(*args, **options)
             except TypeError as error:
-                check_call(call, type(args[0]) if args and own[0].name == "self" else None, args, options, error)
+                check_call(call, type(args[0]) if args and "self" in names else None, args, options, error)
                 raise
 
         call.__signature__ = signature.replace(parameters=[*own, *further])  # type: ignore[attr-defined]
@@ -130,7 +130,7 @@ class Explained(type):
     """
 
     def __getattr__(cls, name: str) -> Any:
-        raise missing_attribute(name, *(each.__name__ for each in cls.__mro__))
+        raise missing_attribute(name, *(base.__name__ for base in cls.__mro__))
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
         try:

@@ -209,7 +209,6 @@ class Steps:
         self,
         store: Store | None = None,
         *,
-        resume: tuple[str, str] | None = None,
         progress: Progress | None = None,
         known_scores: Mapping[str, KnownScores] | None = None,
         compared: bool = True,
@@ -220,13 +219,13 @@ class Steps:
 
         Args:
             store: where everything is stored; by default in memory.
-            resume: the (kind, id) of an open run or evaluation of the one task to run, to continue it.
             progress: shows the progress of each step.
             known_scores: task → scorer → scores that need no grading; see `Evaluator.evaluate`.
             compared: whether every two tasks are compared; `compare` does it later too.
             left_out: tasks that are not run, with the reason. If given, one that fails is left out as well, and the
                 others are run; the summary of these has no name, and no matches are judged.
-            options: what is run and repeated: `limit`, `fresh`, `retry_failed`, `calls`, `only`.
+            options: what is run and repeated: `limit`, `fresh`, `retry_failed`, `calls`, `only`; and `resume`, the
+                (kind, id) of an open run or evaluation of the one task to run, to continue it.
         """
         store, request = store or MemoryStore(), ExperimentRequest(**options)
         if (only := request.only) is not None and only not in self.tasks:
@@ -239,14 +238,13 @@ class Steps:
             self._count_finished(store)
         runner = Runner(store, self.policy, self.engine, progress)
         evaluator = Evaluator(store, self._grading_policy, self.engine, progress)
-        resumed = dict([resume]) if resume else {}
         results, failed = [], dict(left_out or {})
         for name in self.tasks:
             if only not in (None, name) or name in failed:
                 continue
             known = (known_scores or {}).get(name)
             try:
-                results.append(self._run_and_grade(runner, evaluator, name, request, resumed, known))
+                results.append(self._run_and_grade(runner, evaluator, name, request, known))
             except EvaluandError as error:
                 if left_out is None:
                     raise
@@ -262,19 +260,10 @@ class Steps:
         return replace(self._summarise(store, results, compared), **vars(rated), left_out=failed)
 
     def _run_and_grade(
-        self,
-        runner: Runner,
-        evaluator: Evaluator,
-        name: str,
-        request: ExperimentRequest,
-        resumed: Mapping[str, str],
-        known: KnownScores | None,
+        self, runner: Runner, evaluator: Evaluator, name: str, request: ExperimentRequest, known: KnownScores | None
     ) -> Result:
-        """The run of a task and its evaluation.
-
-        Args:
-            resumed: kind → the id of what must be continued.
-        """
+        """The run of a task and its evaluation."""
+        resumed = dict([request.resume] if request.resume else ())
         origin, graded = self.origin | {"task": name, "limit": request.limit}, resumed.get("evaluations")
         options: dict[str, Any] = {"name": self.run_name(name), "origin": origin, **request.repetition}
         if graded:

@@ -93,9 +93,16 @@ class ExperimentRequest(PathRequest):
 
     Attributes:
         only: the one task to run.
+        resume: the kind and the id of its run or evaluation that is open, to continue it.
     """
 
     only: str | None = None
+    resume: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.resume is not None and [type(part) for part in self.resume] != [str, str]:
+            raise SpecError(f"resume must be a kind and an id, not {reprlib.repr(self.resume)}")
 
 
 _VALUES: Final[Mapping[str, tuple[Any, str]]] = {
@@ -103,5 +110,6 @@ _VALUES: Final[Mapping[str, tuple[Any, str]]] = {
     "int | None": (Integral, "an integer of at least 1"),
     "str | None": (str, "a text"),
     "Mapping[str, Any] | None": (Mapping, "a mapping"),
+    "tuple[str, str] | None": (tuple, "a kind and an id"),
 }
 """The type of a field, as it is written → the type of a value besides the default, and what it must be in words."""
