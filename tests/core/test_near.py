@@ -4,23 +4,38 @@ from __future__ import annotations
 
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import Any
 
 import pytest
 
-from evaluand import Experiment, SpecError, evaluate
+from evaluand import Dataset, Experiment, SpecError, evaluate
 from evaluand.core.near import _read_file, keywords, near, read_section
 
 
-class AddOptions(TypedDict, total=False):
-    twice: bool
+@dataclass(frozen=True, kw_only=True)
+class AddOptions:
+    twice: bool = False
 
 
 @keywords(AddOptions)
-def add(number: Any, **options: Unpack[AddOptions]) -> Any:
-    return number + 1 + options.get("twice", False)
+def add(number: Any, **options: Any) -> Any:
+    return number + 1 + AddOptions(**options).twice
+
+
+class Rows(Dataset):
+    pass
+
+
+class Study(Experiment):
+    pass
+
+
+class OfAFile(Experiment):
+    def __init__(self, path: str) -> None: ...
 
 
 def lists_in(section: Mapping[str, Any], *path: str) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
@@ -51,10 +66,30 @@ def test_an_error_inside_a_call_that_fits_stays_as_it_is() -> None:
 
 
 def test_only_declared_keywords_are_taken_and_the_signature_has_them() -> None:
-    assert str(inspect.signature(add)) == "(number: 'Any', *, twice: 'bool' = Ellipsis) -> 'Any'"
+    assert str(inspect.signature(add)) == "(number: 'Any', *, twice: 'bool' = False) -> 'Any'"
     assert add(1, twice=True) == 3
     with pytest.raises(TypeError, match=r"^add\(\) got an unexpected keyword argument 'thrice'$"):
-        add(1, thrice=True)  # type: ignore[call-arg]
+        add(1, thrice=True)
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: Dataset.from_csv, "Dataset has no attribute 'from_csv'; write Dataset.from_data("),
+        (lambda: Rows.from_csv, "Rows has no attribute 'from_csv'; write Dataset.from_data("),
+        (lambda: Study.from_yaml, "Study has no attribute 'from_yaml'; write Experiment.from_file("),
+        (lambda: Rows.sing, "Rows has no attribute 'sing'"),
+        (lambda: Experiment("e", metric="mean"), "Experiment() has no argument 'metric'; write measures=…"),
+        (lambda: Study("e", metric="mean"), "Study() has no argument 'metric'; write measures=…"),
+        (lambda: Study(), "Study(): missing a required argument: 'name'; write Experiment(name, "),
+        (lambda: OfAFile(), "OfAFile() missing 1 required positional argument: 'path'"),
+        (lambda: Rows(), "Rows() missing 1 required positional argument: 'source'"),
+        (lambda: evaluate([1], [1], metric="mean"), "evaluate() has no argument 'metric'; write metrics=…"),
+    ],
+)
+def test_hints_are_those_of_the_class_that_was_used_or_of_its_bases(wrong: Callable[[], Any], message: str) -> None:
+    with pytest.raises((AttributeError, TypeError), match=f"^{re.escape(message)}"):
+        wrong()
 
 
 def test_the_file_is_read_only_where_something_is_unknown(tmp_path: Path) -> None:

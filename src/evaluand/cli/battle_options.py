@@ -15,12 +15,12 @@ class BattleOptions:
     """How the battles of a file are read, as `read_battles` takes it."""
 
     columns: tuple[str, ...] = option(
-        "WHAT: where a field is, such as a=left; repeatable.", "--column", metavar="FIELD=COLUMN"
+        "Battles: where a field is, such as a=left; repeatable.", "--column", metavar="FIELD=COLUMN"
     )
-    first: str | None = option("WHAT: the first system, if no column has it.", "--a", metavar="SYSTEM")
-    second: str | None = option("WHAT: the second system, if no column has it.", "--b", metavar="SYSTEM")
-    in_order: bool = option("WHAT: the first system's response was shown first.")
-    by_people: bool = option("WHAT: people have judged, so gates need no card of a judge.")
+    first: str | None = option("Battles: the first system, if no column has it.", "--a", metavar="SYSTEM")
+    second: str | None = option("Battles: the second system, if no column has it.", "--b", metavar="SYSTEM")
+    in_order: bool = option("Battles: the first system's response was shown first.")
+    by_people: bool = option("Battles: people have judged, so gates need no card of a judge.")
 
     @property
     def arguments(self) -> dict[str, Any]:

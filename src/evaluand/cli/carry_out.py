@@ -15,7 +15,7 @@ from evaluand.cli.command import option
 from evaluand.cli.open_costs import sufficient_budget
 from evaluand.cli.options import suggest_command
 from evaluand.cli.progress import Display
-from evaluand.core.errors import EngineError, SpecError, nearest, plural
+from evaluand.core.errors import EngineError, plural
 from evaluand.engine.budget import CODE as BUDGET, Budget
 from evaluand.engine.outcome import Aborted
 from evaluand.evaluation.kind import EVALUATIONS
@@ -23,7 +23,7 @@ from evaluand.experiment.experiment import Experiment
 from evaluand.predictions.steps import Results
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.kind import RUNS
-from evaluand.run.request import Request
+from evaluand.run.request import ExperimentRequest, PathRequest
 from evaluand.store.folder_store import FolderStore
 
 
@@ -35,47 +35,38 @@ class RepeatOptions:
     retry_failed: bool = option("Repeat the calls and grades that failed.")
     no_calls: bool = option("Grade and summarise the stored runs without calling tasks.")
 
-    def request(self, limit: int | None, only: str | None = None) -> Request:
-        """What is asked of an experiment.
+    def request(self, limit: int | None) -> PathRequest:
+        """What is asked of an experiment or a suite.
 
         Raises:
             UsageError: options contradict each other.
         """
         if self.fresh + self.retry_failed + self.no_calls > 1:
             raise click.UsageError("give one of --fresh, --retry-failed and --no-calls")
-        return Request(
-            limit=limit, only=only, fresh=self.fresh, retry_failed=self.retry_failed, calls=not self.no_calls
-        )
+        return PathRequest(limit=limit, fresh=self.fresh, retry_failed=self.retry_failed, calls=not self.no_calls)
 
 
 def carry_out(
     experiment: Experiment,
     store: FolderStore,
-    request: Request,
+    request: ExperimentRequest,
     progress: Display,
     again: Sequence[str] | None = None,
-    *,
-    resume: tuple[str, str] | None = None,
 ) -> Results:
     """Runs an experiment; if it stops early, reports how far it is and how to continue.
 
     Args:
         again: arguments of the `evaluand run` that continues it, if not `evaluand resume`.
-        resume: as in `Experiment.run`.
 
     Raises:
         Exit: it was interrupted.
     """
-    only = request.only
-    if only is not None and only not in experiment.tasks:
-        known = ", ".join(experiment.tasks)
-        raise SpecError(f"no task is called {only!r}{nearest(only, experiment.tasks)}; there are {known}")
     experiment.policy = replace(experiment.policy, finishing=_print_finishing, sharing=_print_sharing)
     budget = experiment.policy.shared_budget
     with reported_stop(
-        store, progress, again, budget=budget, enough=lambda: _find_enough(experiment, store, budget, only)
+        store, progress, again, budget=budget, enough=lambda: _find_enough(experiment, store, budget, request.only)
     ):
-        return experiment.run(store, request, resume=resume, progress=progress)
+        return experiment.run(store, progress=progress, **vars(request))
 
 
 @contextmanager

@@ -66,26 +66,20 @@ def option(help: str, *flags: str, **settings: Any) -> Any:
     """The value of a field, or the default of a parameter, that is an option.
 
     Args:
-        help: in a `record`, WHAT stands for what it is about.
         flags: what is typed, if not the name of the field.
         settings: of `click.Option`, if they do not follow from the type of the field.
     """
 
-    def make(name: str, kind: Any, what: str = "") -> click.Option:
+    def make(name: str, kind: Any) -> click.Option:
         names = flags or (f"--{name.replace('_', '-')}",)
-        return click.Option([*names, name], help=help.replace("WHAT", what), **{**_settings(kind), **settings})
+        return click.Option([*names, name], help=help, **{**_settings(kind), **settings})
 
     return make
 
 
 def argument(**settings: Any) -> Any:
     """The value of a field, or the default of a parameter, that is an argument; settings as of `click.Argument`."""
-    return lambda name, kind, what="": click.Argument([name], **settings)
-
-
-def record(what: str) -> Any:
-    """The default of a field or parameter that is itself a record of options, about something."""
-    return what
+    return lambda name, kind: click.Argument([name], **settings)
 
 
 class Command(click.Command):
@@ -101,15 +95,14 @@ class Command(click.Command):
             raise click.UsageError(f"no such option: {error.option_name}; give {words}", ctx) from None
 
 
-def _parameters(owner: Any, what: str = "") -> Iterator[click.Parameter]:
-    """What click reads for the parameters of a function, or the fields of a record about something."""
+def _parameters(owner: Any) -> Iterator[click.Parameter]:
+    """What click reads for the parameters of a function, or the fields of a record."""
     kinds = get_type_hints(owner)
     for name, parameter in inspect.signature(owner).parameters.items():
-        default = parameter.default
         if is_dataclass(kinds[name]):
-            yield from _parameters(kinds[name], what if default is parameter.empty else default)
+            yield from _parameters(kinds[name])
         else:
-            yield default(name, kinds[name], what)
+            yield parameter.default(name, kinds[name])
 
 
 def _read(owner: Any, values: Mapping[str, Any]) -> dict[str, Any]:

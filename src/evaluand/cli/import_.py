@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from click.exceptions import Exit
 
 from evaluand.cli.battle_options import BattleOptions
-from evaluand.cli.command import LINES, argument, make_command, option, record
+from evaluand.cli.command import LINES, argument, make_command, option
 from evaluand.cli.import_results import has_battles, store_results
 from evaluand.cli.options import complete_artifact, json_option, store_option, suggest_command
 from evaluand.cli.output import print_json
@@ -153,7 +153,7 @@ class _Options:
         callback=_parse_directions,
     )
     battles: bool = option("FILE has battles of systems, which become matches.")
-    reading: BattleOptions = record("Battles")
+    reading: BattleOptions
     name: str | None = option("The name of the run or matches.  [default: the name of the file]", metavar="NAME")
     folder: Place = store_option
     as_json: bool = json_option

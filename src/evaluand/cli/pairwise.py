@@ -41,7 +41,6 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.facts.tournaments import tournament_facts
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.kind import RUNS
-from evaluand.run.request import Request
 from evaluand.run.runner import Run
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.kinds import singular
@@ -141,8 +140,8 @@ def compare_pairwise(
         earlier = _find_named(store, name)
         note_unpinned(tournament, in_yaml=False)
         with reported_stop(store, progress, can_resume=not has_secrets, budget=money):
-            request = Request(name=name, limit=options["limit"], retry_failed=options["retry_failed"], origin=origin)
-            matches = tournament.play(matcher, by_label, request)
+            asked = {"name": name, "limit": options["limit"], "retry_failed": options["retry_failed"], "origin": origin}
+            matches = tournament.play(matcher, by_label, **asked)
             ratings = tournament.rate(matches, name=name)
         _note_smaller_matches(earlier, matches, store)
         assert ratings is not None  # no option leaves them out
@@ -205,7 +204,7 @@ def resume_comparison(
             origin = manifest["provenance"]["origin"]
             try:
                 matches = tournament.play(
-                    matcher, by_label, Request(name=name, limit=spec.get("limit"), resume=id, origin=origin)
+                    matcher, by_label, name=name, limit=spec.get("limit"), resume=id, origin=origin
                 )
             except SpecError as error:  # the judge has changed, so there is nothing to continue
                 error.add_note(f"it was begun by: {suggest_command('compare', begun.command, store.root)}")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from evaluand.cli.battle_options import BattleOptions
-from evaluand.cli.command import argument, make_command, option, record
+from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.gates import conclude, gate_facts, require_gates, show_gates
 from evaluand.cli.options import (
     complete_artifact,
@@ -87,7 +87,7 @@ class _Options:
         metavar="ID|NAME|FILE...", nargs=-1, required=True, shell_complete=complete_artifact
     )
     rating: _Rating
-    reading: BattleOptions = record("FILE")
+    reading: BattleOptions
     name: str | None = option("A name for the ratings.", metavar="NAME")
     gates: tuple[str, ...] = gate_option
     junit: Path | None = junit_option

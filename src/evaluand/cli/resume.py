@@ -31,7 +31,7 @@ from evaluand.experiment.experiment import Experiment
 from evaluand.matches.matches import Matches
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.kind import RUNS
-from evaluand.run.request import Request
+from evaluand.run.request import ExperimentRequest
 from evaluand.store.addresses import Place, local_folder
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.kinds import singular
@@ -123,8 +123,8 @@ def command(options: _Options) -> None:
                 with reported_stop(store, watched, budget=experiment.policy.shared_budget):
                     [matches] = experiment.resume_matches(store, id, progress=watched).matches_facts()
             else:
-                request = Request(only=begun.task, limit=begun.limit)
-                results = carry_out(experiment, store, request, watched, resume=(kind, id))
+                request = ExperimentRequest(only=begun.task, limit=begun.limit, resume=(kind, id))
+                results = carry_out(experiment, store, request, watched)
         except SpecError as error:
             if _digest(content) != begun.digest:
                 error.add_note(f"{begun.path} has changed since")

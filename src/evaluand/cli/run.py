@@ -50,7 +50,7 @@ from evaluand.predictions.steps import Results
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
 from evaluand.report.text import safe
-from evaluand.run.request import Request
+from evaluand.run.request import ExperimentRequest
 from evaluand.run.runner import Run
 from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
@@ -107,7 +107,7 @@ def command(options: _Options) -> None:
     """
     if options.force and not options.report:
         raise click.UsageError("--force needs --report")
-    request = options.repeat.request(options.limit, options.task)
+    request = ExperimentRequest(**vars(options.repeat.request(options.limit)), only=options.task)
     if options.until and (request.fresh or request.retry_failed):
         raise click.UsageError("--until looks several times; leave out --fresh and --retry-failed")
     last_rule = None if options.until is None else parse_until(options.until)
@@ -287,7 +287,7 @@ def _carry_out_until(
     rule: Gate,
     experiment: Experiment,
     store: FolderStore,
-    request: Request,
+    request: ExperimentRequest,
     progress: Display,
     again: Sequence[str] | None,
     allow_unmeasured: bool,

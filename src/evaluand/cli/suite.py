@@ -88,7 +88,7 @@ def command(options: _Options) -> None:
         return _show_plan(planned, options.as_json)
     progress = display(options.as_json, options.quiet)
     with stdout_to_stderr(), show_notes(), reported_stop(store, progress, can_resume=False):
-        results = suite.run(store, request, progress=progress)
+        results = suite.run(store, progress=progress, **vars(request))
         facts = results.to_dict()
         checked = _check_gates(suite, results, gates, options.allow_unmeasured)
         others = _list_other_failures(results, facts)

@@ -12,7 +12,7 @@ from evaluand.experiment.access import Access, read_access
 from evaluand.experiment.suite import Suite
 from evaluand.experiment.suite_spec import ParsedSuite, parse_suite
 from evaluand.report.facts.base import Facts
-from evaluand.run.request import DEFAULT, Request
+from evaluand.run.request import PathRequest
 from evaluand.store.folder_store import FolderStore
 
 
@@ -43,13 +43,13 @@ def facts_of_suite(file: Path, model: str | None, store: FolderStore) -> Facts:
             suite = Suite.from_file(file, model=model)
         except EvaluandError as error:
             return facts | {"faults": list_faults(error)}
-        facts["problems"] = plans(suite, store)
+        facts["problems"] = plans(suite, store, PathRequest())
     notes = ((name, note) for name, one in suite.problems.items() for note in list_notes(one, store))
     facts["notes"] = [*messages, *(f"{name}: {note}" for name, note in notes)]
     return facts
 
 
-def plans(suite: Suite, store: FolderStore, request: Request = DEFAULT) -> list[Facts]:
+def plans(suite: Suite, store: FolderStore, request: PathRequest) -> list[Facts]:
     """Of each problem, the calls and the judgements that a run would make now."""
     return [{"problem": name} | plan_facts(one, store, request) for name, one in suite.problems.items()]
 

@@ -4,7 +4,6 @@ import warnings
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from math import prod
 from pathlib import Path
 from shlex import join
@@ -35,7 +34,7 @@ from evaluand.judges.cards.labelled_set import JudgeIdentity
 from evaluand.judges.cards.standing import find_standing
 from evaluand.report.facts.base import Facts
 from evaluand.report.text import safe
-from evaluand.run.request import DEFAULT, Request
+from evaluand.run.request import PathRequest
 from evaluand.run.responses import RECORDED
 from evaluand.run.runner import Runner
 from evaluand.run.task import Request as CallRequest, as_task
@@ -122,7 +121,7 @@ def _facts(file: Path, model: str | None, store: FolderStore) -> Facts:
         except EvaluandError as error:
             return facts | {"faults": list_faults(error)}
         facts["faults"] = _baseline_faults(file, model, experiment, store)
-        facts |= plan_facts(experiment, store)
+        facts |= plan_facts(experiment, store, PathRequest())
     facts["notes"] = [*messages, *list_notes(experiment, store)]
     facts["dataset"] = {"id": experiment.dataset.id, "examples": len(experiment.dataset)}
     return facts
@@ -147,7 +146,7 @@ def list_notes(experiment: Experiment, store: FolderStore) -> Iterator[str]:
     yield from _group_notes(experiment)
 
 
-def plan_facts(experiment: Experiment, store: FolderStore, request: Request = DEFAULT) -> Facts:
+def plan_facts(experiment: Experiment, store: FolderStore, request: PathRequest) -> Facts:
     """The calls and the judgements that a run with these options would make now."""
     rows = min(request.limit or len(experiment.dataset), len(experiment.dataset)) * (experiment.replications or 1)
     return {
@@ -313,14 +312,16 @@ def _combinations(dataset: Dataset, names: Collection[str]) -> Counter[tuple[str
     return found
 
 
-def _plan(experiment: Experiment, store: FolderStore, request: Request) -> Iterator[Facts]:
+def _plan(experiment: Experiment, store: FolderStore, request: PathRequest) -> Iterator[Facts]:
     for name, task in experiment.tasks.items():
         made = Runner(store).plan(
             task,
             experiment.seen_by(name),
-            replace(request, name=experiment.run_name(name)),
             replications=experiment.replications,
             seed=experiment.seed,
+            name=experiment.run_name(name),
+            limit=request.limit,
+            **request.repetition,
         )
         yield {
             "task": name,

@@ -38,30 +38,32 @@ def near(*path: str) -> Mapping[str, str]:
     return {typed: words.replace("TYPED", typed) for words, several in guesses for typed in several}
 
 
-def missing_attribute(owner: str, name: str) -> AttributeError:
+def missing_attribute(name: str, owner: str, *bases: str) -> AttributeError:
     """The error of an attribute that does not exist, with what to write instead.
 
     Python itself, and notebooks, ask for names with underscores, which nobody types.
+
+    Args:
+        bases: of the owner; what is known about them is true of the owner too.
     """
-    words = None if name.startswith("_") else near("attributes", owner).get(name)
+    of_owners = () if name.startswith("_") else (near("attributes", base).get(name) for base in (owner, *bases))
+    words = next(filter(None, of_owners), None)
     return AttributeError(f"{owner} has no attribute {name!r}" + (f"; write {words}" if words else ""))
 
 
-def keywords(known: type, defaults: type = object) -> Callable[[_Function], _Function]:
-    """Decorates a function that takes the keywords of a `TypedDict`: its signature has them, and it takes no others.
-
-    Args:
-        defaults: a class whose attributes are the default values, where the signature shall name them.
+def keywords(record: type) -> Callable[[_Function], _Function]:
+    """Decorates a function whose further keywords make a record: its signature has them, and it takes no others.
 
     Example:
-        >>> from typing import TypedDict, Unpack
-        >>> class Options(TypedDict, total=False):
-        ...     loudly: bool
+        >>> from dataclasses import dataclass
+        >>> @dataclass(frozen=True, kw_only=True)
+        ... class Options:
+        ...     loudly: bool = False
         >>> @keywords(Options)
-        ... def greet(whom: str, **options: Unpack[Options]) -> str:
-        ...     return whom.upper() if options.get("loudly") else whom
-        >>> greet("you", loudly=True)
-        'YOU'
+        ... def greet(whom: str, **options: Any) -> str:
+        ...     return whom.upper() if Options(**options).loudly else whom
+        >>> greet("you", loudly=True), inspect.signature(greet).parameters["loudly"].default
+        ('YOU', False)
         >>> greet("you", loud=True)
         Traceback (most recent call last):
         TypeError: greet() got an unexpected keyword argument 'loud'
@@ -69,17 +71,9 @@ def keywords(known: type, defaults: type = object) -> Callable[[_Function], _Fun
 
     def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)
-        own = [each for each in signature.parameters.values() if each.kind is not Parameter.VAR_KEYWORD]
-        further = [
-            Parameter(
-                name,
-                Parameter.KEYWORD_ONLY,
-                default=getattr(defaults, name, ...),
-                annotation=getattr(kind, "__forward_arg__", kind),
-            )
-            for name, kind in known.__annotations__.items()
-        ]
-        names = {each.name for each in (*own, *further)}
+        own = [parameter for parameter in signature.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
+        further = inspect.signature(record).parameters.values()
+        names = {parameter.name for parameter in (*own, *further)}
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> Any:
@@ -88,8 +82,8 @@ def keywords(known: type, defaults: type = object) -> Callable[[_Function], _Fun
                     if name not in names:
                         raise TypeError(f"{function.__qualname__}() got an unexpected keyword argument {name!r}")
                 return function(*args, **options)
-            except TypeError:
-                check_call(call, args, options)
+            except TypeError as error:
+                check_call(call, type(args[0]) if args and "self" in names else None, args, options, error)
                 raise
 
         call.__signature__ = signature.replace(parameters=[*own, *further])  # type: ignore[attr-defined]
@@ -98,21 +92,31 @@ def keywords(known: type, defaults: type = object) -> Callable[[_Function], _Fun
     return decorate
 
 
-def check_call(function: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str, Any]) -> None:
-    """Says what to write, if arguments do not fit a function and there is something to say.
+def check_call(
+    function: Callable[..., Any], owner: type | None, args: tuple[Any, ...], named: Mapping[str, Any], error: TypeError
+) -> None:
+    """Says what to write, or else what Python says of the class that was used, if arguments do not fit a function.
+
+    Args:
+        owner: the class by which a method was called.
+        error: the error of the call.
 
     Raises:
-        TypeError: says what to write.
+        TypeError: the arguments do not fit.
     """
     try:
         inspect.signature(function).bind(*args, **named)
-    except TypeError as error:
-        name = function.__qualname__.removesuffix(".__init__")
+    except TypeError as misfit:
+        method, bases = function.__name__, getattr(owner, "__mro__", ())
+        suffix = "" if method == "__init__" else f".{method}"
+        names = [f"{base.__name__}{suffix}" for base in bases if getattr(base, method, None) is function]
+        names = names or [function.__qualname__]
         for argument in named:
-            if words := near("arguments", name).get(argument):
-                raise TypeError(f"{name}() has no argument {argument!r}; write {words}") from None
-        if usage := read_section("calls").get(name):
-            raise TypeError(f"{name}(): {error}; write {usage}") from None
+            if words := next(filter(None, (near("arguments", name).get(argument) for name in names)), None):
+                raise TypeError(f"{names[0]}() has no argument {argument!r}; write {words}") from None
+        if usage := next(filter(None, map(read_section("calls").get, names)), None):
+            raise TypeError(f"{names[0]}(): {misfit}; write {usage}") from None
+        raise TypeError(str(error).replace(function.__qualname__, names[0], 1)) from None
 
 
 class Explained(type):
@@ -126,13 +130,13 @@ class Explained(type):
     """
 
     def __getattr__(cls, name: str) -> Any:
-        raise missing_attribute(cls.__name__, name)
+        raise missing_attribute(name, *(base.__name__ for base in cls.__mro__))
 
     def __call__(cls, *args: Any, **named: Any) -> Any:
         try:
             return super().__call__(*args, **named)
-        except TypeError:
-            check_call(cls.__init__, (None, *args), named)  # type: ignore[misc]
+        except TypeError as error:
+            check_call(cls.__init__, cls, (None, *args), named, error)  # type: ignore[misc]
             raise
 
 

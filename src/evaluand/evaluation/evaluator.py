@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple, Unpack
 
@@ -59,7 +59,7 @@ from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
 from evaluand.models.usage_total import RowUsage
 from evaluand.run.kind import RUNS
-from evaluand.run.request import DEFAULT, Request, StepOptions
+from evaluand.run.request import StepOptions, StepRequest
 from evaluand.run.runner import Run
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog
@@ -191,12 +191,11 @@ class Evaluator:
         if not isinstance(self.policy, Policy):
             raise SpecError(f"policy is {described(self.policy)}; give a Policy, such as Policy(concurrency=4)")
 
-    @keywords(StepOptions, Request)
+    @keywords(StepRequest)
     def evaluate(
         self,
         run: Run,
         scorers: Mapping[str, Scorer | Callable[..., Any] | str],
-        request: Request = DEFAULT,
         *,
         judged: KnownScores | KnownRows | None = None,
         identities: Mapping[str, Identity] | None = None,
@@ -209,17 +208,16 @@ class Evaluator:
         Args:
             run: a sealed run.
             scorers: name → scorer, function, or the name of a kind, with its defaults.
-            request: what is repeated or continued, and under which name.
             judged: scorer → scores that these scorers have given already, see `KnownScores`; or rows of all scorers.
             identities: by name, the identities under which scores are stored, if not the present ones of the scorers.
-            options: of the request, as keywords: `name`, `fresh`, `retry_failed`, `resume`, `origin`.
+            options: what is repeated or continued: `name`, `fresh`, `retry_failed`, `resume`, `origin`.
 
         Raises:
             SpecError: an argument is wrong; nothing was graded.
             Aborted: a budget is spent, or the first questions to a model failed alike; the evaluation stays open.
             KeyboardInterrupt: stopped by the user; the evaluation stays open.
         """
-        request = replace(request, **options)
+        request = StepRequest(**options)
         grading = _Grading.of(run, scorers, identities or {})
         check_prices(self.policy, grading.scorers)
         self.engine.check(self.policy)
@@ -363,7 +361,7 @@ class _Grading:
         identity = self.identities[name]
         return work_of(identity.spec) if identity.pinned else None
 
-    def about(self, request: Request, inputs: Mapping[str, InputCheck]) -> Manifest:
+    def about(self, request: StepRequest, inputs: Mapping[str, InputCheck]) -> Manifest:
         """The entries of the manifest besides the spec."""
         parts = {name: check.parts for name, check in inputs.items()}
         unpinned = self.unpinned(in_experiment="experiment" in (request.origin or {}))

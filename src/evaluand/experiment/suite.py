@@ -18,7 +18,7 @@ from evaluand.experiment.experiment import Experiment
 from evaluand.experiment.suite_results import NotRun, ProblemResult, SuiteResults
 from evaluand.experiment.suite_spec import ParsedSuite, ProblemParts, ScoreSpec, parse_suite
 from evaluand.metrics.names import as_called, name_in_tables
-from evaluand.run.request import DEFAULT, PathOptions, Request
+from evaluand.run.request import PathOptions, PathRequest
 from evaluand.store.store import MemoryStore, Store, check_name
 
 
@@ -112,11 +112,10 @@ class Suite:
         """The names of the tasks, in order."""
         return [*next(iter(self.problems.values())).tasks]
 
-    @keywords(PathOptions, Request)
+    @keywords(PathRequest)
     def run(
         self,
         store: Store | None = None,
-        request: Request = DEFAULT,
         *,
         progress: Progress | None = None,
         **options: Unpack[PathOptions],
@@ -127,18 +126,17 @@ class Suite:
 
         Args:
             store: where everything is stored; by default in memory.
-            request: what of each problem is run and repeated.
             progress: shows the progress of each step.
-            options: of the request, as keywords: `limit`, `fresh`, `retry_failed`, `calls`.
+            options: what of each problem is run and repeated: `limit`, `fresh`, `retry_failed`, `calls`.
         """
-        store, request = store or MemoryStore(), replace(request, **options)
+        store, request = store or MemoryStore(), vars(PathRequest(**options))
         found: list[ProblemResult] = []
         lost: dict[str, tuple[Any, NotRun]] = {}  # system → its task, and where its server could not be reached
         for name, experiment in self.problems.items():
             not_run = {system: reason for system, (task, reason) in lost.items() if experiment.tasks[system] == task}
             results, error = None, None
             try:
-                results = experiment.run(store, request, progress=progress, compared=False, left_out=not_run)
+                results = experiment.run(store, progress=progress, compared=False, left_out=not_run, **request)
             except EvaluandError as raised:
                 error = raised
             found.append(ProblemResult(name, experiment.name, self.scores[name], results, error))

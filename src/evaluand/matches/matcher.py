@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, Unpack
 
 import numpy as np
@@ -56,7 +56,7 @@ from evaluand.matches.schedule import Field, Pairs, Played, Schedule, as_schedul
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
 from evaluand.run.kind import RUNS
-from evaluand.run.request import DEFAULT, LimitedOptions, Request
+from evaluand.run.request import Options, Request
 from evaluand.run.responses import span_row
 from evaluand.run.runner import Run
 from evaluand.store import tables
@@ -95,37 +95,35 @@ class Matcher:
         if not isinstance(self.policy, Policy):
             raise SpecError(f"policy is {described(self.policy)}; give a Policy, such as Policy(concurrency=4)")
 
-    @keywords(LimitedOptions, Request)
+    @keywords(Request)
     def match(
         self,
         runs: Sequence[Run],
         judge: ComparisonScorer | Callable[..., Any] | str,
-        request: Request = DEFAULT,
         *,
         schedule: Schedule | str | None = None,
         orders: str = "both",
         seed: int = 0,
         labels: Sequence[str] | None = None,
-        **options: Unpack[LimitedOptions],
+        **options: Unpack[Options],
     ) -> Matches:
         """The matches of some runs by a judge: existing ones, continued ones or new ones.
 
         Args:
             runs: sealed runs over one dataset; with several answers to an example, the first is compared.
             judge: a comparison scorer, a function of two responses, or the name of a kind.
-            request: what is repeated or continued, and under which name.
             schedule: which pairs are compared on which examples; default: all pairs on all examples.
             orders: `both` to judge each pair in both orders; `random` to judge it in one, by the seed.
             seed: of random orders and of schedules that choose at random.
             labels: of the systems; by default the names of the runs without the part that all share.
-            options: of the request, as keywords: `name`, `limit`, `fresh`, `retry_failed`, `resume`, `origin`.
+            options: what is repeated or continued: `name`, `limit`, `fresh`, `retry_failed`, `resume`, `origin`.
 
         Raises:
             SpecError: an argument is wrong; nothing was judged.
             Aborted: a budget is spent, or the first judgements failed alike; the matches stay open.
             KeyboardInterrupt: stopped by the user; the matches stay open.
         """
-        request = replace(request, **options)
+        request = Request(**options)
         pairing = _Pairing(runs, judge, as_schedule(schedule), orders, seed, labels, request.limit)
         check_prices(self.policy, pairing.judge)
         self.engine.check(self.policy)
@@ -204,15 +202,13 @@ class _Pairing:
         orders: Any,
         seed: Any,
         labels: Sequence[str] | None,
-        limit: Any,
+        limit: int | None,
     ) -> None:
         if not isinstance(runs, Sequence) or not all(isinstance(run, Run) for run in runs):
             raise SpecError("give a list of Run objects to match; see Runner.run")
         check_one_dataset(runs, "matches")
         if open_ := next((run.id for run in runs if not run.store.is_sealed(RUNS, run.id)), None):
             raise SpecError(f"run {open_} is not finished; resume it before it is matched")
-        if limit is not None and (not isinstance(limit, int) or isinstance(limit, bool) or limit < 1):
-            raise SpecError(f"limit is {described(limit)}; give a number of examples of at least 1")
         if labels is None:
             labels = short_labels([run.name for run in runs], [run.id for run in runs])
         self.labels, self.schedule = check_labels(labels, len(runs)), schedule

@@ -34,7 +34,7 @@ from evaluand.predictions.preflight import check_answers, check_tournaments, che
 from evaluand.predictions.tournament import MatchResults, Tournament
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.run.kind import RUNS
-from evaluand.run.request import DEFAULT, ExperimentOptions, Request
+from evaluand.run.request import ExperimentOptions, ExperimentRequest
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import as_task
 from evaluand.store.store import MemoryStore, Store, check_name
@@ -208,13 +208,11 @@ class Steps:
         positions = draw_positions(self.dataset, n, of, self.seed)
         return replace(self, dataset=self.dataset.take(positions), origin=origin)
 
-    @keywords(ExperimentOptions, Request)
+    @keywords(ExperimentRequest)
     def run(
         self,
         store: Store | None = None,
-        request: Request = DEFAULT,
         *,
-        resume: tuple[str, str] | None = None,
         progress: Progress | None = None,
         known_scores: Mapping[str, KnownScores] | None = None,
         compared: bool = True,
@@ -225,32 +223,32 @@ class Steps:
 
         Args:
             store: where everything is stored; by default in memory.
-            request: what is run and repeated.
-            resume: the (kind, id) of an open run or evaluation of the one task to run, to continue it.
             progress: shows the progress of each step.
             known_scores: task → scorer → scores that need no grading; see `Evaluator.evaluate`.
             compared: whether every two tasks are compared; `compare` does it later too.
             left_out: tasks that are not run, with the reason. If given, one that fails is left out as well, and the
                 others are run; the summary of these has no name, and no matches are judged.
-            options: of the request, as keywords: `limit`, `fresh`, `retry_failed`, `calls`, `only`.
+            options: what is run and repeated: `limit`, `fresh`, `retry_failed`, `calls`, `only`; and `resume`, the
+                (kind, id) of an open run or evaluation of the one task to run, to continue it.
         """
-        store, request = store or MemoryStore(), replace(request, **options)
+        store, request = store or MemoryStore(), ExperimentRequest(**options)
+        if (only := request.only) is not None and only not in self.tasks:
+            raise SpecError(f"no task is called {only!r}{nearest(only, self.tasks)}; there are {', '.join(self.tasks)}")
         if request.calls:
             scorers = {name: as_scorer(name, scorer) for name, scorer in self.scorers.items()}
             warn_of_declared(scorers, self.dataset, {name: as_task(task) for name, task in self.tasks.items()})
-        earlier = self._find_earlier_runs(store) if request.only is None else {}
-        if request.only is not None:
+        earlier = self._find_earlier_runs(store) if only is None else {}
+        if only is not None:
             self._count_finished(store)
         runner = Runner(store, self.policy, self.engine, progress)
         evaluator = Evaluator(store, self._grading_policy, self.engine, progress)
-        resumed = dict([resume]) if resume else {}
         results, failed = [], dict(left_out or {})
         for name in self.tasks:
-            if request.only not in (None, name) or name in failed:
+            if only not in (None, name) or name in failed:
                 continue
             known = (known_scores or {}).get(name)
             try:
-                results.append(self._run_and_grade(runner, evaluator, name, request, resumed, known))
+                results.append(self._run_and_grade(runner, evaluator, name, request, known))
             except EvaluandError as error:
                 if left_out is None:
                     raise
@@ -258,29 +256,20 @@ class Steps:
         matcher = Matcher(store, self._grading_policy, self.engine, progress)
         runs = {result.task: result.run for result in results}
         matches = {
-            one.name: self._play(matcher, one, runs | earlier[one.name], request)
+            one.name: self._play(matcher, one, runs | earlier[one.name], request.limit, **request.repetition)
             for one in self.matches
-            if request.only is None and not failed
+            if only is None and not failed
         }
         rated = self._rate(matches)
         return replace(self._summarise(store, results, compared), **vars(rated), left_out=failed)
 
     def _run_and_grade(
-        self,
-        runner: Runner,
-        evaluator: Evaluator,
-        name: str,
-        request: Request,
-        resumed: Mapping[str, str],
-        known: KnownScores | None,
+        self, runner: Runner, evaluator: Evaluator, name: str, request: ExperimentRequest, known: KnownScores | None
     ) -> Result:
-        """The run of a task and its evaluation.
-
-        Args:
-            resumed: kind → the id of what must be continued.
-        """
-        origin = self.origin | {"task": name, "limit": request.limit}
-        request, graded = replace(request, name=self.run_name(name), origin=origin), resumed.get("evaluations")
+        """The run of a task and its evaluation."""
+        resumed = dict([request.resume] if request.resume else ())
+        origin, graded = self.origin | {"task": name, "limit": request.limit}, resumed.get("evaluations")
+        options: dict[str, Any] = {"name": self.run_name(name), "origin": origin, **request.repetition}
         if graded:
             run = Run(runner.store, runner.store.manifest(EVALUATIONS, graded)["provenance"]["run"])
         elif not request.calls:
@@ -289,13 +278,15 @@ class Steps:
             run = runner.run(
                 self.tasks[name],
                 self.seen_by(name),
-                replace(request, resume=resumed.get("runs")),
                 replications=self.replications,
                 seed=self.seed,
+                limit=request.limit,
+                resume=resumed.get("runs"),
+                **options,
             )
         evaluation = None
         if self.scorers:
-            evaluation = evaluator.evaluate(run, self.scorers, replace(request, resume=graded), judged=known)
+            evaluation = evaluator.evaluate(run, self.scorers, judged=known, resume=graded, **options)
         return Result(name, run, evaluation)
 
     def _rate(self, matches: Mapping[str, Matches]) -> MatchResults:
@@ -337,7 +328,7 @@ class Steps:
         self._count_finished(store)
         matcher = Matcher(store, self._grading_policy, self.engine, progress)
         found = {label: Run(store, run) for label, run in runs}
-        matches = self._play(matcher, tournament, found, Request(limit=origin.get("limit"), resume=id))
+        matches = self._play(matcher, tournament, found, origin.get("limit"), resume=id)
         return self._rate({tournament.name: matches})
 
     @property
@@ -366,17 +357,13 @@ class Steps:
         return {one.name: one.find_runs(store, self.dataset, names) for one in self.matches}
 
     def _play(
-        self,
-        matcher: Matcher,
-        tournament: Tournament,
-        runs: Mapping[str, Run],
-        request: Request,
+        self, matcher: Matcher, tournament: Tournament, runs: Mapping[str, Run], limit: int | None, **options: Any
     ) -> Matches:
         """The matches of a tournament, from runs by label; further runs are ignored."""
-        is_new = request.resume is None
+        is_new = "resume" not in options
         chosen = {label: runs[label] for label in tournament.systems([*self.tasks])} if is_new else runs
-        origin = self.origin | {"matches": tournament.name, "limit": request.limit}
-        return tournament.play(matcher, chosen, replace(request, name=self.run_name(tournament.name), origin=origin))
+        name, origin = self.run_name(tournament.name), self.origin | {"matches": tournament.name, "limit": limit}
+        return tournament.play(matcher, chosen, limit=limit, name=name, origin=origin, **options)
 
     def _summarise(self, store: Store, results: Sequence[Result], compared: bool) -> Results:
         """Aggregates the evaluations of tasks and compares them; under the experiment's name if no task is left out."""

@@ -18,7 +18,6 @@ from evaluand.matches.ratings.rating import Ratings, check_systems, rate
 from evaluand.matches.schedule import AgainstBaseline, Schedule, as_schedule
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.run.kind import RUNS
-from evaluand.run.request import Request
 from evaluand.run.runner import Run
 from evaluand.store.store import Store, check_name, resolve
 
@@ -141,16 +140,16 @@ class Tournament:
     def _n_orders(self) -> int:
         return 2 if self.orders == "both" else 1
 
-    def play(self, matcher: Matcher, runs: Mapping[str, Run], request: Request) -> Matches:
-        """The matches of runs by label."""
+    def play(self, matcher: Matcher, runs: Mapping[str, Run], **options: Any) -> Matches:
+        """The matches of runs by label; `options` are what is repeated or continued, as in `Matcher.match`."""
         return matcher.match(
             [*runs.values()],
             self.judge,
-            request,
             labels=[*runs],
             schedule=self.schedule,
             orders=self.orders,
             seed=self.seed,
+            **options,
         )
 
     def rate(self, matches: Matches, **options: Any) -> Ratings | None:

@@ -1,75 +1,153 @@
-"""What is asked of a step besides what it works on: one value from a command to runner, evaluator and matcher."""
+"""What is asked of a step besides what it works on: the keywords of each door, stated and checked once."""
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from numbers import Integral
 from typing import Any, Final, TypedDict
 
+from evaluand.core.errors import SpecError
 from evaluand.store.store import check_name
 
 
 @dataclass(frozen=True, kw_only=True)
-class Request:
-    """What is asked of a step, or of a whole experiment.
+class Repetition:
+    """What is done again though it is stored.
 
     Attributes:
-        limit: only the first examples.
         fresh: make all calls and grades again, as a further attempt.
         retry_failed: make the calls and grades that failed again, as a further attempt.
-        calls: whether tasks may be called; if not, their stored runs are graded.
-        only: the one task to run.
+
+    Raises:
+        SpecError: a field has a wrong value.
+    """
+
+    fresh: bool = False
+    retry_failed: bool = False
+
+    @property
+    def repetition(self) -> dict[str, Any]:
+        """What is done again, as keywords of a step."""
+        return {"fresh": self.fresh, "retry_failed": self.retry_failed}
+
+    def __post_init__(self) -> None:
+        for part in fields(self):
+            value, (kind, wanted) = getattr(self, part.name), _VALUES[str(part.type)]
+            is_other = not isinstance(value, kind) or (kind is Integral and (isinstance(value, bool) or value < 1))
+            if value is not part.default and is_other:
+                raise SpecError(f"{part.name} must be {wanted}, not {reprlib.repr(value)}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StepRequest(Repetition):
+    """What is asked of a step.
+
+    Attributes:
         name: a name for what is made, for people and for finding it again.
         resume: the id of an open artifact that must be continued.
         origin: where the request came from, for provenance.
     """
 
-    limit: int | None = None
-    fresh: bool = False
-    retry_failed: bool = False
-    calls: bool = True
-    only: str | None = None
     name: str | None = None
     resume: str | None = None
     origin: Mapping[str, Any] | None = None
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.name is not None:
             check_name(self.name)
 
 
-DEFAULT: Final = Request()
+@dataclass(frozen=True, kw_only=True)
+class LimitedRepetition(Repetition):
+    """What is done again, of the first examples only.
+
+    Attributes:
+        limit: how many.
+    """
+
+    limit: int | None = None
 
 
-class Repetition(TypedDict, total=False):
-    """The keywords of what is done again; see `Request`."""
+@dataclass(frozen=True, kw_only=True)
+class Request(LimitedRepetition, StepRequest):
+    """What is asked of a step over examples."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PathRequest(LimitedRepetition):
+    """What is asked of a whole path.
+
+    Attributes:
+        calls: whether tasks may be called; if not, their stored runs are graded.
+    """
+
+    calls: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExperimentRequest(PathRequest):
+    """What is asked of an experiment.
+
+    Attributes:
+        only: the one task to run.
+        resume: the kind and the id of its run or evaluation that is open, to continue it.
+    """
+
+    only: str | None = None
+    resume: tuple[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.resume is not None and [type(part) for part in self.resume] != [str, str]:
+            raise SpecError(f"resume must be a kind and an id, not {reprlib.repr(self.resume)}")
+
+
+_VALUES: Final[Mapping[str, tuple[Any, str]]] = {
+    "bool": (bool, "True or False"),
+    "int | None": (Integral, "an integer of at least 1"),
+    "str | None": (str, "a text"),
+    "Mapping[str, Any] | None": (Mapping, "a mapping"),
+    "tuple[str, str] | None": (tuple, "a kind and an id"),
+}
+"""The type of a field, as it is written → the type of a value besides the default, and what it must be in words."""
+
+
+# The same for type checkers, which cannot read keywords from a record
+
+
+class RepetitionOptions(TypedDict, total=False):
+    """The keywords of `Repetition`."""
 
     fresh: bool
     retry_failed: bool
 
 
-class StepOptions(Repetition, total=False):
-    """The keywords of every step; see `Request`."""
+class StepOptions(RepetitionOptions, total=False):
+    """The keywords of `StepRequest`."""
 
     name: str | None
     resume: str | None
     origin: Mapping[str, Any] | None
 
 
-class LimitedOptions(StepOptions, total=False):
-    """The keywords of a step over examples; see `Request`."""
+class Options(StepOptions, total=False):
+    """The keywords of `Request`."""
 
     limit: int | None
 
 
-class PathOptions(Repetition, total=False):
-    """The keywords of a whole path; see `Request`."""
+class PathOptions(RepetitionOptions, total=False):
+    """The keywords of `PathRequest`."""
 
     limit: int | None
     calls: bool
 
 
 class ExperimentOptions(PathOptions, total=False):
-    """The keywords of an experiment; see `Request`."""
+    """The keywords of `ExperimentRequest`."""
 
     only: str | None
+    resume: tuple[str, str] | None

@@ -41,7 +41,7 @@ from evaluand.models.usage_total import RowUsage
 from evaluand.run.calling import Call, Calling
 from evaluand.run.dataset_fit import prepare
 from evaluand.run.outputs import identify
-from evaluand.run.request import DEFAULT, LimitedOptions, Request
+from evaluand.run.request import Options, Request
 from evaluand.run.responses import (
     INPUTS,
     LANE,
@@ -168,26 +168,24 @@ class Runner:
     engine: Engine = field(default_factory=LocalEngine)
     progress: Progress | None = None
 
-    @keywords(LimitedOptions, Request)
+    @keywords(Request)
     def run(
         self,
         task: Runnable,
         dataset: Any,
-        request: Request = DEFAULT,
         *,
         replications: int | None = None,
         seed: int = 0,
-        **options: Unpack[LimitedOptions],
+        **options: Unpack[Options],
     ) -> Run:
         """Run a task over a dataset: return the stored run, continue an unfinished one, or make a new one.
 
         Args:
             task: a task, a function or an object with `do_run`.
             dataset: a dataset, or whatever `Dataset.from_data` reads: a path, a frame, rows.
-            request: what is repeated or continued, and under which name.
             replications: how often each example is run; by default as often as the task declares, or once.
             seed: the number from which the examples' seeds are derived.
-            options: of the request, as keywords: `name`, `limit`, `fresh`, `retry_failed`, `resume`, `origin`.
+            options: what is repeated or continued: `name`, `limit`, `fresh`, `retry_failed`, `resume`, `origin`.
 
         Raises:
             SpecError: the request is invalid; nothing was called.
@@ -195,7 +193,7 @@ class Runner:
             KeyboardInterrupt: stopped by the user; the run stays open.
         """
         check_store(self.store)
-        request = replace(request, **options)
+        request = Request(**options)
         calls = Calls.requested(task, dataset, request.limit, replications, seed)
         check_prices(self.policy, calls.task)
         self.engine.check(self.policy)
@@ -226,22 +224,21 @@ class Runner:
         run.receipt = replace(receipt, why=why, failures=run.failures)
         return run
 
-    @keywords(LimitedOptions, Request)
+    @keywords(Request)
     def plan(
         self,
         task: Runnable,
         dataset: Any,
-        request: Request = DEFAULT,
         *,
         replications: int | None = None,
         seed: int = 0,
-        **options: Unpack[LimitedOptions],
+        **options: Unpack[Options],
     ) -> Receipt:
         """The work that `run` would take now with these arguments: `called` counts the new calls.
 
         Calls nothing and stores nothing; `why` says what changed since the last run of this name.
         """
-        request = replace(request, **options)
+        request = Request(**options)
         calls = Calls.requested(task, dataset, request.limit, replications, seed)
         prepare(calls.task, calls.dataset)
         inputs = InputCheck(self.store, calls.identity)
@@ -516,8 +513,6 @@ class Calls:
                 f"task {task.name!r} reads the dataset's columns, which a view does not change; run it without"
             )
         times = _replications(task, replications)
-        if limit is not None and limit < 1:
-            raise SpecError("limit must be at least 1")
         calls = cls(task, identify(task), dataset, min(limit or len(dataset), len(dataset)), times, seed)
         if calls.total > MAX_CALLS:
             size = f"{calls.examples:,} examples × {times:,} replications"

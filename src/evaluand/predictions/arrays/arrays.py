@@ -64,8 +64,8 @@ MetricLike = str | Metric | Callable[..., float]
 """A metric by its name, as an object, or as a function of columns."""
 
 
-class ArrayOptions(TypedDict, total=False):
-    """The keywords of `evaluate`."""
+class Keywords(TypedDict, total=False):
+    """The keywords of `evaluate`, for type checkers."""
 
     metrics: MetricLike | Sequence[MetricLike] | None
     by: Any
@@ -83,16 +83,36 @@ class ArrayOptions(TypedDict, total=False):
     data: Any
 
 
-@overload
-def evaluate(truth: Any, predictions: Mapping[str, Any], **options: Unpack[ArrayOptions]) -> ColumnScores: ...
+@dataclass(frozen=True, kw_only=True)
+class ArrayOptions:
+    """The keywords of `evaluate`."""
+
+    metrics: MetricLike | Sequence[MetricLike] | None = None
+    by: Any = None
+    weight: Any = None
+    confidence: Any = None
+    scores: Any = None
+    cluster: Any = None
+    columns: Mapping[str, Any] | None = None
+    disparities: Kind | Sequence[Kind] = ()
+    fairness: Criterion | Sequence[Criterion] = ()
+    label: str | int | bool | None = None
+    classes: Sequence[str | int | bool] | None = None
+    kind: str | None = None
+    threshold: float | None = None
+    data: Any = None
 
 
 @overload
-def evaluate(truth: Any, predictions: Any = ..., **options: Unpack[ArrayOptions]) -> ArrayEvaluation: ...
+def evaluate(truth: Any, predictions: Mapping[str, Any], **options: Unpack[Keywords]) -> ColumnScores: ...
+
+
+@overload
+def evaluate(truth: Any, predictions: Any = ..., **options: Unpack[Keywords]) -> ArrayEvaluation: ...
 
 
 @keywords(ArrayOptions)
-def evaluate(truth: Any, predictions: Any = None, **options: Unpack[ArrayOptions]) -> ArrayEvaluation | ColumnScores:
+def evaluate(truth: Any, predictions: Any = None, **options: Unpack[Keywords]) -> ArrayEvaluation | ColumnScores:
     """Metrics of predictions with intervals, bounds and counts, overall and by group.
 
     Rows are matched by position; pandas series must have the same index. Rows with a missing prediction or a missing
@@ -147,31 +167,31 @@ def evaluate(truth: Any, predictions: Any = None, **options: Unpack[ArrayOptions
         >>> pair["won"], pair["lost"]
         (1, 0)
     """
-    columns: dict[str, Any] = {name: options.get(name) for name in _COLUMNS}
-    _check_predictions(predictions, columns["scores"], options.get("threshold"))
-    if options.get("data") is not None:
-        take = partial(take_columns, read_columns(options["data"]))
+    given = ArrayOptions(**options)
+    columns: dict[str, Any] = {name: getattr(given, name) for name in _COLUMNS}
+    _check_predictions(predictions, given.scores, given.threshold)
+    if given.data is not None:
+        take = partial(take_columns, read_columns(given.data))
         truth = take("truth", truth)
         predictions = take("predictions", predictions, named=isinstance(predictions, list | tuple))
         columns = {name: take(name, value, named=name == "by") for name, value in columns.items()}
     if truth is None:
         raise SpecError("truth is None; give an array")
-    label, metrics = plain_label(options.get("label")), options.get("metrics")
-    disparities, fairness = options.get("disparities", ()), options.get("fairness", ())
-    reading = Reading(options.get("kind"), label, options.get("classes"), options.get("threshold"))
+    label = plain_label(given.label)
+    reading = Reading(given.kind, label, given.classes, given.threshold)
     if isinstance(predictions, Mapping):
-        if columns["columns"] or fairness:
+        if columns["columns"] or given.fairness:
             what = "columns are" if columns["columns"] else "fairness is"
             raise SpecError(f"{what} for one system; evaluate each by itself")
-        named_metrics: Any = () if metrics is None else tuple(_as_list(metrics))
+        named_metrics: Any = () if given.metrics is None else tuple(_as_list(given.metrics))
         del columns["columns"]
-        return evaluate_systems(truth, predictions, named_metrics, disparities, reading, **columns)
+        return evaluate_systems(truth, predictions, named_metrics, given.disparities, reading, **columns)
     arrays = _Arrays.read(truth, predictions, reading, **columns)
     one_class = _one_class(None if label is None else arrays.proposals.target.positive, columns["scores"])
-    asked = arrays.proposals.names() if metrics is None else _as_list(metrics)
+    asked = arrays.proposals.names() if given.metrics is None else _as_list(given.metrics)
     chosen = [_metric(metric, arrays) for metric in asked]
     chosen = [each for place, each in enumerate(chosen) if each not in chosen[:place]]
-    measures = _measures(arrays, chosen, disparities, fairness, one_class)
+    measures = _measures(arrays, chosen, given.disparities, given.fairness, one_class)
     if one_class and all(getattr(measure.metric, "label", None) is None for measure in measures):
         raise SpecError(f"label={label!r}: no metric given by name looks at one class; give the label to the metric")
     table = arrays.graded()
@@ -272,7 +292,7 @@ class ArrayEvaluation:
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_") and is_name(name):
             raise AttributeError(f"a result has no attribute {name!r}; write result[{name!r}].value")
-        raise missing_attribute("a result", name)
+        raise missing_attribute(name, "a result")
 
     def to_dict(self) -> list[Facts]:
         """Every value as plain data, NaN as None."""

@@ -99,7 +99,7 @@ class SystemScores:
         return values_html(facts["metrics"], sentences)
 
     def __getattr__(self, name: str) -> Any:
-        raise missing_attribute("a result of several systems", name)
+        raise missing_attribute(name, "a result of several systems")
 
     def __getitem__(self, name: str) -> Any:
         raise TypeError("a result of several systems has no values by name; write results.aggregation.table()")
