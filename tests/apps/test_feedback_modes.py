@@ -776,13 +776,13 @@ def length(text):
 
 
 def test_the_commands_work_and_tell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "judges.py").write_text(MODULE)
+    (tmp_path / "own_judges.py").write_text(MODULE)
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
-    import judges  # type: ignore[import-not-found]
+    import own_judges  # type: ignore[import-not-found]
 
     store = DirectoryStore()
-    recording = RecordingWriter.begin(store, APP, [Feedback(judges.length).on_output()], mode="deferred")
+    recording = RecordingWriter.begin(store, APP, [Feedback(own_judges.length).on_output()], mode="deferred")
     for number in range(7):
         use(recording, f"q{number}")
 

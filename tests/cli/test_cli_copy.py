@@ -51,6 +51,10 @@ def test_what_cannot_be_copied_is_one_sentence(folder: Folder) -> None:
     assert "no such store" in folder.refused("copy", folder.path / "none", folder.path / "other")
     assert "is both stores" in folder.refused("copy", folder.path / "store", folder.path / "store")
     assert "PGPASSWORD" in folder.refused("copy", folder.path / "store", "s3://b/x?catalog=postgresql://a:secret@h/d")
+    (folder.path / "sources").mkdir()
+    (folder.path / "sources" / "main.py").touch()
+    assert "is a folder of other files" in folder.refused("copy", folder.path / "store", folder.path / "sources")
+    assert [path.name for path in (folder.path / "sources").iterdir()] == ["main.py"]
     other = Runner(DirectoryStore(folder.path / "other"))
     other.run(double, Dataset.from_rows([{"input": 3}]), name="mine")
     message = folder.refused("copy", folder.path / "store", folder.path / "other")

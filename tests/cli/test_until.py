@@ -172,6 +172,7 @@ def test_later_rows_leave_the_order_of_the_others(content: list[int], n: int, se
     [
         (["--until", "accuracy >= 0.6"], "only a rule with a confidence level can be decided early"),
         (["--until", "accuracy difference by g <= 0.1 at 95%"], "disparities have no bound for repeated looks"),
+        (2 * ["--until", "accuracy better than base"], "--until is given 2 times; one rule decides when to stop"),
         (["--until", "accuracy better than base", "--fresh"], "--until looks several times"),
         (["--anytime"], "--anytime needs gates"),
         (["--until", "accuracy better than"], "expected the name of a baseline"),

@@ -425,6 +425,7 @@ def test_a_value_of_a_group_leads_to_its_rows(folder: Folder) -> None:
         (("doubling", "--metric", "accuracy", "--group", "parity"), 2, "must be an attribute and its value"),
         (("doubling", "--group", "parity=odd"), 2, "--metric can be combined with --group"),
         (("doubling/mine", "--lowest", "--below", "1"), 2, "give one of --failed, --below, --lowest and --against"),
+        (("doubling/mine", "--failed", "--below", "1"), 2, "--lowest and --against, not --failed and --below"),
         (("doubling/mine", "--below", "nan"), 2, "--below must be a number, not nan"),
         (("doubling", "--index", "1"), 1, "'doubling' is one of the aggregations, which have no calls"),
         (("doubling", "--rubric", "--against", "doubling/mine"), 1, "--against compares evaluations, and"),
@@ -472,3 +473,12 @@ def test_fewer_than_no_rows_are_refused(folder: Folder) -> None:
         with pytest.raises(SpecError, match="n must be a number of rows"):
             choose(-1)
     assert len(found.lowest(0)) == len(found.head(0)) == 0
+
+
+def test_what_an_artifact_was_made_from_is_verified_with_it(folder: Folder) -> None:
+    checked = folder.json("verify", "doubling")["artifacts"]
+    assert {artifact["kind"] for artifact in checked} == {"aggregations", "evaluations", "runs", "datasets"}
+    [table] = (folder.path / "store" / "runs" / folder.json("list", "runs")[0]["id"]).glob("*.parquet")
+    table.write_bytes(table.read_bytes() + b" ")
+    result = folder.call("verify", "doubling")
+    assert (result.exit_code, "fault  run" in result.stdout) == (1, True)

@@ -13,6 +13,8 @@ from evaluand.engine.keyed_work import Tally
 from evaluand.report.text import safe
 from evaluand.store.addresses import Place
 from evaluand.store.copying import copy_artifact, copy_name, plan_copy
+from evaluand.store.folder_store import REFS
+from evaluand.store.kinds import kind_names
 from evaluand.store.opening import open_store
 
 _EXAMPLES = """\b
@@ -41,6 +43,9 @@ def command(
     here, there = open_store(source), open_store(target)
     if not here.top.exists():
         raise NotFound(f"{source}: no such store")
+    others = there.top.names()
+    if others and not {REFS, *kind_names()} & {*others}:
+        raise SpecError(f"{target}: is a folder of other files and no store; name a new folder, such as {target}/evals")
     plan = plan_copy(here, names)
     tally, copied, size = Tally("copy", len(plan.keys)), [], 0
     with show_notes(), display(as_json, quiet=False)(tally):

@@ -147,8 +147,10 @@ def write(
     path = default_file(title) if output is None else output
     if path == "-":
         return path, write_report(facts, rows, sys.stdout.buffer, trades, matches), total, matches
-    if os.path.isdir(path) or not os.path.isdir(os.path.dirname(path) or "."):
-        raise SpecError(f"{path}: a folder, or in a folder that does not exist; name a file with -o")
+    if os.path.isdir(path):
+        raise SpecError(f"{path}: is a folder; name a file with -o")
+    if not os.path.isdir(above := os.path.dirname(path) or "."):
+        raise SpecError(f"{path}: there is no folder {above}; make it, or name another file with -o")
     if output is None and os.path.lexists(path) and (os.path.islink(path) or not os.path.isfile(path)):
         raise SpecError(f"{path}: is a link, pipe or device; name another file with `evaluand report NAME -o FILE`")
     with replaced(Path(path)) as file:

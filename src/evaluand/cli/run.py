@@ -69,6 +69,12 @@ Examples:
 """
 
 
+def _take_one(ctx: click.Context, param: click.Parameter, values: tuple[str, ...]) -> str | None:
+    if len(values) > 1:
+        raise click.UsageError(f"{param.opts[0]} is given {len(values)} times; one rule decides when to stop", ctx)
+    return next(iter(values), None)
+
+
 @dataclass(frozen=True, kw_only=True)
 class _Options:
     file: Path = experiment_argument
@@ -82,7 +88,9 @@ class _Options:
     gates: tuple[str, ...] = gate_option
     junit: Path | None = junit_option
     anytime: bool = anytime_option
-    until: str | None = option("Run more and more examples until this gate is decided.", metavar="RULE")
+    until: str | None = option(
+        "Run more and more examples until this gate is decided.", metavar="RULE", multiple=True, callback=_take_one
+    )
     allow_unmeasured: bool = judge_option
     view: bool = option("Watch it in a browser; see `evaluand view`.")
     report: bool = option("Also write the report NAME.html; see `evaluand report`.")

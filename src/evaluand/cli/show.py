@@ -153,8 +153,8 @@ def _check_combination(given: Set[str]) -> None:
     """
     by_score = [name for name in _BY_SCORE if name in given]
     if len(by_score) > 1 or (by_score and "failed" in given):
-        names = " and ".join(f"--{name}" for name in by_score)
-        raise UsageError(f"give one of --failed, --below, --lowest and --against, not {names} at once")
+        names = " and ".join(f"--{name}" for name in ("failed", *by_score) if name in given)
+        raise UsageError(f"give one of --failed, --below, --lowest and --against, not {names}")
     if "index" in given and given & {"failed", *by_score, "scorers", "metric"}:
         raise UsageError("--index shows one example; give it without other options that select rows")
     if ("groups" in given and "metric" not in given) or ("metric" in given and given & {"below", "against"}):

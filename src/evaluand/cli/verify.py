@@ -1,5 +1,7 @@
 """`evaluand verify`: checks that stored artifacts are intact."""
 
+from contextlib import suppress
+
 from click.exceptions import Exit
 from rich.console import Console
 from rich.text import Text
@@ -16,9 +18,9 @@ from evaluand.report.verification import UNCHECKED, verify
 from evaluand.store.addresses import Place
 from evaluand.store.catalog import DAMAGED
 from evaluand.store.folder_store import FolderStore
-from evaluand.store.kinds import singular
+from evaluand.store.kinds import origins, singular
 from evaluand.store.opening import open_store
-from evaluand.store.store import resolve
+from evaluand.store.store import exists, resolve
 
 _EXAMPLES = """\b
 Examples:
@@ -33,7 +35,7 @@ def command(
     folder: Place = store_option,
     as_json: bool = json_option,
 ) -> None:
-    """Check files, digests, counts, ids and names of some artifacts, or of all stored ones.
+    """Check files, digests, counts, ids and names of some artifacts and of what they were made from, or of all.
 
     Names each damaged file and its damage; exits 1 if there is any. What cannot be checked because it was made from
     something damaged is counted separately. Reads every file, and notes those that evaluand did not make.
@@ -41,7 +43,7 @@ def command(
     store = open_store(folder)
     if not store.top.exists():
         raise NotFound(f"{folder}: no such store")
-    selected = [resolve(store, artifact) for artifact in artifacts]
+    selected = _add_origins(store, [resolve(store, artifact) for artifact in artifacts])
     keys = selected or store.artifacts()
     tally = Tally("verify", len(keys))
     found = []
@@ -60,6 +62,17 @@ def command(
         _print(console(), found, names, notes, None if selected else len([*store.catalog.refs()]))
     if tally.failed or names:
         raise Exit(1)
+
+
+def _add_origins(store: FolderStore, keys: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """Artifacts with those that they were made from; one that is missing is a fault of the other."""
+    found = dict.fromkeys(keys)
+    for key in (waiting := [*found]):
+        with suppress(EngineError):  # the manifest cannot be read, which is its fault
+            new = [origin for origin in origins(store.manifest(*key)) if origin not in found and exists(store, *origin)]
+            found |= dict.fromkeys(new)
+            waiting += new
+    return [*found]
 
 
 def _faults(store: FolderStore, kind: str, id: str) -> list[Fault]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
+from shlex import quote
 from typing import Any, Final, NamedTuple
 
 from evaluand.core.errors import EngineError
@@ -143,4 +144,5 @@ def _compare(manifest: Manifest, found: Manifest, target: FolderStore) -> None:
     if found.get("digest") != manifest["digest"]:
         raise EngineError(f"{target.root}: has another {singular(kind)} {id}; copy into another store")
     for fault in target.damage(kind, id):
-        raise EngineError(f"{fault}; `evaluand gc --damaged` removes what is damaged, then copy again")
+        remedy = f"`evaluand gc --damaged --store {quote(str(target.root))}` removes what is damaged"
+        raise EngineError(f"{fault}; {remedy}, then copy again")
