@@ -133,6 +133,11 @@ def test_a_gate_is_read_as_it_is_meant(text: str, gate: Gate) -> None:
         ("accuracy equal to base", "at 23: found the end, expected `within`"),
         ("accuracy(x >= 1", "at 12: found '>=', expected `)`"),
         ("accuracy[topic] >= 1", "at 15: found ']', expected `=`"),
+        ("f_beta(right, PER) >= 1", "at 18: found ')', expected `=`"),
+        (
+            "winrate('my a', b, matches=one) >= 1",
+            "no metric of two systems is called 'winrate'; did you mean `win_rate(\"my a\", b)`?",
+        ),
         ("accuracy better than 'base", "at 22: the quotation has no end"),
         ("accuracy better than base at 95% or so", "at 34: found 'or', expected the end"),
     ],
