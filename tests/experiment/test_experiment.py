@@ -360,6 +360,31 @@ def test_a_misspelt_group_of_scorers_has_no_consequences(place: Place) -> None:
     assert reported == "9: scorer: unknown key; write scorers: {right: exact_match}"
 
 
+@pytest.mark.parametrize(
+    ("metric", "gate", "faults"),
+    [
+        ("kind: acuracy, scorer: same", "accuracy >= 0.5", ["13: metrics.0: no metric is called 'acuracy'"]),
+        ("kind: accuracy, scorer: smae", "accuracy >= 0.5", ["13: metrics.0: no scorer is called 'smae'"]),
+        ("kind: accuracy, scorer: 3", "accuracy >= 0.5", ["13: metrics.0.scorer: is 3;"]),
+        ("function: app.py:shares", "shares(same) >= 0.5", ["13: metrics.0: "]),
+        ("kind: f_beta, label: 3, scorer: smae", "f_beta(same, label=x) >= 0.5", ["13: metrics.0: no scorer is"]),
+        ("kind: acuracy, scorer: same", "mean >= 2", ["13: metrics.0: ", "15: gates.0: "]),
+        ("kind: accuracy, scorer: same", "accurcy >= 0.5", ["15: gates.0: gate 'accurcy >= 0.5': no metric is called"]),
+    ],
+)
+def test_a_metric_with_a_fault_has_no_consequences_for_gates(
+    place: Place, metric: str, gate: str, faults: list[str]
+) -> None:
+    further = "  - {kind: mean, scorer: other, range: [0, 1]}\n"
+    reported = place.reported(
+        ("metrics:\n", "  other: {kind: exact_match}\nmetrics:\n"),
+        ("kind: accuracy, by: topic}\n", f"{metric}}}\n{further}"),
+        ("run:", f"gates: ['{gate}']\nrun:"),
+    )
+    assert len(reported) == len(faults)
+    assert all(map(str.startswith, reported, faults)), reported
+
+
 def test_metrics_that_do_not_fit_are_reported_before_anything_is_called(place: Place) -> None:
     [reported] = place.reported((": topic}", ": topc}"))
     assert reported.startswith(
