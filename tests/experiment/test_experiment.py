@@ -238,9 +238,24 @@ def test_parameters_of_a_kind_are_reported_at_their_own_lines(place: Place) -> N
         "13: scorers.same.any_of: is 5; give true or false",
     ]
     known = "exact_match has no such parameter (did you mean 'any_of'?); it has normalise, any_of"
+    known += ", view, expected_view"
     assert place.reported(("{kind: exact_match}", block.replace("any_of", "anyof"))) == [
         f"13: scorers.same.anyof: {known}"
     ]
+
+
+def test_keys_of_an_entry_are_listed_with_the_parameters_of_its_kind(place: Place) -> None:
+    [reported] = place.reported((", by: topic", ", zzz: red"))
+    keys = "reference, pairs, given, smallest, scorer, by, where, disparities, worst_groups"
+    assert reported.startswith("12: metrics.0.zzz: accuracy has no such parameter; it has missing, reduce, ")
+    assert reported.endswith(f", {keys}")
+    [reported] = place.reported((", by: topic", ", groups: topic"))
+    assert reported == "12: metrics.0.groups: accuracy has no such parameter; write by: COLUMN"
+    [reported] = place.reported((", by: topic", ", disparites: difference"))
+    assert reported.startswith("12: metrics.0.disparites: accuracy has no such parameter (did you mean 'disparities'?)")
+    [reported] = place.reported(("{function: app.py:answer}", "{kind: program, comand: cat, command: cat}"))
+    assert reported.startswith("8: tasks.mine.comand: program has no such parameter (did you mean 'command'?); it has ")
+    assert reported.endswith(", view")
 
 
 @pytest.mark.parametrize("lax", ["yes", "'yes'", "1", "'true'", "0.0", "on", "'0'"])
