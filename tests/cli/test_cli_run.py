@@ -114,6 +114,20 @@ def test_a_gate_that_is_none_is_refused_before_anything_is_called(folder: Path) 
     assert not (folder / "calls").exists()
 
 
+@pytest.mark.parametrize("option", ["--gate", "--until"])
+def test_a_gate_of_the_only_task_against_itself_is_refused_before_anything_is_called(folder: Path, option: str) -> None:
+    rule = "accuracy(same) not worse than mine by 0.1 at 95% anytime"
+    result = run(folder, "--task", "mine", option, rule)
+    assert result.exit_code == 1
+    assert f"gate '{rule}': compares an evaluation with itself; name another baseline" in result.stderr
+    assert not (folder / "calls").exists()
+    text = "".join(line for line in EXPERIMENT.splitlines(keepends=True) if "base" not in line)
+    (folder / "e.yaml").write_text(f"{text}gates: ['{rule}']\n")
+    result = run(folder)
+    assert (result.exit_code, (folder / "calls").exists()) == (1, False)
+    assert f"gates.0: gate '{rule}': compares an evaluation with itself" in result.stderr
+
+
 def test_a_scorer_is_changed_without_calling_an_unpinned_task_again(folder: Path) -> None:
     assert run(folder).exit_code == 0
     (folder / "app.py").write_text(APP.replace("output == expected", "output.lower() == expected.lower()"))

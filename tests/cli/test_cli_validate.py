@@ -269,7 +269,8 @@ def test_a_baseline_that_run_would_not_find_is_a_fault_with_its_line(folder: Fol
     assert fault["message"].startswith(f"{path}:{line}: gates")
     assert "no baseline is called 'shop/other/small'" in fault["message"]
     assert folder.refused("run", path).startswith(f"error: {path}:{line}: gates")
-    for known in ("mine", "shop/mine"):
+    text = text.replace("tasks:\n", "tasks:\n  yours: app.py:whole\n")
+    for known in ("yours", "shop/mine"):
         assert folder.json("validate", folder.experiment("app.py:whole", text=text.replace("shop/other/small", known)))
 
 

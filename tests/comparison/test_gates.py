@@ -133,6 +133,11 @@ def test_a_gate_is_read_as_it_is_meant(text: str, gate: Gate) -> None:
         ("accuracy equal to base", "at 23: found the end, expected `within`"),
         ("accuracy(x >= 1", "at 12: found '>=', expected `)`"),
         ("accuracy[topic] >= 1", "at 15: found ']', expected `=`"),
+        ("f_beta(right, PER) >= 1", "at 18: found ')', expected `=`"),
+        (
+            "winrate('my a', b, matches=one) >= 1",
+            "no metric of two systems is called 'winrate'; did you mean `win_rate(\"my a\", b)`?",
+        ),
         ("accuracy better than 'base", "at 22: the quotation has no end"),
         ("accuracy better than base at 95% or so", "at 34: found 'or', expected the end"),
     ],
@@ -778,6 +783,16 @@ def test_without_a_scorer_the_declared_metric_decides(store: MemoryStore) -> Non
         check_gates(["polite >= 1"], {"two": evaluation}, measures=measures)
     with pytest.raises(SpecError, match=r"name the scorer: accuracy\(answer \| polite\)"):
         check_gates(gates, {"two": evaluation}, measures=[*measures, Measure("polite", Accuracy())])
+    for wrong, message in (
+        ("accurcy >= 0.5", r"no metric is called 'accurcy' \(did you mean 'accuracy'\?\)"),
+        ("equalized_odds difference by sex <= 0.1", "is a criterion of fairness, which the experiment must declare"),
+        ("f1 >= 0.5", r"name the scorer: f1\(answer \| polite\)"),
+        ("corrected_mean >= 0.5", r"name the scorer: corrected_mean\(answer \| polite\)"),
+    ):
+        with pytest.raises(SpecError, match=message):
+            check_fit([Gate.parse(wrong)], ["answer", "polite"], measures, [], [], store)
+        with pytest.raises(SpecError, match=message):
+            check_gates([wrong], {"two": evaluation}, measures=measures)
 
 
 # In tests and on the command line

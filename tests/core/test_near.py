@@ -57,7 +57,7 @@ def test_every_entry_is_a_text_that_leads_to_one_answer() -> None:
 
 
 def test_an_answer_can_repeat_what_was_typed() -> None:
-    assert near("parameters")["top_p"] == "it into the model: model: {…, top_p: …}"
+    assert near("parameters", "chat")["top_p"] == "it into the model: model: {…, top_p: …}"
 
 
 def test_an_error_inside_a_call_that_fits_stays_as_it_is() -> None:

@@ -238,9 +238,24 @@ def test_parameters_of_a_kind_are_reported_at_their_own_lines(place: Place) -> N
         "13: scorers.same.any_of: is 5; give true or false",
     ]
     known = "exact_match has no such parameter (did you mean 'any_of'?); it has normalise, any_of"
+    known += ", view, expected_view"
     assert place.reported(("{kind: exact_match}", block.replace("any_of", "anyof"))) == [
         f"13: scorers.same.anyof: {known}"
     ]
+
+
+def test_keys_of_an_entry_are_listed_with_the_parameters_of_its_kind(place: Place) -> None:
+    [reported] = place.reported((", by: topic", ", zzz: red"))
+    keys = "reference, pairs, given, smallest, scorer, by, where, disparities, worst_groups"
+    assert reported.startswith("12: metrics.0.zzz: accuracy has no such parameter; it has missing, reduce, ")
+    assert reported.endswith(f", {keys}")
+    [reported] = place.reported((", by: topic", ", groups: topic"))
+    assert reported == "12: metrics.0.groups: accuracy has no such parameter; write by: COLUMN"
+    [reported] = place.reported((", by: topic", ", disparites: difference"))
+    assert reported.startswith("12: metrics.0.disparites: accuracy has no such parameter (did you mean 'disparities'?)")
+    [reported] = place.reported(("{function: app.py:answer}", "{kind: program, comand: cat, command: cat}"))
+    assert reported.startswith("8: tasks.mine.comand: program has no such parameter (did you mean 'command'?); it has ")
+    assert reported.endswith(", view")
 
 
 @pytest.mark.parametrize("lax", ["yes", "'yes'", "1", "'true'", "0.0", "on", "'0'"])
@@ -358,6 +373,31 @@ def test_a_single_metric_needs_no_list(place: Place) -> None:
 def test_a_misspelt_group_of_scorers_has_no_consequences(place: Place) -> None:
     [reported] = place.reported(("scorers:", "scorer:"), ("run:", "gates: [accuracy >= 0.5]\nrun:"))
     assert reported == "9: scorer: unknown key; write scorers: {right: exact_match}"
+
+
+@pytest.mark.parametrize(
+    ("metric", "gate", "faults"),
+    [
+        ("kind: acuracy, scorer: same", "accuracy >= 0.5", ["13: metrics.0: no metric is called 'acuracy'"]),
+        ("kind: accuracy, scorer: smae", "accuracy >= 0.5", ["13: metrics.0: no scorer is called 'smae'"]),
+        ("kind: accuracy, scorer: 3", "accuracy >= 0.5", ["13: metrics.0.scorer: is 3;"]),
+        ("function: app.py:shares", "shares(same) >= 0.5", ["13: metrics.0: "]),
+        ("kind: f_beta, label: 3, scorer: smae", "f_beta(same, label=x) >= 0.5", ["13: metrics.0: no scorer is"]),
+        ("kind: acuracy, scorer: same", "mean >= 2", ["13: metrics.0: ", "15: gates.0: "]),
+        ("kind: accuracy, scorer: same", "accurcy >= 0.5", ["15: gates.0: gate 'accurcy >= 0.5': no metric is called"]),
+    ],
+)
+def test_a_metric_with_a_fault_has_no_consequences_for_gates(
+    place: Place, metric: str, gate: str, faults: list[str]
+) -> None:
+    further = "  - {kind: mean, scorer: other, range: [0, 1]}\n"
+    reported = place.reported(
+        ("metrics:\n", "  other: {kind: exact_match}\nmetrics:\n"),
+        ("kind: accuracy, by: topic}\n", f"{metric}}}\n{further}"),
+        ("run:", f"gates: ['{gate}']\nrun:"),
+    )
+    assert len(reported) == len(faults)
+    assert all(map(str.startswith, reported, faults)), reported
 
 
 def test_metrics_that_do_not_fit_are_reported_before_anything_is_called(place: Place) -> None:

@@ -432,6 +432,30 @@ def test_results_of_arrays_are_compared() -> None:
     assert compare(one, other, labels=["old", "new"]).labels == ["old", "new"]
 
 
+@pytest.mark.parametrize(
+    ("other", "message"),
+    [
+        ({"truth": ["b", "a", "b", "b"]}, "3 of 4 rows of a and b differ in truth, first at row 0; rows are paired by"),
+        ({"truth": ["a", "b", "b", "b"]}, "1 of 4 rows of a and b differs in truth, first at row 3; "),
+        ({"by": {"g": ["x", "x", "y", "y"]}}, "1 of 4 rows of a and b differs in g, first at row 1; "),
+        ({"weight": [1, 2, 1, 1]}, "1 of 4 rows of a and b differs in weight, first at row 1; "),
+        ({"cluster": [1, 1, 1, 2]}, "1 of 4 rows of a and b differs in cluster, first at row 3; "),
+    ],
+)
+def test_results_of_other_rows_are_not_compared(other: dict[str, Any], message: str) -> None:
+    arrays: dict[str, Any] = {"truth": ["a", "b", "b", "a"], "predictions": ["a", "a", "b", "b"], "metrics": "accuracy"}
+    arrays |= {"by": {"g": ["x", "y", "y", "y"]}, "weight": [1, 1, 1, 1], "cluster": [1, 1, 1, 1]}
+    one, changed = evaluate(**arrays), evaluate(**arrays | other)
+    with pytest.raises(DataError, match=message):
+        compare(one, changed)
+    saved = one.save(MemoryStore(), "old").tasks[0].evaluation
+    assert saved is not None
+    with pytest.raises(DataError, match=message.replace("of a", "of old/predictions")):
+        compare(saved, changed)
+    with pytest.raises(DataError, match=message.replace("a and b", "x and z")):
+        compare(one, evaluate(**arrays), changed, labels=["x", "y", "z"])
+
+
 def test_one_metric_under_two_names_is_computed_once() -> None:
     assert len(evaluate([1, 0], [1, 1], metrics=["accuracy", "acc"]).rows) == 1
 

@@ -63,6 +63,21 @@ def check_examples(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> 
     return found
 
 
+def check_rows(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> None:
+    """Refuses results of arrays whose rows are not the same: only rows with equal truths would be compared.
+
+    Raises:
+        DataError: a row, which only its position identifies, has other content.
+    """
+    for one in _find_changed(evaluations, by_position=True):
+        raise DataError(
+            f"{len(one.ids):,} of {plural(one.shared, 'row')} of {labels[one.a]} and {labels[one.b]}"
+            f" {pluralize(len(one.ids), 'differs', 'differ')} in {', '.join(one.differ) or 'content'}, first at row"
+            f" {one.ids[0]}; rows are paired by their position, so evaluate both with the same truth, groups, weights"
+            " and clusters, in the same order"
+        )
+
+
 def describe_other_scorers(
     evaluations: Sequence[Evaluation], labels: Sequence[str], scorers: Iterable[str]
 ) -> Iterator[str]:
@@ -77,14 +92,15 @@ def describe_other_scorers(
             )
 
 
-def _find_changed(evaluations: Sequence[Evaluation]) -> Iterator[ChangedExamples]:
+def _find_changed(evaluations: Sequence[Evaluation], by_position: bool = False) -> Iterator[ChangedExamples]:
+    """The examples that differ; with `by_position`, those without a column of ids have their position as id."""
     datasets = {}
     for evaluation in evaluations:
         try:
             datasets[evaluation.manifest["spec"]["dataset"]] = dataset_of(evaluation)
         except NotFound:
             return
-    if len(datasets) < 2 or any(dataset.roles.id is None for dataset in datasets.values()):
+    if len(datasets) < 2 or not (by_position or all(dataset.roles.id for dataset in datasets.values())):
         return
     digests = {id: _digests_by_id(evaluations[0], id, dataset) for id, dataset in datasets.items()}
     ids = [evaluation.manifest["spec"]["dataset"] for evaluation in evaluations]
@@ -112,7 +128,7 @@ def _example(dataset: Dataset, id: str) -> Example:
 def _differing_parts(one: Example, other: Example, roles: Roles) -> list[str]:
     """The columns that differ, where the roles name them."""
     found: list[str] = []
-    for part in ("input", "expected", "attributes", "metadata"):
+    for part in ("input", "expected", "attributes", "weight", "cluster", "metadata"):
         a, b = getattr(one, part), getattr(other, part)
         if isinstance(a, Mapping) and isinstance(b, Mapping):
             found += [name for name in dict.fromkeys([*a, *b]) if a.get(name) != b.get(name)]

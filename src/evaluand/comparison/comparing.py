@@ -16,7 +16,7 @@ import pyarrow as pa
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.aggregation.score_shards import dataset_of
-from evaluand.comparison.changed import check_examples
+from evaluand.comparison.changed import check_examples, check_rows
 from evaluand.comparison.difference import change_of_rows, difference, rows_without_partner, weighted_mean
 from evaluand.comparison.labelled_differences import labelled_difference, pair_labelled_rows
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
@@ -308,6 +308,8 @@ def _as_evaluations(
     found: list[Any] = []
     for each, name in zip(given, named, strict=True):
         found.append(each.to_evaluation(store, name) if hasattr(each, "to_evaluation") else each)
+    if all(isinstance(each, Evaluation) for each in found):  # else they are refused
+        check_rows(found, named)
     return tuple(found), named
 
 

@@ -22,7 +22,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.base.signature import distinguishing_words, words_of
-from evaluand.metrics.names import is_name
+from evaluand.metrics.names import explain_unknown, is_name
 from evaluand.run.kind import RUNS
 from evaluand.store.store import Store
 
@@ -48,6 +48,8 @@ def find_scorer(gate: Gate, known: Sequence[str], usual: str | None = None, decl
         for alone in (known, declaring):
             if len(alone) == 1:
                 return alone[0]
+        if not (declaring or is_name(gate.metric) or gate.metric == CORRECTED_MEAN):
+            raise _unknown_metric(gate, declared, explain_unknown(gate.metric))
         raise gate.fault(f"name the scorer: {gate.metric}({' | '.join(known) or 'SCORER'}) …")
     if name not in known:
         raise gate.fault(f"no scorer is called {name!r}{nearest(name, known)}; there are {', '.join(known)}")
@@ -126,14 +128,19 @@ def _find_metric(
     try:
         return by_name(gate.metric)
     except SpecError as error:
-        if gate.metric in CRITERIA:
-            raise gate.fault(
-                f"{gate.metric} is a criterion of fairness, which the experiment must declare:"
-                f" fairness: [{{criterion: {gate.metric}, by: [{', '.join(gate.by) or '…'}], label: …}}]"
-            ) from None
-        known = [*dict.fromkeys(name for measure in measures for name in (*measure.called, measure.criterion) if name)]
-        near, hint = nearest(gate.metric, known), f"; known names: {', '.join(known)}" if known else ""
-        raise gate.fault(f"no metric is called {gate.metric!r}{near}" if near else f"{error}{hint}") from None
+        raise _unknown_metric(gate, measures, str(error)) from None
+
+
+def _unknown_metric(gate: Gate, measures: Sequence[Measure], reason: str) -> SpecError:
+    """The error that no metric has the name in a gate, with what it may mean: a criterion, or a name in the problem."""
+    if gate.metric in CRITERIA:
+        return gate.fault(
+            f"{gate.metric} is a criterion of fairness, which the experiment must declare:"
+            f" fairness: [{{criterion: {gate.metric}, by: [{', '.join(gate.by) or '…'}], label: …}}]"
+        )
+    known = [*dict.fromkeys(name for measure in measures for name in (*measure.called, measure.criterion) if name)]
+    near, hint = nearest(gate.metric, known), f"; known names: {', '.join(known)}" if known else ""
+    return gate.fault(f"no metric is called {gate.metric!r}{near}" if near else f"{reason}{hint}")
 
 
 def _require_one(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> Metric:

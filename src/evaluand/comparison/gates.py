@@ -104,10 +104,7 @@ def check_gates(
             known.setdefault((name, standing.digest), standing)
     results = []
     for gate in parsed:
-        subjects = [label for label in evaluations if label != gate.baseline]
-        if not subjects:
-            raise gate.fault("compares an evaluation with itself; name another baseline")
-        for label in subjects:
+        for label in find_subjects(gate, [*evaluations]):
             evaluation, declared = evaluations[label], declared_of[label]
             chosen = find_scorer(gate, evaluation.scorers, scorer, declared)
             undeclared = partial(undeclared_metric, evaluations=[evaluation], scorer=chosen, declared=declared)
@@ -142,6 +139,18 @@ def check_gates(
             rows = partial(find_rows, asked)
             results.append(decide(gate, label, rows, asked.standings, allowed=allowed, correct=correct, **facts))
     return results
+
+
+def find_subjects(gate: Gate, labels: Sequence[str]) -> list[str]:
+    """The evaluations, by label, for which a gate is checked: all but its baseline.
+
+    Raises:
+        SpecError: there are no others.
+    """
+    subjects = [label for label in labels if label != gate.baseline]
+    if not subjects:
+        raise gate.fault("compares an evaluation with itself; name another baseline")
+    return subjects
 
 
 def check_fit(

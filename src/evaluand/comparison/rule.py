@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal, NamedTuple, NoReturn, get_args
 
 from evaluand.core.errors import SpecError
+from evaluand.metrics.names import is_name
 from evaluand.metrics.stats.disparity import Kind
 
 BASELINE: Final = "baseline"
@@ -298,6 +299,9 @@ class _Parser:
             name = self._read_name("a parameter" if scorer or parameters else "the name of a scorer")
             if metric == WIN_RATE and scorer and not parameters and self.tokens[0].text != "=":
                 parameters.append((AGAINST, name))
+            elif scorer and not parameters and self.tokens[0].text in (",", ")") and not is_name(metric):
+                rule = f"{WIN_RATE}({quote_word(scorer)}, {quote_word(name)})"
+                self._refuse(f"no metric of two systems is called {metric!r}; did you mean `{rule}`?")
             elif scorer or parameters or self.tokens[0].text == "=":
                 parameters.append((name, self._read_value()))
             else:

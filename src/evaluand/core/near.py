@@ -72,7 +72,8 @@ def keywords(record: type) -> Callable[[_Function], _Function]:
     def decorate(function: _Function) -> _Function:
         signature = inspect.signature(function)
         own = [parameter for parameter in signature.parameters.values() if parameter.kind is not Parameter.VAR_KEYWORD]
-        further = inspect.signature(record).parameters.values()
+        fields = inspect.signature(record).parameters.values()
+        further = [field for field in fields if field.name not in signature.parameters]
         names = {parameter.name for parameter in (*own, *further)}
 
         @wraps(function)

@@ -48,7 +48,9 @@ from evaluand.experiment.spec import (
     RatingSpec,
     ScheduleSpec,
     ScorerEntry,
+    ScorerKindSpec,
     TaskEntry,
+    TaskKindSpec,
     TradeoffSpec,
 )
 from evaluand.experiment.task_matrix import keys_of_several
@@ -396,7 +398,7 @@ def rating(spec: RatingSpec) -> RatingMethod | None:
     known = [field.name for field in fields(RatingMethod)]
     if unknown := [name for name in spec.parameters if name not in known]:
         raise ValidationError.from_exception_data(
-            spec.kind, [_unknown_parameter("rating", name, known) for name in unknown]
+            spec.kind, [_unknown_parameter("ratings", "rating", name, known) for name in unknown]
         )
     return RatingMethod(kind=spec.kind, **spec.parameters)
 
@@ -504,7 +506,10 @@ def _make(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
     unknown = [name for name in parameters if name not in known]
     if unknown:
         known += keys_of_several(kind, known) if group == "tasks" else []
-        raise ValidationError.from_exception_data(kind, [_unknown_parameter(kind, name, known) for name in unknown])
+        known += [name for name in _ENTRIES.get(group, KindSpec).model_fields if name != "kind"]
+        raise ValidationError.from_exception_data(
+            kind, [_unknown_parameter(group, kind, name, known) for name in unknown]
+        )
     found = registry.find(group, kind)
     kind_adapter = adapter_of(found)
     try:
@@ -520,6 +525,14 @@ def _make(group: str, kind: str, parameters: Mapping[str, Any]) -> Any:
     if lax := list(_lax_flags(made, parameters)):
         raise ValidationError.from_exception_data(kind, lax)
     return made
+
+
+_ENTRIES: Final[Mapping[str, type[KindSpec]]] = {
+    "tasks": TaskKindSpec,
+    "scorers": ScorerKindSpec,
+    "metrics": MetricSpec,
+}
+"""The entries that have keys besides the parameters of their kind, by group."""
 
 
 def _place_in(parameters: Mapping[str, Any], place: tuple[str | int, ...]) -> tuple[str | int, ...]:
@@ -578,8 +591,8 @@ def _keys_at(kind: Any, place: Sequence[str | int]) -> list[str]:
     return [each.name for each in fields(kind) if each.init] if is_dataclass(kind) else []
 
 
-def _unknown_parameter(kind: str, name: str, known: Sequence[str]) -> InitErrorDetails:
-    near = parameter_advice(kind, name)
+def _unknown_parameter(group: str, kind: str, name: str, known: Sequence[str]) -> InitErrorDetails:
+    near = parameter_advice(group, kind, name)
     message = f"{kind} has no such parameter{nearest(name, known)}; it has {', '.join(known) or 'none'}"
     message = message if near is None else f"{kind} has no such parameter; write {near}"
     error = PydanticCustomError("unknown", "{message}", {"message": message})

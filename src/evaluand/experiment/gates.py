@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from evaluand.comparison.checking import GateResult
-from evaluand.comparison.gates import check_fit, check_gates
+from evaluand.comparison.gates import check_fit, check_gates, find_subjects
 from evaluand.comparison.rule import AGAINST, BASELINE, Gate
 from evaluand.core.errors import SpecError, nearest
 from evaluand.matches.ratings.method import RatingMethod
@@ -34,6 +34,8 @@ def check_experiment_gates(
         raise SpecError(f"gate {of_metrics[0].text!r} is about a metric; write scorers and metrics into the file")
     of_matches = [*filter(experiment.is_of_matches, gates)]
     check_match_gates(of_matches, experiment.matches if has_matches else (), [*experiment.tasks])
+    for gate in of_metrics:
+        find_subjects(gate, tasks)
     baselines, attributes = [*tasks, *map(experiment.run_name, tasks)], experiment.dataset.roles.attributes
     check_fit(of_metrics, [*experiment.scorers], experiment.measures_of_all_rows, attributes, baselines, store)
 

@@ -116,11 +116,11 @@ def _rubric_words(word: str) -> str | None:
     return f"{{kind: judge, rubric: {name}, model: MODEL}}" if name in rubric_names() else None
 
 
-def parameter_advice(kind: str, name: str) -> str | None:
-    """What to write in place of a parameter that a kind of task does not have.
+def parameter_advice(group: str, kind: str, name: str) -> str | None:
+    """What to write in place of a parameter that a kind does not have.
 
     Example:
-        >>> parameter_advice("chat", "system_prompt"), parameter_advice("chat", "temperature")
-        ('system', 'it into the model: model: {…, temperature: …}')
+        >>> parameter_advice("tasks", "chat", "system_prompt"), parameter_advice("metrics", "accuracy", "groups")
+        ('system', 'by: COLUMN')
     """
-    return near("parameters").get(name) if kind == "chat" else None
+    return near("parameters", kind).get(name) or near("parameters", group).get(name)

@@ -41,6 +41,7 @@ class ValidParts:
         allow_unmeasured_judges: whether gates on judges without a card are checked.
         task_names: of valid and invalid tasks.
         scorer_names: of valid and invalid scorers.
+        n_measured: how many metrics and criteria of fairness there are, valid and invalid.
     """
 
     name: str | None
@@ -61,6 +62,7 @@ class ValidParts:
     prices: str | None
     task_names: list[str]
     scorer_names: list[str]
+    n_measured: int
 
     def parse_gates(self, document: Document) -> dict[int, Gate]:
         """Reads the gates, and adds their faults to the document."""
@@ -154,6 +156,7 @@ def _collect_valid(value: Mapping[str, Any]) -> ValidParts:
         value["prices"] if isinstance(value.get("prices"), str) else None,
         list(tasks),
         list(scorers),
+        len(metrics) + len(fairness),
     )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from evaluand.aggregation.aggregator import Measure, check_measures
 from evaluand.aggregation.fairness import check_decided
 from evaluand.comparison import gates
+from evaluand.comparison.measures import declared_as
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.yaml import Document, Place
@@ -104,6 +105,9 @@ def check_gates(
                 continue
             if (declared and not scorers and not faulty) or (faulty and (gate.scorer is None or gate.scorer in faulty)):
                 continue  # the scorers have a fault
+            own = [one for one in declared if one.criterion == gate.metric or declared_as(gate.metric, [one])]
+            if len(measures) < spec.n_measured and (gate.parameters or not own):
+                continue  # it may be about a metric with a fault
             if gate.is_of_matches and not (gate.metric in {*kinds, *scorers} or is_name(gate.metric)):
                 raise SpecError(f"gate {gate.text!r} is about matches; {ADD_MATCHES}")
             if not declared:

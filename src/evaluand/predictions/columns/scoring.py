@@ -22,7 +22,7 @@ from evaluand.comparison.checking import GateResult
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
-from evaluand.core.near import missing_attribute
+from evaluand.core.near import keywords, missing_attribute
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Progress
@@ -158,6 +158,7 @@ class ColumnOptions:
     origin: Mapping[str, Any] = field(default_factory=dict)
 
 
+@keywords(ColumnOptions)
 def score_columns(
     tables: Any,
     truth: str,
