@@ -78,6 +78,8 @@ def test_wrong_usage_is_one_sentence(folder: Folder) -> None:
         (["arena", "--gate", "win_rate(mne, base) > 0"], "no system is called 'mne' (did you mean 'mine'?)"),
         (["arena", "--method", "win_rate", "--ties", "half"], "ties is a parameter of bradley_terry"),
         (["arena", "--junit", "x.xml"], "--junit needs --gate"),
+        (["arena", "--by-people"], "--by-people is for files of battles; stored matches stay as their file was read"),
+        (["arena", "--a", "mine"], "--a is for files of battles"),
         ([], "ID|NAME|FILE... is missing"),
     ):
         result = folder.call("rate", *arguments)

@@ -12,7 +12,7 @@ from click import UsageError
 from click.core import ParameterSource
 from click.exceptions import Exit
 
-from evaluand.cli.battle_options import BattleOptions
+from evaluand.cli.battle_options import BATTLE_OPTIONS, BattleOptions
 from evaluand.cli.command import LINES, argument, make_command, option
 from evaluand.cli.import_results import has_battles, store_results
 from evaluand.cli.options import complete_artifact, json_option, store_option, suggest_command
@@ -224,7 +224,6 @@ def command(options: _Options) -> None:
     return _print_run(run, options.folder, options.as_json, _suggest_grading(task, options.data, vars(options.roles)))
 
 
-_FOR_BATTLES: Final = ("columns", "first", "second", "in_order", "by_people")
 _FOR_BOTH: Final = ("files", "battles", "form", "delimiter", "name", "folder", "as_json")
 _FOR_RESULTS: Final = ("files", "tool", "directions", "name", "folder", "as_json")
 
@@ -260,7 +259,7 @@ def _check_options(ctx: click.Context, *, battles: bool) -> None:
     """Raises a UsageError for options of predictions among those of battles, or the reverse."""
     for parameter in ctx.command.params:
         is_given = ctx.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
-        if is_given and parameter.name not in _FOR_BOTH and (parameter.name in _FOR_BATTLES) != battles:
+        if is_given and parameter.name not in _FOR_BOTH and (parameter.name in BATTLE_OPTIONS) != battles:
             hint = "is not for --battles" if battles else "is for --battles"
             raise UsageError(f"{parameter.opts[0]} {hint}; leave it out" + ("" if battles else ", or add --battles"))
 

@@ -234,6 +234,19 @@ def _has_battles(path: str) -> bool:
     return True
 
 
+def refuse_options(names: Sequence[str], reason: str) -> None:
+    """Refuses options that have no meaning together with the others.
+
+    Raises:
+        UsageError: names the first.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[0]} {reason}")
+
+
 def suggest_command(command: str, what: str | Sequence[str], folder: Place, *, elsewhere: bool = False) -> str:
     """A command line that can be copied: quoted, with `--store` unless the store is the default.
 
