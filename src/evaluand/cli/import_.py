@@ -14,8 +14,8 @@ from click.exceptions import Exit
 
 from evaluand.cli.battle_options import BATTLE_OPTIONS, BattleOptions
 from evaluand.cli.command import LINES, argument, make_command, option
-from evaluand.cli.import_results import has_battles, store_results
-from evaluand.cli.options import complete_artifact, json_option, store_option, suggest_command
+from evaluand.cli.import_results import is_of_battles, store_results
+from evaluand.cli.options import complete_artifact, has_battles, json_option, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import display, show_notes
 from evaluand.core import registry
@@ -186,7 +186,7 @@ def command(options: _Options) -> None:
                 return store_results(
                     importers, options.folder, options.name, options.directions, as_json=options.as_json
                 )
-        battles = len(options.files) == 1 and has_battles(file)
+        battles = len(options.files) == 1 and is_of_battles(file)
     if options.directions:
         raise UsageError("--direction is for results of other tools; predictions and battles have no scores yet")
     if len(options.files) > 1:
@@ -197,7 +197,8 @@ def command(options: _Options) -> None:
     if options.data is None:
         unknown = _describe_unknown(file) if _is_plain(context) else ""
         what = "To import it as predictions, give the examples with --dataset: a file, or a stored dataset. "
-        raise UsageError(f"{unknown}{what}{_suggest_score(file)}")
+        suggestion = _suggest_rating(file, options.folder) if has_battles(str(file)) else _suggest_score(file)
+        raise UsageError(f"{unknown}{what}{suggestion}")
     if options.replications is not None and options.replication is None:
         raise UsageError("--replications needs --replication PLACE, the place of the number of the repeat")
     task = RecordedTask(
@@ -295,6 +296,12 @@ def _suggest_grading(task: RecordedTask, data: str, roles: Mapping[str, Any]) ->
         return "use the file as a recorded task of an experiment; see evaluand init --kind recorded"
     words = ["evaluand", "score", task.path, "--truth-file", data, "--truth", truth, "--prediction", prediction]
     return join([*words, *(["--id", str(id)] if task.by == "id" else [])])
+
+
+def _suggest_rating(file: Path, folder: Place) -> str:
+    """The commands that read the battles of a file."""
+    rate, store = (suggest_command(command, str(file), folder) for command in ("rate", "import --battles"))
+    return f"To rate the systems of its battles run\n  {safe(rate)}\nand to import the battles\n  {safe(store)}"
 
 
 def _suggest_score(file: Path) -> str:
