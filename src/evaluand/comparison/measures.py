@@ -31,7 +31,7 @@ from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.names import accepted_parameters, as_called, make_metric, resolve_metric
 from evaluand.run.kind import RUNS
 from evaluand.store.kinds import singular
-from evaluand.store.store import Ref, Store, resolve
+from evaluand.store.store import Ref, Store, find_made_from, resolve
 
 
 def find_evaluations(store: Store, text: str) -> list[Evaluation]:
@@ -120,6 +120,14 @@ def _newest_of_run(store: Store, run: str) -> Evaluation:
     if graded := newest_evaluation_of(store, run):
         return graded
     origin = experiment_origin(store.manifest(RUNS, run))
+    matches = [one for one in find_made_from(store, "matches", RUNS, run) if store.is_sealed("matches", one["id"])]
+    if matches:  # its experiment may have no scorers
+        name = matches[0]["name"] or matches[0]["id"][:12]
+        raise SpecError(
+            f"run {run[:12]} has not been evaluated, but a judge has compared its responses",
+            python=f"rate(Matches.open(store, {name!r})) says who won",
+            command=f"see who won with `evaluand show {quote(name)}` or `evaluand rate {quote(name)}`",
+        )
     how = "evaluate it with" if origin else "evaluate it with an experiment file that has its task and scorers:"
     raise SpecError(
         f"run {run[:12]} has not been evaluated",
