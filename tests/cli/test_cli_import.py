@@ -216,3 +216,15 @@ def test_examples_may_be_a_pattern_of_files(folder: Folder) -> None:
     folder.write("said.jsonl", [{"id": "x1", "said": "A"}, {"id": "x2", "said": "B"}])
     arguments = ("--input", "q", "--expected", "truth", "--id", "id", "--by", "id", "--response", "said")
     assert "over 2 examples: 2 completed" in folder.done("import", "said.jsonl", "--dataset", "part*.jsonl", *arguments)
+
+
+def test_battles_are_recognised_in_csv_too_and_others_are_pointed_out(folder: Folder) -> None:
+    rows = "model_a,model_b,winner\nx,y,model_a\ny,x,tie\n"
+    (folder.path / "two.csv").write_text(rows)
+    assert "(two) of 2 systems: 2 scored" in folder.done("import", "two.csv")
+    (folder.path / "semicolons.csv").write_text(rows.replace(",", ";"))
+    refused = folder.refused("import", "semicolons.csv", code=2)
+    assert "To rate the systems of its battles run\n  evaluand rate semicolons.csv" in refused
+    assert "and to import the battles\n  evaluand import --battles semicolons.csv" in refused
+    assert "evaluand score" not in refused
+    assert "(semicolons) of 2 systems: 2 scored" in folder.done("import", "--battles", "semicolons.csv")

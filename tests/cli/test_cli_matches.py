@@ -14,6 +14,8 @@ from support import casing
 from support.casing import write_rows_and_code
 
 from evaluand.cli import main
+from evaluand.comparison.measures import find_evaluations
+from evaluand.core.errors import SpecError
 from evaluand.store.directory import DirectoryStore
 
 CODE = (
@@ -115,6 +117,19 @@ def test_an_experiment_without_scorers_compares_and_reports(folder: Path) -> Non
     assert read("run", "e.yaml")["aggregation"] is None
     refused = call("run", "e.yaml", "--gate", "accuracy >= 0.9")
     assert "error: gate 'accuracy >= 0.9' is about a metric; write scorers and metrics into the file" in refused.stderr
+
+
+def test_runs_that_only_a_judge_compared_point_to_who_won(folder: Path) -> None:
+    lines = EXPERIMENT.splitlines(keepends=True)
+    (folder / "e.yaml").write_text("".join(line for line in lines if not line.startswith(("scorers", "metrics"))))
+    assert call("run", "e.yaml", "--store", "other").exit_code == 0
+    refused = call("compare", "casing/upper", "casing/early", "--store", "other")
+    assert (
+        "has not been evaluated, but a set of matches was made of it, called casing/matches; see it" in refused.stderr
+    )
+    assert refused.stderr.endswith("`evaluand show casing/matches --store other`\n")
+    with pytest.raises(SpecError, match=r"open that with resolve\(store, 'casing/matches'\)$"):
+        find_evaluations(DirectoryStore("other"), "casing/upper")
 
 
 def test_one_task_alone_is_not_judged_and_the_note_says_so(folder: Path) -> None:

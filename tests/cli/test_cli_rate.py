@@ -61,6 +61,16 @@ def test_gates_decide_the_exit_code(rule: str, code: int, folder: Folder) -> Non
     assert ElementTree.parse(junit).getroot().get("failures") == str(int(code == 3))
 
 
+@pytest.mark.parametrize("options", [(), ("--by-people",)])
+def test_a_file_that_was_read_before_is_read_as_the_command_says(options: tuple[str, ...], folder: Folder) -> None:
+    path, gate = folder.path / "battles.jsonl", ("--gate", "win_rate(mine, base) >= 0.55 at 95%")
+    other = [] if options else ["--by-people"]
+    folder.call("rate", path, *other)
+    folder.call("import", path, "--battles", *other)
+    result = folder.call("rate", path, *options, *gate)
+    assert (result.exit_code, "is unmeasured" in result.output) == ((0, False) if options else (3, True))
+
+
 def test_wrong_usage_is_one_sentence(folder: Folder) -> None:
     folder.call("rate", folder.path / "battles.jsonl", "--by-people", "--name", "arena")
     for arguments, message in (
@@ -68,6 +78,8 @@ def test_wrong_usage_is_one_sentence(folder: Folder) -> None:
         (["arena", "--gate", "win_rate(mne, base) > 0"], "no system is called 'mne' (did you mean 'mine'?)"),
         (["arena", "--method", "win_rate", "--ties", "half"], "ties is a parameter of bradley_terry"),
         (["arena", "--junit", "x.xml"], "--junit needs --gate"),
+        (["arena", "--by-people"], "--by-people is for files of battles; stored matches stay as their file was read"),
+        (["arena", "--a", "mine"], "--a is for files of battles"),
         ([], "ID|NAME|FILE... is missing"),
     ):
         result = folder.call("rate", *arguments)

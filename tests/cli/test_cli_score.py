@@ -32,6 +32,15 @@ def values(facts: Any) -> dict[tuple[str, str], float]:
     return {(row["task"], row["metric"]): row["value"] for row in facts["metrics"] if not row["by"]}
 
 
+def test_a_file_that_another_delimiter_divides_is_reported_so(folder: Folder) -> None:
+    said = "there is one column, 'id,sex,label,a,b,p_a'; another delimiter may be meant"
+    columns = ("--truth", "label", "--prediction", "a")
+    assert f"no column is called 'label'; {said}\n" in folder.refused("score", "p.csv", "--delimiter", ";", *columns)
+    for command in (("score", "p.csv"), ("import", "--battles", "p.csv")):
+        assert said in folder.call(*command, "--delimiter", ";").output
+    assert folder.call("score", "p.csv", "--delimiter", ",", *columns).exit_code == 0
+
+
 def test_two_columns_are_scored_and_compared(folder: Folder) -> None:
     result = folder.call("score", "p.csv", "--truth", "label", "--prediction", "a", "--prediction", "b", "--json")
     facts = json.loads(result.stdout)

@@ -286,6 +286,22 @@ def test_battles_judged_elsewhere_cannot_gate_until_somebody_says_that_people_ju
     assert (allowed.passed, allowed.facts["judges"][0]["allowed"]) == (True, True)
 
 
+@pytest.mark.parametrize("judge", [None, "gpt-4"])
+@pytest.mark.parametrize("first", [False, True])
+def test_each_reading_of_battles_says_for_itself_whether_people_judged(first: bool, judge: str | None) -> None:
+    store = MemoryStore()
+    ratings = {
+        by_people: rate(battles(judge, store=store, by_people=by_people), method="win_rate")
+        for by_people in (first, not first)
+    }
+    assert [check_rating_gates([RATE], ratings[by_people])[0].passed for by_people in (False, True)] == [False, True]
+    assert ratings[False].id != ratings[True].id
+    assert ratings[False].ratings == ratings[True].ratings
+    both = rate(*(battles(judge, store=store, by_people=by_people) for by_people in (False, True)), method="win_rate")
+    assert both.ratings == ratings[True].ratings  # the same rows count once
+    assert not check_rating_gates([RATE], both)[0].passed  # one of them may be a judge's
+
+
 @pytest.mark.parametrize("judge", ["arena_user_973", "expert_17", "author_2"])
 def test_battles_of_known_people_gate(judge: str) -> None:
     [passed] = check_rating_gates([RATE], rate(battles(judge), method="win_rate"))

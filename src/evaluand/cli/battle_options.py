@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, fields
+from typing import Any, Final
 
 import click
 
@@ -37,3 +37,7 @@ class BattleOptions:
             columns[name] = column
         sides = {"a": self.first, "b": self.second}
         return sides | {"columns": columns, "in_order": self.in_order, "by_people": self.by_people}
+
+
+BATTLE_OPTIONS: Final = tuple(field.name for field in fields(BattleOptions))
+"""The names of the parameters of a command that reads battles."""

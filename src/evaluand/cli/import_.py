@@ -12,10 +12,10 @@ from click import UsageError
 from click.core import ParameterSource
 from click.exceptions import Exit
 
-from evaluand.cli.battle_options import BattleOptions
+from evaluand.cli.battle_options import BATTLE_OPTIONS, BattleOptions
 from evaluand.cli.command import LINES, argument, make_command, option
-from evaluand.cli.import_results import has_battles, store_results
-from evaluand.cli.options import complete_artifact, json_option, store_option, suggest_command
+from evaluand.cli.import_results import is_of_battles, store_results
+from evaluand.cli.options import complete_artifact, has_battles, json_option, store_option, suggest_command
 from evaluand.cli.output import print_json
 from evaluand.cli.progress import display, show_notes
 from evaluand.core import registry
@@ -186,7 +186,7 @@ def command(options: _Options) -> None:
                 return store_results(
                     importers, options.folder, options.name, options.directions, as_json=options.as_json
                 )
-        battles = len(options.files) == 1 and has_battles(file)
+        battles = len(options.files) == 1 and is_of_battles(file)
     if options.directions:
         raise UsageError("--direction is for results of other tools; predictions and battles have no scores yet")
     if len(options.files) > 1:
@@ -197,7 +197,8 @@ def command(options: _Options) -> None:
     if options.data is None:
         unknown = _describe_unknown(file) if _is_plain(context) else ""
         what = "To import it as predictions, give the examples with --dataset: a file, or a stored dataset. "
-        raise UsageError(f"{unknown}{what}{_suggest_score(file)}")
+        suggestion = _suggest_rating(file, options.folder) if has_battles(str(file)) else _suggest_score(file)
+        raise UsageError(f"{unknown}{what}{suggestion}")
     if options.replications is not None and options.replication is None:
         raise UsageError("--replications needs --replication PLACE, the place of the number of the repeat")
     task = RecordedTask(
@@ -224,7 +225,6 @@ def command(options: _Options) -> None:
     return _print_run(run, options.folder, options.as_json, _suggest_grading(task, options.data, vars(options.roles)))
 
 
-_FOR_BATTLES: Final = ("columns", "first", "second", "in_order", "by_people")
 _FOR_BOTH: Final = ("files", "battles", "form", "delimiter", "name", "folder", "as_json")
 _FOR_RESULTS: Final = ("files", "tool", "directions", "name", "folder", "as_json")
 
@@ -260,7 +260,7 @@ def _check_options(ctx: click.Context, *, battles: bool) -> None:
     """Raises a UsageError for options of predictions among those of battles, or the reverse."""
     for parameter in ctx.command.params:
         is_given = ctx.get_parameter_source(str(parameter.name)) is ParameterSource.COMMANDLINE
-        if is_given and parameter.name not in _FOR_BOTH and (parameter.name in _FOR_BATTLES) != battles:
+        if is_given and parameter.name not in _FOR_BOTH and (parameter.name in BATTLE_OPTIONS) != battles:
             hint = "is not for --battles" if battles else "is for --battles"
             raise UsageError(f"{parameter.opts[0]} {hint}; leave it out" + ("" if battles else ", or add --battles"))
 
@@ -296,6 +296,12 @@ def _suggest_grading(task: RecordedTask, data: str, roles: Mapping[str, Any]) ->
         return "use the file as a recorded task of an experiment; see evaluand init --kind recorded"
     words = ["evaluand", "score", task.path, "--truth-file", data, "--truth", truth, "--prediction", prediction]
     return join([*words, *(["--id", str(id)] if task.by == "id" else [])])
+
+
+def _suggest_rating(file: Path, folder: Place) -> str:
+    """The commands that read the battles of a file."""
+    rate, store = (suggest_command(command, str(file), folder) for command in ("rate", "import --battles"))
+    return f"To rate the systems of its battles run\n  {safe(rate)}\nand to import the battles\n  {safe(store)}"
 
 
 def _suggest_score(file: Path) -> str:

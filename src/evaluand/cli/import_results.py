@@ -26,13 +26,13 @@ from evaluand.store.tables import FAILED, SCORED
 _SHOWN: Final = 5  # rows that were left out
 
 
-def has_battles(file: Path) -> bool:
-    """Whether a file has the columns by which battles are recognised."""
+def is_of_battles(file: Path) -> bool:
+    """Whether a file has the columns by which battles are recognised without being called so."""
     try:
-        keys = LogFile(file).keys
+        log = LogFile(file)
     except EvaluandError:
         return False
-    return any(each.marks and each.marks <= keys for each in battle_formats())
+    return any(each.marks and each.marks <= log.keys | log.columns for each in battle_formats())
 
 
 def store_results(

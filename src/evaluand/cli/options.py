@@ -216,12 +216,12 @@ def refuse_files(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
     names = [value] if isinstance(value, str) else value or []
     if names and all(Path(name).suffix in DATA_SUFFIXES and Path(name).is_file() for name in names):
         listed = ", ".join(names)
-        command = "rate" if all(map(_has_battles, names)) else "score"
+        command = "rate" if all(map(has_battles, names)) else "score"
         raise click.UsageError(f"{listed}: data, and no stored name; type `evaluand {command} {join(names)}`", ctx)
     return value
 
 
-def _has_battles(path: str) -> bool:
+def has_battles(path: str) -> bool:
     """Whether a file has columns that say who met and who won."""
     from evaluand.core.errors import EvaluandError
     from evaluand.data.sources import open_file
@@ -232,6 +232,19 @@ def _has_battles(path: str) -> bool:
     except (EvaluandError, OSError):
         return False
     return True
+
+
+def refuse_options(names: Sequence[str], reason: str) -> None:
+    """Refuses options that have no meaning together with the others.
+
+    Raises:
+        UsageError: names the first.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"{parameter.opts[0]} {reason}")
 
 
 def suggest_command(command: str, what: str | Sequence[str], folder: Place, *, elsewhere: bool = False) -> str:

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from evaluand.cli.battle_options import BattleOptions
+from evaluand.cli.battle_options import BATTLE_OPTIONS, BattleOptions
 from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.gates import conclude, gate_facts, require_gates, show_gates
 from evaluand.cli.options import (
@@ -17,6 +17,7 @@ from evaluand.cli.options import (
     json_option,
     judge_option,
     junit_option,
+    refuse_options,
     store_option,
     suggest_command,
 )
@@ -109,6 +110,8 @@ def command(options: _Options) -> None:
     reading = options.reading.arguments
     rules = [Gate.parse(text) for text in options.gates]
     with show_notes(), spelled_for("command"):
+        if all(_find_stored(store, source) for source in options.sources):
+            refuse_options(BATTLE_OPTIONS, "is for files of battles; stored matches stay as their file was read")
         found = [each for source in options.sources for each in _find_matches(store, source, reading)]
         ratings = rate(*found, name=options.name, **vars(options.rating))
         results = gate_facts(check_rating_gates(rules, ratings, allow_unmeasured_judges=options.allow_unmeasured))
@@ -128,16 +131,16 @@ def _find_matches(store: FolderStore, source: str, reading: dict[str, Any]) -> l
     Raises:
         UsageError: it is neither, or is stored but has no matches.
     """
-    try:
-        kind, id = _resolve(store, source)
-    except NotFound:
+    stored = _find_stored(store, source)
+    if stored is None:
         if not Path(source).exists():
             _refuse_other_kinds(store, source)
             names = [ref.name for ref in store.refs() if ref.kind in (MATCHES, RATINGS)]
             raise click.UsageError(
                 f"{source}: no such file, and no stored matches of this name{nearest(source, names)}"
-            ) from None
+            )
         return [read_battles(source, store, **reading)]
+    kind, id = stored
     if kind == MATCHES:
         return [Matches.open(store, id)]
     ratings = Ratings(store, id)
@@ -162,9 +165,9 @@ def _refuse_other_kinds(store: FolderStore, source: str) -> None:
             )
 
 
-def _resolve(store: FolderStore, source: str) -> tuple[str, str]:
-    """The kind and id of stored matches, or else of ratings."""
-    try:
-        return resolve(store, source, MATCHES)
-    except NotFound:
-        return resolve(store, source, RATINGS)
+def _find_stored(store: FolderStore, source: str) -> tuple[str, str] | None:
+    """The kind and id of stored matches, or else of ratings; None if neither has this name or id."""
+    for kind in (MATCHES, RATINGS):
+        with suppress(NotFound):
+            return resolve(store, source, kind)
+    return None

@@ -21,7 +21,7 @@ from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.aggregation.score_shards import dataset_of
 from evaluand.comparison.pairing import why_incomparable, why_unpairable
 from evaluand.core import registry
-from evaluand.core.errors import NotFound, SpecError, nearest, warn
+from evaluand.core.errors import NotFound, SpecError, nearest, warn, with_article
 from evaluand.core.labels import join_name
 from evaluand.core.provenance import experiment_origin
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
@@ -30,8 +30,8 @@ from evaluand.metrics.base.confusion import TRUTH
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.names import accepted_parameters, as_called, make_metric, resolve_metric
 from evaluand.run.kind import RUNS
-from evaluand.store.kinds import singular
-from evaluand.store.store import Ref, Store, resolve
+from evaluand.store.kinds import made_of, singular
+from evaluand.store.store import Ref, Store, find_made_from, resolve
 
 
 def find_evaluations(store: Store, text: str) -> list[Evaluation]:
@@ -120,6 +120,14 @@ def _newest_of_run(store: Store, run: str) -> Evaluation:
     if graded := newest_evaluation_of(store, run):
         return graded
     origin = experiment_origin(store.manifest(RUNS, run))
+    others = [one for kind in made_of(RUNS) if kind != EVALUATIONS for one in find_made_from(store, kind, RUNS, run)]
+    if others:  # its experiment may have no scorers
+        kind, name = others[0]["kind"], others[0]["name"] or others[0]["id"][:12]
+        raise SpecError(
+            f"run {run[:12]} has not been evaluated, but {with_article(singular(kind))} was made of it, called {name}",
+            python=f"open that with resolve(store, {name!r})",
+            command=f"see it with `evaluand show {quote(name)}`",
+        )
     how = "evaluate it with" if origin else "evaluate it with an experiment file that has its task and scorers:"
     raise SpecError(
         f"run {run[:12]} has not been evaluated",

@@ -156,8 +156,22 @@ def read_rows(source: DataSource) -> Iterator[tuple[dict[str, Any], str]]:
 
 def missing_column(name: str, columns: Sequence[str]) -> str:
     """The message that there is no such column, with the nearest name."""
+    if is_undivided(columns):
+        return f"no column is called {name!r}; {list_columns(columns)}"
     more = f" and {len(columns) - _MAX_NAMES} more" if len(columns) > _MAX_NAMES else ""
     return f"no column is called {name!r}{nearest(name, columns)}; there are {', '.join(columns[:_MAX_NAMES])}{more}"
+
+
+def list_columns(columns: Sequence[str]) -> str:
+    """Which columns there are, for a message that one is missing."""
+    if is_undivided(columns):
+        return f"there is one column, {columns[0]!r}; another delimiter may be meant"
+    return f"the columns are {', '.join(columns)}"
+
+
+def is_undivided(columns: Sequence[str]) -> bool:
+    """Whether the only column has a name like a line of several, as of a file that was read by another delimiter."""
+    return len(columns) == 1 and any(sign in columns[0] for sign in ",;\t|")
 
 
 _MAX_NAMES: Final = 20

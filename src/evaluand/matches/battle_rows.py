@@ -22,6 +22,7 @@ import orjson
 from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, SpecError, alternatives, kind_of
 from evaluand.core.selector import Selector
+from evaluand.data.source import list_columns
 from evaluand.store.tables import ABSTAINED, FAILED, SCORE_STATUSES, SCORED
 
 if TYPE_CHECKING:
@@ -227,13 +228,13 @@ class BattleColumns:
             elif side not in places:
                 raise SpecError(
                     f"no column names the {ordinal} system; name the column ({column_option(side)}) or, if it is the"
-                    f" same in all rows, the system ({system_option(side)}); the columns are {', '.join(names)}"
+                    f" same in all rows, the system ({system_option(side)}); {list_columns(names)}"
                 )
         if not any(field in places for field in verdicts):
             usual = ", ".join(column for field in verdicts for column in known[field])
             raise SpecError(
-                f"no column says who won; name it ({column_option('winner')}); known are {usual}, and the columns are"
-                f" {', '.join(names)}"
+                f"no column says who won; name it ({column_option('winner')}); known are {usual}, and"
+                f" {list_columns(names)}"
             )
         whole = next((each for each in battle_formats() if each.own and each.own <= {*names} and not chosen), None)
         return cls(places, a, b, in_order, whole)

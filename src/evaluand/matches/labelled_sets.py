@@ -21,7 +21,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, NotFound, SpecError, kind_of
 from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
-from evaluand.data.source import read_rows
+from evaluand.data.source import list_columns, read_rows
 from evaluand.data.sources import open_data, open_file
 from evaluand.evaluation.comparison_scorers import ComparisonScorer
 from evaluand.evaluation.scorer import class_of
@@ -387,7 +387,7 @@ def _choose_columns(names: Sequence[str], chosen: Mapping[str, str | Sequence[st
     found = {field: [name for name in known if name in names][:1] for field, known in COLUMNS.items()} | given
     for field, what in (("label", "the labels of people"), ("judgement", "what the judge said")):
         if not found[field]:
-            known = f"; the columns are {', '.join(names)}" if names else ": there are no columns"
+            known = f"; {list_columns(names)}" if names else ": there are no columns"
             raise SpecError(f"no column has {what}; name it ({column_option(field)}){known}")
     return found
 

@@ -316,7 +316,7 @@ def read_example_keys(matches: Matches) -> ExampleKeys:
 
 
 def _read_battle_examples(matches: Matches) -> ExampleKeys:
-    source = (file_origin(matches) or {}).get("source") or matches.manifest["spec"]
+    source = (file_origin(matches) or {}).get("source") or _spec_of_rows(matches)
     keys: dict[int, tuple[tuple[int, int], tuple[int, int]]] = {}
     for batch in matches.store.read("matches", matches.id, EXAMPLES):
         for row in batch.to_pylist():
@@ -335,6 +335,11 @@ def file_origin(matches: Matches) -> dict[str, Any] | None:
     made_from = matches.manifest["provenance"]
     source = made_from.get("source")
     return None if source is None else {"source": source, "fields": made_from.get("fields") or {}}
+
+
+def _spec_of_rows(matches: Matches) -> dict[str, Any]:
+    """The spec without whether people have judged: the same rows count once, whatever is known about their judge."""
+    return {name: value for name, value in matches.manifest["spec"].items() if name != BY_PEOPLE}
 
 
 def battle_example(source: Any, index: int, id: str | None, text: str | None) -> Mapping[str, Any]:
@@ -398,7 +403,7 @@ def read_judge_keys(matches: Matches, people: pa.Array) -> JudgeKeys:
     own: Mapping[str, Any] | None = file_origin(matches)
     if own is None:
         judge = {name: value for name, value in spec.get("judge", {}).items() if name != SAID}
-        own = {"judge": judge} if "judge" in spec else spec
+        own = {"judge": judge} if "judge" in spec else _spec_of_rows(matches)
     person = people.dictionary_encode()
     names = person.dictionary.to_pylist()
     place = pc.fill_null(person.indices, -1).to_numpy()

@@ -14,6 +14,7 @@ from evaluand.cli.progress import display, show_notes
 from evaluand.cli.score.options import ScoreOptions
 from evaluand.cli.score.output import check_output, write_scores
 from evaluand.data.files import STDIN, is_glob
+from evaluand.data.source import is_undivided, list_columns
 from evaluand.metrics.base.labels import contents
 from evaluand.predictions.columns.names import ColumnGuesses, guess_columns
 from evaluand.predictions.columns.scoring import ColumnOptions, score_tables
@@ -146,7 +147,9 @@ def _suggest(
         command += "".join(f" {join(['--score', each])}" for each in named)
     else:
         command += "" if options.scores else " --prediction COLUMN"
-    if not looks:
+    if is_undivided(table.table.column_names):
+        looks = [list_columns(table.table.column_names)]
+    elif not looks:
         more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
         source = f"{base.name} and {table.name}" if base is not table else table.name
         looks = [f"the columns of {source} are {', '.join(map(repr, names[:_SHOWN]))}{more}"]

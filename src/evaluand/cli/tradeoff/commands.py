@@ -12,7 +12,7 @@ from click import UsageError
 from rich.text import Text
 
 from evaluand.cli.command import argument, make_command, option
-from evaluand.cli.options import FILE, TARGET, force_option, json_option
+from evaluand.cli.options import FILE, TARGET, force_option, json_option, refuse_options
 from evaluand.cli.output import open_output, print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.cli.tradeoff.options import (
@@ -29,7 +29,6 @@ from evaluand.cli.tradeoff.options import (
     names_option,
     parse_thresholds,
     print_table,
-    refuse_options,
 )
 from evaluand.core.errors import SpecError, collect_warnings, pluralize, warn
 from evaluand.core.files.json import without_infinities

@@ -15,7 +15,6 @@ from typing import Any, Final
 import click
 import pyarrow as pa
 from click import UsageError
-from click.core import ParameterSource
 from rich.text import Text
 
 from evaluand.aggregation.score_shards import dataset_of
@@ -207,15 +206,6 @@ def parse_thresholds(text: str | None) -> Any:
 def metrics_for(metrics: Sequence[str], confidences: Confidences) -> Sequence[str]:
     """The metrics asked for; by default the accuracy, and the equalized odds of each attribute."""
     return metrics or ("acc", *(f"eod+{attribute}" for attribute in confidences.attributes))
-
-
-def refuse_options(names: Sequence[str], reason: str) -> None:
-    """Refuses options that have no meaning together with the others."""
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        if name in names and context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise UsageError(f"{parameter.opts[0]} {reason}")
 
 
 def check_form(form: str | None, as_json: bool) -> None:

@@ -14,7 +14,7 @@ from evaluand.core.errors import SpecError, nearest, warn
 from evaluand.core.provenance import provenance
 from evaluand.core.text.html_table import html_notes, html_table
 from evaluand.engine.keyed_work import Artifact, Receipt
-from evaluand.matches.matches import Matches, file_origin
+from evaluand.matches.matches import BY_PEOPLE, Matches, file_origin
 from evaluand.matches.ratings.method import RatingMethod, RatingParameters
 from evaluand.matches.ratings.tables import compute_tables, gather
 from evaluand.matches.ratings.wording import (
@@ -310,7 +310,8 @@ def _check_matches(matches: Sequence[Any]) -> list[Matches]:
 
 
 def _identify_set(matches: Matches) -> str:
-    """A digest of what decides how matches are counted besides their rows."""
+    """A digest of what decides, besides their rows, how matches are counted and whether gates on them need a card."""
     spec = matches.manifest["spec"]
     parts = {name: spec.get(name) for name in ("systems", "runs", "dataset", "judge", "battles")}
+    parts |= {BY_PEOPLE: True} if spec.get(BY_PEOPLE) else {}
     return identity.digest(parts | {"file": file_origin(matches)}).hex()
