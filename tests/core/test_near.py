@@ -86,8 +86,8 @@ def test_only_declared_keywords_are_taken_and_the_signature_has_them() -> None:
         (lambda: Rows(), "Rows() missing 1 required positional argument: 'source'"),
         (
             lambda: evaluate(["a"], {"x": ["a"], "y": ["b"]}, metrics="accuracy").save,
-            "a result of several systems has no attribute 'save'; write evaluand.predictions.score_columns(TABLE, TRUTH,"
-            " [A, B], store=DirectoryStore(), name=NAME), and evaluand report NAME in a shell",
+            "a result of several systems has no attribute 'save'; write evaluand.predictions.score_columns("
+            "TABLE, TRUTH, [A, B], store=DirectoryStore(), name=NAME), and evaluand report NAME in a shell",
         ),
         (
             lambda: evaluate(["a"], {"x": ["a"], "y": ["b"]}, metrics="accuracy").report,
