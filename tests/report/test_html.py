@@ -453,7 +453,9 @@ def test_the_report_can_go_to_stdout_and_be_reported_as_json(store: DirectorySto
 def test_what_cannot_be_reported_is_reported(store: DirectoryStore) -> None:
     assert "nothing is called 'other'" in called("other").output
     assert "must be a number of examples or all" in called("an experiment", "--examples", "some").output
-    assert "name a file" in called("an experiment", "-o", "nowhere/report.html").output
+    assert "there is no folder nowhere; make it" in called("an experiment", "-o", "nowhere/report.html").output
+    Path("here").mkdir()
+    assert "here: is a folder; name a file with -o" in called("an experiment", "-o", "here").output
     [dataset] = store.ids("datasets")
     assert "is a dataset" in called(dataset).output
     assert not list(Path().glob("*.html"))
