@@ -53,9 +53,20 @@ def test_what_cannot_be_copied_is_one_sentence(folder: Folder) -> None:
     assert "PGPASSWORD" in folder.refused("copy", folder.path / "store", "s3://b/x?catalog=postgresql://a:secret@h/d")
     (folder.path / "sources").mkdir()
     (folder.path / "sources" / "main.py").touch()
-    assert "is a folder of other files" in folder.refused("copy", folder.path / "store", folder.path / "sources")
+    assert "has other files and no store" in folder.refused("copy", folder.path / "store", folder.path / "sources")
     assert [path.name for path in (folder.path / "sources").iterdir()] == ["main.py"]
     other = Runner(DirectoryStore(folder.path / "other"))
     other.run(double, Dataset.from_rows([{"input": 3}]), name="mine")
     message = folder.refused("copy", folder.path / "store", folder.path / "other")
     assert "the name 'mine' refers to run" in message
+
+
+def test_all_is_copied_only_if_all_can_be_read(folder: Folder) -> None:
+    [name] = (folder.path / "store" / "refs").glob("*.json")
+    name.write_text("{}")
+    refused = folder.refused("copy", folder.path / "store", folder.path / "other")
+    assert f"{name.name}: the name in this file" in refused
+    assert "to copy without it, name what to copy" in refused
+    assert not (folder.path / "other").exists()
+    [run] = folder.json("list", "runs")
+    assert folder.done("copy", folder.path / "store", folder.path / "other", run["id"]).startswith("2 artifacts copied")

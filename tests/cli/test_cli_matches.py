@@ -128,7 +128,7 @@ def test_runs_that_only_a_judge_compared_point_to_who_won(folder: Path) -> None:
         "has not been evaluated, but a set of matches was made of it, called casing/matches; see it" in refused.stderr
     )
     assert refused.stderr.endswith("`evaluand show casing/matches --store other`\n")
-    with pytest.raises(SpecError, match=r"open that with resolve\(store, 'casing/matches'\)$"):
+    with pytest.raises(SpecError, match=r"`evaluand show casing/matches` in a shell shows it$"):
         find_evaluations(DirectoryStore("other"), "casing/upper")
 
 

@@ -197,9 +197,10 @@ def test_a_package_whose_kind_cannot_be_used_stops_nothing_else(
     monkeypatch.delitem(sys.modules, "broken_kind", raising=False)
     own = registry._entry_points(kinds.GROUP)
     broken = EntryPoint("notes", "broken_kind:KIND", f"evaluand.{kinds.GROUP}")
-    monkeypatch.setattr(registry, "_entry_points", lambda group: {**own, "notes": broken})
-    monkeypatch.setattr(kinds, "_registered", {})
-    result = folder.call("list")
+    with monkeypatch.context() as patched:  # before the kind of the folder is taken back
+        patched.setattr(registry, "_entry_points", lambda group: {**own, "notes": broken})
+        patched.setattr(kinds, "_registered", {})
+        result = folder.call("list")
     assert (result.exit_code, why in result.stderr) == (0, True), result.output
     assert "1 folder cannot be read" in " ".join(result.stderr.split())
 

@@ -154,7 +154,7 @@ def test_evaluate_takes_the_defaults_that_its_signature_names() -> None:
     [
         (request.Repetition, request.RepetitionOptions),
         (request.StepRequest, request.StepOptions),
-        (request.Request, request.Options),
+        (request.Request, request.RequestOptions),
         (request.PathRequest, request.PathOptions),
         (request.ExperimentRequest, request.ExperimentOptions),
         (arrays.ArrayOptions, arrays.Keywords),

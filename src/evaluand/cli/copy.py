@@ -45,7 +45,7 @@ def command(
         raise NotFound(f"{source}: no such store")
     others = there.top.names()
     if others and not {REFS, *kind_names()} & {*others}:
-        raise SpecError(f"{target}: is a folder of other files and no store; name a new folder, such as {target}/evals")
+        raise SpecError(f"{target}: has other files and no store; name a new folder")
     plan = plan_copy(here, names)
     tally, copied, size = Tally("copy", len(plan.keys)), [], 0
     with show_notes(), display(as_json, quiet=False)(tally):

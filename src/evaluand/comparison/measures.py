@@ -125,7 +125,7 @@ def _newest_of_run(store: Store, run: str) -> Evaluation:
         kind, name = others[0]["kind"], others[0]["name"] or others[0]["id"][:12]
         raise SpecError(
             f"run {run[:12]} has not been evaluated, but {with_article(singular(kind))} was made of it, called {name}",
-            python=f"open that with resolve(store, {name!r})",
+            python=f"`evaluand show {quote(name)}` in a shell shows it",
             command=f"see it with `evaluand show {quote(name)}`",
         )
     how = "evaluate it with" if origin else "evaluate it with an experiment file that has its task and scorers:"

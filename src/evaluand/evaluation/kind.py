@@ -54,7 +54,7 @@ _RUBRIC: Final = checks.object_of(
     {"question": checks.text, "then": checks.OBJECT},
 )
 JUDGED: Final = {"judges": checks.or_null(checks.TEXTS), "rubrics": checks.map_of(checks.list_of(_RUBRIC))}
-"""Where scores of judges came from: the scorers that are judges, and what each was told."""
+"""The provenance of judges' scores: which scorers are judges, and the rubrics of each."""
 
 KIND: Final = Kind(
     name=EVALUATIONS,

@@ -56,7 +56,7 @@ from evaluand.matches.schedule import Field, Pairs, Played, Schedule, as_schedul
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices
 from evaluand.run.kind import RUNS
-from evaluand.run.request import Options, Request
+from evaluand.run.request import Request, RequestOptions
 from evaluand.run.responses import span_row
 from evaluand.run.runner import Run
 from evaluand.store import tables
@@ -105,7 +105,7 @@ class Matcher:
         orders: str = "both",
         seed: int = 0,
         labels: Sequence[str] | None = None,
-        **options: Unpack[Options],
+        **options: Unpack[RequestOptions],
     ) -> Matches:
         """The matches of some runs by a judge: existing ones, continued ones or new ones.
 

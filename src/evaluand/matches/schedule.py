@@ -316,9 +316,9 @@ class Budgeted(Schedule):
         planned = self.plan(course, n, _strengths(len(field.systems), rounds), rounds)
         return course.take(planned)
 
+    @abstractmethod
     def plan(self, course: Course, n: int, strengths: np.ndarray, rounds: Sequence[Played]) -> np.ndarray:
         """How many matches of each pair are to be judged in the next round, at most n in all."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)

@@ -133,7 +133,7 @@ class StepOptions(RepetitionOptions, total=False):
     origin: Mapping[str, Any] | None
 
 
-class Options(StepOptions, total=False):
+class RequestOptions(StepOptions, total=False):
     """The keywords of `Request`."""
 
     limit: int | None

@@ -41,7 +41,7 @@ from evaluand.models.usage_total import RowUsage
 from evaluand.run.calling import Call, Calling
 from evaluand.run.dataset_fit import prepare
 from evaluand.run.outputs import identify
-from evaluand.run.request import Options, Request
+from evaluand.run.request import Request, RequestOptions
 from evaluand.run.responses import (
     INPUTS,
     LANE,
@@ -176,7 +176,7 @@ class Runner:
         *,
         replications: int | None = None,
         seed: int = 0,
-        **options: Unpack[Options],
+        **options: Unpack[RequestOptions],
     ) -> Run:
         """Run a task over a dataset: return the stored run, continue an unfinished one, or make a new one.
 
@@ -232,7 +232,7 @@ class Runner:
         *,
         replications: int | None = None,
         seed: int = 0,
-        **options: Unpack[Options],
+        **options: Unpack[RequestOptions],
     ) -> Receipt:
         """The work that `run` would take now with these arguments: `called` counts the new calls.
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import zip_longest
 from pkgutil import resolve_name
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple
 
 from evaluand.core import registry
 from evaluand.core.errors import EngineError, SpecError, describe_error, kind_of, singular as singular_of, warn
@@ -180,11 +180,12 @@ def _load(name: str) -> Kind | None:
     """The kind of an entry point; None if its package is broken, so that what it stored stays as it is."""
     try:
         kind = registry.find(GROUP, name)
-        why = "" if isinstance(kind, Kind) else f"it is {kind_of(kind)}, not a Kind"
     except Exception as error:  # whatever the package raises when it is imported
         why = describe_error(error)
-    if not why:
-        return cast(Kind, kind)
+    else:
+        if isinstance(kind, Kind):
+            return kind
+        why = f"it is {kind_of(kind)}, not a Kind"
     warn(f"the kind of artifacts {name!r} cannot be used: {why}; mend or uninstall the package that registers it")
     return None
 
