@@ -24,12 +24,11 @@ from evaluand.core import registry
 from evaluand.metrics.base.confidence_bins import assign_bins
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.signature import words_of
-from evaluand.metrics.base.weighted_rows import BLOCKS
 from evaluand.metrics.stats.calibration import Rows, error_interval
-from evaluand.metrics.stats.intervals import random_bits, steady_interval
+from evaluand.metrics.stats.intervals import steady_interval
 
 N = 25
-"""So few examples that each is a block of the jackknife by itself."""
+"""So few examples that each is left out, whatever the metric."""
 
 RNG = np.random.default_rng(3)
 CLASSES = RNG.choice(list("aabbc"), N).tolist()
@@ -237,7 +236,7 @@ def test_every_kind_goes_the_whole_path_from_a_file_and_has_the_interval_it_name
         return
     assert reported == f"{method} 95%"
     reference = of_counts if setup == "spans" else of_shares if kind == "balanced_accuracy" else INTERVALS[method]
-    assert (found["low"], found["high"]) == pytest.approx(reference(metric, table), rel=1e-7)
+    assert (found["low"], found["high"]) == pytest.approx(reference(metric, table), rel=_NEAR.get(metric.kind, 1e-7))
     assert found["low"] < found["value"] < found["high"]
 
 
@@ -246,11 +245,10 @@ def test_every_kind_stands_in_the_reference(kind: str) -> None:
     assert f"`{kind}`" in (ROOT_FOLDER / "docs" / "reference" / "metrics.md").read_text()
 
 
-def test_each_example_is_a_block_of_its_own() -> None:
-    assert len(set((random_bits(np.arange(N, dtype=np.uint64), 0) % np.uint64(BLOCKS)).tolist())) == N
-
-
 # What an interval of that name is
+
+_NEAR = {"d2_pinball": 1e-2, "d2_tweedie": 1e-3}
+"""The best constant is kept, or followed to the second order, when a row is left out."""
 
 
 def one(table: pa.Table, metric: Metric) -> MetricRow:
@@ -329,7 +327,7 @@ def influence(metric: Any, table: pa.Table) -> tuple[float, float]:
     changes = np.concatenate([1 + step * np.eye(N) for step in (-1e-4, 1e-4)])
     low, high = of_each(weighted, (table.append_column("_weight_", pa.array(w)) for w in changes)).reshape(2, N)
     [found] = dict(metric.group_results(summarise_shard(table, [metric]).states[0, Grouping(())][None])).values()
-    effective, expected = N * found.basis, N * found.changes.expected
+    effective, expected = N * found.basis, N * found.expected
     variance = effective / (effective - 1) * float(np.square((high - low) / 2e-4).sum())
     return steady_interval(row.value, variance, expected, effective, metric.range, 0.95)
 

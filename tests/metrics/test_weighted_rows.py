@@ -17,13 +17,17 @@ from support.effort import FEW_EXAMPLES, simulations
 from evaluand.aggregation.groups import Grouping, MetricRow, merge, summarise, summarise_shard
 from evaluand.core import registry
 from evaluand.core.key_columns import INDEX
-from evaluand.metrics.base.confusion import OfCounts
-from evaluand.metrics.base.metric import CLUSTER, LABELS, Metric
-from evaluand.metrics.base.weighted_rows import BLOCKS, WeightedRowsMetric
+from evaluand.metrics.base.metric import CLUSTER, INDEPENDENT, LABELS, Metric
+from evaluand.metrics.base.weighted_rows import WeightedRowsMetric, weight_of_one
 from evaluand.metrics.class_rates import FBeta, Jaccard, Precision, Recall, Specificity
-from evaluand.metrics.confusion_matrix import BalancedAccuracy, CohenKappa, MatthewsCorrelation
-from evaluand.metrics.partitions import AdjustedRand, VMeasure
-from evaluand.metrics.stats.intervals import Spread, interval_within, random_bits, wilson
+from evaluand.metrics.confusion_matrix import BalancedAccuracy, CohenKappa, HammingLoss, MatthewsCorrelation
+from evaluand.metrics.correlations import ExplainedVariance, Kendall, Pearson, RSquared, Spearman
+from evaluand.metrics.explained_deviance import D2AbsoluteError, D2Tweedie
+from evaluand.metrics.forecasts import WeightedAbsolutePercentageError
+from evaluand.metrics.judging.alpha import KrippendorffAlpha
+from evaluand.metrics.partitions import AdjustedRand, NormalizedMutualInformation, VMeasure
+from evaluand.metrics.stats.intervals import Spread, interval_within, wilson
+from evaluand.metrics.weighted_kappa import WeightedKappa
 
 METRICS: tuple[WeightedRowsMetric, ...] = (
     CohenKappa(),
@@ -41,7 +45,7 @@ def table(truth: Sequence[Any], prediction: Sequence[Any], **columns: Any) -> pa
     )
 
 
-AT_ONCE: tuple[OfCounts, ...] = (
+BY_COUNTS: tuple[WeightedRowsMetric, ...] = (
     CohenKappa(),
     MatthewsCorrelation(),
     BalancedAccuracy(adjusted=True),
@@ -50,6 +54,12 @@ AT_ONCE: tuple[OfCounts, ...] = (
     Recall(labels=["a", "b"]),
     Precision(average="weighted"),
     Specificity(average="macro"),
+    FBeta(average="example"),
+    HammingLoss(),
+    VMeasure(beta=2),
+    NormalizedMutualInformation(mean="geometric"),
+    WeightedKappa(labels=["a", "b", "c"]),
+    WeightedKappa(labels=["a", "b", "c"], weights="linear"),
 )
 
 
@@ -69,30 +79,20 @@ def numbers(row: MetricRow) -> list[float]:
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("metric", AT_ONCE, ids=lambda metric: metric.kind)
-@pytest.mark.slow
-def test_groups_at_once_come_to_what_each_does_alone(
-    metric: OfCounts, weighted: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("evaluand.metrics.base.weighted_rows._AT_ONCE", 50)  # several parts
-    truth, prediction = noisy(400, seed=5)
-    rng = np.random.default_rng(5)
-    group = np.minimum(rng.integers(0, 40, 400), 30)
-    weight = rng.integers(0, 8, 400) / 8  # whose sums are exact
-    shard = table(truth, prediction, _weight_=weight, _cluster_=rng.integers(0, 150, 400), g=group)
-    summary = summarise_shard(shard, [replace(metric, weighted=weighted)], [("g",)])
-    metric, state = summary.settled(0), summary.states[0, Grouping(("g",))][None]
-    assert metric.at_once(state["_labels_"])
-    at_once, alone = dict(metric.group_results(state)), dict(WeightedRowsMetric.group_results(metric, state))
-    assert at_once.keys() == alone.keys()
-    for place, found in alone.items():
-        mine = at_once[place]
-        assert (mine.details.keys(), mine.reason) == (found.details.keys(), found.reason)
-        assert [c["label"] for c in mine.details.get("classes", ())] == [
-            c["label"] for c in found.details.get("classes", ())
-        ]
-        assert (mine.value, mine.basis) == pytest.approx((found.value, found.basis), abs=1e-12, nan_ok=True)
-        assert mine.without == pytest.approx(found.without, abs=1e-12, nan_ok=True)
+@pytest.mark.parametrize("metric", BY_COUNTS, ids=lambda metric: metric.kind)
+def test_the_value_without_a_row_is_that_of_the_others(metric: WeightedRowsMetric, weighted: bool) -> None:
+    """Of rows that are counted, each kind is left out once, by what it takes from sums."""
+    truth, prediction = noisy(60, seed=5)
+    weight = np.random.default_rng(5).integers(1, 8, 60) / 8
+    metric = replace(metric, weighted=weighted, missing="leave_out")
+    shard = table(truth, prediction, _weight_=weight, _cluster_=np.arange(60) % 37)
+    summary = summarise_shard(shard, [metric])
+    settled: Any = summary.settled(0)
+    [(_, rows)] = settled.rows_of(summary.states[0, Grouping(())][None])
+    kinds = settled.arranged(settled.kinds_of(rows).rows)
+    one = weight_of_one(kinds)
+    by_weights = WeightedRowsMetric.without_rows(settled, kinds, one)
+    assert settled.without_rows(kinds, one) == pytest.approx(by_weights, abs=1e-12, nan_ok=True)
 
 
 # Merging
@@ -199,7 +199,7 @@ def test_repeats_of_an_example_are_one_observation() -> None:
     often = table(np.tile(truth, 5), np.tile(prediction, 5)).set_column(0, "_index_", pa.array(list(range(50)) * 5))
     repeated = one(often.append_column("replication", pa.array(np.repeat(range(5), 50))), CohenKappa(), repeated=True)
     assert repeated.value == pytest.approx(once.value, rel=1e-9)
-    assert repeated.high - repeated.low == pytest.approx(once.high - once.low, rel=0.15)  # blocks may hold two of them
+    assert repeated.high - repeated.low == pytest.approx(once.high - once.low, rel=0.02)
     assert repeated.data["clusters"] == 50
 
 
@@ -213,18 +213,15 @@ def test_clusters_that_shards_share_are_counted_once() -> None:
 # Intervals
 
 
-def test_the_interval_leaves_out_one_block_after_the_other() -> None:
-    """Fewer rows than blocks, put where their keys say: the jackknife by hand."""
+def test_the_interval_leaves_out_one_row_after_the_other() -> None:
+    """The jackknife by hand."""
     truth, prediction = noisy(40, 6)
-    block = random_bits(np.arange(40, dtype=np.uint64), 0) % np.uint64(BLOCKS)
-    left = [
-        one(table(truth[block != b], prediction[block != b]), CohenKappa(confidence=None)).value
-        for b in np.unique(block)
-    ]
+    rest = [np.arange(40) != place for place in range(40)]
+    left = [one(table(truth[some], prediction[some]), CohenKappa(confidence=None)).value for some in rest]
     row = one(table(truth, prediction), CohenKappa())
-    variance = (len(left) - 1) / len(left) * np.square(np.array(left) - np.mean(left)).sum()
+    variance = 39 / 40 * np.square(np.array(left) - np.mean(left)).sum()
     centre = (row.low + row.high) / 2
-    assert (row.high - row.low) / 2 == pytest.approx(2.02 * math.sqrt(variance), rel=0.15)
+    assert (row.high - row.low) / 2 == pytest.approx(2.02 * math.sqrt(variance), rel=0.05)
     assert abs(centre - row.value) < 0.05
 
 
@@ -284,17 +281,6 @@ def test_without_a_confidence_no_row_is_kept() -> None:
     assert {name: array.nbytes for name, array in large.items()} == {n: a.nbytes for n, a in small.items()}
 
 
-def test_replicates_are_the_value_without_each_block() -> None:
-    metric, shard = CohenKappa(), table(*noisy(2_000, 9))
-    state = summarise_shard(shard, [metric]).states[0, Grouping(())][None]
-    left = metric.replicates(state)
-    block = random_bits(np.arange(2_000, dtype=np.uint64), 0) % np.uint64(BLOCKS)
-    assert left.value == [one(shard, metric).value]
-    for left_out in (0, 100):
-        alone = one(shard.filter(pa.array(block != left_out)), metric).value
-        assert left.without[left_out, 0] == pytest.approx(alone, rel=1e-12)
-
-
 @pytest.mark.parametrize("metric", [CohenKappa(), FBeta(average="macro"), FBeta(label=1), MatthewsCorrelation()])
 @pytest.mark.slow
 def test_of_independent_rows_each_is_left_out(metric: WeightedRowsMetric) -> None:
@@ -319,14 +305,43 @@ def test_a_share_of_independent_rows_has_wilsons_interval() -> None:
     assert clustered.low != row.low
 
 
-def test_blocks_left_out_are_the_degrees_of_many_rows() -> None:
-    truth, prediction = noisy(60_000, 10)
-    shard = table(truth, prediction, _cluster_=np.arange(60_000))
-    row = one(shard, CohenKappa())
-    state = summarise_shard(shard, [CohenKappa()]).states[0, Grouping(())][None]
-    without = CohenKappa().replicates(state).without
-    error = math.sqrt((BLOCKS - 1) / BLOCKS * np.square(without - without.mean()).sum())
-    assert (row.high - row.low) / 2 == pytest.approx(1.969 * error, rel=1e-3)  # Student's of 255 degrees of freedom
+NUMERIC: tuple[Metric, ...] = (
+    *(RSquared(), ExplainedVariance(), Pearson(), Spearman(), Kendall(), D2AbsoluteError(), D2Tweedie()),
+    WeightedAbsolutePercentageError(),
+)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+@pytest.mark.parametrize("metric", NUMERIC, ids=lambda metric: metric.kind)
+def test_the_order_of_many_numbers_moves_no_end(metric: WeightedRowsMetric, clustered: bool) -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.normal(50, 10, 1_000).round(1)
+    columns = {"truth": truth, "prediction": (truth + rng.normal(0, 6, 1_000)).round(1)}
+    columns |= {"_weight_": rng.choice([1.0, 2, 5, 10], 1_000)}
+    columns |= {"_cluster_": rng.integers(0, 200, 1_000)} if clustered else {}
+    order = rng.permutation(1_000)
+    rows = [one(table(**each), replace(metric, weighted=True)) for each in (columns, reordered(columns, order))]
+    assert numbers(rows[0]) == pytest.approx(numbers(rows[1]), rel=1e-9)
+
+
+def reordered(columns: dict[str, np.ndarray], order: np.ndarray) -> dict[str, np.ndarray]:
+    return {name: column[order] for name, column in columns.items()}
+
+
+def test_many_rows_without_a_closed_form_are_left_out_by_what_they_hold() -> None:
+    rng = np.random.default_rng(1)
+    ratings = rng.integers(0, 4, (2_000, 3)).astype(float)
+    ratings[:, 1] = np.where(rng.random(2_000) < 0.7, ratings[:, 0], ratings[:, 1])
+    metric = KrippendorffAlpha(level="ordinal")
+    found = []
+    for rows in (ratings, ratings[rng.permutation(2_000)]):
+        columns = {"ratings": rows, INDEPENDENT: np.arange(2_000)}
+        found.append(metric.compute(metric.state(columns, np.zeros(2_000, int), 1)))
+    assert (found[0].low[0], found[0].high[0]) == pytest.approx((found[1].low[0], found[1].high[0]), rel=1e-9)
+    boot = [ratings[rng.integers(0, 2_000, 2_000)] for _ in range(100)]
+    plain = KrippendorffAlpha(level="ordinal", confidence=None)
+    drawn = [plain.compute(plain.state({"ratings": each}, np.zeros(2_000, int), 1)).value[0] for each in boot]
+    assert float(found[0].high[0] - found[0].low[0]) == pytest.approx(4 * np.std(drawn), rel=0.25)
 
 
 @pytest.mark.slow

@@ -1,14 +1,13 @@
 """Mutual information of two partitions, adjusted for chance."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.base.metric import Columns
-from evaluand.metrics.partitions import MEANS, PAIRS, Clustering, Contingency, entropy, mutual_information
+from evaluand.metrics.base.metric import WEIGHT, Columns
+from evaluand.metrics.partitions import MEANS, PARTS, Clustering, Entropies
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,20 +43,61 @@ class AdjustedMutualInformation(Clustering):
         super().__post_init__()
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        total = weight.sum(axis=1, keepdims=True)
         counts = self.sums(rows, weight)
-        truth, prediction, both = (each / total for each in counts)
-        one, other = rows[PAIRS]
-        information = mutual_information(Contingency(truth, prediction, both, truth[:, one] * prediction[:, other]))
         expected = np.array([expected_information(*(side[i] for side in counts[:2])) for i in range(len(weight))])
-        entropies: Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = MEANS
-        most = entropies[self.mean](entropy(truth), entropy(prediction))
-        n_truth, n_prediction, n_both = ((each > 0).sum(axis=1) for each in counts)
+        return self._adjusted(self.entropies(rows, weight), expected, *((each > 0).sum(axis=1) for each in counts))
+
+    def without_rows(self, rows: Columns, one: np.ndarray) -> np.ndarray:
+        counts = [sums[0] for sums in self.sums(rows, rows[WEIGHT][None])]
+        if min(len(side) for side in counts[:2]) == 1:
+            return super().without_rows(rows, one)
+        of = [rows[name][1] for name in PARTS]
+        left = [(sums > 0).sum() - (sums[kind] <= one) for sums, kind in zip(counts, of, strict=True)]
+        expected = expected_without(counts[0], counts[1], of[0], of[1])
+        return self._adjusted(self.entropies_without(rows, one), expected, *left)
+
+    def _adjusted(
+        self, found: Entropies, expected: np.ndarray, n_truth: np.ndarray, n_prediction: np.ndarray, n_both: np.ndarray
+    ) -> np.ndarray:
+        """The value from entropies, the expected information and the numbers of clusters and of their pairs."""
+        most = MEANS[self.mean](found.truth, found.prediction)
         same = (n_truth == n_both) & (n_prediction == n_both)
         trivial = np.minimum(n_truth, n_prediction) == 1
         scale = np.where(same | trivial, 1.0, most - expected)
-        by_chance = np.where(scale > _NOTHING, (information - expected) / np.where(scale > _NOTHING, scale, 1.0), 0.0)
+        is_some = scale > _NOTHING
+        by_chance = np.where(is_some, (found.information - expected) / np.where(is_some, scale, 1.0), 0.0)
         return np.where(same, 1.0, np.where(trivial, 0.0, by_chance))
+
+
+def expected_without(
+    truth: np.ndarray, prediction: np.ndarray, of_truth: np.ndarray, of_prediction: np.ndarray
+) -> np.ndarray:
+    """`expected_information` without a row of some pairs of clusters: only the terms of these clusters change.
+
+    Args:
+        truth: the sizes of at least two clusters, as `prediction`.
+        of_truth: the cluster of each pair, as `of_prediction`.
+    """
+    a, of_a = np.unique(np.rint(truth), return_inverse=True)
+    b, of_b = np.unique(np.rint(prediction), return_inverse=True)
+    n, often_a, often_b = float(np.rint(truth).sum()) - 1, np.bincount(of_a), np.bincount(of_b)
+
+    def terms(truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
+        shape = np.broadcast_shapes(truth.shape, prediction.shape)
+        sides = (np.broadcast_to(side, shape).ravel()[:, None] for side in (truth, prediction))
+        step = max(1, _AT_ONCE // 64)
+        one, other = sides
+        parts = [_expected_of_pairs(one[i : i + step], other[i : i + step], n) for i in range(0, len(one), step)]
+        return np.concatenate(parts).reshape(shape)
+
+    every = terms(a[:, None], b)
+    by_truth = (terms(a[:, None] - 1, b) - every) @ often_b
+    by_prediction = often_a @ (terms(a[:, None], b - 1) - every)
+    i, j = of_a[of_truth], of_b[of_prediction]
+    pairs, of_pair = np.unique(i * len(b) + j, return_inverse=True)
+    i, j = np.divmod(pairs, len(b))
+    both = terms(a[i] - 1, b[j] - 1) - terms(a[i] - 1, b[j]) - terms(a[i], b[j] - 1) + every[i, j]
+    return np.asarray((often_a @ every @ often_b + by_truth[i] + by_prediction[j] + both)[of_pair])
 
 
 def expected_information(truth: np.ndarray, prediction: np.ndarray) -> float:

@@ -13,8 +13,8 @@ from evaluand.metrics.base.confidence_bins import BIN, Binning, ConfidenceBins, 
 from evaluand.metrics.base.confusion import MAX_CLASSES, TRUTH
 from evaluand.metrics.base.labels import in_order
 from evaluand.metrics.base.left_out import Blocks, LeftOut
-from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, State, Values, check_whole_number
-from evaluand.metrics.base.weighted_rows import BLOCK, GroupResult, WeightedRowsMetric
+from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, State, Values, check_whole_number
+from evaluand.metrics.base.weighted_rows import BLOCK, GroupResult, WeightedRowsMetric, clusters_in
 from evaluand.metrics.stats.calibration import (
     MAX_CELLS,
     ErrorEnds,
@@ -25,7 +25,6 @@ from evaluand.metrics.stats.calibration import (
     squared_errors,
     squared_errors_without,
 )
-from evaluand.metrics.stats.intervals import Spread
 from evaluand.metrics.stats.paired_change import Ends
 
 
@@ -72,8 +71,7 @@ class _DebiasedError(WeightedRowsMetric):
             cells = self.of_cells(arranged)
             assert cells is not None
             details = self.details(arranged, weight) | _tests(cells, weight)
-            none = (math.nan, math.nan)
-            ends = none if self.confidence is None else error_interval(cells, weight, self.confidence)
+            ends = None if self.confidence is None else error_interval(cells, weight, self.confidence)
             yield group, GroupResult(value, details, None, ends=ends)
 
     def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
@@ -96,14 +94,6 @@ class _DebiasedError(WeightedRowsMetric):
         none = None if self.confidence is None else _NO_INTERVAL
         reason = [why if value != value else none if low != low else None for value, low, why in known]
         return replace(values, reason=reason)
-
-    def _score_interval(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
-        """None from a spread: `group_results` gives the ends."""
-        return np.full(value.shape, np.nan), np.full(value.shape, np.nan)
-
-    def _ends_of_means(self, state: State, value: np.ndarray, groups: Any, results: Any) -> np.ndarray:
-        """None: near 0 the mean of several such values has no known law."""
-        return np.full((len(groups), 2), np.nan)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -246,7 +236,7 @@ def _occurs(rows: Columns, code: int) -> bool:
 
 def _clusters(rows: Columns) -> np.ndarray:
     """The cluster of each row, from 0 on."""
-    return np.unique(rows[CLUSTER], return_inverse=True)[1]
+    return np.unique(clusters_in(rows), return_inverse=True)[1]
 
 
 def _tests(cells: Rows, weight: np.ndarray) -> dict[str, Any]:

@@ -25,6 +25,7 @@ from evaluand.metrics.base.confusion import (
 )
 from evaluand.metrics.base.curves import PARTS, Curve, Drawn, part_name
 from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, Metric, State
+from evaluand.metrics.base.weighted_rows import mean_without
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,13 +182,15 @@ class HammingLoss(ByClass):
     def worst_prediction(self, vocabulary: np.ndarray) -> int:
         return ALL_WRONG if has_sets(vocabulary) else NO_CLASS
 
-    def at_once(self, vocabulary: np.ndarray) -> bool:
-        return False
-
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         if self.one_hot or has_sets(rows[LABELS]):
             return super().value(rows, weight)
         return np.asarray((weight * (rows[TRUTH] != rows[PREDICTION])).sum(axis=1) / weight.sum(axis=1))
+
+    def without_rows(self, rows: Columns, one: np.ndarray) -> np.ndarray:
+        if self.one_hot or has_sets(rows[LABELS]):
+            return super().without_rows(rows, one)
+        return mean_without((rows[TRUTH] != rows[PREDICTION]).astype(np.float64), rows[WEIGHT], one)
 
     def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
         wrong = (counts.expected + counts.predicted - 2 * counts.right).sum(axis=1) + counts.stray

@@ -1,14 +1,16 @@
 """Correlations of predictions with the truth (of numbers, ranks or order), and the variance that they explain."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, NamedTuple
+from typing import ClassVar, Final, Literal
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.metric import WEIGHT, Columns
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, paired_numbers
-from evaluand.metrics.base.weighted_rows import WeightedRowsMetric, reordered
+from evaluand.metrics.base.sums import OfSums
+from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 from evaluand.metrics.stats.intervals import runs
 
 
@@ -23,73 +25,60 @@ class OfNumbers(WeightedRowsMetric):
         return paired_numbers(columns, self.kind)
 
 
-class Sums(NamedTuple):
-    """Sums over weighted rows, one entry per replicate; deviations are from the means of the replicate.
+@dataclass(frozen=True, kw_only=True)
+class OfDeviations(OfNumbers, OfSums):
+    """A function of sums of products of deviations, which are taken from the means of all rows so that they are exact.
 
-    Squares that differ from 0 only by rounding are 0, so that a constant has no variance.
+    Attributes:
+        in_one_unit: both columns are divided by the size of the truths, and not each by its own.
     """
 
-    truth: np.ndarray  # squared deviations of the truth
-    prediction: np.ndarray
-    product: np.ndarray  # of both deviations
-    residual: np.ndarray  # squared deviations of truth − prediction
-    error: np.ndarray  # squares of truth − prediction
+    in_one_unit: ClassVar[bool] = False
+
+    def arranged(self, rows: Columns) -> Columns:
+        """With the power of two by which numbers are divided, so that squares are numbers, and their means."""
+        columns, there = [rows[name] for name in (TRUTH, PREDICTION)], rows[WEIGHT] > 0
+        if not there.all():
+            columns = [column[there] for column in columns]
+        scale = np.array([2.0 ** min(-int(np.frexp(_largest(column))[1]), _MOST) for column in columns])
+        if self.in_one_unit:
+            scale[1] = scale[0]
+        weight = None if rows[WEIGHT].strides == (0,) else rows[WEIGHT][there]
+        with np.errstate(over="ignore", invalid="ignore"):
+            centre = scale * [_mean(column, weight) for column in columns]
+        constant = np.array([bool((column == column[:1]).all()) for column in columns])
+        return {**rows, _SCALE: scale, _CENTRE: centre, _CONSTANT: constant}
+
+    def deviations(self, rows: Columns) -> tuple[np.ndarray, np.ndarray]:
+        """The truths and predictions of some rows, divided and less their means."""
+        scale, centre = rows[_SCALE], rows[_CENTRE]
+        return rows[TRUTH] * scale[0] - centre[0], rows[PREDICTION] * scale[1] - centre[1]
+
+    def spread(self, rows: Columns, side: int, total: np.ndarray, linear: np.ndarray, square: np.ndarray) -> np.ndarray:
+        """The sum of squared deviations of one side from the mean of these rows; 0 where only rounding is left."""
+        found = square - linear * linear / total
+        return np.where(found > (np.inf if rows[_CONSTANT][side] else _NEAR * square), found, 0.0)
 
 
-def scaled(rows: Columns, name: str, by: str) -> dict[str, np.ndarray]:
-    """The rows with a column divided by a power of two, by which the largest number of `by` becomes nearly 1."""
-    exponent = int(np.frexp(np.abs(rows[by][rows[WEIGHT] > 0]).max(initial=0.0))[1])
-    with np.errstate(over="ignore"):
-        return {**rows, name: np.ldexp(rows[name], -exponent)}
+def _largest(column: np.ndarray) -> float:
+    return max(float(column.max(initial=0.0)), -float(column.min(initial=0.0)))
 
 
-def centred(rows: Columns) -> dict[str, np.ndarray]:
-    """The rows with their products, centred on the means of all rows, so that sums stay precise."""
-    weight = rows[WEIGHT] if rows[WEIGHT].sum() > 0 else None
-    truth, prediction = (rows[name] - np.average(rows[name], weights=weight) for name in (TRUTH, PREDICTION))
-    residual = rows[TRUTH] - rows[PREDICTION]
-    rest = residual - np.average(residual, weights=weight)
-    rows = {**rows, RESIDUAL: residual}
-    table = [np.ones(len(truth)), truth, prediction, rest, truth**2, prediction**2, truth * prediction, rest**2]
-    rounding = {
-        _ROUNDING + name: _NEAR * np.dot(rows[WEIGHT], deviation**2) + _EPSILON * np.dot(rows[WEIGHT], rows[name] ** 2)
-        for name, deviation in ((TRUTH, truth), (PREDICTION, prediction), (RESIDUAL, rest))
-    }
-    return {**rows, **rounding, _TABLE: np.stack([*table, residual**2], axis=1)}
+def _mean(column: np.ndarray, weight: np.ndarray | None) -> float:
+    if len(column) == 0:
+        return 0.0
+    return float(column.mean() if weight is None else np.average(column, weights=weight))
 
 
-def sums(rows: Columns, weight: np.ndarray) -> Sums:
-    """The sums of `centred` rows, with weights of replicates × rows."""
-    total, truth, prediction, rest, truth2, prediction2, product, rest2, error = (weight @ rows[_TABLE]).T
-    return Sums(
-        _squared_deviations(rows, weight, TRUTH, truth2, truth, total),
-        _squared_deviations(rows, weight, PREDICTION, prediction2, prediction, total),
-        product - truth * prediction / total,
-        _squared_deviations(rows, weight, RESIDUAL, rest2, rest, total),
-        error,
-    )
-
-
-def _squared_deviations(
-    rows: Columns, weight: np.ndarray, name: str, squares: np.ndarray, linear: np.ndarray, total: np.ndarray
-) -> np.ndarray:
-    found = squares - linear**2 / total
-    for place in np.flatnonzero(~(found > rows[_ROUNDING + name])):  # only rounding, or nearly all weight on one value
-        values = rows[name][weight[place] > 0]
-        if not len(values) or (values == values[0]).all():
-            found[place] = 0.0
-    return np.asarray(found)
-
-
-RESIDUAL: Final = "_residual_"
-_TABLE: Final = "_table_"
-_ROUNDING: Final = "_rounding_"
+_SCALE: Final = "_scale_"
+_CENTRE: Final = "_centre_"
+_CONSTANT: Final = "_constant_"
 _NEAR: Final = 1e-10
-_EPSILON: Final = 1e-28
+_MOST: Final = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pearson(OfNumbers):
+class Pearson(OfDeviations):
     """Pearson's correlation of predictions and truths: how close they are to any straight line.
 
     Undefined if all truths or all predictions are equal.
@@ -103,23 +92,35 @@ class Pearson(OfNumbers):
     direction = "higher"
     range = (-1.0, 1.0)
 
-    def arranged(self, rows: Columns) -> Columns:
-        return centred(scaled(scaled(rows, PREDICTION, by=PREDICTION), TRUTH, by=TRUTH))
+    def terms(self, rows: Columns) -> Sequence[np.ndarray]:
+        truth, prediction = self.deviations(rows)
+        return (np.ones(len(truth)), truth, prediction, truth * truth, prediction * prediction, truth * prediction)
 
-    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        found = sums(rows, weight)
-        return np.asarray(np.clip(found.product / np.sqrt(found.truth) / np.sqrt(found.prediction), -1, 1))
+    def of_sums(self, sums: Sequence[np.ndarray], rows: Columns) -> np.ndarray:
+        total, truth, prediction, truth2, prediction2, product = sums
+        spreads = (
+            self.spread(rows, side, total, linear, square)
+            for side, (linear, square) in enumerate(((truth, truth2), (prediction, prediction2)))
+        )
+        found = product - truth * prediction / total
+        for spread in spreads:
+            found = found / np.sqrt(spread)
+        return np.asarray(np.clip(found, -1, 1))
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
-        for name, what in ((TRUTH, "truths"), (PREDICTION, "predictions")):
-            values = rows[name][weight > 0]
-            if (values == values[0]).all():
-                return f"all {what} are one value, which correlates with nothing"
-        return "the numbers lie too far apart for their squares"
+        return _why_uncorrelated(rows, weight)
+
+
+def _why_uncorrelated(rows: Columns, weight: np.ndarray) -> str:
+    for name, what in ((TRUTH, "truths"), (PREDICTION, "predictions")):
+        values = rows[name][weight > 0]
+        if (values == values[0]).all():
+            return f"all {what} are one value, which correlates with nothing"
+    return "the numbers lie too far apart for their squares"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spearman(Pearson):
+class Spearman(OfNumbers):
     """Spearman's correlation: Pearson's correlation of ranks, with mean ranks for ties.
 
     A row of weight w counts as w equal rows.
@@ -132,14 +133,14 @@ class Spearman(Pearson):
     """
 
     kind = "spearman"
+    direction = "higher"
+    range = (-1.0, 1.0)
 
     def arranged(self, rows: Columns) -> Columns:
-        """The rows sorted by truth, with their order by prediction."""
-        order = np.argsort(rows[TRUTH], kind="stable")
-        found = reordered(rows, order)
-        by_prediction = np.argsort(found[PREDICTION], kind="stable")
-        starts = [runs(found[TRUTH]), runs(found[PREDICTION][by_prediction])]
-        return {**found, _ORDER: by_prediction, **dict(zip((_TRUTH, _PREDICTION), starts, strict=True))}
+        """With the order of the rows by truth and by prediction, and where other numbers begin there."""
+        orders = {name: np.argsort(rows[name]) for name in _ORDERS}
+        starts = {_STARTS[name]: runs(rows[name][order]) for name, order in orders.items()}
+        return {**rows, **starts, **{_ORDERS[name]: order for name, order in orders.items()}}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         product, left, right = self._moments(weight, *self._ranks(rows, weight))
@@ -155,35 +156,38 @@ class Spearman(Pearson):
         truth, prediction = (each / weight.sum() for each in self._ranks(rows, weight[None]))
         product, left, right = self._moments(weight[None], truth, prediction) * weight.sum() ** 2
         total = weight.sum()
-        ranks = {_TRUTH: truth[0], _PREDICTION: prediction[0]}
-        orders = {_TRUTH: np.arange(len(weight)), _PREDICTION: rows[_ORDER]}
+        ranks = {TRUTH: truth[0], PREDICTION: prediction[0]}
 
         def shift(by: str, other: str) -> np.ndarray:
             """The weighted sum of the ranks on side `other` over the rows above each row on side `by`."""
-            found = np.empty(len(weight))
-            found[orders[by]] = _after((weight * ranks[other])[orders[by]], rows[by])
+            found, order = np.empty(len(weight)), rows[_ORDERS[by]]
+            found[order] = _after((weight * ranks[other])[order], rows[_STARTS[by]])
             return np.asarray(found / total)
 
-        of_product = truth[0] * prediction[0] + shift(_TRUTH, _PREDICTION) + shift(_PREDICTION, _TRUTH)
-        of_left, of_right = (np.square(ranks[name]) + 2 * shift(name, name) for name in (_TRUTH, _PREDICTION))
+        of_product = truth[0] * prediction[0] + shift(TRUTH, PREDICTION) + shift(PREDICTION, TRUTH)
+        of_left, of_right = (np.square(ranks[name]) + 2 * shift(name, name) for name in (TRUTH, PREDICTION))
         value = product / np.sqrt(left * right)
         return np.asarray(
             (of_product / np.sqrt(left * right) - value / 2 * (of_left / left + of_right / right)) / total
         )
 
-    def _ranks(self, rows: Columns, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _ranks(self, rows: Columns, weight: np.ndarray) -> list[np.ndarray]:
         """Centred ranks of truth and prediction, replicates × rows."""
-        middle = weight.sum(axis=1)[:, None] / 2
-        order = rows[_ORDER]
-        prediction = np.empty(weight.shape)
-        prediction[:, order] = _ranks(weight[:, order], rows[_PREDICTION]) - middle
-        return _ranks(weight, rows[_TRUTH]) - middle, prediction
+        middle, found = weight.sum(axis=1)[:, None] / 2, []
+        for name, order_name in _ORDERS.items():
+            ranks, order = np.empty(weight.shape), rows[order_name]
+            ranks[:, order] = _ranks(weight[:, order], rows[_STARTS[name]]) - middle
+            found.append(ranks)
+        return found
 
     def _moments(self, weight: np.ndarray, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         """Means of product and squares of ranks, as shares of the rows: 3 × replicates."""
         pairs = (truth, prediction), (truth, truth), (prediction, prediction)
         total = weight.sum(axis=1)
         return np.stack([np.einsum("rn,rn,rn->r", weight, one, other) / total**3 for one, other in pairs])
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        return _why_uncorrelated(rows, weight)
 
 
 def _ranks(weight: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -201,9 +205,8 @@ def _after(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
 
 
 _FLAT: Final = 1e-14  # variance by rounding if all ranks are equal, as share of the rows
-_ORDER: Final = "_order_"
-_TRUTH: Final = "_truth_"
-_PREDICTION: Final = "_prediction_"
+_ORDERS: Final = {TRUTH: "_by_truth_", PREDICTION: "_by_prediction_"}
+_STARTS: Final = {TRUTH: "_truth_starts_", PREDICTION: "_prediction_starts_"}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -226,24 +229,21 @@ class Kendall(OfNumbers):
     range = (-1.0, 1.0)
 
     def arranged(self, rows: Columns) -> Columns:
-        found = reordered(rows, np.argsort(rows[TRUTH], kind="stable"))
-        found |= {_CODES[name]: np.unique(found[name], return_inverse=True)[1] for name in (TRUTH, PREDICTION)}
-        return {**found, _PAIRS: _pairs(found, found[WEIGHT]).T}
+        order = np.argsort(rows[TRUTH], kind="stable")
+        codes = {_CODES[name]: np.unique(rows[name][order], return_inverse=True)[1] for name in (TRUTH, PREDICTION)}
+        found = {**rows, **codes, _ORDER: order}
+        return {**found, _PAIRS: _by_row(found, rows[WEIGHT])}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        return np.array([_tau(*(self._by_row(rows, each) @ each)) for each in weight])
+        return np.array([_tau(*(_by_row(rows, each) @ each)) for each in weight])
 
     def influence(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         """Each row counts in all of its pairs; each pair of rows counts once."""
-        by_row = self._by_row(rows, weight)
+        by_row = rows[_PAIRS]
         score, by_truth, by_prediction = by_row @ weight
         value = score / np.sqrt(by_truth) / np.sqrt(by_prediction)
         own = by_row[0] / np.sqrt(by_truth) / np.sqrt(by_prediction)
         return np.asarray(2 * own - value * (by_row[1] / by_truth + by_row[2] / by_prediction))
-
-    def _by_row(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        """The result of `_pairs`, computed once for the original weights, which value and influence both use."""
-        return rows[_PAIRS].T if np.array_equal(weight, rows[WEIGHT]) else _pairs(rows, weight)
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         return "all truths or all predictions are one value, which has no order"
@@ -255,6 +255,15 @@ def _tau(score: float, by_truth: float, by_prediction: float) -> float:
     if by_truth == by_prediction:  # so that perfect agreement is 1 and not a little less
         return float(np.clip(score / by_truth, -1, 1))
     return float(np.clip(score / np.sqrt(by_truth) / np.sqrt(by_prediction), -1, 1))
+
+
+def _by_row(rows: Columns, weight: np.ndarray) -> np.ndarray:
+    """The result of `_pairs` in the order of the rows; that of the original weights is known."""
+    if _PAIRS in rows and np.array_equal(weight, rows[WEIGHT]):
+        return rows[_PAIRS]
+    found = np.empty((3, len(weight)))
+    found[:, rows[_ORDER]] = _pairs(rows, weight[rows[_ORDER]])
+    return found
 
 
 def _pairs(rows: Columns, weight: np.ndarray) -> np.ndarray:
@@ -316,13 +325,14 @@ def _weight_below(code: np.ndarray, weight: np.ndarray, before: np.ndarray) -> n
 
 _CODES: Final = {TRUTH: "_truth_", PREDICTION: "_prediction_"}
 _PAIRS: Final = "_pairs_"
+_ORDER: Final = "_order_"
 
 
 Constant = Literal["undefined", "zero_or_one"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class RSquared(OfNumbers):
+class RSquared(OfDeviations):
     """R², the coefficient of determination: 1 − Σ(truth − prediction)² / Σ(truth − mean of the truth)².
 
     1 if all predictions are right, 0 for always predicting the mean, below 0 for worse predictions; not the square of a
@@ -343,6 +353,7 @@ class RSquared(OfNumbers):
     """
 
     kind = "r_squared"
+    in_one_unit: ClassVar[bool] = True
     direction = "higher"
     range = (-np.inf, 1.0)
 
@@ -353,21 +364,27 @@ class RSquared(OfNumbers):
             raise SpecError(f"{self.kind}: constant={self.constant!r} must be undefined or zero_or_one")
         super().__post_init__()
 
-    def arranged(self, rows: Columns) -> Columns:
+    def terms(self, rows: Columns) -> Sequence[np.ndarray]:
         with np.errstate(over="ignore", invalid="ignore"):
-            return centred(scaled(scaled(rows, PREDICTION, by=TRUTH), TRUTH, by=TRUTH))
+            truth = rows[TRUTH] * rows[_SCALE][0] - rows[_CENTRE][0]
+            return (np.ones(len(truth)), truth, truth * truth, *self.residual_terms(rows))
 
-    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        found = sums(rows, weight)
-        rest = self.unexplained(found)
+    def residual_terms(self, rows: Columns) -> Sequence[np.ndarray]:
+        """The squares that the predictions leave unexplained, or what they are computed from."""
+        return (np.square((rows[TRUTH] - rows[PREDICTION]) * rows[_SCALE][0]),)
+
+    def of_sums(self, sums: Sequence[np.ndarray], rows: Columns) -> np.ndarray:
+        total, truth, square, *residual = sums
+        spread = self.spread(rows, 0, total, truth, square)
+        rest = self.unexplained(total, *residual)
         of_constant = np.full(rest.shape, np.nan)
         if self.constant == "zero_or_one":
-            of_constant = np.where((weight > 0).sum(axis=1) > 1, np.where(rest == 0, 1.0, 0.0), np.nan)
-        return np.where(found.truth > 0, 1 - rest / found.truth, of_constant)
+            of_constant = np.where((rows[WEIGHT] > 0).sum() > 1, np.where(rest == 0, 1.0, 0.0), np.nan)
+        return np.where(spread > 0, 1 - rest / spread, of_constant)
 
-    def unexplained(self, found: Sums) -> np.ndarray:
+    def unexplained(self, total: np.ndarray, *residual: np.ndarray) -> np.ndarray:
         """The sum of squares that the predictions leave unexplained."""
-        return found.error
+        return residual[0]
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         truth = rows[TRUTH][weight > 0]
@@ -391,5 +408,12 @@ class ExplainedVariance(RSquared):
 
     kind = "explained_variance"
 
-    def unexplained(self, found: Sums) -> np.ndarray:
-        return found.residual
+    def residual_terms(self, rows: Columns) -> Sequence[np.ndarray]:
+        truth, prediction = self.deviations(rows)
+        residual = truth - prediction
+        return residual, residual * residual
+
+    def unexplained(self, total: np.ndarray, *residual: np.ndarray) -> np.ndarray:
+        linear, square = residual
+        found = square - linear * linear / total
+        return np.where(found > _NEAR * square, found, 0.0)

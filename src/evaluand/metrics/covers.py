@@ -20,6 +20,7 @@ class _OfCovers(Confusion):
 
     direction = "higher"
     takes_sets = True
+    counted: ClassVar[bool] = False
 
     def arranged(self, rows: Columns) -> Columns:
         """With the membership of rows in the communities of each side, rows × communities."""
@@ -150,7 +151,6 @@ class OmegaIndex(_OfCovers):
 
     kind = "omega_index"
     range = (-1.0, 1.0)
-    counted: ClassVar[bool] = False
 
     def arranged(self, rows: Columns) -> Columns:
         n = max(len(rows[LABELS]), 1)

@@ -1,19 +1,21 @@
 """D²: how much of a loss predictions explain, compared with the best constant prediction."""
 
+import math
 from abc import abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from evaluand.metrics.base.metric import Columns
+from evaluand.metrics.base.metric import WEIGHT, Columns
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH
-from evaluand.metrics.base.weighted_rows import reordered
+from evaluand.metrics.base.sums import OfSums
 from evaluand.metrics.correlations import OfNumbers
 from evaluand.metrics.deviances import OfQuantile, check_power, deviance, outside_domain, pinball
 
 
 @dataclass(frozen=True, kw_only=True)
-class ExplainedLoss(OfNumbers):
+class ExplainedLoss(OfNumbers, OfSums):
     """1 − the loss of the predictions / the loss of the best constant prediction of these rows.
 
     1 for perfect predictions, 0 for the best constant, below 0 for worse ones. Undefined if all truths are equal, since
@@ -28,30 +30,33 @@ class ExplainedLoss(OfNumbers):
         """The loss of each prediction; NaN where undefined."""
 
     @abstractmethod
-    def best_constant(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        """The constant prediction with the smallest loss, one for each replicate."""
+    def best_constant(self, truth: np.ndarray, weight: np.ndarray) -> float:
+        """The constant prediction with the smallest loss; without a row it changes so little that the loss stays."""
 
     def arranged(self, rows: Columns) -> Columns:
-        found = reordered(rows, np.argsort(rows[TRUTH], kind="stable"))
+        there = rows[WEIGHT] > 0
+        truth, weight = rows[TRUTH][there], rows[WEIGHT][there]
         with np.errstate(over="ignore", invalid="ignore"):
-            return {**found, _LOSS: self.loss(found[TRUTH], found[PREDICTION])}
+            constant = math.nan if (truth == truth[:1]).all() else self.best_constant(truth, weight)
+        return {**rows, _CONSTANT: np.array(constant)}
 
-    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        counted, truth = weight > 0, rows[TRUTH]
-        loss = np.where(counted, weight * rows[_LOSS], 0.0).sum(axis=1)
-        of_constant = self.loss(truth, self.best_constant(rows, weight)[:, None])
-        least = np.where(counted, weight * of_constant, 0.0).sum(axis=1)
-        last = len(truth) - 1 - np.argmax(counted[:, ::-1], axis=1)
-        constant = truth[np.argmax(counted, axis=1)] == truth[last]
-        return np.asarray(1 - loss / np.where(constant, np.nan, least))
+    def terms(self, rows: Columns) -> Sequence[np.ndarray]:
+        with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+            losses = (self.loss(rows[TRUTH], other) for other in (rows[PREDICTION], rows[_CONSTANT]))
+            return [np.where(rows[WEIGHT] > 0, loss, 0.0) for loss in losses]
+
+    def of_sums(self, sums: Sequence[np.ndarray], rows: Columns) -> np.ndarray:
+        loss, least = sums
+        return np.asarray(1 - loss / least)
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         counted = weight > 0
-        bad = int(np.isnan(rows[_LOSS][counted]).sum())
+        truth, prediction = rows[TRUTH][counted], rows[PREDICTION][counted]
+        with np.errstate(over="ignore", invalid="ignore"):
+            bad = int(np.isnan(self.loss(truth, prediction)).sum())
         if bad:
             return f"{bad} {'row has' if bad == 1 else 'rows have'} {self.unfit}, where there is no deviance"
-        truth = rows[TRUTH][counted]
-        if truth[0] == truth[-1]:
+        if (truth == truth[0]).all():
             return "all truths are one value, of which a constant explains everything"
         return "the numbers are too large for their losses"
 
@@ -87,8 +92,8 @@ class D2Pinball(OfQuantile, ExplainedLoss):
     def loss(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         return pinball(truth, prediction, self.alpha)
 
-    def best_constant(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        return lower_quantile(rows[TRUTH], weight, self.alpha)
+    def best_constant(self, truth: np.ndarray, weight: np.ndarray) -> float:
+        return lower_quantile(truth, weight, self.alpha)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,8 +112,8 @@ class D2AbsoluteError(ExplainedLoss):
     def loss(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         return np.asarray(np.abs(truth - prediction))
 
-    def best_constant(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        return lower_quantile(rows[TRUTH], weight, 0.5)
+    def best_constant(self, truth: np.ndarray, weight: np.ndarray) -> float:
+        return lower_quantile(truth, weight, 0.5)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,30 +147,35 @@ class D2Tweedie(ExplainedLoss):
     def loss(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         return deviance(truth, prediction, self.power)
 
-    def best_constant(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        return np.asarray(weight @ rows[TRUTH] / weight.sum(axis=1))
+    def best_constant(self, truth: np.ndarray, weight: np.ndarray) -> float:
+        return float(np.average(truth, weights=weight))
+
+    def terms(self, rows: Columns) -> Sequence[np.ndarray]:
+        off = rows[TRUTH] - rows[_CONSTANT]
+        return [*super().terms(rows), np.ones(len(off)), off]
+
+    def of_sums(self, sums: Sequence[np.ndarray], rows: Columns) -> np.ndarray:
+        """Less what the best constant gains by following the mean; exact for squares, else to the second order."""
+        loss, least, total, off = sums
+        return super().of_sums([loss, least - rows[_CONSTANT] ** -self.power * off * off / total], rows)
 
     @property
     def unfit(self) -> str:
         return outside_domain(self.power)
 
 
-def lower_quantile(ordered: np.ndarray, weight: np.ndarray, level: float) -> np.ndarray:
-    """The smallest value with at least this share of the weight at or below it, of each replicate.
-
-    Args:
-        ordered: values, lowest first.
-        weight: replicates × values.
-        level: from 0 to 1.
+def lower_quantile(values: np.ndarray, weight: np.ndarray, level: float) -> float:
+    """The smallest value with at least this share of the weight at or below it.
 
     Example:
-        >>> lower_quantile(np.array([1.0, 2.0, 3.0]), np.ones((1, 3)), 0.5)
-        array([2.])
+        >>> lower_quantile(np.array([3.0, 1.0, 2.0]), np.ones(3), 0.5)
+        2.0
     """
-    below = np.cumsum(weight, axis=1)
-    reached = (below >= level * below[:, -1:] * (1 - _ROUNDING)) & (below > 0)
-    return np.asarray(ordered[np.argmax(reached, axis=1)])
+    order = np.argsort(values)
+    below = np.cumsum(weight[order])
+    reached = (below >= level * below[-1] * (1 - _ROUNDING)) & (below > 0)
+    return float(values[order[np.argmax(reached)]])
 
 
-_LOSS = "_loss_"
+_CONSTANT = "_constant_"
 _ROUNDING = 1e-14

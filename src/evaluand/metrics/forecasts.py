@@ -12,7 +12,7 @@ import numpy as np
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.metric import VALUE, Columns, numbers, refuse
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, MeanError, absolute_errors, paired_numbers
-from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
+from evaluand.metrics.base.sums import OfSums
 from evaluand.metrics.deviances import pinball
 
 SCALE, SAMPLES, LEVELS, QUANTILES = "scale", "samples", "levels", "quantiles"
@@ -41,7 +41,7 @@ class SymmetricMeanAbsolutePercentageError(MeanError):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WeightedAbsolutePercentageError(WeightedRowsMetric):
+class WeightedAbsolutePercentageError(OfSums):
     """WAPE, also called ND: Σ |prediction − truth| / Σ |truth|, as a share: 0.1 is ten percent.
 
     Unlike the mean of percentage errors it is defined if some truths are 0; undefined if all are. Large series count
@@ -64,8 +64,11 @@ class WeightedAbsolutePercentageError(WeightedRowsMetric):
     def prepare(self, columns: Columns) -> Columns:
         return paired_numbers(columns, self.kind)
 
-    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        return np.asarray(weight @ absolute_errors(rows[TRUTH], rows[PREDICTION]) / (weight @ np.abs(rows[TRUTH])))
+    def terms(self, rows: Columns) -> Sequence[np.ndarray]:
+        return absolute_errors(rows[TRUTH], rows[PREDICTION]), np.abs(rows[TRUTH])
+
+    def of_sums(self, sums: Sequence[np.ndarray], rows: Columns) -> np.ndarray:
+        return np.asarray(sums[0] / sums[1])
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         if not rows[TRUTH][weight > 0].any():

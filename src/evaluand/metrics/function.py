@@ -27,7 +27,6 @@ from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH
 from evaluand.metrics.base.labels import in_order
 from evaluand.metrics.base.metric import (
-    CLUSTER,
     FEWEST_REPLICATES,
     LABELS,
     VALUE,
@@ -40,7 +39,7 @@ from evaluand.metrics.base.metric import (
     stored_as,
 )
 from evaluand.metrics.base.signature import encode_word, format_percent
-from evaluand.metrics.base.weighted_rows import GroupResult, WeightedRowsMetric
+from evaluand.metrics.base.weighted_rows import GroupResult, WeightedRowsMetric, clusters_in
 from evaluand.metrics.stats.intervals import random_bits
 
 PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -187,7 +186,7 @@ class FunctionMetric(WeightedRowsMetric):
                 reason = f"{self.name} returned {value}"
             ends = (math.nan, math.nan)
             if reason is None and self.confidence is not None:
-                ends = self._bootstrap_ends(arguments, rows[CLUSTER])
+                ends = self._bootstrap_ends(arguments, clusters_in(rows))
             yield group, GroupResult(value if reason is None else math.nan, {}, reason, ends=ends)
 
     def _arguments(self, rows: Columns) -> dict[str, np.ndarray]:

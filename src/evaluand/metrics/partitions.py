@@ -4,23 +4,23 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, Confusion, sums_of
 from evaluand.metrics.base.labels import in_order
-from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, State, weights_of
+from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns
+from evaluand.metrics.base.weighted_rows import NUMBER, SQUARE
 
 
-class Contingency(NamedTuple):
-    """Shares of rows, replicates × clusters: of the truth, of the prediction, and of the pairs that occur."""
+class Entropies(NamedTuple):
+    """What two partitions tell, in nats, an entry for each replicate: their entropies and mutual information."""
 
     truth: np.ndarray
     prediction: np.ndarray
-    both: np.ndarray
-    expected: np.ndarray  # replicates × pairs: `both` if independent
+    information: np.ndarray
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,8 +47,32 @@ class Clustering(Confusion):
 
     def sums(self, rows: Columns, weight: np.ndarray) -> list[np.ndarray]:
         """The weight of each cluster, replicates × clusters: of the truth, of the prediction, and of pairs."""
-        columns = zip((_OF_TRUTH, _OF_PREDICTION, _OF_PAIR), rows[_SIZES].tolist(), strict=True)
+        columns = zip(PARTS, rows[_SIZES].tolist(), strict=True)
         return [sums_of(rows[name], weight, size) for name, size in columns]
+
+    def entropies(self, rows: Columns, weight: np.ndarray) -> Entropies:
+        """Of shares of rows in clusters and in pairs of them; information is never below 0."""
+        total = weight.sum(axis=1, keepdims=True)
+        truth, prediction, both = (sums / total for sums in self.sums(rows, weight))
+        one, other = rows[PAIRS]
+        occurs = both > 0
+        ratio = np.where(occurs, both, 1.0) / np.where(occurs, truth[:, one] * prediction[:, other], 1.0)
+        of_both = np.maximum((both * np.log(ratio)).sum(axis=1), 0.0)
+        return Entropies(entropy(truth), entropy(prediction), of_both)
+
+    def entropies_without(self, rows: Columns, one: np.ndarray) -> Entropies:
+        """Those without one row of each kind, of which only its clusters and their pair become smaller."""
+        total = rows[WEIGHT].sum() - one
+        kinds = [rows[name] for name in PARTS]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            truth, prediction, both = (
+                _x_log_x(sums).sum() - _x_log_x(sums[of]) + _x_log_x(_less(sums[of], one))
+                for (sums,), (_, of) in zip(self.sums(rows, rows[WEIGHT][None]), kinds, strict=True)
+            )
+            of_truth, of_prediction = (np.log(total) - part / total for part in (truth, prediction))
+            of_both = np.log(total) + (both - truth - prediction) / total
+        near = (np.where(part > _NEAR, part, 0.0) for part in (of_truth, of_prediction, of_both))
+        return Entropies(*(np.where(total > _NEAR * one, part, np.nan) for part in near))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,26 +84,14 @@ class OfEntropies(Clustering):
     """
 
     @abstractmethod
-    def of_table(self, table: Contingency) -> np.ndarray:
+    def of_entropies(self, found: Entropies) -> np.ndarray:
         """The value of each replicate."""
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        total = weight.sum(axis=1, keepdims=True)
-        truth, prediction, both = (sums / total for sums in self.sums(rows, weight))
-        one, other = rows[PAIRS]
-        return self.of_table(Contingency(truth, prediction, both, truth[:, one] * prediction[:, other]))
+        return self.of_entropies(self.entropies(rows, weight))
 
-
-def entropy(share: np.ndarray) -> np.ndarray:
-    """−Σ s log s of each replicate, in nats."""
-    return np.asarray(-(share * np.log(np.where(share > 0, share, 1.0))).sum(axis=1) + 0.0)
-
-
-def mutual_information(table: Contingency) -> np.ndarray:
-    """The mutual information of the partitions, in nats; never below 0."""
-    occurs = table.both > 0
-    ratio = np.where(occurs, table.both, 1.0) / np.where(occurs, table.expected, 1.0)
-    return np.asarray(np.maximum((table.both * np.log(ratio)).sum(axis=1), 0.0))
+    def without_rows(self, rows: Columns, one: np.ndarray) -> np.ndarray:
+        return self.of_entropies(self.entropies_without(rows, one))
 
 
 def share_of(information: np.ndarray, total: np.ndarray, otherwise: float) -> np.ndarray:
@@ -93,7 +105,23 @@ _OF_TRUTH = "_of_truth_"
 _OF_PREDICTION = "_of_prediction_"
 _OF_PAIR = "_of_pair_"
 PAIRS: Final = "_pairs_"
+PARTS: Final = (_OF_TRUTH, _OF_PREDICTION, _OF_PAIR)
 _SIZES = "_sizes_"
+_NEAR: Final = 1e-13
+
+
+def entropy(share: np.ndarray) -> np.ndarray:
+    """−Σ s log s of each replicate, in nats."""
+    return np.asarray(-_x_log_x(share).sum(axis=1) + 0.0)
+
+
+def _x_log_x(x: np.ndarray) -> np.ndarray:
+    return np.asarray(x * np.log(np.where(x > 0, x, 1.0)))
+
+
+def _less(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
+    """The rest of a weight; 0 where only rounding remains."""
+    return np.where(whole - part > _NEAR * whole, whole - part, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,36 +140,45 @@ class AdjustedRand(Clustering):
     kind = "adjusted_rand"
     version = 2
     range = (-1.0, 1.0)
-    adds: ClassVar[tuple[str, ...]] = ("_square_",)
-
-    def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
-        weight = weights_of(columns, self.kind) if self.weighted else np.ones(len(group))
-        with np.errstate(over="ignore", under="ignore"):
-            square = np.square(weight)
-        usable = (square >= _LEAST) & (square < np.inf) | (weight == 0)
-        return super().state({**columns, _SQUARE: np.where(usable, square, np.nan)}, group, n_groups)
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        square = rows[_SQUARE] * np.square(weight / np.where(rows[WEIGHT] > 0, rows[WEIGHT], 1.0))
-        parts = zip(self.sums(rows, weight), self.sums(rows, square), strict=True)
-        of_truth, of_prediction, together = (_pairs(*each) for each in parts)
-        by_chance = of_truth * (of_prediction / _pairs(weight.sum(axis=1)[:, None], square.sum(axis=1)[:, None]))
-        most = (of_truth + of_prediction) / 2
-        same = (together == of_truth) & (together == of_prediction)
-        return np.where(same, 1.0, (together - by_chance) / np.where(same, 1.0, most - by_chance))
+        square = _squares(rows) * np.square(weight / np.where(rows[WEIGHT] > 0, rows[WEIGHT], 1.0))
+        parts = [*zip(self.sums(rows, weight), self.sums(rows, square), strict=True)]
+        parts.append((weight.sum(axis=1)[:, None], square.sum(axis=1)[:, None]))
+        return self._of_pairs(*(_pairs(*part).sum(axis=1) for part in parts))
+
+    def without_rows(self, rows: Columns, one: np.ndarray) -> np.ndarray:
+        weight, square = rows[WEIGHT][None], _squares(rows)[None]
+        kinds = [*(rows[name][1] for name in PARTS), np.zeros(len(one), np.int64)]
+        totals = ([*self.sums(rows, each), each.sum(axis=1, keepdims=True)] for each in (weight, square))
+        found = []
+        for (sums,), (squares,), of in zip(*totals, kinds, strict=True):
+            own = sums[of], squares[of]
+            found.append(_pairs(sums, squares).sum() - _pairs(*own) + _pairs(own[0] - one, own[1] - np.square(one)))
+        return self._of_pairs(*found)
+
+    @staticmethod
+    def _of_pairs(
+        of_truth: np.ndarray, of_prediction: np.ndarray, together: np.ndarray, every: np.ndarray
+    ) -> np.ndarray:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_chance = of_truth * (of_prediction / every)
+            most = (of_truth + of_prediction) / 2
+            same = (together == of_truth) & (together == of_prediction)
+            return np.where(same, 1.0, (together - by_chance) / np.where(same, 1.0, most - by_chance))
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         return "the weights are too large or too small for their squares; give them in another unit"
 
 
+def _squares(rows: Columns) -> np.ndarray:
+    """The sum of squared weights of the rows of each kind; of rows without weights, their number."""
+    return rows.get(SQUARE, rows[NUMBER])
+
+
 def _pairs(weight: np.ndarray, square: np.ndarray) -> np.ndarray:
-    """The pairs of two rows within parts, by the product of their weights: (Σ w)² − Σ w² is twice their sum."""
-    return np.asarray((np.square(weight) - square).clip(0).sum(axis=1) / 2)
-
-
-_SQUARE: Final = "_square_"
-"""The sum of squared weights of the rows that are merged into one."""
-_LEAST: Final = float(np.finfo(np.float64).tiny)
+    """The pairs of two rows within each part, by the product of weights: (Σ w)² − Σ w² is twice their sum."""
+    return np.asarray((np.square(weight) - square).clip(0) / 2)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -158,8 +195,8 @@ class Homogeneity(OfEntropies):
 
     kind = "homogeneity"
 
-    def of_table(self, table: Contingency) -> np.ndarray:
-        return share_of(mutual_information(table), entropy(table.truth), otherwise=1.0)
+    def of_entropies(self, found: Entropies) -> np.ndarray:
+        return share_of(found.information, found.truth, otherwise=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -176,8 +213,8 @@ class Completeness(OfEntropies):
 
     kind = "completeness"
 
-    def of_table(self, table: Contingency) -> np.ndarray:
-        return share_of(mutual_information(table), entropy(table.prediction), otherwise=1.0)
+    def of_entropies(self, found: Entropies) -> np.ndarray:
+        return share_of(found.information, found.prediction, otherwise=1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -205,10 +242,9 @@ class VMeasure(OfEntropies):
         object.__setattr__(self, "beta", float(self.beta))
         super().__post_init__()
 
-    def of_table(self, table: Contingency) -> np.ndarray:
-        information = mutual_information(table)
-        homogeneity = share_of(information, entropy(table.truth), otherwise=1.0)
-        completeness = share_of(information, entropy(table.prediction), otherwise=1.0)
+    def of_entropies(self, found: Entropies) -> np.ndarray:
+        homogeneity = share_of(found.information, found.truth, otherwise=1.0)
+        completeness = share_of(found.information, found.prediction, otherwise=1.0)
         below = self.beta * homogeneity + completeness
         return np.where(below > 0, (1 + self.beta) * homogeneity * completeness / np.where(below > 0, below, 1.0), 0.0)
 
@@ -242,10 +278,10 @@ class NormalizedMutualInformation(OfEntropies):
             raise SpecError(f"{self.kind}: mean={self.mean!r} does not work here; choose one of {', '.join(MEANS)}")
         super().__post_init__()
 
-    def of_table(self, table: Contingency) -> np.ndarray:
-        one, other = entropy(table.truth), entropy(table.prediction)
-        trivial = (one == 0) & (other == 0)
-        return np.where(trivial, 1.0, share_of(mutual_information(table), MEANS[self.mean](one, other), otherwise=0.0))
+    def of_entropies(self, found: Entropies) -> np.ndarray:
+        trivial = (found.truth == 0) & (found.prediction == 0)
+        mean = MEANS[self.mean](found.truth, found.prediction)
+        return np.where(trivial, 1.0, share_of(found.information, mean, otherwise=0.0))
 
 
 MEANS: Final[Mapping[str, Callable[[np.ndarray, np.ndarray], np.ndarray]]] = {

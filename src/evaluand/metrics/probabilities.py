@@ -179,9 +179,6 @@ class ExpectedCalibrationError(ConfidenceBins):
         reason = [_NO_INTERVAL if has else other for has, other in zip(known, values.reason, strict=True)]
         return replace(values, low=np.full(len(known), np.nan), high=np.full(len(known), np.nan), reason=reason)
 
-    def _without(self, rows: Columns, n: int) -> np.ndarray:
-        return np.empty(0)
-
     def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         """The number of bins that have rows."""
         return {"bins": len(np.unique(rows[BIN]))}

@@ -12,13 +12,13 @@ from evaluand.core.errors import SpecError
 from evaluand.metrics.base.confusion import json_number
 from evaluand.metrics.base.metric import Columns, refuse, refuse_empty
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH
-from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
+from evaluand.metrics.base.sums import OfSums
 
 UnicodeForm = Literal["NFC", "NFKC"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class EditRate(WeightedRowsMetric):
+class EditRate(OfSums):
     """The edits that turn truths into predictions, as a share of the length of all truths together.
 
     Edits are the fewest substitutions, deletions and insertions; `data` has their numbers and that of hits. The rate is
@@ -76,8 +76,11 @@ class EditRate(WeightedRowsMetric):
             text = "".join(char for char in text if not unicodedata.category(char).startswith("P"))
         return self.units(text)
 
-    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        hits, substitutions, deletions, insertions = (weight @ rows[name] for name in self.row_columns)
+    def terms(self, rows: Columns) -> Sequence[np.ndarray]:
+        return [rows[name] for name in self.row_columns]
+
+    def of_sums(self, sums: Sequence[np.ndarray], rows: Columns) -> np.ndarray:
+        hits, substitutions, deletions, insertions = sums
         return np.asarray((substitutions + deletions + insertions) / (hits + substitutions + deletions))
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.class_ratio import distinct_labels
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, Confusion, Label, sums_of
-from evaluand.metrics.base.metric import LABELS, Columns, refuse
+from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, refuse
 
 Weights = Literal["linear", "quadratic"]
 
@@ -80,7 +80,7 @@ class WeightedKappa(Confusion):
         row = np.arange(len(truth))
         return {
             **rows,
-            _DISTANCE: np.abs(truth - prediction),
+            _DISTANCE: np.abs(truth - prediction) if self.weights == "linear" else np.square(truth - prediction),
             _POSITIONS: positions,
             **{
                 name: np.stack([row, np.searchsorted(positions, x)])
@@ -89,29 +89,28 @@ class WeightedKappa(Confusion):
         }
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        positions, total = rows[_POSITIONS], weight.sum(axis=1, keepdims=True)
-        distance = rows[_DISTANCE] if self.weights == "linear" else np.square(rows[_DISTANCE])
-        observed = weight @ distance / total[:, 0]
-        truth, prediction = (sums_of(rows[name], weight, len(positions)) / total for name in (_OF_T, _OF_P))
-        expected = (self._linear if self.weights == "linear" else self._quadratic)(positions, truth, prediction)
+        positions, total = rows[_POSITIONS], weight.sum(axis=1)
+        truth, prediction = (sums_of(rows[name], weight, len(positions)) for name in (_OF_T, _OF_P))
+        expected = (truth * self._reach(positions, prediction)).sum(axis=1) / total
         several = ((truth > 0) | (prediction > 0)).sum(axis=1) > 1
-        return np.asarray(1 - observed / np.where(several, expected, np.nan))
+        return np.asarray(1 - weight @ rows[_DISTANCE] / np.where(several, expected, np.nan))
 
-    @staticmethod
-    def _linear(positions: np.ndarray, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        """Σ tᵢ pⱼ |xᵢ − xⱼ|, from the shares of truths and predictions below each gap between labels."""
-        below, also = (np.cumsum(share, axis=1)[:, :-1] for share in (truth, prediction))
-        return np.asarray((below * (1 - also) + also * (1 - below)) @ np.diff(positions))
+    def without_rows(self, rows: Columns, one: np.ndarray) -> np.ndarray:
+        positions, distance, weight = rows[_POSITIONS], rows[_DISTANCE], rows[WEIGHT][None]
+        truth, prediction = (sums_of(rows[name], weight, len(positions)) for name in (_OF_T, _OF_P))
+        own, other = rows[_OF_T][1], rows[_OF_P][1]
+        to_predictions, to_truths = (self._reach(positions, side)[0] for side in (prediction, truth))
+        rest = weight.sum() - one
+        with np.errstate(divide="ignore", invalid="ignore"):
+            expected = truth[0] @ to_predictions - one * (to_predictions[own] + to_truths[other] - one * distance)
+            found = 1 - (weight @ distance - one * distance) * rest / expected
+        is_left = expected > _ROUNDING * (truth[0] @ to_predictions)
+        return np.where(is_left & np.isfinite(found), found, np.nan)
 
-    @staticmethod
-    def _quadratic(positions: np.ndarray, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
-        """Σ tᵢ pⱼ (xᵢ − xⱼ)²: both variances and the squared difference of the means."""
-        means = truth @ positions, prediction @ positions
-        spread = sum(
-            (share * np.square(positions - mean[:, None])).sum(axis=1)
-            for share, mean in zip((truth, prediction), means, strict=True)
-        )
-        return np.asarray(spread + np.square(means[0] - means[1]))
+    def _reach(self, positions: np.ndarray, weight: np.ndarray) -> np.ndarray:
+        """Σ wⱼ dᵢⱼ: the disagreement of each position with all labels of one side, replicates × positions."""
+        off = np.abs(positions[:, None] - positions)
+        return np.asarray(weight @ (off if self.weights == "linear" else np.square(off)))
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         return "all truths and predictions are one label, so chance agrees everywhere"
@@ -119,5 +118,6 @@ class WeightedKappa(Confusion):
 
 _DISTANCE: Final = "_distance_"
 _POSITIONS: Final = "_positions_"
+_ROUNDING: Final = 1e-13
 _OF_T: Final = "_of_truth_"
 _OF_P: Final = "_of_prediction_"

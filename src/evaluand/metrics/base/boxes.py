@@ -14,7 +14,7 @@ import pyarrow as pa
 from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.base.labels import in_order, object_array, one_vocabulary
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Fill, State, refuse, refuse_empty
-from evaluand.metrics.base.weighted_rows import BLOCK, WeightedRowsMetric
+from evaluand.metrics.base.weighted_rows import BLOCK, WeightedRowsMetric, blocks_by_content
 from evaluand.metrics.detection import Area, Boxes, Definition, check_iou, definition_of, match, steps, steps_up
 from evaluand.metrics.detection.outlines import read_outline
 from evaluand.metrics.stats.intervals import count_rows
@@ -105,6 +105,11 @@ class OfBoxes(WeightedRowsMetric):
         """The definition, with the other parameters applied."""
         return definition_of(self.definition, area=self.area, max_detections=self.max_detections)
 
+    @property
+    def counts_independent_rows(self) -> bool:
+        """False: a row is a box, and its image must be known."""
+        return False
+
     @abstractmethod
     def of_label(self, label: Detected, level: int, weight: np.ndarray, slack: float) -> np.ndarray:
         """The value of one label at one threshold by replicate; arbitrary where there are no true boxes.
@@ -172,9 +177,10 @@ class OfBoxes(WeightedRowsMetric):
         descending = np.where(detected, -np.nan_to_num(confidence, nan=0.0, posinf=np.inf), 0.0)
         corners = rows["corners"].T[::-1] if self.rules.ties == "box" else ()
         order = np.lexsort((*corners, descending, rows["sort"], label))
-        found = {name: rows[name][order] for name in (*_ROW, WEIGHT, BLOCK)} | {"label": label[order]}
+        found = {name: rows[name][order] for name in (*_ROW, WEIGHT)} | {"label": label[order]}
         labels = self._labels(found, rows[LABELS][in_order(rows[LABELS])])
-        return {**found, LABELS: rows[LABELS], DETECTED: object_array(labels)}
+        keys = {CLUSTER: rows[CLUSTER]} if CLUSTER in rows else {}
+        return {**found, **keys, LABELS: rows[LABELS], DETECTED: object_array(labels), _ORDER: order}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         each = [values for _, values in self._by_label(rows, weight)]
@@ -183,13 +189,25 @@ class OfBoxes(WeightedRowsMetric):
             value = np.where((weight * (rows["sort"] == sort)).any(axis=1), end, value)
         return np.asarray(value)
 
-    def without_each(self, rows: Columns, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def changes(self, rows: Columns, value: float, block: np.ndarray | None = None) -> np.ndarray:
+        """What an image adds stands at its first row; of many images, what a group of them adds."""
+        order, images = rows[_ORDER], np.where(rows["sort"] == _IMAGE, rows[WEIGHT], 0.0)
+        if block is None:
+            content = {name: rows[name] for name in ("sort", "confidence", "found", "ignored")}
+            of_row = blocks_by_content(content, rows[CLUSTER][order])
+        else:
+            of_row = block[order]
+        found = np.empty(len(order))
+        found[order] = self.changes_of_blocks(rows, value, of_row, images)
+        return found
+
+    def without_blocks(self, rows: Columns, block: np.ndarray, n: int) -> np.ndarray:
         """A block changes only the values of the labels that it has boxes of."""
         weight, slack = _in_whole_units(rows[WEIGHT], rows[WEIGHT])
-        blocks = np.unique(block[weight > 0])
+        blocks = np.arange(n)
         with np.errstate(divide="ignore", invalid="ignore"):
             each = [self._label_without_each(label, weight, slack, block, blocks) for label in rows[DETECTED]]
-            return blocks, _mean(np.stack(each or [np.full(len(blocks), np.nan)]))
+            return _mean(np.stack(each or [np.full(n, np.nan)]))
 
     def _label_without_each(
         self, label: Detected, weight: np.ndarray, slack: float, block: np.ndarray, blocks: np.ndarray
@@ -404,5 +422,6 @@ def _counts(expected: int, predicted: int) -> dict[str, int]:
 
 
 DETECTED: Final = "_detected_"
+_ORDER: Final = "_order_"
 _ROUNDING: Final = 1e-9
 _AT_ONCE: Final = 1 << 20  # weights in memory at once

@@ -24,7 +24,8 @@ from evaluand.metrics.base.confusion import (
     table_of,
     truths_of,
 )
-from evaluand.metrics.base.metric import LABELS, Columns, Direction, Labels, State, Values
+from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, Direction, Labels, State, Values
+from evaluand.metrics.base.weighted_rows import mean_without
 
 Average = Literal["micro", "macro", "weighted", "example", "binary"]
 
@@ -202,11 +203,15 @@ class ClassRatio(ByClass):
         one_answer = self.average == "micro" and not has_sets(vocabulary)
         return NO_CLASS if one_answer and self.stray_weight else ALL_WRONG
 
-    def at_once(self, vocabulary: np.ndarray) -> bool:
-        return self._mode not in ("example", "micro")
-
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        return self._over_rows(rows, weight) if self._mode == "example" else super().value(rows, weight)
+        if self._mode != "example":
+            return super().value(rows, weight)
+        return _mean(self._of_rows(rows), weight)
+
+    def without_rows(self, rows: Columns, one: np.ndarray) -> np.ndarray:
+        if self._mode != "example":
+            return super().without_rows(rows, one)
+        return mean_without(self._of_rows(rows), rows[WEIGHT], one)
 
     def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
         mode = self._mode
@@ -234,10 +239,11 @@ class ClassRatio(ByClass):
         is_worse = self.labels is None and self._mode == "macro" and self._loses_by_new_classes
         return counts.opposite * is_worse
 
-    def _over_rows(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        n, n_classes = weight.shape[1], len(class_counts(rows, weight[:1]).classes)
+    def _of_rows(self, rows: Columns) -> np.ndarray:
+        """The ratio of each row's classes."""
+        n, n_classes = len(rows[WEIGHT]), len(class_counts(rows, rows[WEIGHT][None]).classes)
         expected, predicted, right = (np.bincount(rows[name][0], minlength=n) for name in (EXPECTED, PREDICTED, RIGHT))
-        return _mean(self._divided(*self.ratio(expected, predicted, right, n_classes)), weight)
+        return self._divided(*self.ratio(expected, predicted, right, n_classes))
 
     def _divided(self, above: np.ndarray, below: np.ndarray) -> np.ndarray:
         other = np.nan if self.zero_division is None else self.zero_division

@@ -19,6 +19,7 @@ from evaluand.metrics.base.confusion import PREDICTION, TRUTH
 from evaluand.metrics.base.curves import Curve, Drawn, part_name
 from evaluand.metrics.base.metric import (
     CLUSTER,
+    INDEPENDENT,
     LABELS,
     WEIGHT,
     Columns,
@@ -28,7 +29,7 @@ from evaluand.metrics.base.metric import (
     numbers,
     refuse,
 )
-from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
+from evaluand.metrics.base.weighted_rows import WeightedRowsMetric, clusters_in
 from evaluand.metrics.stats.intervals import (
     cautious_spread,
     cluster_sums,
@@ -106,7 +107,7 @@ class ConfidenceBins(OfScores, WeightedRowsMetric):
         """How often rows of each bin are right, with intervals if it is known which rows belong together."""
         found: list[list[Drawn]] = [[] for _ in state["n"]]
         for group, rows in self.rows_of(state):
-            bins = reliability(self.arranged(rows), self.confidence if CLUSTER in rows else None)
+            bins = reliability(self.arranged(rows), self.confidence if CLUSTER in rows or INDEPENDENT in rows else None)
             part = None if self.label is None else part_name(self.label)
             found[group] = [Drawn("calibration", part, *bins)] if len(bins[0].x) else []
         return found
@@ -131,7 +132,7 @@ def reliability(rows: Columns, confidence: float | None) -> tuple[Curve, np.ndar
     curve = Curve(sure / total, share / total, highest, total)
     if confidence is None:
         return curve, None, None
-    keys = rows[CLUSTER][counted]
+    keys = clusters_in(rows)[counted]
     if len(np.unique(keys)) == len(keys):
         effective = total * total / square
         ends = [mid_p(y * n, n, confidence) for y, n in zip(curve.y.tolist(), effective.tolist(), strict=True)]

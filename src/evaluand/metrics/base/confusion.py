@@ -7,7 +7,7 @@ have sets of labels, sets are counted, and each label of a set is a class.
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Final, NamedTuple, Self
@@ -16,21 +16,15 @@ import numpy as np
 
 from evaluand.core.errors import SpecError, plural
 from evaluand.metrics.base.labels import in_order, one_vocabulary
-from evaluand.metrics.base.metric import INDEPENDENT, LABELS, WEIGHT, Columns, Fill, State, Values, refuse
-from evaluand.metrics.base.weighted_rows import (
-    GroupResult,
-    WeightedRowsMetric,
-    blocks_by_kind,
-    row_column,
-    sorted_parts,
-)
+from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, Fill, State, Values, refuse
+from evaluand.metrics.base.weighted_rows import NUMBER, Kinds, WeightedRowsMetric, row_column, weight_of_one
 from evaluand.metrics.stats.intervals import (
+    PartChanges,
     Spread,
     clustered_wilson,
-    correlation_of,
     count_rows,
+    mean_of_parts,
     mean_of_shares,
-    runs,
     wilson,
 )
 
@@ -58,30 +52,10 @@ class ClassCounts(NamedTuple):
     stray: np.ndarray  # wrong predictions outside the classes
     opposite: np.ndarray  # rows that are wrong about every class
 
-    def summed(self, starts: np.ndarray) -> Self:
-        """Sums over consecutive replicates, from each start on."""
-        return type(self)(self.classes, *(np.add.reduceat(part, starts) for part in self[1:]))
-
-    def minus(self, other: Self, of: np.ndarray) -> Self:
-        """Replicate `of` minus each replicate of the other; 0 where only rounding remains."""
-        whole = (part[of] for part in self[1:])
-        return type(self)(self.classes, *(_subtract(*parts) for parts in zip(whole, other[1:], strict=True)))
-
-    def over(self, parts: np.ndarray) -> Self:
-        """Each replicate divided into this many equal parts."""
-        divided = (part / np.maximum(parts, 1.0).reshape(-1, *[1] * (part.ndim - 1)) for part in self[1:])
-        return type(self)(self.classes, *divided)
-
-    def at(self, places: np.ndarray) -> Self:
-        """Some of the replicates."""
-        return type(self)(self.classes, *(part[places] for part in self[1:]))
-
-    def within(self, places: slice, classes: np.ndarray) -> Self:
-        """Consecutive replicates, and some of the classes."""
-        expected, predicted, right = (part[places, classes] for part in self[1:4])
-        total, stray, opposite = (part[places] for part in self[4:])
-        labels = [self.classes[i] for i in classes.tolist()]
-        return type(self)(labels, expected, predicted, right, total, stray, opposite)
+    def minus(self, other: Self) -> Self:
+        """The one replicate minus each replicate of the other; 0 where only rounding remains."""
+        parts = zip(self[1:], other[1:], strict=True)
+        return type(self)(self.classes, *(_subtract(whole, part) for whole, part in parts))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,11 +89,10 @@ class Confusion(WeightedRowsMetric):
 
 @dataclass(frozen=True, kw_only=True)
 class OfCounts(Confusion):
-    """A function of the counts of each class, computed at once for many groups and without each block.
+    """A function of the counts of each class.
 
-    If rows are independent and unweighted, the interval of a share is Wilson's, that of a mean of shares combines
-    theirs, and that of any other function leaves out single rows: equal rows change it equally. With more than `BLOCKS`
-    kinds of rows, and otherwise, it leaves out blocks.
+    If rows are independent and unweighted, the interval of a share is Wilson's, and that of a mean of shares combines
+    theirs. That of any other function leaves out one row of each kind.
     """
 
     @abstractmethod
@@ -165,22 +138,22 @@ class OfCounts(Confusion):
         return None
 
     def why_unbounded(self, rows: Columns) -> str | None:
-        counts = class_counts(rows, np.asarray(rows[WEIGHT] > 0 if self.weighted else rows[WEIGHT], np.float64)[None])
-        return self._find_rare_class(counts, counts.expected[0])
-
-    def _find_rare_class(self, counts: ClassCounts, rows: np.ndarray) -> str | None:
-        """See `why_rare`; `rows` is the number of rows of each class, which sums of weights do not say."""
+        """See `why_rare`, by the number of rows of each class, which sums of weights do not say."""
+        counts = class_counts(rows, rows[NUMBER][None].astype(np.float64))
         chosen = self.averaged(counts)
         if chosen is None:
             return None
-        return why_rare([counts.classes[place] for place in np.flatnonzero(chosen).tolist()], rows[chosen])
-
-    def at_once(self, vocabulary: np.ndarray) -> bool:
-        """Whether the value depends on the counts alone, and classes that do not occur do not matter."""
-        return True
+        names = [counts.classes[place] for place in np.flatnonzero(chosen).tolist()]
+        return why_rare(names, counts.expected[0, chosen])
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         return self.of_counts(class_counts(rows, weight), rows[LABELS])
+
+    def without_rows(self, rows: Columns, one: np.ndarray) -> np.ndarray:
+        whole = class_counts(rows, rows[WEIGHT][None])
+        step = max(1, _AT_ONCE // max(len(whole.classes), 1))
+        parts = (slice(start, min(start + step, len(one))) for start in range(0, len(one), step))
+        return np.concatenate([self._defined(whole.minus(counts_of_each(rows, one, part)), rows) for part in parts])
 
     def basis(self, rows: Columns, weight: np.ndarray) -> float:
         return self.basis_of(class_counts(rows, weight[None]), rows[LABELS])
@@ -188,82 +161,50 @@ class OfCounts(Confusion):
     def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         return self.details_of(class_counts(rows, weight[None]), rows[LABELS])
 
-    def group_results(self, state: State) -> Iterator[tuple[int, GroupResult]]:
-        if not self.at_once(state[LABELS]):
-            yield from super().group_results(state)
-            return
-        single = np.zeros(len(state["n"]), np.bool_)
-        if INDEPENDENT in state:
-            state, single = blocks_by_kind(state, self.row_columns)
-        for rows, group, block in sorted_parts(state, len(state[LABELS])):
-            yield from self._of_part(rows, group, block, single)
-
-    def _of_part(
-        self, rows: Columns, group: np.ndarray, block: np.ndarray, single: np.ndarray
-    ) -> Iterator[tuple[int, GroupResult]]:
-        """The results of groups of rows by group and block; in a `single` group blocks are kinds of equal rows."""
-        starts, first = runs(group, block), runs(group)
-        arranged = self.arranged(rows)
-        leaves, seen = _counts_of(arranged, starts, first)
-        of = np.searchsorted(first, starts, side="right") - 1  # the group of each leaf
-        ends = np.searchsorted(of, np.arange(len(first) + 1))
-        whole = leaves.summed(ends[:-1])
-        values = self._defined(whole, rows[LABELS])
-        alone = single[group[first]]
-        often = np.where(alone[of], leaves.total, 1.0)
-        without = self._defined(whole.minus(leaves.over(often), of), rows[LABELS])
-        ends_of = self.bounds_of(whole, self.confidence) if self.confidence is not None and alone.any() else None
-        bounds = None if ends_of is None else np.stack(ends_of, axis=1).tolist()
-        of_shares = self.confidence is not None and self.shares_of(whole) is not None
-        there = leaves.total > 0
-        for place, start in enumerate(first.tolist()):
-            counts = whole.within(slice(place, place + 1), seen[place])
-            details, value = self.details_of(counts, rows[LABELS]), float(values[place])
-            if math.isfinite(value):
-                mine = slice(ends[place], ends[place + 1])
-                basis = min(self.basis_of(counts, rows[LABELS]), 1.0)
-                by_block = leaves.expected[mine, seen[place]]
-                of_class = (by_block > 0).sum(axis=0) if self.weighted else counts.expected[0]
-                why = None if self.confidence is None else self._find_rare_class(counts, of_class)
-                found = GroupResult(
-                    value, details, why, basis, without[mine][there[mine]], often=often[mine][there[mine]]
-                )
-                if bounds and alone[place]:
-                    found = found._replace(ends=tuple(bounds[place]))
-                elif of_shares:
-                    found = found._replace(bounds=partial(self._by_shares, counts, leaves.within(mine, seen[place])))
-                yield int(group[start]), found
-            else:
-                end = first[place + 1] if place + 1 < len(first) else len(group)
-                own = {name: column if name == LABELS else column[start:end] for name, column in rows.items()}
-                yield int(group[start]), GroupResult(value, details, self._undefined_reason(own, own[WEIGHT]))
-
-    def _by_shares(self, counts: ClassCounts, leaves: ClassCounts, effective: float) -> tuple[float, float]:
-        """The interval of a mean of shares, from the values and correlations of the shares without each block.
-
-        A share in which all blocks agree, or that occurs in a single block, depends on as many clusters as its part of
-        the rows. The leaves are the blocks of the one replicate of `counts`.
-        """
-        leaves = leaves.at(leaves.total > 0)
-        n = len(leaves.total)
-        shares, left = self.shares_of(counts), self.shares_of(counts.minus(leaves, np.zeros(n, np.int64)))
-        if n < 2 or shares is None or left is None or self.confidence is None:
-            return math.nan, math.nan
+    def bounds(self, rows: Columns, kinds: Kinds) -> Callable[[float], tuple[float, float]] | None:
+        assert self.confidence is not None
+        counts = class_counts(rows, rows[WEIGHT][None])
         with np.errstate(divide="ignore", invalid="ignore"):
-            share, without = shares[0][0] / shares[1][0], left[0] / left[1]
-        off = without - without.mean(axis=0)
-        off = np.where(np.isfinite(off) & (np.abs(off) > _ROUNDING), off, 0.0)
-        covariance = (n - 1) / n * off.T @ off
-        rests_on = effective * shares[1][0] / counts.total[0]
-        variance = np.diagonal(covariance)
-        rests_on = np.where(variance > 0, np.minimum(rests_on, n), rests_on)
-        ends = clustered_wilson(share, Spread(variance, np.full(len(share), n), rests_on), self.confidence)
-        low, high = map(np.atleast_1d, mean_of_shares(share, *ends, correlation_of(covariance)))
-        return float(self.of_mean(low, counts)[0]), float(self.of_mean(high, counts)[0])
+            ends = self.bounds_of(counts, self.confidence) if kinds.of_row is None else None
+        if ends is not None:
+            (low,), (high,) = ends
+            return lambda effective: (float(low), float(high))
+        return None if self.shares_of(counts) is None else partial(self._by_shares, rows, counts, kinds)
 
-    def _defined(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
+    def _by_shares(self, rows: Columns, counts: ClassCounts, kinds: Kinds, effective: float) -> tuple[float, float]:
+        """The interval of a mean of shares of rows with one label, from what clusters change in each.
+
+        A share in which all clusters agree, or that occurs in a single one, depends on as many as its part of the rows.
+        """
+        shares = self.shares_of(counts)
+        assert shares is not None
+        assert self.confidence is not None
+        occurs = shares[1][0] > 0
+        n_rows, one = shares[1][0][occurs], weight_of_one(rows)
+        share = shares[0][0][occurs] / n_rows
+        of_class = np.zeros(len(one), np.int64)
+        of_class[rows[EXPECTED][0]] = (np.cumsum(occurs) - 1)[rows[EXPECTED][1]]
+        right = np.zeros(len(one))
+        right[rows[RIGHT][0]] = 1.0
+        rest = n_rows[of_class] - one
+        left = np.where(rest > _ROUNDING * one, one * (right - share[of_class]) / np.where(rest > 0, rest, 1.0), 0.0)
+        changes = kinds.changes(left)
+        assert kinds.of_row is not None
+        of_row = of_class[kinds.of_row][kinds.weight > 0]
+        by_class = PartChanges.of(of_row, changes.key, changes.change, len(share))
+        n = int(by_class.unit.max(initial=-1)) + 1
+        if n < 2:
+            return math.nan, math.nan
+        rests_on = effective * n_rows / counts.total[0]
+        rests_on = np.where(by_class.error > 0, np.minimum(rests_on, n), rests_on)
+        spread = Spread((n - 1) / n * np.square(by_class.error), np.full(len(share), n), rests_on)
+        ends = mean_of_parts(share, *clustered_wilson(share, spread, self.confidence), by_class, 0.0)
+        low, high = (float(self.of_mean(np.array([end]), counts)[0]) for end in ends)
+        return low, high
+
+    def _defined(self, counts: ClassCounts, rows: Columns) -> np.ndarray:
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            found = np.asarray(self.of_counts(counts, vocabulary), np.float64)
+            found = np.asarray(self.of_counts(counts, rows[LABELS]), np.float64)
         return np.where(np.isfinite(found) & (counts.total > 0), found, np.nan)
 
 
@@ -373,29 +314,19 @@ def truths_of(state: State) -> list[Any]:
     return found
 
 
-def _counts_of(rows: Columns, starts: np.ndarray, first: np.ndarray) -> tuple[ClassCounts, list[np.ndarray]]:
-    """The counts of classes in each leaf (group and block), and which classes occur in each group.
-
-    Leaves begin at `starts` and groups at `first`, of rows as `Confusion` arranges them.
-    """
-    classes, weight, n = rows[_CLASSES].tolist(), rows[WEIGHT], len(rows[WEIGHT])
-    leaf = np.repeat(np.arange(len(starts)), np.diff(starts, append=n))
-    group = np.repeat(np.arange(len(first)), np.diff(first, append=n))
-    shape = len(starts), len(classes)
-    sums, occurs = [], np.zeros(len(first) * len(classes), np.bool_)
+def counts_of_each(rows: Columns, one: np.ndarray, part: slice) -> ClassCounts:
+    """The counts of one row of each kind of some consecutive kinds, kinds × classes."""
+    classes, first, n = rows[_CLASSES].tolist(), part.start, part.stop - part.start
+    counts = []
     for name in (EXPECTED, PREDICTED, RIGHT):
         row, code = rows[name]
-        sums.append(np.bincount(leaf[row] * shape[1] + code, weight[row], minlength=shape[0] * shape[1]).reshape(shape))
-        occurs[group[row] * shape[1] + code] = True
-    if rows[_CHOSEN]:
-        occurs[:] = True
-    total, stray, opposite = (
-        np.bincount(leaf, each, minlength=shape[0])
-        for each in (weight, weight * rows[_STRAY], weight * rows[_OPPOSITE])
-    )
-    seen = [np.flatnonzero(each) for each in occurs.reshape(len(first), len(classes))]
-    expected, predicted, right = sums
-    return ClassCounts(classes, expected, predicted, right, total, stray, opposite), seen
+        chosen = slice(*np.searchsorted(row, [first, part.stop]))
+        table = np.zeros((n, len(classes)))
+        np.add.at(table, (row[chosen] - first, code[chosen]), one[row[chosen]])
+        counts.append(table)
+    expected, predicted, right = counts
+    own = one[part]
+    return ClassCounts(classes, expected, predicted, right, own, own * rows[_STRAY][part], own * rows[_OPPOSITE][part])
 
 
 def _subtract(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -469,9 +400,9 @@ PREDICTED: Final = "_predicted_"
 RIGHT: Final = "_right_"
 _STRAY: Final = "_stray_"
 _OPPOSITE: Final = "_opposite_"
-_CHOSEN: Final = "_chosen_"
 _ROUNDING: Final = 1e-13
 _CLASSES: Final = "_classes_"
+_AT_ONCE: Final = 1 << 21  # counts in memory at once
 _LIMITS: Final = ("to_worst", "to_best", "open_to_worst", "open_to_best")
 """How many rows have an unknown truth, so that the value can be anything; and how many have no score, so that it can be
 anything if another class could occur."""
@@ -503,11 +434,12 @@ def _occurrences(rows: Columns, chosen: Sequence[Label] | None) -> dict[str, np.
         every = (opposite[:, None] * len(classes) + np.arange(len(classes))).ravel()
         wrong = np.setdiff1d(every, of_expected)
         predicted = np.concatenate([predicted, np.stack(np.divmod(wrong, max(len(classes), 1)))], axis=1)
+        predicted = predicted[:, np.argsort(predicted[0], kind="stable")]
     right = np.isin(of_expected, predicted[0] * len(classes) + predicted[1])
     stray = np.where(rows[PREDICTION] == NO_CLASS, size, 0).astype(np.float64)
     pairs = {EXPECTED: expected, PREDICTED: predicted, RIGHT: expected[:, right]}
     others = {_STRAY: stray, _OPPOSITE: (rows[PREDICTION] == ALL_WRONG).astype(np.float64)}
-    return {_CLASSES: classes, _CHOSEN: np.asarray(chosen is not None), **pairs, **others}
+    return {_CLASSES: classes, **pairs, **others}
 
 
 def _members(vocabulary: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -12,8 +12,8 @@ from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, ha
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, harmonic, why_rare
 from evaluand.metrics.base.curves import PARTS, Curve, Drawn, Kind, part_name
 from evaluand.metrics.base.labels import in_order, object_array
-from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Metric, State
-from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
+from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, Metric, State
+from evaluand.metrics.base.weighted_rows import WeightedRowsMetric, clusters_in
 from evaluand.metrics.stats.intervals import runs
 
 Average = Literal["macro", "weighted", "micro", "samples"]
@@ -262,7 +262,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         there, classes = weight > 0, _classes(rows)
         if self.average == "micro" and len(classes) > 1:
             return False
-        key = rows[CLUSTER][there]
+        key = clusters_in(rows)[there]
         if rows[TRUTH].ndim == 2:
             members = _members(rows, classes)[there]
             sides = [key[side] for member in members.T for side in (member, ~member)]

@@ -12,7 +12,7 @@ import orjson
 from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.base.labels import in_order, object_array, one_vocabulary
 from evaluand.metrics.base.metric import LABELS, Columns, Fill, refuse, refuse_empty
-from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
+from evaluand.metrics.base.sums import OfSums
 from evaluand.metrics.detection.segments import SUMS
 
 CLASSES: Final = "classes"
@@ -22,7 +22,7 @@ _TO_ZERO, _TO_ONE = 1.0, 2.0
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfSegments(WeightedRowsMetric):
+class OfSegments(OfSums):
     """The mean over classes of a value of each class's segments; reads the table of the scorer `segmentation`.
 
     Args:
@@ -115,13 +115,15 @@ class OfSegments(WeightedRowsMetric):
         order = in_order(rows[LABELS])
         return {**rows, LABELS: rows[LABELS][order]} | {name: rows[name][:, order] for name in self.sums}
 
-    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        each = self.of_classes({name: weight @ rows[name] for name in self.sums})
+    def terms(self, rows: Columns) -> Sequence[np.ndarray]:
+        return [*(rows[name] for name in self.sums), rows[_ENDS] == _TO_ONE, rows[_ENDS] == _TO_ZERO]
+
+    def of_sums(self, sums: Sequence[np.ndarray], rows: Columns) -> np.ndarray:
+        *of_classes, to_one, to_zero = sums
+        each = self.of_classes(dict(zip(self.sums, of_classes, strict=True)))
         defined = np.isfinite(each)
         value = np.where(defined, each, 0.0).sum(axis=1) / defined.sum(axis=1)
-        for mark, end in ((_TO_ONE, 1.0), (_TO_ZERO, 0.0)):
-            value = np.where((weight * (rows[_ENDS] == mark)).any(axis=1), end, value)
-        return np.asarray(value)
+        return np.where(to_zero > 0, 0.0, np.where(to_one > 0, 1.0, value))
 
     def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         """The value of each class with its counts."""

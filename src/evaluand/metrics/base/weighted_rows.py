@@ -1,16 +1,15 @@
 """Base of metrics that are a function of all their weighted rows and not a mean over them, with an interval.
 
-A kind defines which columns make a row and the value of weighted rows; everything else is here. The interval leaves out
-one block of examples at a time: a block is a pure function of the key of an example (or cluster), so the same rows give
-the same interval on any machine and in any shards. A replicate is the same value with other weights, so one function
-computes both. A kind that knows the influence of each row, the derivative of its value by the row's weight, needs no
-replicates: summed by cluster, influences are the change caused by leaving a cluster out.
+A kind defines which columns make a row and the value of weighted rows; everything else is here. The interval follows
+from what each row adds to the value: a kind that knows its influence, the derivative of the value by the row's weight,
+says it; for others the value is computed again without the row. Rows that are alike add alike, so of rows that consist
+of labels each kind is left out once. Summed by cluster, these changes are those that a cluster makes; the order of the
+rows, their keys and the shards they came in do not matter.
 
-Rows that consist only of labels are counted: the state is a table of how often each combination occurred in each block,
-which does not grow with the rows; an interval also needs the key of each row, to count the clusters. Other rows are
-stored in the state as they are.
+Rows that consist only of labels are counted: unless rows belong together, the state is a table of how often each
+combination occurred, which does not grow with the rows. Other rows are stored in the state as they are.
 
-    prepare ──▶ rows by group, block and weight ── merge ──▶ arranged once per group ── value(weights) ──▶ Values
+    prepare ──▶ rows by group and weight ── merge ──▶ arranged once per group ── value(weights) ──▶ Values
 """
 
 import math
@@ -18,13 +17,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import pairwise
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from evaluand.metrics.base.labels import one_vocabulary
-from evaluand.metrics.base.left_out import MOST_CELLS, Blocks, LeftOut, rarest_parts, spread_of_parts
+from evaluand.metrics.base.labels import in_order, one_vocabulary
+from evaluand.metrics.base.left_out import Blocks, LeftOut, rarest_parts, spread_of_parts
 from evaluand.metrics.base.metric import (
     CLUSTER,
     INDEPENDENT,
@@ -40,39 +38,15 @@ from evaluand.metrics.base.metric import (
     weights_of,
 )
 from evaluand.metrics.stats.intervals import (
+    PartChanges,
     Spread,
-    correlation_of,
     count_rows,
     interval_within,
-    mean_of_shares,
+    mean_of_parts,
     random_bits,
     runs,
     steady_interval,
 )
-
-BLOCKS: Final = 256
-"""The largest number of blocks of the jackknife; its interval has one degree of freedom less."""
-
-FEW_BLOCKS: Final = 64
-"""The number of blocks for more than `MANY_ROWS` rows that are not counted."""
-
-MANY_ROWS: Final = 50_000
-
-
-class Changes(NamedTuple):
-    """The influences of rows, from which the spread of the value follows.
-
-    Attributes:
-        key: the cluster of each row.
-        change: the influence of each row times its weight.
-        effective_rows: the number of rows of equal weight with as much information.
-        expected: the share of these rows of which a proportion would vary as expected.
-    """
-
-    key: np.ndarray
-    change: np.ndarray
-    effective_rows: float
-    expected: float
 
 
 class GroupResult(NamedTuple):
@@ -83,11 +57,11 @@ class GroupResult(NamedTuple):
         details: further results.
         reason: why the value, or only its interval, is undefined; None if nothing speaks against them.
         basis: the share of the rows that the value depends on, up to 1.
-        without: the values without each block, for an interval by the jackknife.
+        expected: the share of the rows of which a proportion would vary as expected, see `expected_basis`.
+        rows: the number of rows of equal weight with as much information.
         least: see `least_variance`.
-        changes: the influences, for an interval by influence.
-        often: the number of blocks that each entry of `without` stands for; one by default.
-        ends: the interval, if it is known without blocks and influences.
+        changes: what rows add to the value; None where the interval needs none.
+        ends: the interval, if it is known without changes.
         bounds: number of clusters of equal weight → interval, for a kind that computes it in another way.
     """
 
@@ -95,31 +69,55 @@ class GroupResult(NamedTuple):
     details: dict[str, Any]
     reason: str | None
     basis: float = 1.0
-    without: np.ndarray = np.empty(0)
+    expected: float = 1.0
+    rows: float = math.inf
     least: float = 0.0
-    changes: Changes | None = None
-    often: np.ndarray | None = None
+    changes: "Changes | None" = None
     ends: tuple[float, float] | None = None
     bounds: Callable[[float], tuple[float, float]] | None = None
 
 
+class Changes(NamedTuple):
+    """What the rows of a group add to its value.
+
+    Attributes:
+        change: of each row; of one row of each kind of equal rows, if these are counted.
+        often: how many rows are of the kind; None if rows are not counted.
+        key: the cluster of each row; None where each is independent.
+    """
+
+    change: np.ndarray
+    often: np.ndarray | None = None
+    key: np.ndarray | None = None
+
+    def spread(self) -> tuple[float, int]:
+        """The variance of the value, from the spread between clusters, NaN if it is unknown; and their number."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            if self.often is not None:  # exact, since the order of kinds of rows depends on other groups
+                n, squares = int(self.often.sum()), self.often * np.square(self.change)
+                total = math.fsum(squares) if np.isfinite(squares).all() else math.nan
+            else:
+                change = sum_by_cluster(self.key, self.change)
+                n, total = len(change), float(change @ change)
+        return (n / (n - 1) * total if n > 1 and math.isfinite(total) else math.nan), n
+
+
 @dataclass(frozen=True, kw_only=True)
 class WeightedRowsMetric(Metric):
-    """A function of weighted rows, with an interval by the rows' influence, or else by the jackknife over blocks.
+    """A function of weighted rows, with an interval by the rows' influence, or else by the jackknife.
 
     If the range is bounded on both sides, the interval is the score interval of a proportion with the measured
     variance, so it stays within the range and has a width even if all rows agree; otherwise it is Student's.
-    Source: J. Shao & D. Tu, The Jackknife and Bootstrap (1995), section 2.3 for blocks left out and 2.4 for influences
+    Source: J. Shao & D. Tu, The Jackknife and Bootstrap (1995), section 2.3 for rows left out and 2.4 for influences
     (the infinitesimal jackknife); see `clustered_wilson` and `steady_interval` for the score interval.
 
     Args:
         weighted: each row counts by the weight of its example.
-        confidence: of the interval; None for no interval, which costs less: an interval needs a key of each row.
+        confidence: of the interval; None for no interval.
 
     Attributes:
         row_columns: the prepared columns that make a row; their first axis is the row.
         counted: rows consist only of labels, and the state holds a table of their counts.
-        adds: columns of numbers that are summed, as weights are, when rows are counted.
 
     Raises:
         SpecError: the confidence does not lie between 0 and 1.
@@ -127,7 +125,6 @@ class WeightedRowsMetric(Metric):
 
     row_columns: ClassVar[tuple[str, ...]]
     counted: ClassVar[bool] = False
-    adds: ClassVar[tuple[str, ...]] = ()
 
     weighted: bool = False
     confidence: float | None = 0.95
@@ -149,7 +146,7 @@ class WeightedRowsMetric(Metric):
 
     @property
     def counts_independent_rows(self) -> bool:
-        return self.counted and self.by_cluster and not self.weighted
+        return self.by_cluster
 
     @abstractmethod
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
@@ -170,13 +167,39 @@ class WeightedRowsMetric(Metric):
     def influence(self, rows: Columns, weight: np.ndarray) -> np.ndarray | None:
         """The derivative of the value by the weight of each row; NaN if there are too few rows to estimate its spread.
 
-        A kind that defines it gets its interval from it; other kinds from the values without each block.
-        `CLUSTER` says which rows belong together.
+        A kind that defines it gets its interval from it; other kinds from the values without each row.
+        `CLUSTER` says which rows belong together, where some do.
         """
         return None
 
+    def without_rows(self, rows: Columns, one: np.ndarray) -> np.ndarray:
+        """The value without one row of each kind; a kind may override it with a faster method than computing each.
+
+        Args:
+            rows: what `arranged` returned.
+            one: the weight of one of the rows of each kind.
+        """
+        weight, n = rows[WEIGHT], len(one)
+        left = np.where(weight - one > _ROUNDING * weight, weight - one, 0.0)
+        step = max(1, _AT_ONCE // max(n, 1))
+        found = np.empty(n)
+        for start in range(0, n, step):
+            place = np.arange(start, min(start + step, n))
+            replicates = np.tile(weight, (len(place), 1))
+            replicates[np.arange(len(place)), place] = left[place]
+            found[place] = self._values(rows, replicates)
+        return found
+
+    def without_blocks(self, rows: Columns, block: np.ndarray, n: int) -> np.ndarray:
+        """The value without each of n blocks of rows."""
+        step = max(1, _AT_ONCE // max(len(block), 1))
+        parts = [np.arange(start, min(start + step, n)) for start in range(0, n, step)]
+        return np.concatenate(
+            [self._values(rows, np.where(block == part[:, None], 0.0, rows[WEIGHT])) for part in parts]
+        )
+
     def least_variance(self, rows: Columns, value: float) -> float:
-        """A lower bound of the value's variance, unless that is 0: few blocks may be equal by chance."""
+        """A lower bound of the value's variance, unless that is 0: few rows may be equal by chance."""
         return 0.0
 
     def expected_basis(self, rows: Columns, weight: np.ndarray) -> float:
@@ -185,6 +208,10 @@ class WeightedRowsMetric(Metric):
         The measured variance counts more, relative to this expectation, the more rows there are: see `steady_interval`.
         """
         return self.basis(rows, weight)
+
+    def bounds(self, rows: Columns, kinds: "Kinds") -> Callable[[float], tuple[float, float]] | None:
+        """The interval by the number of clusters of equal weight, if it does not follow from what rows add."""
+        return None
 
     def why_unbounded(self, rows: Columns) -> str | None:
         """Why the value of these rows, which is defined, has no interval; None if nothing speaks against one."""
@@ -195,10 +222,7 @@ class WeightedRowsMetric(Metric):
         return None
 
     def arranged(self, rows: Columns) -> Columns:
-        """The rows of one group, reordered, with everything that is computed once for all weightings.
-
-        Every column of the rows' length must be in the new order, `WEIGHT` and `BLOCK` too.
-        """
+        """The rows of one group, with everything that is computed once for all weightings; their order stays."""
         return rows
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
@@ -209,71 +233,23 @@ class WeightedRowsMetric(Metric):
         """Further results of a group's rows, JSON-like; `weight` has one entry per row."""
         return {}
 
-    def without_each(self, rows: Columns, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The blocks that hold rows of positive weight, and the value without each of them.
-
-        A kind may override it with a faster method than recomputing the value for each block.
-
-        Args:
-            rows: what `arranged` returned; if the metric is `counted`, the counted rows.
-            block: the block of each row.
-        """
-        weight = rows[WEIGHT]
-        blocks = np.unique(block[weight > 0])
-        if self.counted:
-            left = self._left(rows, block, blocks)
-            if left is not None:
-                return blocks, self._values(*left)
-            rows = self.arranged(rows)
-        step = max(1, _AT_ONCE // max(len(weight), 1))
-        found = [
-            self._values(rows, np.where(block == blocks[i : i + step, None], 0.0, weight))
-            for i in range(0, len(blocks), step)
-        ]
-        return blocks, np.concatenate(found) if found else np.empty(0)
-
-    def _left(self, rows: Columns, block: np.ndarray, blocks: np.ndarray) -> tuple[Columns, np.ndarray] | None:
-        """Distinct rows, and their counts without each block; None with `adds`, or if the table would be too large."""
-        if self.adds:
-            return None
-        cell = np.zeros(len(block), np.int64)
-        for name in self.row_columns:
-            cell = np.unique(cell * (int(rows[name].max()) + 3) + rows[name] + 2, return_inverse=True)[1]
-        _, first = np.unique(cell, return_index=True)
-        shape = len(blocks), len(first)
-        if math.prod(shape) > _AT_ONCE:
-            return None
-        place = np.searchsorted(blocks, block) * shape[1] + cell
-        known = rows[WEIGHT] > 0
-        here, often = (
-            np.bincount(place[known], each, minlength=math.prod(shape)).reshape(shape)
-            for each in (rows[WEIGHT][known], None)
-        )
-        left = np.where(often == often.sum(axis=0), 0.0, here.sum(axis=0) - here)
-        cells = {name: rows[name][first] for name in self.row_columns}
-        weight = here.sum(axis=0)
-        arranged = self.arranged({**cells, LABELS: rows[LABELS], WEIGHT: weight, BLOCK: np.arange(len(first))})
-        return arranged, left[:, arranged[BLOCK]]
-
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
-        n = len(group)
-        weight = weights_of(columns, self.kind) if self.weighted else np.ones(n)
-        table = {_GROUP: group, BLOCK: np.zeros(n, np.int64), WEIGHT: weight}
-        table |= {name: columns[name] for name in (*self.row_columns, *self.adds)}
-        clusters: Columns = {}
-        if self.by_cluster:
-            keys = np.asarray(columns[INDEPENDENT if INDEPENDENT in columns else CLUSTER]).astype(np.int64, copy=False)
-            hashed = (random_bits(keys.view(np.uint64), 0) & np.uint64(BLOCKS - 1)).view(np.int64)
-            table[BLOCK] = columns.get(BLOCK, hashed)
-            clusters = dict(zip(_CLUSTERS, (keys, group, weight), strict=True))
-            if INDEPENDENT in columns:
-                clusters = {INDEPENDENT: count_rows(group, n_groups)}
-        vocabulary = columns.get(LABELS, np.empty(0, np.object_))
-        if self.counted:
-            table = _count_equal_rows(table, self.row_columns, len(vocabulary), self.adds)
-        return {"n": count_rows(group, n_groups), **clusters, LABELS: vocabulary, **_prefix_columns(table)}
+        table = {_GROUP: group, **{name: columns[name] for name in self.row_columns}}
+        table |= {BLOCK: columns[BLOCK]} if BLOCK in columns else {}
+        if self.weighted:
+            table[WEIGHT] = weights_of(columns, self.kind)
+        known: dict[str, np.ndarray] = {"n": count_rows(group, n_groups), LABELS: columns.get(LABELS, _NO_LABELS)}
+        if self.by_cluster and INDEPENDENT in columns:
+            known[INDEPENDENT] = known["n"]
+        elif self.by_cluster and CLUSTER in columns:
+            known[_KEY] = np.asarray(columns[CLUSTER]).astype(np.int64, copy=False)
+        if self.counted and _KEY not in known and not (INDEPENDENT in known and self.weighted):
+            table = _count_equal_rows(table, self.row_columns)
+        return {**known, **_prefix_columns(table)}
 
     def merge(self, states: Sequence[State]) -> State:
+        if len(states) == 1:
+            return states[0]
         vocabulary, codes = one_vocabulary([state[LABELS] for state in states])
         tables = []
         for state, code in zip(states, codes, strict=True):
@@ -283,17 +259,16 @@ class WeightedRowsMetric(Metric):
             scores = [name for name in self.row_columns if name in self.score_columns]
             table |= {name: _place_columns(table[name], code, len(vocabulary)) for name in scores}
             tables.append(table)
-        table = {name: np.concatenate([one[name] for one in tables]) for name in tables[0]}
-        if self.counted:
-            table = _count_equal_rows(table, self.row_columns, len(vocabulary), self.adds)
-        clusters = {name: np.concatenate([state[name] for state in states]) for name in _CLUSTERS if name in states[0]}
+        table = {name: np.concatenate([part[name] for part in tables]) for name in tables[0]}
+        if NUMBER in table:
+            table = _count_equal_rows(table, self.row_columns)
+        keys = {_KEY: np.concatenate([state[_KEY] for state in states])} if _KEY in states[0] else {}
         sums = {name: reduce(np.add, [state[name] for state in states]) for name in _by_group_in(states[0])}
-        return {**sums, **clusters, LABELS: vocabulary, **_prefix_columns(table)}
+        return {**sums, **keys, LABELS: vocabulary, **_prefix_columns(table)}
 
     def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
         placed = super().place({name: state[name] for name in _by_group_in(state)}, positions, n_groups)
-        rows = [name for name in (_PREFIX + _GROUP, "cluster_group") if name in state]
-        return {**state, **placed, **{name: positions[state[name]] for name in rows}}
+        return {**state, **placed, _PREFIX + _GROUP: positions[state[_PREFIX + _GROUP]]}
 
     def compute(self, state: State) -> Values:
         n = state["n"]
@@ -301,33 +276,18 @@ class WeightedRowsMetric(Metric):
         reasons: list[str | None] = [NO_ROWS] * len(n)
         data: list[dict[str, Any]] = [{"n": int(rows)} for rows in n]
         clusters, effective = clusters_of(state)
-        variance, blocks = np.full(n.shape, np.nan), np.zeros(n.shape, np.int64)
         for group, found in self.group_results(state):
             value[group], reasons[group] = found.value, found.reason
             data[group] |= found.details
             if found.basis < 1 - _ROUNDING:
                 data[group]["rests_on"] = round(float(n[group]) * found.basis, 1)
-            if found.reason is not None:
+            if not _has_units(state) or not math.isfinite(found.value):
                 continue
-            if found.ends is not None:
-                low[group], high[group] = found.ends
-                continue
-            if found.bounds is not None:
-                low[group], high[group] = found.bounds(float(effective[group]))
-                continue
-            if found.changes is not None:
-                low[group], high[group] = self._interval_by_influence(found.value, [found], effective[[group]])
-                continue
-            effective[group] *= found.basis
-            variance[group], blocks[group] = self._variance(found.value, found.without, found.least, found.often)
-        if _has_blocks(state):
-            known = np.isfinite(variance)
-            spread = Spread(variance[known], blocks[known], effective[known])
-            low[known], high[known] = self._score_interval(value[known], spread)
-            for group in np.flatnonzero(np.isfinite(value)).tolist():
-                few, all_ = int(clusters[group]), int(n[group])
-                reasons[group] = None if math.isfinite(low[group]) else _no_interval(all_, few, reasons[group])
-                data[group] |= {"clusters": few} if few != all_ else {}
+            if found.reason is None and self.interval is not None:
+                low[group], high[group] = self._interval_of([found], effective[[group]])
+            few, all_ = int(clusters[group]), int(n[group])
+            reasons[group] = None if math.isfinite(low[group]) else _no_interval(all_, few, found.reason)
+            data[group] |= {"clusters": few} if few != all_ else {}
         return Values(value, low, high, reasons, data)
 
     def group_results(self, state: State) -> Iterator[tuple[int, GroupResult]]:
@@ -336,129 +296,144 @@ class WeightedRowsMetric(Metric):
         A kind may override it with a method for many groups at once.
         """
         for group, rows in self.rows_of(state):
-            arranged = self.arranged(self._merge_equal_rows(rows))
+            kinds = self.kinds_of(rows)
+            arranged = self.arranged(kinds.rows)
             weight = arranged[WEIGHT]
             value = float(self._values(arranged, weight[None])[0])
             details = self.details(arranged, weight)
             if not math.isfinite(value):
                 yield group, GroupResult(value, details, self._undefined_reason(arranged, weight))
-                continue
-            why = self.why_unbounded(arranged) if _has_blocks(state) else None
-            found = GroupResult(value, details, why, min(self.basis(arranged, weight), 1.0))
-            if _has_blocks(state) and self.interval == "influence":
-                found = found._replace(changes=self._changes(arranged))
-            elif _has_blocks(state):
-                without = self._without(rows if self.counted else arranged, int(state["n"][group]))
-                found = found._replace(without=without, least=self.least_variance(arranged, value))
-            yield group, found
-
-    def _merge_equal_rows(self, rows: Columns) -> Columns:
-        """Rows of labels, with equal rows of all blocks merged into one."""
-        if not self.counted:
-            return rows
-        table = {name: rows[name] for name in (WEIGHT, *self.row_columns, *self.adds)}
-        table |= dict.fromkeys((_GROUP, BLOCK), np.zeros_like(rows[BLOCK]))
-        return {**_count_equal_rows(table, self.row_columns, len(rows[LABELS]), self.adds), LABELS: rows[LABELS]}
+            elif not _has_units(state) or self.interval is None:
+                yield group, GroupResult(value, details, None, min(self.basis(arranged, weight), 1.0))
+            else:
+                yield (
+                    group,
+                    GroupResult(
+                        value,
+                        details,
+                        self.why_unbounded(arranged),
+                        min(self.basis(arranged, weight), 1.0),
+                        min(self.expected_basis(arranged, weight), 1.0),
+                        kinds.effective,
+                        self.least_variance(arranged, value),
+                        kinds.changes(self.changes(arranged, value)),
+                        bounds=self.bounds(arranged, kinds),
+                    ),
+                )
 
     def rows_of(self, state: State) -> Iterator[tuple[int, Columns]]:
-        """The rows of each group that has any, as `arranged` takes them."""
-        keys = {} if self.counted or "cluster_key" not in state else {CLUSTER: state["cluster_key"]}
-        for group, rows in _by_group({**_row_table(state), **keys}):
-            yield group, {**rows, LABELS: state[LABELS]}
+        """The rows of each group that has any, with their weights, and their clusters where these are known."""
+        table = _row_table(state)
+        n = len(table[_GROUP])
+        if WEIGHT not in table:
+            table[WEIGHT] = np.broadcast_to(1.0, n)
+        if _KEY in state:
+            table[CLUSTER] = state[_KEY]
+        known = {name: state[name] for name in (LABELS, INDEPENDENT) if name in state}
+        for group, rows in _by_group(table):
+            yield group, {**rows, **known}
 
-    def replicates(self, state: State, n_blocks: int = BLOCKS) -> LeftOut:
-        """The value of each group, and the values without each block."""
-        n = state["n"]
-        value, without, basis = np.full(n.shape, np.nan), np.full((n_blocks, *n.shape), np.nan), np.ones(n.shape)
-        reason: list[str | None] = [None] * len(n)
-        for group, rows in self.rows_of(state):
-            arranged = self.arranged(rows)
-            weight = arranged[WEIGHT]
-            value[group] = without[:, group] = self._values(arranged, weight[None])[0]
-            if math.isfinite(value[group]):
-                basis[group] = min(self.basis(arranged, weight), 1.0)
-                reason[group] = self.why_unbounded(arranged)
-            blocks, left = self.without_each(arranged, arranged[BLOCK])
-            without[blocks, group] = left if reason[group] is None else np.nan
-        return LeftOut(value, without, basis, reason=reason)
+    def kinds_of(self, rows: Columns) -> "Kinds":
+        """The rows of a group with equal rows merged, if they are counted."""
+        if not self.counted or NUMBER in rows:
+            return Kinds(rows, None, rows[WEIGHT], rows.get(CLUSTER))
+        table = {_GROUP: np.zeros(len(rows[WEIGHT]), np.int64), **{n: rows[n] for n in (WEIGHT, *self.row_columns)}}
+        found = _count_equal_rows(table, self.row_columns, of_row=True)
+        of_row = found.pop(_OF_ROW)
+        return Kinds({**found, LABELS: rows[LABELS]}, of_row, rows[WEIGHT], rows.get(CLUSTER))
+
+    def changes(self, rows: Columns, value: float, block: np.ndarray | None = None) -> np.ndarray:
+        """What one row of each kind adds to the value.
+
+        Of many rows that are no kinds, blocks are left out, and what a block adds stands at one of its rows.
+
+        Args:
+            rows: what `arranged` returned.
+            block: of each row, those that are left out together; by default what rows hold decides.
+        """
+        weight, one = rows[WEIGHT], weight_of_one(rows)
+        influence = self.influence(rows, weight)
+        if influence is not None:
+            return np.asarray(one * influence)
+        if len(weight) > BLOCKS and type(self).without_rows is WeightedRowsMetric.without_rows and NUMBER not in rows:
+            block = blocks_by_content(self.content(rows), rows.get(CLUSTER)) if block is None else block
+            return self.changes_of_blocks(rows, value, block, weight)
+        left = self.without_rows(rows, one)
+        np.subtract(value, left, out=left)
+        if weight.strides == (0,):
+            left *= 1 - 1 / len(weight)
+            left -= left.mean()
+            return left
+        there = weight > 0
+        often = rows.get(NUMBER, there)
+        left = np.where(there, left * (1 - one / weight.sum()), 0.0)
+        return np.where(there, left - (often @ left) / often.sum(), 0.0)
+
+    def content(self, rows: Columns) -> dict[str, np.ndarray]:
+        """What rows hold, as numbers that do not depend on their order."""
+        rank = np.argsort(in_order(rows[LABELS]))
+        return {name: rank[rows[name]] if name in self.label_columns else rows[name] for name in self.row_columns}
+
+    def changes_of_blocks(self, rows: Columns, value: float, block: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """What each of `BLOCKS` groups of the blocks adds, at the first row of a block of the group.
+
+        Args:
+            counts: the weight that each row adds to its block.
+        """
+        names, first = np.unique(block, return_index=True)
+        groups, first_of = np.unique(names % BLOCKS, return_index=True)
+        part = np.searchsorted(groups, block % BLOCKS)
+        share = np.bincount(part, counts) / counts.sum()
+        left = (value - self.without_blocks(rows, part, len(groups))) * (1 - share)
+        found = np.zeros(len(block))
+        found[first[first_of]] = left - left.mean()
+        return found
 
     def most_blocks(self, n: int) -> int:
-        if self.interval == "influence":
-            return n
-        most = MOST_CELLS // max(n, 1)
-        return most if most >= BLOCKS else FEW_BLOCKS if n > MANY_ROWS and not self.counted else BLOCKS
+        return n
 
     def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
+        if self.confidence is None:
+            return replace(self, confidence=0.95).leave_out(columns, group, n_groups, blocks)
         state = self.state({**columns, BLOCK: blocks.of_row}, group, n_groups)
-        if not _row_table(state):
-            return super().leave_out(columns, group, n_groups, blocks)
-        if self.interval != "influence":
-            return self.replicates(state, blocks.n)
         value, without = np.full(n_groups, np.nan), np.full((blocks.n, n_groups), np.nan)
         basis, expected, parts = np.ones(n_groups), np.ones(n_groups), np.full((blocks.n, n_groups), -1)
         reason: list[str | None] = [None] * n_groups
         for place, rows in self.rows_of(state):
-            arranged = self.arranged(rows)
+            kinds = self.kinds_of(rows)
+            arranged = self.arranged(kinds.rows)
             value[place] = self._values(arranged, arranged[WEIGHT][None])[0]
             if not math.isfinite(value[place]):
                 continue
-            changes, part = self._changes(arranged), self.parts(arranged, arranged[WEIGHT])
             reason[place] = self.why_unbounded(arranged)
-            change = np.bincount(arranged[BLOCK], changes.change, minlength=blocks.n)
+            changes = kinds.changes(self.changes(arranged, value[place], rows[BLOCK])).change
+            change = np.bincount(rows[BLOCK][rows[WEIGHT] > 0], changes, minlength=blocks.n)
+            part = self.parts(arranged, arranged[WEIGHT])
             if part is not None:
-                parts[:, place] = rarest_parts(part, Blocks(arranged[BLOCK], blocks.n))
+                parts[:, place] = rarest_parts(part, Blocks(rows[BLOCK], blocks.n))
                 change = change * spread_of_parts(parts[:, place])
             if reason[place] is None:
                 without[:, place] = value[place] - change * (blocks.n / max(blocks.n - 1, 1))
-            basis[place], expected[place] = min(self.basis(arranged, arranged[WEIGHT]), 1.0), changes.expected
+            basis[place] = min(self.basis(arranged, arranged[WEIGHT]), 1.0)
+            expected[place] = min(self.expected_basis(arranged, arranged[WEIGHT]), 1.0)
         known = (parts >= 0).any()
         return LeftOut(value, without, basis, None, expected if known else None, parts if known else None, reason)
 
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
-        """With an interval that leaves a block out of all groups at once, or in which a cluster changes all of them."""
+        """With an interval from what each cluster changes in all groups at once."""
         found = super().mean_over(state, groups)
         if self.confidence is None:
             each = zip(found.value, found.reason, strict=True)
             return replace(found, reason=[None if value == value else reason for value, reason in each])
-        results = dict(self.group_results(state))
-        ends, reason = self._ends_of_means(state, found.value, groups, results), [*found.reason]
+        results, (_, effective) = dict(self.group_results(state)), clusters_of(state)
+        low, high, reason = np.full(len(groups), np.nan), np.full(len(groups), np.nan), [*found.reason]
         for place in np.flatnonzero(np.isfinite(found.value)).tolist():
-            faults = filter(None, (results[group].reason for group in groups[place].tolist()))
-            reason[place] = None if math.isfinite(ends[place, 0]) else next(faults, _FEW_DECIDE)
-        return replace(found, low=ends[:, 0], high=ends[:, 1], reason=reason)
-
-    def _ends_of_means(
-        self, state: State, value: np.ndarray, groups: Sequence[np.ndarray], results: Mapping[int, GroupResult]
-    ) -> np.ndarray:
-        """The ends of the interval of each mean; one of which a value is undefined or unbounded has none."""
-        ends = np.full((len(groups), 2), np.nan)
-        if not _has_blocks(state):
-            return ends
-        finite = np.flatnonzero(np.isfinite(value)).tolist()
-        known = [place for place in finite if not any(results[group].reason for group in groups[place].tolist())]
-        _, effective = clusters_of(state)
-        if self.interval == "influence":
-            for place in known:
-                members = groups[place]
-                each = [results[group] for group in members.tolist()]
-                ends[place] = self._interval_by_influence(float(value[place]), each, effective[members])
-            return ends
-        table = _row_table(state)
-        without = self.replicates(state).without
-        for place in known:
-            members = groups[place]
-            blocks = np.unique(table[BLOCK][np.isin(table[_GROUP], members) & (table[WEIGHT] > 0)])
-            means = without[:, members].mean(axis=1)[blocks]
-            each = [results[group] for group in members.tolist()]
-            if all(found.bounds is not None for found in each):
-                ends[place] = self._interval_by_bounds(each, without[:, members][blocks], effective[members])
-                continue
-            variance, n = self._variance(float(value[place]), means, float(np.mean([found.least for found in each])))
-            if math.isfinite(variance):
-                rests_on = min(float(k) * found.basis for k, found in zip(effective[members], each, strict=True))
-                spread = Spread(*(np.array([x]) for x in (variance, n, rests_on)))
-                ends[place] = np.concatenate(self._score_interval(value[place : place + 1], spread))
-        return ends
+            members = [results[group] for group in groups[place].tolist()]
+            faults = [member.reason for member in members if member.reason]
+            if not faults and _has_units(state):
+                low[place], high[place] = self._interval_of(members, effective[groups[place]])
+            reason[place] = None if math.isfinite(low[place]) else next(iter(faults), _FEW_DECIDE)
+        return replace(found, low=low, high=high, reason=reason)
 
     def _undefined_reason(self, rows: Columns, weight: np.ndarray) -> str:
         if not weight.sum() > 0:
@@ -470,81 +445,53 @@ class WeightedRowsMetric(Metric):
             found = np.asarray(self.value(rows, weight), np.float64)
         return np.where(np.isfinite(found) & (weight.sum(axis=1) > 0), found, np.nan)
 
-    def _changes(self, rows: Columns) -> Changes:
-        weight = rows[WEIGHT]
-        influence = self.influence(rows, weight)
-        assert influence is not None
-        effective_rows = float(weight.sum() ** 2 / np.square(weight).sum())
-        return Changes(rows[CLUSTER], weight * influence, effective_rows, min(self.expected_basis(rows, weight), 1.0))
-
-    def _without(self, rows: Columns, n: int) -> np.ndarray:
-        """The value without each block, for the interval."""
-        many = n > MANY_ROWS and not self.counted
-        return self.without_each(rows, rows[BLOCK] % FEW_BLOCKS if many else rows[BLOCK])[1]
-
-    def _variance(
-        self, value: float, without: np.ndarray, least: float = 0.0, often: np.ndarray | None = None
-    ) -> tuple[float, int]:
-        """The jackknife variance of a value, NaN if undefined, and the number of blocks; see `GroupResult`."""
-        n = len(without) if often is None else int(often.sum())
-        if n < 2 or not np.isfinite(without).all():
-            return math.nan, n
-        with np.errstate(over="ignore", invalid="ignore"):
-            if often is None:
-                variance = (n - 1) / n * float(np.square(without - without.mean()).sum())
-            else:  # the order of kinds of rows depends on other groups
-                off = without - math.fsum(often * without) / n
-                variance = (n - 1) / n * math.fsum(often * np.square(off))
-        if not math.isfinite(variance):
-            return math.nan, n
-        variance = self._drop_rounding(variance, value, n)
-        variance = max(variance, least) if variance else variance
-        return variance if variance or math.isfinite(self.range[1] - self.range[0]) else math.nan, n
-
-    def _score_interval(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
-        """The interval: that of a proportion if the range is bounded, else Student's."""
-        assert self.confidence is not None
-        variance, blocks, effective = spread
-        effective = np.where(variance > 0, np.minimum(effective, blocks), effective)
-        return interval_within(value, Spread(variance, blocks, effective), self.range, self.confidence)
-
-    def _interval_by_influence(
-        self, value: float, groups: Sequence[GroupResult], effective: np.ndarray
-    ) -> tuple[float, float]:
-        """The interval of the mean of the values of groups that may share clusters.
+    def _interval_of(self, groups: Sequence[GroupResult], effective: np.ndarray) -> tuple[float, float]:
+        """The interval of the mean of the values of groups that may share clusters; NaN where there is none.
 
         The information is that of the clusters (`effective` of equal weight in each group), but at most that of the
         rows that a value depends on.
         """
         assert self.confidence is not None
-        each = [(found.basis, found.changes) for found in groups if found.changes is not None]
-        change = np.concatenate([changes.change for _, changes in each]) / len(each)
-        sizes = zip(effective, each, strict=True)
-        resting = [min(float(n), changes.effective_rows * basis) for n, (basis, changes) in sizes]
-        fewest = min(resting)
-        if fewest < _FEWEST or not np.isfinite(change).all():
+        value = float(np.mean([found.value for found in groups]))
+        if len(groups) == 1 and groups[0].ends is not None:
+            return groups[0].ends
+        if len(groups) == 1 and groups[0].bounds is not None:
+            return groups[0].bounds(float(effective[0]))
+        if any(found.changes is None for found in groups):
             return math.nan, math.nan
-        expected = min(n / basis * changes.expected for n, (basis, changes) in zip(resting, each, strict=True))
-        change = _sum_by_cluster(np.concatenate([changes.key for _, changes in each]), change)
-        variance = fewest / (fewest - 1) * float(np.square(change).sum())
-        variance = self._drop_rounding(variance, value, len(change))
-        return steady_interval(value, variance, expected, fewest, self.range, self.confidence)
+        if all(found.bounds is not None for found in groups):
+            return self._interval_by_bounds(groups, effective)
+        variance, n = mean_change([found.changes for found in groups if found.changes is not None]).spread()
+        variance = self._drop_rounding(variance, value, n)
+        if self.interval == "influence":
+            resting = [min(float(k), found.rows * found.basis) for k, found in zip(effective, groups, strict=True)]
+            fewest = min(resting)
+            if fewest < _FEWEST or not math.isfinite(variance):
+                return math.nan, math.nan
+            expected = min(k / found.basis * found.expected for k, found in zip(resting, groups, strict=True))
+            variance *= (n - 1) / n * fewest / (fewest - 1)
+            return steady_interval(value, variance, expected, fewest, self.range, self.confidence)
+        rests_on = min(float(k) * found.basis for k, found in zip(effective, groups, strict=True))
+        least = float(np.mean([found.least for found in groups]))
+        variance = max(variance, least) if variance else variance
+        if not math.isfinite(variance) or not (variance or math.isfinite(self.range[1] - self.range[0])):
+            return math.nan, math.nan
+        spread = Spread(*(np.array([x]) for x in (variance, n, min(rests_on, n) if variance else rests_on)))
+        low, high = interval_within(np.array([value]), spread, self.range, self.confidence)
+        return float(low[0]), float(high[0])
 
-    def _interval_by_bounds(
-        self, groups: Sequence[GroupResult], without: np.ndarray, effective: np.ndarray
-    ) -> tuple[float, float]:
+    def _interval_by_bounds(self, groups: Sequence[GroupResult], effective: np.ndarray) -> tuple[float, float]:
         """The interval of the mean of the values of groups, from the groups' intervals.
 
-        Groups without spread are taken to be fully correlated. `without` has blocks × groups, `effective` the number
-        of clusters of equal weight in each group.
+        Groups without spread are taken to be fully correlated with all others.
         """
-        each = [found.bounds(float(n)) for n, found in zip(effective, groups, strict=True) if found.bounds is not None]
-        low, high = np.array(each).T
-        off = without - without.mean(axis=0)
-        off[:, [math.sqrt(float(one @ one)) <= _ROUNDING * math.sqrt(len(one)) for one in off.T]] = 0.0
-        together = correlation_of(off.T @ off, 1.0)
-        ends = mean_of_shares(np.array([found.value for found in groups]), low, high, together, self.range)
-        return float(ends[0]), float(ends[1])
+        ends = [found.bounds(float(n)) for n, found in zip(effective, groups, strict=True) if found.bounds is not None]
+        changes = [found.changes for found in groups if found.changes is not None]
+        part = np.repeat(np.arange(len(groups)), [len(each.change) for each in changes])
+        together = mean_change(changes)
+        rows = PartChanges.of(part, together.key, together.change * len(groups), len(groups))
+        low, high = np.array(ends).T
+        return mean_of_parts(np.array([found.value for found in groups]), low, high, rows, 1.0, self.range)
 
     def _drop_rounding(self, variance: float, value: float, n: int) -> float:
         """The variance; 0 if rounding alone may explain it."""
@@ -553,33 +500,102 @@ class WeightedRowsMetric(Metric):
         return 0.0 if math.sqrt(variance) <= least else variance
 
 
-def blocks_by_kind(state: State, columns: Sequence[str]) -> tuple[State, np.ndarray]:
-    """Independent counted rows, with each kind of equal rows as one block; these columns make a row.
+class Kinds(NamedTuple):
+    """The rows of a group with equal rows merged.
 
-    Groups with more than `BLOCKS` kinds of rows keep their blocks.
-
-    Returns:
-        The state, and which groups have such blocks.
+    Attributes:
+        rows: a row of each kind, with its weights; the rows themselves if they are not merged.
+        of_row: the kind of each row; None if rows are not merged, or no more known.
+        weight: of each row.
+        key: the cluster of each row; None if each is independent or nothing is known about it.
     """
-    table, n_groups = _row_table(state), len(state["n"])
-    kinds = _count_equal_rows({**table, BLOCK: np.zeros_like(table[BLOCK])}, columns, len(state[LABELS]), ())
-    few = count_rows(kinds[_GROUP], n_groups) <= BLOCKS
-    kinds[BLOCK] = np.arange(len(kinds[_GROUP]))
-    by_kind, by_block = few[kinds[_GROUP]], ~few[table[_GROUP]]
-    parts = {name: np.concatenate([kinds[name][by_kind], table[name][by_block]]) for name in table}
-    return {**state, **_prefix_columns(parts)}, few
+
+    rows: Columns
+    of_row: np.ndarray | None
+    weight: np.ndarray
+    key: np.ndarray | None
+
+    @property
+    def effective(self) -> float:
+        """The number of rows of equal weight with as much information, by Kish's formula."""
+        if NUMBER in self.rows and self.of_row is None:
+            return float(self.rows[NUMBER].sum())
+        if self.weight.strides == (0,):
+            return float(len(self.weight))
+        weight = np.ldexp(self.weight, -int(np.frexp(self.weight.max(initial=0.0))[1]))
+        return float(weight.sum() ** 2 / (weight @ weight))
+
+    def changes(self, of_one: np.ndarray) -> Changes:
+        """What each row with weight adds, from what one row of each kind adds, in the order of `rows`."""
+        if self.of_row is not None:
+            one = weight_of_one(self.rows)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                of_one = self.weight * np.where(one > 0, of_one / one, 0.0)[self.of_row]
+        elif NUMBER in self.rows:
+            return Changes(of_one, self.rows[NUMBER])
+        if self.weight.strides == (0,) or (self.weight > 0).all():
+            return Changes(of_one, None, self.key)
+        there = self.weight > 0
+        return Changes(of_one[there], None, None if self.key is None else self.key[there])
 
 
-def reordered(rows: Columns, order: np.ndarray) -> dict[str, np.ndarray]:
-    """The rows of a group in another order."""
-    return {name: column if name == LABELS else column[order] for name, column in rows.items()}
+def weight_of_one(rows: Columns) -> np.ndarray:
+    """The weight of one of the rows of each kind."""
+    return np.asarray(rows[WEIGHT] / np.maximum(rows[NUMBER], 1)) if NUMBER in rows else rows[WEIGHT]
 
+
+def clusters_in(rows: Columns) -> np.ndarray:
+    """The cluster of each row of a group."""
+    return rows[CLUSTER] if CLUSTER in rows else np.arange(len(rows[WEIGHT]))
+
+
+def mean_change(changes: Sequence[Changes]) -> Changes:
+    """What rows add to the mean of the values of several groups."""
+    if len(changes) == 1:
+        return changes[0]
+    change = np.concatenate([part.change for part in changes]) / len(changes)
+    keys = [part.key for part in changes if part.key is not None]
+    return Changes(change, None, np.concatenate(keys) if len(keys) == len(changes) else None)
+
+
+def blocks_by_content(rows: Mapping[str, np.ndarray], key: np.ndarray | None) -> np.ndarray:
+    """The block of each row, of `BLOCKS`: what rows hold decides, and not their order or their number.
+
+    Args:
+        rows: numbers, columns or matrices.
+        key: the cluster of each row, which is in one block; None where each row is by itself.
+    """
+    n = len(next(iter(rows.values())))
+    _, cluster = np.unique(np.arange(n) if key is None else key, return_inverse=True)
+    bits = np.zeros(n, np.uint64)
+    for seed, column in enumerate(rows.values()):
+        for part in column.reshape(n, -1).T:
+            bits = random_bits(bits ^ np.ascontiguousarray(part, np.float64).view(np.uint64), seed)
+    of_cluster = np.zeros(int(cluster.max(initial=-1)) + 1, np.uint64)
+    np.add.at(of_cluster, cluster, bits)
+    rank = np.empty(len(of_cluster), np.int64)
+    rank[np.argsort(of_cluster, kind="stable")] = np.arange(len(of_cluster))
+    return np.asarray((rank % BLOCKS)[cluster])
+
+
+BLOCKS: Final = 256
+"""The most rows that are left out one by one, if a value must be computed for each; of more rows, as many blocks."""
 
 BLOCK: Final = "_block_"
+"""Which rows are left out together, in `leave_out`."""
+
+SQUARE: Final = "_square_"
+"""The sum of squared weights of equal rows that are merged into one, if rows have weights."""
+
+NUMBER: Final = "_number_"
+"""The number of rows with weight that are merged into one."""
+
 _GROUP: Final = "_group_"
+_OF_ROW: Final = "_of_row_"
 _PREFIX: Final = "row:"
-_CLUSTERS: Final = ("cluster_key", "cluster_group", "cluster_weight")
-"""Arrays of `CLUSTER_TABLE`, with an entry for each row: clusters are complete only when all states are merged."""
+_KEY: Final = "cluster_key"
+"""The array of `CLUSTER_TABLE` with an entry for each row: clusters are complete only when all states are merged."""
+_NO_LABELS: Final = np.empty(0, np.object_)
 _AT_ONCE: Final = 1 << 22  # weights in memory at once
 _ROUNDING: Final = 64 * float(np.finfo(np.float64).eps)
 _FEWEST: Final = 1.5  # a single deciding row has no spread
@@ -597,9 +613,9 @@ def row_column(state: State, name: str) -> np.ndarray:
     return state[_PREFIX + name]
 
 
-def _sum_by_cluster(key: np.ndarray, change: np.ndarray) -> np.ndarray:
+def sum_by_cluster(key: np.ndarray | None, change: np.ndarray) -> np.ndarray:
     """The sum of each cluster."""
-    if (key[1:] > key[:-1]).all():
+    if key is None or (key[1:] > key[:-1]).all():
         return change
     order = np.argsort(key, kind="stable")
     return np.asarray(np.add.reduceat(change[order], runs(key[order])))
@@ -613,27 +629,28 @@ def _row_table(state: State) -> dict[str, np.ndarray]:
     return {name.removeprefix(_PREFIX): column for name, column in state.items() if name.startswith(_PREFIX)}
 
 
-def _has_blocks(state: State) -> bool:
-    """Whether the state has the keys or counts of rows that an interval needs."""
-    return "cluster_key" in state or INDEPENDENT in state
+def _has_units(state: State) -> bool:
+    """Whether it is known which rows are independent, as an interval needs."""
+    return _KEY in state or INDEPENDENT in state
 
 
 def _by_group_in(state: State) -> list[str]:
     """The arrays that have one entry for each group."""
-    return [name for name in state if not name.startswith(_PREFIX) and name not in (*_CLUSTERS, LABELS)]
+    return [name for name in state if not name.startswith(_PREFIX) and name not in (_KEY, LABELS)]
 
 
 def clusters_of(state: State) -> tuple[np.ndarray, np.ndarray]:
     """The number of clusters with weight in each group, and Kish's effective number of equal weight."""
-    n_groups = len(state["n"])
-    if INDEPENDENT in state:
-        return state[INDEPENDENT], state[INDEPENDENT].astype(np.float64)
-    if "cluster_key" not in state:
+    n_groups, table = len(state["n"]), _row_table(state)
+    if not _has_units(state):
         return np.zeros(n_groups), np.zeros(n_groups)
-    key, group, weight = (state[name] for name in _CLUSTERS)
-    if (key[1:] <= key[:-1]).any():
-        order = np.lexsort((key, group))
-        key, group, weight = key[order], group[order], weight[order]
+    if _KEY not in state and (NUMBER in table or WEIGHT not in table):
+        return state["n"], state["n"].astype(np.float64)
+    group = table[_GROUP]
+    weight = table.get(WEIGHT, np.ones(len(group)))
+    if _KEY in state and (state[_KEY][1:] <= state[_KEY][:-1]).any():
+        order = np.lexsort((state[_KEY], group))
+        key, group, weight = state[_KEY][order], group[order], weight[order]
         starts = runs(key, group)
         group, weight = group[starts], np.add.reduceat(weight, starts)
     weight = np.ldexp(weight, -int(np.frexp(weight.max(initial=0.0))[1]))  # so that squares are numbers
@@ -642,31 +659,48 @@ def clusters_of(state: State) -> tuple[np.ndarray, np.ndarray]:
         return count_rows(group[weight > 0], n_groups), total * total / square
 
 
-def _count_equal_rows(
-    table: Columns, names: Sequence[str], n_labels: int, adds: Sequence[str]
-) -> dict[str, np.ndarray]:
-    """Merge rows with equal codes in the columns `names`, and add up their weights and the columns `adds`."""
-    keys = {_GROUP: table[_GROUP], BLOCK: table[BLOCK], **{name: table[name] + 2 for name in names}}
+def _count_equal_rows(table: Columns, names: Sequence[str], of_row: bool = False) -> dict[str, np.ndarray]:
+    """Merge rows of a group with equal codes in the columns `names`, adding up weights, their squares and numbers."""
+    n = len(table[_GROUP])
+    weight = table.get(WEIGHT, np.broadcast_to(1.0, n))
+    adds = {WEIGHT: weight, NUMBER: table.get(NUMBER, weight > 0)}
+    if SQUARE in table or (WEIGHT in table and NUMBER not in table):
+        adds[SQUARE] = table[SQUARE] if SQUARE in table else _squares(weight)
+    keys = {_GROUP: table[_GROUP], **{name: table[name] + 2 for name in names}}
     sizes = {name: int(key.max(initial=-1)) + 1 for name, key in keys.items()}
     if math.prod(sizes.values()) < 2**62:
         packed = {name: (np.arange(sizes[name]), key) for name, key in keys.items()}
     else:  # only those in use, numbered from 0
         packed = {name: np.unique(key, return_inverse=True) for name, key in keys.items()}
-    cell, n_cells = np.zeros(len(table[_GROUP]), np.int64), 1
+    cell, n_cells = np.zeros(n, np.int64), 1
     for values, codes in packed.values():
         if len(values) > 1:
             cell = cell * len(values) + codes
         n_cells *= len(values)
-    if n_cells <= max(4 * len(cell), 1 << 16):
+    if n_cells <= max(4 * n, 1 << 16):
         used = np.flatnonzero(np.bincount(cell, minlength=n_cells))
-        found = {name: np.bincount(cell, table[name], minlength=n_cells)[used] for name in (WEIGHT, *adds)}
+        found = {name: np.bincount(cell, column, minlength=n_cells)[used] for name, column in adds.items()}
+        if of_row:
+            place = np.empty(n_cells, np.int64)
+            place[used] = np.arange(len(used))
+            cell = place[cell]
     else:
         used, cell = np.unique(cell, return_inverse=True)
-        found = {name: np.bincount(cell, table[name], minlength=len(used)) for name in (WEIGHT, *adds)}
+        found = {name: np.bincount(cell, column, minlength=len(used)) for name, column in adds.items()}
     for name, (values, _) in reversed(packed.items()):
         found[name] = values[used % len(values)] - 2 * (name in names) if len(values) else used
         used = used // max(len(values), 1)
-    return found
+    return found | ({_OF_ROW: cell} if of_row else {})
+
+
+def _squares(weight: np.ndarray) -> np.ndarray:
+    """Squared weights, NaN for those too large or too small for a square."""
+    with np.errstate(over="ignore", under="ignore"):
+        square = np.square(weight)
+    return np.where((square >= _LEAST) & (square < np.inf) | (weight == 0), square, np.nan)
+
+
+_LEAST: Final = float(np.finfo(np.float64).tiny)
 
 
 def _recode(labels: np.ndarray, code: np.ndarray, n_labels: int) -> np.ndarray:
@@ -679,23 +713,6 @@ def _place_columns(matrix: np.ndarray, code: np.ndarray, n_labels: int, otherwis
     found = np.full((len(matrix), n_labels), otherwise)
     found[:, code[: matrix.shape[1]]] = matrix
     return found
-
-
-def sorted_parts(state: State, width: int) -> Iterator[tuple[dict[str, np.ndarray], np.ndarray, np.ndarray]]:
-    """The rows sorted by group and block, some groups at a time, with the group and block of each row.
-
-    The caller computes `width` numbers for each block.
-    """
-    table = _row_table(state)
-    order = np.lexsort((table[BLOCK], table[_GROUP]))
-    group, block = table[_GROUP][order], table[BLOCK][order]
-    starts, first = runs(group, block), runs(group)
-    part = np.searchsorted(starts, first) // max(1, _AT_ONCE // max(width, 1))
-    borders = [*first[runs(part)].tolist(), len(order)]
-    for start, end in pairwise(borders):
-        some = order[start:end]
-        rows = {name: column[some] for name, column in table.items() if name != _GROUP}
-        yield {**rows, LABELS: state[LABELS]}, group[start:end], block[start:end]
 
 
 def _by_group(table: Mapping[str, np.ndarray]) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
@@ -711,3 +728,12 @@ def _by_group(table: Mapping[str, np.ndarray]) -> Iterator[tuple[int, dict[str, 
     starts = runs(group[order])
     for part in np.split(order, starts[1:]):
         yield int(group[part[0]]), {name: column[part] for name, column in rows.items()}
+
+
+def mean_without(values: np.ndarray, weight: np.ndarray, one: np.ndarray) -> np.ndarray:
+    """The mean of values of kinds of rows without one row of each kind; NaN values do not count."""
+    known = ~np.isnan(values)
+    weight, one = np.where(known, weight, 0.0), np.where(known, one, 0.0)
+    rest = weight.sum() - one
+    total = weight @ np.nan_to_num(values) - one * np.nan_to_num(values)
+    return np.where(rest > _ROUNDING * one, total / np.where(rest > 0, rest, 1.0), np.nan)

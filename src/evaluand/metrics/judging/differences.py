@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
 
 from evaluand.metrics.base.metric import NO_ROWS, Columns
-from evaluand.metrics.correlations import OfNumbers, centred, sums
+from evaluand.metrics.correlations import OfDeviations
 from evaluand.metrics.judging.estimate import Estimate, undefined
 from evaluand.metrics.stats.intervals import Spread, clustered_wilson, correlation_of, mean_of_shares, wilson
 
@@ -106,7 +106,7 @@ def _estimate_part(part: Part, cluster: np.ndarray, confidence: float) -> _Estim
 
 
 @dataclass(frozen=True, kw_only=True)
-class Slope(OfNumbers):
+class Slope(OfDeviations):
     """By how much the truth rises on average if the prediction rises by 1: the slope of the line of least squares.
 
     Undefined if all predictions are equal.
@@ -119,13 +119,16 @@ class Slope(OfNumbers):
     """
 
     kind = "slope"
+    in_one_unit: ClassVar[bool] = True
 
-    def arranged(self, rows: Columns) -> Columns:
-        return centred(rows)
+    def terms(self, rows: Columns) -> Sequence[np.ndarray]:
+        truth, prediction = self.deviations(rows)
+        return (np.ones(len(truth)), truth, prediction, prediction * prediction, truth * prediction)
 
-    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        found = sums(rows, weight)
-        return np.asarray(found.product / np.where(found.prediction > 0, found.prediction, np.nan))
+    def of_sums(self, sums: Sequence[np.ndarray], rows: Columns) -> np.ndarray:
+        total, truth, prediction, square, product = sums
+        spread = self.spread(rows, 1, total, prediction, square)
+        return np.asarray((product - truth * prediction / total) / np.where(spread > 0, spread, np.nan))
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         return "all of them are equal, so there is no line"

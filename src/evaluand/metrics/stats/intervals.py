@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -335,6 +335,59 @@ def correlation_of(covariance: np.ndarray, otherwise: float = 0.0) -> np.ndarray
         found = covariance / (spread[..., :, None] * spread[..., None, :])
     known = np.where(np.isfinite(found), np.clip(found, -1.0, 1.0), otherwise)
     return np.where(np.eye(size, dtype=np.bool_), 1.0, known)
+
+
+class PartChanges(NamedTuple):
+    """What independent units change in the values of several parts; an entry for each part that a unit has rows of.
+
+    Attributes:
+        part: from 0 on.
+        unit: from 0 on.
+        change: the sum over the unit's rows of the part.
+        error: of each part, the root of the sum of squared changes; 0 if they may be rounding.
+    """
+
+    part: np.ndarray
+    unit: np.ndarray
+    change: np.ndarray
+    error: np.ndarray
+
+    @classmethod
+    def of(cls, part: np.ndarray, key: np.ndarray | None, change: np.ndarray, n_parts: int) -> Self:
+        """From the part, the unit (any integer; None if each row is one) and the change of each row."""
+        unit = np.arange(len(part)) if key is None else np.unique(key, return_inverse=True)[1]
+        order = np.lexsort((unit, part))
+        part, unit = part[order], unit[order]
+        starts = runs(part, unit)
+        change = np.add.reduceat(change[order], starts) if len(starts) else change
+        square, n = (np.bincount(part[starts], each, minlength=n_parts) for each in (change * change, None))
+        error = np.sqrt(square)
+        return cls(part[starts], unit[starts], change, np.where(error > _ROUNDING * np.sqrt(n), error, 0.0))
+
+
+def mean_of_parts(
+    value: np.ndarray,
+    low: np.ndarray,
+    high: np.ndarray,
+    rows: PartChanges,
+    otherwise: float,
+    range: tuple[float, float] = (0.0, 1.0),
+) -> tuple[float, float]:
+    """As `mean_of_shares`, of values whose correlations follow from what units change in them.
+
+    Args:
+        otherwise: the correlation with others of a part in which nothing changes, 0 or 1.
+    """
+    ends, n = [], len(value)
+    for off in (value - low, high - value):
+        moves = rows.error > 0
+        scale = np.where(moves, off / np.where(moves, rows.error, 1.0), 0.0)
+        by_unit = np.bincount(rows.unit, scale[rows.part] * rows.change)
+        fixed, moving = off[~moves], off[moves].sum()
+        alone = fixed.sum() ** 2 + 2 * fixed.sum() * moving if otherwise else fixed @ fixed
+        ends.append(math.sqrt(max(float(by_unit @ by_unit + alone), 0.0)) / n)
+    mean = float(value.mean())
+    return max(mean - ends[0], range[0]), min(mean + ends[1], range[1])
 
 
 def steady_interval(
