@@ -19,7 +19,7 @@ from evaluand.core import registry
 from evaluand.core.errors import SpecError
 from evaluand.core.near import near
 from evaluand.metrics.base.signature import encode_word, words_of
-from evaluand.metrics.name_table import AVERAGED, AVERAGES, BINARY, FUNCTION, MetricName, averaged_parameters, table
+from evaluand.metrics.name_table import AVERAGES, BINARY, FUNCTION, MetricName, averaged, averaged_parameters, table
 
 if TYPE_CHECKING:
     from evaluand.metrics.base.metric import Metric
@@ -230,7 +230,7 @@ def printed_name(kind: str, words: Mapping[str, str]) -> tuple[str, frozenset[st
     if kind == "f_beta" and "beta" in words:
         name = f"f{float(words['beta']):g}"
         expressed.add("beta")
-    base = next((one for one in AVERAGED if one.kind == kind), None)
+    base = next((one for one in averaged() if one.kind == kind), None)
     average = words.get("average")
     if base is not None and average in AVERAGES.values():
         suffix = next(suffix for suffix, value in AVERAGES.items() if value == average)
@@ -260,7 +260,7 @@ def metric_names() -> list[MetricName]:
 
 def averaged_names() -> list[str]:
     """The names of metrics of one class, which have averages."""
-    return [base.name for base in AVERAGED]
+    return [base.name for base in averaged()]
 
 
 def _first_line(kind: str) -> str:
@@ -319,7 +319,7 @@ _NUMBERED: Final[Sequence[tuple[re.Pattern[str], Callable[[re.Match[str]], Resol
 def _f_beta(beta: float, suffix: str | None) -> Resolved | None:
     if beta <= 0:
         return None
-    of_average = {"average": BINARY} if suffix is None else averaged_parameters(AVERAGED[0], suffix)
+    of_average = {"average": BINARY} if suffix is None else averaged_parameters(averaged()[0], suffix)
     return Resolved("f_beta", {**of_average, "beta": beta})
 
 
