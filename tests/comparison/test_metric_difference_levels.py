@@ -374,8 +374,7 @@ def compare(name: str, sides: tuple[Side, Side], n: int) -> Found:
         state, span = cluster_sums(change, weight, keys, group), metric.row_range[1] - metric.row_range[0]
         by_rows = Sample(change, weight, state, True, False, span, 1.0, float(change.mean()))
         return Found(*by_rows.interval(0.95), sign_flip(state["cluster_sum"]).p, *by_rows.bounds(0.95))
-    n_blocks = min(n, metric.most_blocks(n))
-    blocks = Blocks(keys % n_blocks, n_blocks)
+    blocks = Blocks(keys, n)
     left = [metric.leave_out({**side, CLUSTER: keys}, group, 1, blocks) for side in (a, b)]
     found = MetricSample(paired_change(left[0], left[1], metric, n), n, 1.0)
     return Found(*found.interval(0.95), found.change.p, *found.bounds(0.95))
@@ -384,8 +383,7 @@ def compare(name: str, sides: tuple[Side, Side], n: int) -> Found:
 def rates(name: str, sides: tuple[Side, Side], n: int) -> tuple[np.ndarray, np.ndarray]:
     """The rates of the groups by side, and those without each example."""
     metric, group = make_metric(name, label="b"), sides[0]["group"]
-    n_blocks = min(n, metric.most_blocks(n))
-    blocks, found = Blocks(np.arange(n) % n_blocks, n_blocks), []
+    blocks, found = Blocks(np.arange(n), n), []
     for side in sides:
         columns = {column: cells for column, cells in side.items() if column != "group"} | {CLUSTER: np.arange(n)}
         left = metric.leave_out(columns, group, int(group.max()) + 1, blocks)

@@ -92,8 +92,7 @@ def _sample(
     """The disparities of both sides, and the rows that each group's values rest on."""
     rows = parts[0]
     keys, place = np.unique(rows.example if rows.cluster is None else rows.cluster, return_inverse=True)
-    most = min((part.metric.most_blocks(len(place)) for part in parts), default=0)
-    n = max(min(len(keys), most, _MOST_VALUES // max(len(groups), 1)), 1)
+    n = max(min(len(keys), _MOST_VALUES // max(len(groups), 1)), 1)
     blocks = Blocks(place % n, n)
     found = [_values(part, groups, blocks) for part in parts] if len(keys) > 1 else []
     basis = np.min([one.basis for one in found], axis=0) if found else np.zeros(len(groups))

@@ -97,14 +97,14 @@ class MetricSample:
         used, key = rows.take(chosen), chosen.tobytes()
         keys, place = np.unique(used.example if used.cluster is None else used.cluster, return_inverse=True)
         span = metric.range[1] - metric.range[0]
-        clusters, n = len(keys), min(len(keys), metric.most_blocks(len(place)))
+        clusters = len(keys)
         if clusters < 2:
             value_a, value_b = (_value(used, side, metric, shown_fill(metric)) for side in (a, b))
             none = np.empty(0)
             return cls(PairedChange(value_a, value_b, none, none, metric.range, 0.0), clusters, span)
         for side in (a, b):
             if (side, key) not in computed:
-                computed[side, key] = _leave_out(used, side, metric, Blocks(place % n, n))
+                computed[side, key] = _leave_out(used, side, metric, Blocks(place, clusters))
         of_a, of_b = computed[a, key], computed[b, key]
         return cls(paired_change(of_a, of_b, metric, clusters), clusters, span, of_a.reason[0] or of_b.reason[0])
 

@@ -14,7 +14,7 @@ from evaluand.metrics.base.confusion import MAX_CLASSES, TRUTH
 from evaluand.metrics.base.labels import in_order
 from evaluand.metrics.base.left_out import Blocks, LeftOut
 from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, State, Values, check_whole_number
-from evaluand.metrics.base.weighted_rows import BLOCK, GroupResult, WeightedRowsMetric, clusters_in
+from evaluand.metrics.base.weighted_rows import BLOCK, BLOCKS, GroupResult, WeightedRowsMetric, clusters_in
 from evaluand.metrics.stats.calibration import (
     MAX_CELLS,
     ErrorEnds,
@@ -85,7 +85,10 @@ class _DebiasedError(WeightedRowsMetric):
             value[place] = self._values(arranged, weight[None])[0]
             if cells is not None and (found := ErrorEnds.of(cells, weight)) is not None:
                 ends[place] = found.at
-                without[:, place] = squared_errors_without(cells, weight, arranged[BLOCK], blocks.n)
+                few = blocks.n * cells.n_cells <= _MOST_CELLS
+                n = blocks.n if few else min(blocks.n, BLOCKS)
+                without[:, place] = found.square
+                without[:n, place] = squared_errors_without(cells, weight, arranged[BLOCK] % n, n)
         return LeftOut(value, without, np.ones(n_groups), ends)
 
     def compute(self, state: State) -> Values:
@@ -251,6 +254,7 @@ def _numbers(ends: np.ndarray) -> list[float | None]:
 
 
 _CLASSES = "_classes_"
+_MOST_CELLS = 1 << 22
 _NO_INTERVAL = (
     f"no interval: of means of several values there is none, nor of more than {MAX_CELLS:,} bins of all classes"
 )

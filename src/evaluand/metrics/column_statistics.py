@@ -222,9 +222,6 @@ class Positional(Metric):
         )
         return "; ".join(needed) or None
 
-    def most_blocks(self, n: int) -> int:
-        return n
-
     def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
         """By influence, as the values without each of many blocks do not show how a quantile varies.
 

@@ -112,9 +112,6 @@ class Averaging(Metric):
         with np.errstate(over="ignore", invalid="ignore"):
             return super().merge(states)
 
-    def most_blocks(self, n: int) -> int:
-        return n
-
     def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
         weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(group))
         place, shape = blocks.of_row * n_groups + group, (blocks.n, n_groups)

@@ -1,14 +1,11 @@
 """Values of groups without each block of rows: what a metric's value owes to some of its examples."""
 
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from evaluand.metrics.stats.paired_change import Ends
-
-MOST_CELLS: Final = 1 << 24
-"""The most rows × blocks of a metric that computes a value for each block."""
 
 
 class Blocks(NamedTuple):

@@ -338,10 +338,6 @@ class Metric(ABC):
     def compute(self, state: State) -> Values:
         """The values of a state; NaN with a reason, never 0, where the value of a group is undefined."""
 
-    def most_blocks(self, n: int) -> int:
-        """Into how many blocks n rows may be cut for `leave_out`, so that it is quick."""
-        return 256
-
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
         """The mean of the values of several groups, such as targets; rows with the same cluster key belong together.
 
@@ -366,19 +362,25 @@ class Metric(ABC):
     def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
         """The values of groups, and those without each block of rows.
 
+        The default leaves out at most 256 groups of the blocks.
+
         Args:
             columns: prepared and reduced, with `_cluster_`; further arguments as for `state`.
             blocks: the block of each row.
         """
-        order = np.argsort(blocks.of_row, kind="stable")
+        n = min(blocks.n, _MOST_BLOCKS)
+        part = blocks.of_row % n
+        order = np.argsort(part, kind="stable")
         states = []
-        for rows in np.split(order, np.searchsorted(blocks.of_row[order], np.arange(1, blocks.n))):
+        for rows in np.split(order, np.searchsorted(part[order], np.arange(1, n))):
             own = {name: column if name == LABELS else column[rows] for name, column in columns.items()}
             states.append(self.state(own, group[rows], n_groups))
         before, after = self._merged_in_turn(states), self._merged_in_turn(states[::-1])[::-1]
-        others = ([*before[:place][-1:], *after[place + 1 :][:1]] for place in range(blocks.n))
-        without = [self.compute(self.merge(states)).value for states in others]
-        return LeftOut(self.compute(before[-1]).value, np.array(without), np.ones(n_groups))
+        others = ([*before[:place][-1:], *after[place + 1 :][:1]] for place in range(n))
+        value = self.compute(before[-1]).value
+        without = np.tile(value, (blocks.n, 1))
+        without[:n] = [self.compute(self.merge(states)).value for states in others]
+        return LeftOut(value, without, np.ones(n_groups))
 
     def _merged_in_turn(self, states: Sequence[State]) -> list[State]:
         """The state of the first, of the first two, and so on."""
@@ -433,6 +435,8 @@ def check_whole_number(kind: str, name: str, value: Any, least: int) -> None:
     if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise SpecError(f"{kind}: {name}={value!r} must be an integer of at least {least}")
 
+
+_MOST_BLOCKS: Final = 256
 
 FEWEST_REPLICATES = 100
 """Fewer bootstrap replicates do not determine the ends of an interval."""

@@ -389,9 +389,6 @@ class WeightedRowsMetric(Metric):
         found[first[first_of]] = left - left.mean()
         return found
 
-    def most_blocks(self, n: int) -> int:
-        return n
-
     def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
         if self.confidence is None:
             return replace(self, confidence=0.95).leave_out(columns, group, n_groups, blocks)
