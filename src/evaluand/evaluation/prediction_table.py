@@ -218,9 +218,14 @@ def scores_by_row(by_class: Mapping[str, pa.Array]) -> pa.Array:
     """Label → n scores as lists of label and score of each row, without the classes that a row has no score for."""
     table = np.stack([np.asarray(column.to_numpy(zero_copy_only=False), np.float64) for column in by_class.values()], 1)
     known = ~np.isnan(table)
-    rows, code = np.nonzero(known)
+    if known.all():
+        rows, code = np.repeat(np.arange(len(table)), len(by_class)), np.tile(np.arange(len(by_class)), len(table))
+        scores = table.ravel()
+    else:
+        rows, code = np.nonzero(known)
+        scores = table[known]
     labels = pa.array([*by_class], pa.string()).take(pa.array(code))
-    pairs = pa.StructArray.from_arrays([labels, pa.array(table[known])], names=["label", "score"])
+    pairs = pa.StructArray.from_arrays([labels, pa.array(scores)], names=["label", "score"])
     return lists_by_row(pairs, rows, len(table))
 
 

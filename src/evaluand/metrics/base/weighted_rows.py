@@ -234,7 +234,8 @@ class WeightedRowsMetric(Metric):
         return {}
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
-        table = {_GROUP: group, **{name: columns[name] for name in self.row_columns}}
+        table = {name: columns[name] for name in self.row_columns}
+        table |= {_GROUP: group} if n_groups > 1 else {}
         table |= {BLOCK: columns[BLOCK]} if BLOCK in columns else {}
         if self.weighted:
             table[WEIGHT] = weights_of(columns, self.kind)
@@ -268,7 +269,9 @@ class WeightedRowsMetric(Metric):
 
     def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
         placed = super().place({name: state[name] for name in _by_group_in(state)}, positions, n_groups)
-        return {**state, **placed, _PREFIX + _GROUP: positions[state[_PREFIX + _GROUP]]}
+        if n_groups == 1:
+            return {**state, **placed}
+        return {**state, **placed, _PREFIX + _GROUP: positions[_groups_of(_row_table(state))]}
 
     def compute(self, state: State) -> Values:
         n = state["n"]
@@ -324,9 +327,8 @@ class WeightedRowsMetric(Metric):
     def rows_of(self, state: State) -> Iterator[tuple[int, Columns]]:
         """The rows of each group that has any, with their weights, and their clusters where these are known."""
         table = _row_table(state)
-        n = len(table[_GROUP])
         if WEIGHT not in table:
-            table[WEIGHT] = np.broadcast_to(1.0, n)
+            table[WEIGHT] = np.broadcast_to(1.0, len(_groups_of(table)))
         if _KEY in state:
             table[CLUSTER] = state[_KEY]
         known = {name: state[name] for name in (LABELS, INDEPENDENT) if name in state}
@@ -337,7 +339,7 @@ class WeightedRowsMetric(Metric):
         """The rows of a group with equal rows merged, if they are counted."""
         if not self.counted or NUMBER in rows:
             return Kinds(rows, None, rows[WEIGHT], rows.get(CLUSTER))
-        table = {_GROUP: np.zeros(len(rows[WEIGHT]), np.int64), **{n: rows[n] for n in (WEIGHT, *self.row_columns)}}
+        table = {name: rows[name] for name in (WEIGHT, *self.row_columns)}
         found = _count_equal_rows(table, self.row_columns, of_row=True)
         of_row = found.pop(_OF_ROW)
         return Kinds({**found, LABELS: rows[LABELS]}, of_row, rows[WEIGHT], rows.get(CLUSTER))
@@ -626,6 +628,12 @@ def _row_table(state: State) -> dict[str, np.ndarray]:
     return {name.removeprefix(_PREFIX): column for name, column in state.items() if name.startswith(_PREFIX)}
 
 
+def _groups_of(table: Columns) -> np.ndarray:
+    """The group of each row, which the rows of a single group do not say."""
+    n = len(next(column for name, column in table.items() if name != _GROUP))
+    return table[_GROUP] if _GROUP in table else np.broadcast_to(0, n)
+
+
 def _has_units(state: State) -> bool:
     """Whether it is known which rows are independent, as an interval needs."""
     return _KEY in state or INDEPENDENT in state
@@ -643,7 +651,7 @@ def clusters_of(state: State) -> tuple[np.ndarray, np.ndarray]:
         return np.zeros(n_groups), np.zeros(n_groups)
     if _KEY not in state and (NUMBER in table or WEIGHT not in table):
         return state["n"], state["n"].astype(np.float64)
-    group = table[_GROUP]
+    group = _groups_of(table)
     weight = table.get(WEIGHT, np.ones(len(group)))
     if _KEY in state and (state[_KEY][1:] <= state[_KEY][:-1]).any():
         order = np.lexsort((state[_KEY], group))
@@ -658,12 +666,12 @@ def clusters_of(state: State) -> tuple[np.ndarray, np.ndarray]:
 
 def _count_equal_rows(table: Columns, names: Sequence[str], of_row: bool = False) -> dict[str, np.ndarray]:
     """Merge rows of a group with equal codes in the columns `names`, adding up weights, their squares and numbers."""
-    n = len(table[_GROUP])
+    n = len(table[names[0]])
     weight = table.get(WEIGHT, np.broadcast_to(1.0, n))
     adds = {WEIGHT: weight, NUMBER: table.get(NUMBER, weight > 0)}
     if SQUARE in table or (WEIGHT in table and NUMBER not in table):
         adds[SQUARE] = table[SQUARE] if SQUARE in table else _squares(weight)
-    keys = {_GROUP: table[_GROUP], **{name: table[name] + 2 for name in names}}
+    keys = {name: table[name] for name in (_GROUP,) if name in table} | {name: table[name] + 2 for name in names}
     sizes = {name: int(key.max(initial=-1)) + 1 for name, key in keys.items()}
     if math.prod(sizes.values()) < 2**62:
         packed = {name: (np.arange(sizes[name]), key) for name, key in keys.items()}
@@ -714,11 +722,11 @@ def _place_columns(matrix: np.ndarray, code: np.ndarray, n_labels: int, otherwis
 
 def _by_group(table: Mapping[str, np.ndarray]) -> Iterator[tuple[int, dict[str, np.ndarray]]]:
     """The rows of each group that has any."""
-    group = table[_GROUP]
+    group = _groups_of(table)
     rows = {name: column for name, column in table.items() if name != _GROUP}
     if not len(group):
         return
-    if (group == group[0]).all():
+    if group.strides == (0,) or (group == group[0]).all():
         yield int(group[0]), rows
         return
     order = np.argsort(group, kind="stable")

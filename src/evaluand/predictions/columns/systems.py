@@ -301,16 +301,18 @@ def _check_direction(
     values = np.asarray(score.to_numpy(zero_copy_only=False), np.float64)
     yes = np.asarray(pc.fill_null(pc.equal(prediction, pa.scalar(positive, prediction.type)), False))
     known = ~np.isnan(values)
-    one, other = values[known & yes], values[known & ~yes]
-    if min(len(one), len(other)) < _FEWEST:
+    values, yes = (values, yes) if known.all() else (values[known], yes[known])
+    n = int(np.count_nonzero(yes))
+    if min(n, len(yes) - n) < _FEWEST:
         return
+    of_one = float(values.sum(where=yes))
     shown = label_text(positive)
-    if _in_unit(score) and values[known].min() >= _HALF:
+    if _in_unit(score) and values.min() >= _HALF:
         notes.append(
             f"{name!r} is at least 0.5 also where {spec.prediction!r} is not {shown!r}: if it is the confidence of the"
             f" prediction, and not the score of {shown!r}, give {notes.option('confidence', name)} instead"
         )
-    elif one.mean() < other.mean():
+    elif of_one / n < (values.sum() - of_one) / (len(yes) - n):
         notes.append(
             f"{name!r} is lower where {spec.prediction!r} is {shown!r}: if it is the score of the other class, name"
             f" that with {notes.option('pos-label')}"
