@@ -411,7 +411,7 @@ def test_rows_without_weight_tell_nothing() -> None:
 
 def test_one_heavy_row_among_light_ones_is_nearly_alone() -> None:
     row = one(table(np.ones(100), _weight_=[1e6] + [1.0] * 99), Accuracy(weighted=True))
-    assert row.low < 0.1
+    assert row.low < 0.2065  # that of a single row
 
 
 @pytest.mark.parametrize("size", [3, 49])

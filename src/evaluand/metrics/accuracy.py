@@ -28,7 +28,7 @@ from evaluand.metrics.base.metric import (
     Values,
     check_whole_number,
 )
-from evaluand.metrics.stats.intervals import cluster_variance, clustered_wilson, count_rows, wilson
+from evaluand.metrics.stats.intervals import cluster_variance, count_rows, wilson
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class Share(Averaging):
         if "cluster_key" in state:
             spread = cluster_variance(state, value)
             clusters = spread.clusters.tolist()
-            low, high = self.drawn(state, value, *clustered_wilson(value, spread, self.confidence))
+            low, high = self.drawn(state, value, *self.interval_of(value, spread))
         else:
             low, high = wilson(correct, n, self.confidence)
         each = list(zip(n.tolist(), correct.tolist(), of.tolist(), clusters, strict=True))

@@ -30,7 +30,6 @@ from evaluand.metrics.stats.intervals import (
     Spread,
     cluster_sums,
     cluster_variance,
-    interval_within,
     merge_clusters,
     merge_moments,
     moments,
@@ -165,8 +164,17 @@ class Averaging(Metric):
         return tuple(np.clip([low[0], high[0]], *self.range).tolist())
 
     def interval_of(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
-        """The interval of each value from the spread between clusters, without the bootstrap; NaN where undefined."""
-        return interval_within(value, spread, self.range, self.confidence)
+        """The interval of each value from the spread between clusters, without the bootstrap; NaN where undefined.
+
+        Within a finite range few values, rare ones or clusters that agree show too little of what others may be: see
+        `steady_interval`.
+        """
+        if np.isfinite(self.range).all():
+            variance = np.where(spread.clusters > 1, spread.variance, np.nan)
+            return steady_intervals(value, variance, spread.effective, spread.effective, self.range, self.confidence)
+        half = t_quantile(self.confidence, spread.clusters - 1) * np.sqrt(spread.variance)
+        half = np.where(np.isfinite(half) & (half > 0), half, np.nan)
+        return value - half, value + half
 
     def drawn(self, state: State, value: np.ndarray, low: np.ndarray, high: np.ndarray) -> tuple[np.ndarray, ...]:
         """The ends of the bootstrap intervals, if requested and defined; else the passed ends."""
@@ -204,20 +212,13 @@ def zeros_and_ones(columns: Columns, name: str, kind: str, remedy: str = "") -> 
 
 @dataclass(frozen=True, kw_only=True)
 class Student(Averaging):
-    """A mean with the score interval within a finite range, see `steady_interval`, else with Student's t interval.
-
-    Few values of a range, or skewed ones, show too little of what others may be for Student's interval.
-    """
+    """A mean with the score interval within a finite range, see `steady_interval`, else with Student's t interval."""
 
     method = "student"
 
     @property
     def interval(self) -> str:
-        return "score" if self._is_bounded and not self.bootstrap else super().interval
-
-    @property
-    def _is_bounded(self) -> bool:
-        return bool(np.isfinite(self.range).all())
+        return "score" if np.isfinite(self.range).all() and not self.bootstrap else super().interval
 
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
         return moments(values, group, n_groups)
@@ -255,14 +256,6 @@ class Student(Averaging):
         known = np.isfinite(low) & np.isfinite(high)
         low, high = (np.where(known, np.clip(end, *self.range), np.nan) for end in (low, high))
         return low, high, spread.clusters, spread.variance == 0
-
-    def interval_of(self, value: np.ndarray, spread: Spread) -> tuple[np.ndarray, np.ndarray]:
-        if self._is_bounded:
-            variance = np.where(spread.clusters > 1, spread.variance, np.nan)
-            return steady_intervals(value, variance, spread.effective, spread.effective, self.range, self.confidence)
-        half = t_quantile(self.confidence, spread.clusters - 1) * np.sqrt(spread.variance)
-        half = np.where(np.isfinite(half) & (half > 0), half, np.nan)
-        return value - half, value + half
 
 
 def _reason(n: int, weight: float, value: float, has_interval: bool, independent: int, equal: bool) -> str | None:
