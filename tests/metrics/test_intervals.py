@@ -445,3 +445,31 @@ def test_a_single_group_has_the_moments_of_a_group_among_others() -> None:
     alone = moments(values, np.zeros(5000, np.int64), 1)
     among = moments(values, np.ones(5000, np.int64), 3)
     assert {name: array[0] for name, array in alone.items()} == {name: array[1] for name, array in among.items()}
+
+
+@pytest.mark.parametrize(("interval", "method"), [("exact", "beta"), ("wilson", "wilson")], ids=["exact", "wilson"])
+@pytest.mark.parametrize("right", [0, 1, 19, 20])
+def test_a_share_has_the_interval_that_is_asked_for(interval: Any, method: str, right: int) -> None:
+    metric = Accuracy(interval=interval)
+    row = one(table(np.r_[np.ones(right), np.zeros(20 - right)]), metric)
+    assert (row.low, row.high) == pytest.approx(sm.stats.proportion_confint(right, 20, method=method), abs=1e-9)
+    assert metric.signature.endswith(f"interval={interval} 95%")
+
+
+def test_the_middle_of_both_lies_between_them() -> None:
+    widths = [
+        row.high - row.low
+        for row in (one(table(RIGHT), Accuracy(interval=name)) for name in ("wilson", "mid_p", "exact"))
+    ]
+    assert widths == sorted(widths)
+
+
+@pytest.mark.parametrize("settings", [{"interval": "normal"}, {"interval": "exact", "bootstrap": 100}])
+def test_a_share_refuses_what_it_cannot_have(settings: Any) -> None:
+    with pytest.raises(SpecError, match="accuracy: interval="):
+        Accuracy(**settings)
+
+
+def test_the_usual_interval_is_no_part_of_what_was_asked() -> None:
+    assert Accuracy().spec == Accuracy(interval="wilson").spec
+    assert Accuracy().spec != Accuracy(interval="exact").spec

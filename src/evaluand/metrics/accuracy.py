@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
 
@@ -28,17 +28,44 @@ from evaluand.metrics.base.metric import (
     Values,
     check_whole_number,
 )
-from evaluand.metrics.stats.intervals import cluster_variance, count_rows, wilson
+from evaluand.metrics.stats.intervals import clopper_pearson, cluster_variance, count_rows, mid_p, wilson
+
+ShareInterval = Literal["wilson", "exact", "mid_p"]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Share(Averaging):
-    """A share of rows, with Wilson's score interval; `prepare` returns 0 or 1 for each row."""
+    """A share of rows, with Wilson's score interval; `prepare` returns 0 or 1 for each row.
 
-    method = "wilson"
+    Args:
+        interval: of independent rows that count alike. `wilson` covers a share as often as it says on average over
+            shares; `exact` at least as often whatever the share, as rare failures need (Clopper & Pearson); `mid_p`
+            lies between them. Rows that share clusters or have weights have the score interval for these.
+
+    Raises:
+        SpecError: there is no such interval, or none but `wilson` besides a bootstrap.
+    """
+
     direction: ClassVar[Direction | None] = "higher"
     range = (0.0, 1.0)
     row_range = (0.0, 1.0)
+
+    interval: ShareInterval = "wilson"
+
+    def __post_init__(self) -> None:
+        if self.interval not in get_args(ShareInterval):
+            known = ", ".join(get_args(ShareInterval))
+            raise SpecError(f"{self.kind}: interval={self.interval!r} must be one of {known}")
+        if self.bootstrap is not None and self.interval != "wilson":
+            raise SpecError(f"{self.kind}: interval={self.interval!r} and bootstrap are two intervals; give one")
+        super().__post_init__()
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        found = super().spec
+        if self.interval == "wilson":
+            del found["parameters"]["interval"]
+        return found
 
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
         right = values == 1
@@ -54,10 +81,18 @@ class Share(Averaging):
             spread = cluster_variance(state, value)
             clusters = spread.clusters.tolist()
             low, high = self.drawn(state, value, *self.interval_of(value, spread))
-        else:
+        elif self.interval == "wilson":
             low, high = wilson(correct, n, self.confidence)
+        else:
+            ends = [self._exact_ends(*counts) for counts in zip(correct.tolist(), n.tolist(), strict=True)]
+            low, high = np.array(ends).reshape(-1, 2).T
         each = list(zip(n.tolist(), correct.tolist(), of.tolist(), clusters, strict=True))
         return Values(value, low, high, [_reason(*group) for group in each], [_data(*group) for group in each])
+
+    def _exact_ends(self, correct: float, n: int) -> tuple[float, float]:
+        if self.interval == "mid_p":
+            return mid_p(correct, n, self.confidence)
+        return clopper_pearson(correct, n, (1 + self.confidence) / 2)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -88,7 +88,11 @@ class Averaging(Metric):
 
     @property
     def interval(self) -> str:
-        return f"bootstrap-{self.bootstrap}" if self.bootstrap else self.method
+        return self.method
+
+    @property
+    def interval_name(self) -> str:
+        return f"bootstrap-{self.bootstrap}" if self.bootstrap else self.interval
 
     @property
     def by_cluster(self) -> bool:
@@ -218,7 +222,7 @@ class Student(Averaging):
 
     @property
     def interval(self) -> str:
-        return "score" if np.isfinite(self.range).all() and not self.bootstrap else super().interval
+        return "score" if np.isfinite(self.range).all() else super().interval
 
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
         return moments(values, group, n_groups)

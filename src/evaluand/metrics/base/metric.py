@@ -161,6 +161,11 @@ class Metric(ABC):
         return None
 
     @property
+    def interval_name(self) -> str | None:
+        """The name of the interval's method as the signature shows it."""
+        return self.interval
+
+    @property
     def by_cluster(self) -> bool:
         """Whether rows always need `_cluster_`; a row that belongs to no other is a cluster by itself."""
         return False
@@ -414,10 +419,10 @@ class Metric(ABC):
         off = {field.name for field in dataclasses.fields(self) if field.default is False}
         for name, value in self.spec["parameters"].items():
             unset = value is None or (value is False and name in off)
-            if not unset and name not in ("confidence", "bootstrap"):
+            if not unset and name not in ("confidence", "bootstrap", "interval"):
                 words.append(f"{name}={encode_word(value)}")
-        if self.interval:
-            words.append(f"interval={self.interval} {format_percent(self.spec['parameters']['confidence'])}")
+        if self.interval_name:
+            words.append(f"interval={self.interval_name} {format_percent(self.spec['parameters']['confidence'])}")
         return " ".join(words)
 
 

@@ -109,7 +109,7 @@ def wilson(successes: np.ndarray, n: np.ndarray, confidence: float) -> tuple[np.
     return np.where(successes == 0, 0 * rows, low), np.where(successes == n, 1 + 0 * rows, high)
 
 
-def clopper_pearson(successes: int, n: int, level: float) -> tuple[float, float]:
+def clopper_pearson(successes: float, n: int, level: float) -> tuple[float, float]:
     """One-sided bounds of a proportion of independent rows, each with at least the confidence `level` (½ to 1).
 
     For an interval use `wilson`, whose average coverage is closer to its level, but whose one-sided bounds err more.
@@ -139,7 +139,7 @@ def is_share_above(successes: int, n: int, least: float, level: float) -> bool:
     return successes > least * n and _at_least(successes, n, least) <= 1 - level
 
 
-def _least_share(successes: int, n: int, level: float) -> float:
+def _least_share(successes: float, n: int, level: float) -> float:
     """The largest proportion for which so many successes or more have a probability of at most 1 - level."""
     low, high = 0.0, successes / n
     while (middle := (low + high) / 2) not in (low, high):
@@ -147,7 +147,7 @@ def _least_share(successes: int, n: int, level: float) -> float:
     return low
 
 
-def _at_least(successes: int, n: int, share: float) -> float:
+def _at_least(successes: float, n: int, share: float) -> float:
     """The probability of so many successes or more, for a share below that of the successes."""
     return _incomplete_beta(successes, n - successes + 1, share)
 
