@@ -48,7 +48,7 @@ def score(*words: str) -> None:
         assert result.exit_code == 0, result.output
 
 
-@pytest.mark.parametrize("declared", ["brier", "f1", "roc_auc"])
+@pytest.mark.parametrize("declared", ["brier", "f1", "roc_auc", "accuracy"])
 def test_a_comparison_has_the_number_that_score_has(folder: Path, declared: str) -> None:
     score("--metric", declared)
     [pair] = json.loads(call("compare", "old", "new", "--metric", "brier", "--json").stdout)["pairs"]
@@ -65,8 +65,16 @@ def test_the_class_that_was_chosen_counts_and_not_the_usual_one(folder: Path) ->
     assert "label=0" in pair["signature"].split()
 
 
+def of_no_class(scores: list[float]) -> evaluand.ArrayEvaluation:
+    """Two classes of which none is the positive one."""
+    by_class = {"dog": scores, "cat": [1 - p for p in scores]}
+    truth = [["cat", "dog"][y] for y in TRUTH]
+    return evaluand.evaluate(truth, scores=by_class, metrics="accuracy")
+
+
 def test_without_a_stored_class_it_is_refused(folder: Path) -> None:
-    score("--metric", "accuracy")
+    for name, scores in (("old", OLD), ("new", NEW)):
+        of_no_class(scores).save(evaluand.DirectoryStore("store"), name)
     for words in (
         ("compare", "old", "new", "--metric", "brier"),
         ("compare", "old", "new", "--metric", "accuracy", "--gate", "brier <= 0.5"),
@@ -90,14 +98,14 @@ def test_a_plan_is_for_the_class_that_is_stored(folder: Path) -> None:
     assert by_name == by_metric
 
 
-def test_arrays_are_refused_too() -> None:
-    sides = [
-        evaluand.evaluate(TRUTH, [int(p > 0.5) for p in scores], scores=scores, metrics="accuracy")
-        for scores in (OLD, NEW)
-    ]
+def test_arrays_know_their_class_or_are_refused() -> None:
+    of_class = [evaluand.evaluate(TRUTH, scores=scores, metrics="roc_auc", threshold=0.5) for scores in (OLD, NEW)]
+    [pair] = evaluand.compare(*of_class, metrics="brier").pairs
+    assert pair["value_a"] == pytest.approx(square_error(OLD))
+    sides = [of_no_class(scores) for scores in (OLD, NEW)]
     with pytest.raises(SpecError, match=r"name it where .* or make_metric\('brier', label=…\)"):
         evaluand.compare(*sides, metrics="brier")
-    [pair] = evaluand.compare(*sides, metrics=make_metric("brier", label=1)).pairs
+    [pair] = evaluand.compare(*sides, metrics=make_metric("brier", label="dog")).pairs
     assert pair["value_a"] == pytest.approx(square_error(OLD))
 
 

@@ -15,7 +15,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from support.chats import Chat
 from support.commands import Folder
@@ -47,8 +46,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
 
 # Decisions
 
-BRIER = "y,said,p\n0,0,0.1\n1,1,0.8\n1,0,0.4\n0,1,0.7\n0,0,0.2\n1,1,0.9\n"
-
 EXPERIMENT = """
 name: t
 dataset: {path: rows.jsonl, input: n, expected: y}
@@ -64,16 +61,6 @@ def base(n):
 def mine(n):
     return "yes" if n % 10 < 9 else "no"
 """
-
-
-@missing("the positive class that `score` takes is stored only with a metric that names it")
-def test_brier_is_the_same_number_in_every_command(folder: Folder) -> None:
-    for name, text in (("old", BRIER), ("new", BRIER.replace("0.4", "0.45"))):
-        Path(f"{name}.csv").write_text(text)
-        words = ("--truth", "y", "--prediction", "said", "--score", "p", "--metric", "accuracy", "--name", name)
-        folder.done("score", f"{name}.csv", *words)
-    [pair] = folder.json("compare", "old", "new", "--metric", "brier")["pairs"]
-    assert pair["value_a"] == pytest.approx(0.1583333, abs=1e-6)
 
 
 @missing("a comparison after --until has the interval of a fixed number of rows")
@@ -152,18 +139,6 @@ def test_the_first_k_of_score_columns_are_those_with_the_highest_scores(score: R
     rows = "y,a,b,c\na,.5,.3,.2\nb,.1,.8,.1\nc,.2,.5,.3\na,.2,.7,.1\n"
     found = score(rows, "--truth y --score a=a --score b=b --score c=c --metric top_2_accuracy")
     assert found["metrics"][0]["value"] == 1.0
-
-
-@missing("blocks of a jackknife follow the order of rows")
-def test_the_order_of_rows_does_not_move_an_interval(score: Read) -> None:
-    rng = np.random.default_rng(0)
-    truth = rng.normal(50, 10, 100).round(2)
-    said, weight = (truth + rng.normal(0, 6, 100)).round(2), rng.choice([1, 2, 5, 10], 100)
-    rows = [f"{i},{y},{p},{w}\n" for i, (y, p, w) in enumerate(zip(truth, said, weight, strict=True))]
-    words = "--truth y --prediction p --kind numeric --weight w --metric r2"
-    one, other = (score("".join(["id,y,p,w\n", *each]), words)["metrics"][0] for each in (rows, sorted(rows)))
-    assert one["value"] == pytest.approx(other["value"], abs=1e-12)
-    assert (one["low"], one["high"]) == pytest.approx((other["low"], other["high"]), abs=1e-12)
 
 
 @missing("lists in the cells of a CSV file are texts")

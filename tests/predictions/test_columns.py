@@ -297,3 +297,17 @@ def test_a_named_pipe_is_read_once_as_a_file(tmp_path: Path) -> None:
     writer.start()
     assert values(score_columns(pipe, "y", "m", metrics=["accuracy"])) == {"accuracy": 0.5}
     writer.join()
+
+
+def test_the_order_of_rows_does_not_move_an_interval() -> None:
+    rng = np.random.default_rng(0)
+    truth = rng.normal(50, 10, 100).round(2)
+    table = {"y": truth, "p": (truth + rng.normal(0, 6, 100)).round(2), "w": rng.choice([1, 2, 5, 10], 100)}
+    order = rng.permutation(100)
+    one, other = (
+        score_columns(rows, "y", "p", kind="numeric", weight="w", metrics=["r2"]).facts()["metrics"][0]
+        for rows in (table, {name: column[order] for name, column in table.items()})
+    )
+    assert [one[name] for name in ("value", "low", "high")] == pytest.approx(
+        [other[name] for name in ("value", "low", "high")], abs=1e-12
+    )

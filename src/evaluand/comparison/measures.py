@@ -23,7 +23,7 @@ from evaluand.comparison.pairing import why_incomparable, why_unpairable
 from evaluand.core import registry
 from evaluand.core.errors import NotFound, SpecError, nearest, warn, with_article
 from evaluand.core.labels import join_name
-from evaluand.core.provenance import experiment_origin
+from evaluand.core.provenance import OF_CLASS, experiment_origin
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.confusion import TRUTH
@@ -215,6 +215,7 @@ def undeclared_metric(name: str, evaluations: Sequence[Evaluation], scorer: str,
         return metric
     parameters = [vars(measure.metric) for measure in declared if measure.scorer == scorer]
     of_class = [values for values in parameters if isinstance(values.get("label"), str | int)]
+    of_class = of_class or [values for each in evaluations if "label" in (values := _of_class(each))]
     if len({values["label"] for values in of_class}) == 1:
         known = {word: values[word] for values in of_class for word in values.keys() & {"label", "scored_by"}}
         return default_metric(name, **accepted_parameters(name, known))
@@ -225,6 +226,12 @@ def undeclared_metric(name: str, evaluations: Sequence[Evaluation], scorer: str,
             f" {{kind: {name}, label: …}} under metrics of the experiment or make_metric({name!r}, label=…)"
         )
     return metric
+
+
+def _of_class(evaluation: Evaluation) -> dict[str, Any]:
+    """The parameters of metrics of one class that were given with predictions; none of other evaluations."""
+    found: dict[str, Any] = evaluation.manifest["provenance"].get("origin", {}).get(OF_CLASS, {})
+    return found
 
 
 def _have_two_classes(evaluations: Sequence[Evaluation], scorer: str) -> bool:

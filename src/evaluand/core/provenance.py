@@ -30,6 +30,10 @@ def provenance(origin: Mapping[str, Any] | None = None) -> dict[str, Any]:
     }
 
 
+OF_CLASS: Final = "of_class"
+"""In the origin: the parameters of metrics that look at one class, as those who gave the predictions meant them."""
+
+
 class UntilOrigin(NamedTuple):
     """The rule for which examples were drawn at random: so many of the first ones, of which there are `of`."""
 

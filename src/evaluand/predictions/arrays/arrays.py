@@ -27,6 +27,7 @@ from evaluand.core import identity
 from evaluand.core.errors import SpecError, kind_of, warn
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.near import keywords, missing_attribute
+from evaluand.core.provenance import OF_CLASS
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.evaluation.evaluator import Evaluation
@@ -346,6 +347,7 @@ class ArrayEvaluation:
             {TASK: RecordedTask.from_texts(TASK, predictions.output_texts())},
             {SCORER: predictions.scorer},
             list(self.measures),
+            origin={OF_CLASS: self.arrays.proposals.of_class},
         )
         with warnings.catch_warnings(action="ignore", category=AbsentLabel):  # it was said when they were computed
             return experiment.run(store, known_scores={TASK: {SCORER: predictions.scored_rows()}})

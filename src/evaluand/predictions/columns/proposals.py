@@ -371,15 +371,20 @@ class Proposals:
         # a confidence is that of each prediction: only metrics of one class look at the positive one
         binary = resolve_metric(name).parameters.get("average") == BINARY
         of_class = self.gives != "confidence" or self.target.chosen or binary
-        positive = self.target.positive
-        parameters: dict[str, Any] = {"label": positive} if positive is not None and of_class else {}
-        if self.gives in ("probabilities", "scores"):
-            parameters["scored_by"] = "classes"
+        parameters = self.of_class
+        if not of_class:
+            parameters.pop("label", None)
         metric = make(name, **accepted_parameters(name, parameters))
         if _LABEL in metric.columns:  # of graded answers, which have a label each
             metric = make(name)
         self.require_predictions(metric)
         return self.weigh(metric)
+
+    @property
+    def of_class(self) -> dict[str, Any]:
+        """The parameters of metrics that look at one class; stored as the `origin` of what is computed."""
+        label = {} if self.target.positive is None else {"label": self.target.positive}
+        return label | ({"scored_by": "classes"} if self.gives in ("probabilities", "scores") else {})
 
     def weigh(self, metric: Metric) -> Metric:
         """The metric with the weights of the rows, if there are any and it can use them."""

@@ -23,6 +23,7 @@ from evaluand.comparison.rule import Gate
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.near import keywords, missing_attribute
+from evaluand.core.provenance import OF_CLASS
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Progress
@@ -548,7 +549,8 @@ def _experiment(
     outputs = {system.name: RecordedTask.from_texts(system.name, system.columns.output_texts()) for system in systems}
     measures = [Measure(SCORER, metric, by, disparities) for metric in metrics]
     dataset = _dataset(base, systems[0], options, notes)
-    return Steps(name, dataset, outputs, {SCORER: scorer}, measures, origin=dict(options.origin))
+    origin = {**options.origin, OF_CLASS: proposals.of_class}
+    return Steps(name, dataset, outputs, {SCORER: scorer}, measures, origin=origin)
 
 
 def _metrics(proposals: Proposals, options: ColumnOptions, notes: Notes, *, real: bool) -> list[Metric]:
