@@ -474,13 +474,29 @@ def test_a_missing_row_may_be_predicted_as_a_class_that_no_other_row_has(scored:
 def test_the_bounds_of_a_mean_over_classes_allow_for_one_more_class_per_missing_row() -> None:
     truth, prediction = ["a", "a", "b", "b", "a"], ["a", "a", "b", "b", None]
     row = one(table(truth, prediction), of("f_beta", average="macro"))
-    assert (row.worst, row.value, row.best) == pytest.approx(((0.8 + 0.8 + 0) / 3, 1, 1))
+    assert (row.worst, row.value, row.best) == pytest.approx(((0.8 + 1 + 0) / 3, 1, 1))
     row = one(table(truth, prediction), of("recall", average="macro"))  # undefined for a class that is never expected
     assert (row.worst, row.value, row.best) == pytest.approx(((2 / 3 + 1) / 2, 1, 1))
     row = one(table(truth, prediction), of("f_beta", average="macro", labels=["a", "b"]))
     assert (row.worst, row.value, row.best) == pytest.approx((0.8, 1, 1))
     row = one(table(truth, prediction), of("specificity", average="macro"))  # may be better for one more class
     assert (row.worst, row.best) == (0, 1)
+
+
+@given(
+    scored=st.lists(st.tuples(LETTERS, LETTERS), min_size=1, max_size=5),
+    missing=st.lists(LETTERS, min_size=1, max_size=3),
+    chosen=st.booleans(),
+)
+def test_the_lowest_mean_of_f1_over_classes_is_reached(scored: list[Any], missing: list[str], chosen: bool) -> None:
+    truth, prediction = zip(*scored, strict=True)
+    labels = sorted({*truth, *missing}) if chosen else None
+    metric = of("f_beta", average="macro", confidence=None, labels=labels, zero_division=0)
+    every = [*truth, *missing]
+    row = one(table(every, [*prediction, *[None] * len(missing)]), metric)
+    wrong = [[label for label in "abcdefgh" if label != own] for own in missing]
+    reached = min(one(table(every, [*prediction, *said]), metric).value for said in itertools.product(*wrong))
+    assert row.worst == pytest.approx(reached, abs=1e-12)
 
 
 def test_classes_of_other_groups_are_no_classes_of_a_group() -> None:

@@ -3,16 +3,18 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Self
+from typing import Any, Final, Self
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.class_ratio import ClassRatio, check_labels, choose_positive
-from evaluand.metrics.base.confusion import PREDICTION, Label, has_sets
+from evaluand.metrics.base.confusion import EXPECTED, OPPOSITE, PREDICTION, Label, class_counts, has_sets
 from evaluand.metrics.base.counting import Counting
 from evaluand.metrics.base.metric import LABELS, VALUE, Columns, Labels, State, Values, refuse
+
+_MOST_STEPS: Final = 1 << 22
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,6 +79,40 @@ class FBeta(Counting):
             )
         object.__setattr__(self, "beta", float(self.beta))
         super().__post_init__()
+
+    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        found = super().value(rows, weight)
+        averages = self._mode == "macro" and self.beta > 0 and not (self.weighted or has_sets(rows[LABELS]))
+        if not averages or not rows[OPPOSITE].any():
+            return found
+        least = [self._least_mean(rows, each) for each in weight]
+        return np.where(np.isfinite(least), least, found)
+
+    def _least_mean(self, rows: Columns, weight: np.ndarray) -> float:
+        """The lowest mean over classes, by what rows that count as wrong about every class could be predicted as.
+
+        One more prediction of a class lowers its value by less than the one before, so the largest steps are taken,
+        or else each row is predicted as a class that nothing else has; the bound is reached. NaN where a class has no
+        value, or rows and classes are too many.
+        """
+        counts = class_counts(rows, weight[None])
+        row, code = rows[EXPECTED]
+        own = np.bincount(code, (weight * rows[OPPOSITE])[row], minlength=len(counts.classes))
+        n = round(float(counts.opposite[0]))
+        if n * len(own) > _MOST_STEPS:
+            return math.nan
+        expected, right = counts.expected[0, :, None], counts.right[0, :, None]
+        predicted = counts.predicted[0, :, None] - (counts.opposite[0] - own)[:, None] + np.arange(n + 1)
+        of_class = self._divided(*self.ratio(expected, predicted, right, counts.total[0]))
+        there = (counts.expected[0] > 0) | (predicted[:, 0] > 0) | (self.labels is not None)
+        if np.isnan(of_class[there]).any():
+            return math.nan
+        steps = np.where(np.arange(n) < (n - own)[:, None], of_class[:, :-1] - of_class[:, 1:], 0.0)[there]
+        largest = np.sort(steps, axis=None)[::-1][:n]
+        left = of_class[there, 0].sum() - np.concatenate([[0.0], np.cumsum(largest)])
+        if self.labels is not None:
+            return float(left[-1] / there.sum())
+        return float((left / (there.sum() + n - np.arange(len(left)))).min())
 
     @property
     def nothing(self) -> str:  # type: ignore[override]

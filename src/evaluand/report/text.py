@@ -96,6 +96,14 @@ def bounds_text(worst: str, best: str) -> str:
     return f"{'no limit' if worst == '–' else worst} … {'no limit' if best == '–' else best}"
 
 
+def row_bounds(row: Mapping[str, Any], worst: str, best: str) -> str:
+    """The bounds of a row of values, whose ends are formatted; empty if no row is missing, or none could change it."""
+    if row["worst"] != row["best"]:
+        return bounds_text(worst, best)
+    is_unknown = row["worst"] is None and row["value"] is not None and row["n_failed"] + row["n_abstained"] > 0
+    return "unknown" if is_unknown else ""
+
+
 def between(low: str, high: str) -> str:
     """An interval of two formatted numbers, of which `–` is an end that it does not have; empty without both.
 

@@ -302,7 +302,7 @@ def class_counts(rows: Columns, weight: np.ndarray) -> ClassCounts:
     """The counts of each class, of rows as `Confusion` arranges them and weights of replicates × rows."""
     classes = rows[_CLASSES].tolist()
     expected, predicted, right = (sums_of(rows[name], weight, len(classes)) for name in (EXPECTED, PREDICTED, RIGHT))
-    stray, opposite = ((weight * rows[name]).sum(axis=1) for name in (_STRAY, _OPPOSITE))
+    stray, opposite = ((weight * rows[name]).sum(axis=1) for name in (_STRAY, OPPOSITE))
     return ClassCounts(classes, expected, predicted, right, weight.sum(axis=1), stray, opposite)
 
 
@@ -326,7 +326,7 @@ def counts_of_each(rows: Columns, one: np.ndarray, part: slice) -> ClassCounts:
         counts.append(table)
     expected, predicted, right = counts
     own = one[part]
-    return ClassCounts(classes, expected, predicted, right, own, own * rows[_STRAY][part], own * rows[_OPPOSITE][part])
+    return ClassCounts(classes, expected, predicted, right, own, own * rows[_STRAY][part], own * rows[OPPOSITE][part])
 
 
 def _subtract(whole: np.ndarray, part: np.ndarray) -> np.ndarray:
@@ -399,7 +399,7 @@ EXPECTED: Final = "_expected_"
 PREDICTED: Final = "_predicted_"
 RIGHT: Final = "_right_"
 _STRAY: Final = "_stray_"
-_OPPOSITE: Final = "_opposite_"
+OPPOSITE: Final = "_opposite_"
 _ROUNDING: Final = 1e-13
 _CLASSES: Final = "_classes_"
 _AT_ONCE: Final = 1 << 21  # counts in memory at once
@@ -438,7 +438,7 @@ def _occurrences(rows: Columns, chosen: Sequence[Label] | None) -> dict[str, np.
     right = np.isin(of_expected, predicted[0] * len(classes) + predicted[1])
     stray = np.where(rows[PREDICTION] == NO_CLASS, size, 0).astype(np.float64)
     pairs = {EXPECTED: expected, PREDICTED: predicted, RIGHT: expected[:, right]}
-    others = {_STRAY: stray, _OPPOSITE: (rows[PREDICTION] == ALL_WRONG).astype(np.float64)}
+    others = {_STRAY: stray, OPPOSITE: (rows[PREDICTION] == ALL_WRONG).astype(np.float64)}
     return {_CLASSES: classes, **pairs, **others}
 
 

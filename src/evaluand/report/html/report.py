@@ -53,7 +53,6 @@ from evaluand.report.text import (
     LABEL,
     SHORT_ID,
     between,
-    bounds_text,
     clusters_text,
     defaulted_text,
     format_creation,
@@ -61,6 +60,7 @@ from evaluand.report.text import (
     minute,
     number_format,
     numbers,
+    row_bounds,
     safe,
 )
 from evaluand.store.statuses import COMPLETED, SCORE_STATUSES
@@ -331,7 +331,7 @@ def _cells(row: Facts, form: str, bounded: bool, skipped: bool, *, drawn: bool =
     value, low, high, worst, best = ("–" if row[n] is None else format(row[n], form) for n in _NUMBERS)
     why = f'<span class="why">{_text(row["reason"], _CELL)}</span>' if row["reason"] else ""
     interval = between(low, high)
-    bounds = "" if row["worst"] == row["best"] else bounds_text(worst, best)
+    bounds = row_bounds(row, worst, best)
     cells = [
         f'<td><a href="#confusion">matrix</a>{why}</td>'
         if drawn

@@ -28,12 +28,12 @@ from evaluand.report.terminal.ratings import ratings_table
 from evaluand.report.terminal.worst_groups import worst_groups_table
 from evaluand.report.text import (
     SHORT_ID,
-    bounds_text,
     bracketed,
     clusters_text,
     group_name,
     number_format,
     numbers,
+    row_bounds,
     safe,
 )
 from evaluand.report.usage import step_usage_lines
@@ -198,7 +198,7 @@ class _Metrics:
             form = self._formats[row["scorer"], row["signature"]]
             value, low, high, worst, best = value_texts(row, form)
             interval = bracketed(low, high)
-            bounds = "" if row["worst"] == row["best"] else bounds_text(worst, best)
+            bounds = row_bounds(row, worst, best)
             table.add_row(self._label(row), value, interval, *[bounds] * wide, *_row_counts(row, skipped))
             indent = " " * (4 if row["by"] else 2)
             for alone in values_alone(row):
