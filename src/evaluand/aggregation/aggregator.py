@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
+from evaluand.aggregation.families import with_family_ends
 from evaluand.aggregation.group_disparities import disparities, disparity_record
 from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
@@ -392,7 +393,7 @@ class MetricRefused(UserWarning):
     """A metric refused the scores; the values of the other metrics are there."""
 
 
-BEHAVIOUR: Final = 5
+BEHAVIOUR: Final = 6
 """Incremented whenever the same measures give other intervals, counts or curves; older values are not reused then."""
 
 
@@ -560,7 +561,7 @@ def _compute_separately(
 ) -> _Accepted:
     """The results of all measures together, or else of one after the other, see `compute_accepted`."""
     try:
-        return _Accepted(measure(measures), None)
+        return _Accepted(measure(measures).with_families(), None)
     except accepted as error:
         fault = error
     parts, refused = list[MeasureResults](), 0
@@ -573,7 +574,7 @@ def _compute_separately(
                 refused += len(part)
                 parts += [_count_refused(each, measure, error) for each in part]
     results = MeasureResults(*(list(chain.from_iterable(of)) for of in zip(*parts, strict=True)))
-    return _Accepted(results, fault if refused == len(measures) else None)
+    return _Accepted(results.with_families(), fault if refused == len(measures) else None)
 
 
 def _count_refused(
@@ -585,16 +586,28 @@ def _count_refused(
     unknown: dict[str, Any] = {"metric": metric.kind, "signature": _signature(metric, refused.where), "data": None}
     unknown |= dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
     unknown |= {"reason": f"{REFUSED}{first_fault(error)}"}
-    return MeasureResults([(scorer, row._replace(**unknown)) for scorer, row in counted.values], [], [], [])
+    return MeasureResults([(scorer, row._replace(**unknown)) for scorer, row in counted.values], [], [], [], [])
 
 
 class MeasureResults(NamedTuple):
-    """The results of measures, each with its scorer, and sentences about metrics that are doubtful."""
+    """The results of measures, each with its scorer, and sentences about metrics that are doubtful.
+
+    `at_share` computes the disparities again, see `with_family_ends`.
+    """
 
     values: list[tuple[str, MetricRow]]
     disparities: list[tuple[str, DisparityRow]]
     curves: list[tuple[str, _Curve]]
     doubts: list[tuple[Metric, str]]
+    at_share: list[Callable[..., list[DisparityRow]]]
+
+    def with_families(self) -> MeasureResults:
+        """The results with disparities as one family."""
+        rows = with_family_ends(
+            [row for _, row in self.disparities], lambda share: [row for at in self.at_share for row in at(share=share)]
+        )
+        disparities = [(scorer, row) for (scorer, _), row in zip(self.disparities, rows, strict=True)]
+        return self._replace(disparities=disparities, at_share=[])
 
 
 def compute_measures(
@@ -619,7 +632,7 @@ def compute_measures(
         given = measure.rules.given if measure.rules else ()
         key = (measure.scorer, measure.by, measure.metric.over_targets, measure.where, labelled_for, given)
         positions_of.setdefault(key, []).append(position)
-    of: list[MeasureResults] = [MeasureResults([], [], [], []) for _ in measures]
+    of: list[MeasureResults] = [MeasureResults([], [], [], [], []) for _ in measures]
     for (scorer, by, _, where, labelled_for, given), positions in positions_of.items():
         metrics = [measures[position].metric for position in positions]
         drawing = [metric.drawn_by if drawn else None for metric in metrics]
@@ -652,8 +665,11 @@ def compute_measures(
             kinds, name = measures[first].disparities, measures[first].criterion
             options: dict[str, Any] = {"rules": measures[first].rules, "given": attribute_columns(given)}
             for columns, attributes in zip(groupings[1:], filter(None, by), strict=True):
-                between = disparities(summary, together, columns, kinds, name=name, attributes=attributes, **options)
-                of[first].disparities.extend((scorer, _with_condition(row, where)) for row in between)
+                compute = partial(
+                    disparities, summary, together, columns, kinds, name=name, attributes=attributes, **options
+                )
+                of[first].disparities.extend((scorer, _with_condition(row, where)) for row in compute())
+                of[first].at_share.append(compute)
     return MeasureResults(*(list(chain.from_iterable(parts)) for parts in zip(*of, strict=True)))
 
 

@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 
+from evaluand.aggregation.group_rules import BONFERRONI
 from evaluand.aggregation.groups import By, group_text
 from evaluand.core.errors import SpecError, nearest
 from evaluand.metrics.base.metric import Metric
@@ -46,6 +47,11 @@ class DisparityRow(NamedTuple):
         at_once: how many intervals hold at the same time with this confidence: those of all pairs, or of all strata.
         unjudged: groups that are too small to be judged.
         groups: the groups with their raw and shrunk values, see `rated_groups`; empty without a smallest size.
+        family_low: lower end of an interval that allows for all disparities of the request, see `families.py`.
+        family_high: upper end of that interval.
+        family_size: the number of disparities with intervals in the request.
+        family_method: how the ends allow for them.
+        found: whether these ends show a disparity, see `is_beyond_none`.
     """
 
     metric: str
@@ -69,6 +75,11 @@ class DisparityRow(NamedTuple):
     at_once: int = 1
     unjudged: tuple[Mapping[str, str | None], ...] = ()
     groups: tuple[Mapping[str, Any], ...] = ()
+    family_low: float = np.nan
+    family_high: float = np.nan
+    family_size: int = 0
+    family_method: str = BONFERRONI
+    found: bool = False
 
 
 def check_kinds(kinds: Any) -> tuple[Kind, ...]:
@@ -128,7 +139,7 @@ class GroupComparison:
 
     def _compute(self, kind: Kind) -> Disparity:
         known = [getattr(metric, "confidence", None) for metric in self.metrics]
-        confidence = self.confidence or min(filter(None, known), default=_USUAL)
+        confidence = self.confidence or min(filter(None, known), default=USUAL)
         overall = self.overall if kind.endswith("overall") else None
         fewest = self._fewest(kind)
         return disparity(self._counted, kind, confidence, self.metrics[0].range, overall, fewest)
@@ -217,7 +228,7 @@ class GroupComparison:
         return names
 
 
-_USUAL: Final = 0.95
+USUAL: Final = 0.95
 _NAMED: Final = 3
 _ALL_ROWS: Final = "the value over all rows"
 

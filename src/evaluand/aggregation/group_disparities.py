@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from evaluand.aggregation.disparity import DisparityRow, Group, GroupComparison, Kind
+from evaluand.aggregation.disparity import USUAL, DisparityRow, Group, GroupComparison, Kind
 from evaluand.aggregation.group_rules import GroupRules
 from evaluand.aggregation.groups import By, Grouping, MetricRow, Summary, group_text
 from evaluand.core.errors import SpecError, nearest
@@ -37,6 +37,7 @@ def disparities(
     attributes: By | None = None,
     rules: GroupRules | None = None,
     given: By = (),
+    share: float | None = None,
 ) -> list[DisparityRow]:
     """The disparities between the groups of one grouping, for each target.
 
@@ -51,6 +52,8 @@ def disparities(
         attributes: the names of the attributes in `over`; the same by default.
         rules: which groups are compared; by default the two that differ most.
         given: the columns of the strata of the rules.
+        share: the share of the error of one interval that each may make; by default intervals hold within a disparity,
+            and those of all its pairs, or of all its strata, at once.
 
     Raises:
         SpecError: no row has the values of a reference group or pair.
@@ -62,18 +65,21 @@ def disparities(
         cache(partial(_read_values, summary, tuple(positions), columns)) for columns in (over, (*over, *given), ())
     )
     result = []
-    for target in of_groups(None)[0]:
-        compared = _Compared(metrics, kinds, names, name, rules, partial(_read_groups, of_groups, names, target))
-        found = compared.rows([_interval_ends(one[target]) for one in of_all(None)])
+    has_levels = all(hasattr(metric, "confidence") for metric in metrics)
+    confidence = min((m.confidence for m in metrics if hasattr(m, "confidence")), default=USUAL)
+    for target in of_groups(confidence)[0]:
+        read = partial(_read_groups, of_groups, names, target)
+        compared = _Compared(metrics, kinds, names, name, rules, read, confidence, share)
+        found = compared.rows([_interval_ends(one[target]) for one in of_all(compared.level())])
         if rules.given:
             found += _rows_by_stratum(compared, partial(_read_groups, of_cells, (*names, *rules.given), target))
-        result += [row._replace(target=target) for row in found]
-    return result
+        result += [row._replace(target=target, family_method=rules.adjust) for row in found]
+    return result if share is None or has_levels else [row._replace(low=np.nan, high=np.nan) for row in result]
 
 
 def disparity_record(row: DisparityRow) -> dict[str, Any]:
     """A disparity as a row of the stored table."""
-    numbers = {name: getattr(row, name) for name in ("value", "low", "high")}
+    numbers = {name: getattr(row, name) for name in ("value", "low", "high", "family_low", "family_high")}
     ends = {name: getattr(row, name) for name in ("lowest", "highest", "reference", "other", "given")}
     return row._asdict() | {
         **{name: None if value != value else value for name, value in numbers.items()},
@@ -105,8 +111,8 @@ class _Groups:
         return np.asarray(np.stack(self.rests_on).min(axis=0)[0])
 
 
-_Reader = Callable[[float | None], _Groups]
-"""Reads groups with intervals at a level; None is that of the metric."""
+_Reader = Callable[[float], _Groups]
+"""Reads groups with intervals at a level."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,18 +125,21 @@ class _Compared:
     name: str | None
     rules: GroupRules
     read: _Reader
+    confidence: float
+    share: float | None
 
-    @property
-    def confidence(self) -> float:
-        known = [getattr(metric, "confidence", None) for metric in self.metrics]
-        return min(filter(None, known), default=_USUAL)
+    def level(self, at_once: int = 1) -> float:
+        """The level of each of so many intervals that hold at once, or of those of the share."""
+        if self.share is not None:
+            return 1 - (1 - self.confidence) * self.share
+        return self.confidence if at_once == 1 else 1 - (1 - self.confidence) / at_once
 
     def rows(self, overall: list[IntervalEnds]) -> list[DisparityRow]:
         """Between all groups or with the reference, and of all pairs."""
-        groups = self.read(None)
+        groups = self.read(self.level())
         judged, left = self.judge(groups)
         rated = tuple(self._rate(groups)) if self.rules.smallest else ()
-        found = self.between(judged, self.confidence, overall)
+        found = self.between(judged, self.level(), overall)
         found = [row._replace(groups=rated if place == 0 else ()) for place, row in enumerate(found)]
         return [row._replace(unjudged=left) for row in found + self.pairs(judged, self.read)]
 
@@ -187,7 +196,7 @@ class _Compared:
         pairs += [pair for pair in self.rules.pairs_of(self.names) if pair not in pairs]
         if not pairs:
             return []
-        confidence = 1 - (1 - self.confidence) / len(pairs)
+        confidence = self.level(len(pairs))
         wide = read(confidence)
         kept = wide.take([place for place, one in enumerate(wide.names) if one in groups.names])
         rows = []
@@ -231,9 +240,9 @@ class _Compared:
 def _rows_by_stratum(compared: _Compared, read: _Reader) -> list[DisparityRow]:
     """The disparities within each stratum, at once, and then the standardised ones."""
     given = compared.rules.given
-    crossed = read(None)
+    crossed = read(compared.confidence)
     strata = list(dict.fromkeys(tuple(group[name] for name in given) for group in crossed.names))
-    confidence = 1 - (1 - compared.confidence) / max(len(strata), 1)
+    confidence = compared.level(max(len(strata), 1))
     wide, rows = read(confidence), []
     for stratum in strata:
         own = _of_stratum(wide, compared.names, given, stratum)
@@ -244,15 +253,15 @@ def _rows_by_stratum(compared: _Compared, read: _Reader) -> list[DisparityRow]:
             if row.disparity in (*_OF_PAIRS, "min", "max")
         ]
 
-    def read_standardised(level: float | None) -> _Groups:
+    def read_standardised(level: float) -> _Groups:
         cells = read(level)
         return _standardise([_of_stratum(cells, compared.names, given, stratum) for stratum in strata])
 
-    whole = read_standardised(None)
+    whole = read_standardised(compared.level())
     judged, left = compared.judge(whole)
     return rows + [
         row._replace(given=dict.fromkeys(given), unjudged=left)
-        for row in compared.between(judged, compared.confidence) + compared.pairs(judged, read_standardised)
+        for row in compared.between(judged, compared.level()) + compared.pairs(judged, read_standardised)
         if row.disparity in (*_OF_PAIRS, "min", "max")
     ]
 
@@ -288,12 +297,12 @@ def _standardise(strata: Sequence[_Groups]) -> _Groups:
     return _Groups(names, values, basis)
 
 
-_Values = Callable[[float | None], list[dict[str | None, list[MetricRow]]]]
+_Values = Callable[[float], list[dict[str | None, list[MetricRow]]]]
 """Reads values at a level: for each metric target → rows."""
 
 
 def _read_values(
-    summary: Summary, positions: Sequence[int], columns: By, confidence: float | None
+    summary: Summary, positions: Sequence[int], columns: By, confidence: float
 ) -> list[dict[str | None, list[MetricRow]]]:
     found = []
     for position in positions:
@@ -305,7 +314,7 @@ def _read_values(
     return found
 
 
-def _read_groups(values: _Values, names: By, target: str | None, confidence: float | None) -> _Groups:
+def _read_groups(values: _Values, names: By, target: str | None, confidence: float) -> _Groups:
     """The groups of a target that have all attributes, with values at a level."""
     found = [[row for row in one[target] if None not in row.by.values()] for one in values(confidence)]
     return _Groups(
@@ -338,7 +347,6 @@ def _interval_ends(rows: Iterable[MetricRow]) -> IntervalEnds:
     return IntervalEnds(*ends.T[:, None])
 
 
-_USUAL: Final = 0.95
 _NAMED: Final = 10
 _UNKNOWN: Final = IntervalEnds(*(np.full((1, 1), np.nan),) * 3)
 _OF_PAIRS: Final = ("difference", "ratio")
