@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, groupby, repeat
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -27,6 +27,7 @@ from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.aggregation.metric_errors import naming_scorer, read_shards
 from evaluand.aggregation.named_labels import AbsentLabel, describe_absent_labels
 from evaluand.aggregation.score_shards import attribute_columns, attribute_values, datasets_of, is_repeated, shards
+from evaluand.aggregation.stopped import StoppedRun, stopping_rules
 from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of_shards
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault, nearest, warn
@@ -43,7 +44,16 @@ from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.signature import with_condition
 from evaluand.store import tables as rows
-from evaluand.store.store import Store, at_once, check_name, drafted, find_made_from, find_sealed, sealed_manifest
+from evaluand.store.store import (
+    Manifest,
+    Store,
+    at_once,
+    check_name,
+    drafted,
+    find_made_from,
+    find_sealed,
+    sealed_manifest,
+)
 
 
 @dataclass(frozen=True)
@@ -211,14 +221,21 @@ def read_measure(spec: Mapping[str, Any]) -> Measure | None:
 def find_summary(evaluation: Evaluation) -> Aggregation | None:
     """The aggregation of an evaluation: that of the experiment it is called by, the newest with a name, or the newest.
 
-    Evaluations with the same digest have the same scores, so the aggregation of one serves the others; that of this
-    evaluation comes first.
+    Evaluations with the same digest have the same scores, so the aggregation of one serves the others, unless a rule
+    stopped the run of only one of them; that of this evaluation comes first.
     """
     store, experiment = evaluation.store, experiment_of(evaluation.called or "") or ""
+    scores = evaluation.digest, stopping_rules(evaluation)
+
+    def summarises(manifest: Manifest) -> bool:
+        spec = manifest["spec"]
+        return scores in zip(spec["evaluations"], spec.get("stopped_by") or repeat([]), strict=False)
+
     named = [sealed_manifest(store, *ref[1:]) for ref in store.named(experiment) if ref.kind == "aggregations"]
-    found = [each for each in named if each is not None and evaluation.digest in each["spec"]["evaluations"]]
-    found = found or [m for m in find_made_from(store, "aggregations", EVALUATIONS, evaluation.id) if "digest" in m]
-    found = found or find_sealed(store, "aggregations", evaluation.digest)
+    found = [manifest for manifest in named if manifest is not None and summarises(manifest)]
+    made = (m for m in find_made_from(store, "aggregations", EVALUATIONS, evaluation.id) if "digest" in m)
+    found = found or [*filter(summarises, made)]
+    found = found or [*filter(summarises, find_sealed(store, "aggregations", evaluation.digest))]
     if len(found) > 1:
         ids = {ref.id for ref in store.refs() if ref.kind == "aggregations"}
         found = [each for each in found if each["id"] in ids] or found
@@ -325,6 +342,8 @@ def _spec(
         "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),
         "measures": [m.spec for m in measures],
     } | digests_of_labels(evaluations, (measure.metric for measure in measures))
+    rules = [stopping_rules(each) for each in evaluations]
+    spec |= {"stopped_by": rules} if any(rules) else {}
     return spec | ({"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {})
 
 
@@ -449,8 +468,9 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
 
 
 def _compute_results(evaluation: Evaluation, dataset: Dataset, measures: Sequence[Measure]) -> _Accepted:
-    tables = partial(shards, evaluation, dataset)
-    compute = partial(compute_measures, tables=tables, repeated=is_repeated(evaluation))
+    tables, rules = partial(shards, evaluation, dataset), stopping_rules(evaluation)
+    stopped = StoppedRun(evaluation, dataset, rules) if rules else None
+    compute = partial(compute_measures, tables=tables, repeated=is_repeated(evaluation), stopped=stopped)
     return _compute_separately(measures, compute, (DataError, SpecError))
 
 
@@ -616,6 +636,7 @@ def compute_measures(
     *,
     repeated: bool = False,
     drawn: bool = True,
+    stopped: StoppedRun | None = None,
 ) -> MeasureResults:
     """The values, disparities and curves of every measure, in order.
 
@@ -625,6 +646,7 @@ def compute_measures(
         tables: a function from a scorer, attributes and `where` to its table in shards, see `shards`.
         repeated: whether examples have several replications.
         drawn: whether to compute curves.
+        stopped: the run, if a rule stopped it.
     """
     positions_of: dict[tuple[Any, ...], list[int]] = {}
     for position, measure in enumerate(measures):
@@ -646,7 +668,9 @@ def compute_measures(
             summary = summary_of_shards(read_shards(cut), every, [*groupings, *crossed], repeated=repeated)
             summary.check_missing(range(len(metrics)))
             for place, position in enumerate(positions):
-                rows = (row for each in groupings for row in summary.values(place, each))
+                rows = [row for each in groupings for row in summary.values(place, each)]
+                if stopped is not None:
+                    rows = stopped.with_ends(rows, summary.settled(place), scorer, where)
                 own_rows = (row._replace(by=attribute_values(row.by)) for row in rows)
                 of[position].values.extend((scorer, _with_condition(row, where)) for row in own_rows)
                 doubt = describe_absent_labels(metrics[place], summary.labels[place], scorer, where)
@@ -668,7 +692,8 @@ def compute_measures(
                 compute = partial(
                     disparities, summary, together, columns, kinds, name=name, attributes=attributes, **options
                 )
-                of[first].disparities.extend((scorer, _with_condition(row, where)) for row in compute())
+                between = compute() if stopped is None else map(stopped.without_ends, compute())
+                of[first].disparities.extend((scorer, _with_condition(row, where)) for row in between)
                 of[first].at_share.append(compute)
     return MeasureResults(*(list(chain.from_iterable(parts)) for parts in zip(*of, strict=True)))
 
