@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from evaluand.aggregation.disparity import USUAL, DisparityRow, Group, GroupComparison, Kind
+from evaluand.aggregation.disparity import DisparityRow, Group, GroupComparison, GroupValues, Kind
 from evaluand.aggregation.group_rules import GroupRules
 from evaluand.aggregation.groups import By, Grouping, MetricRow, Summary, group_text
 from evaluand.core.errors import SpecError, nearest
@@ -66,7 +66,7 @@ def disparities(
     )
     result = []
     has_levels = all(hasattr(metric, "confidence") for metric in metrics)
-    confidence = min((m.confidence for m in metrics if hasattr(m, "confidence")), default=USUAL)
+    confidence = min((m.confidence for m in metrics if hasattr(m, "confidence")), default=_USUAL)
     for target in of_groups(confidence)[0]:
         read = partial(_read_groups, of_groups, names, target)
         compared = _Compared(metrics, kinds, names, name, rules, read, confidence, share)
@@ -89,29 +89,7 @@ def disparity_record(row: DisparityRow) -> dict[str, Any]:
     }
 
 
-@dataclass(frozen=True, eq=False)
-class _Groups:
-    """Groups with a value and its basis by each metric: arrays of 1 × groups."""
-
-    names: list[Group]
-    values: list[IntervalEnds]
-    rests_on: list[np.ndarray]
-
-    def take(self, chosen: Sequence[int], names: Sequence[Group] | None = None) -> "_Groups":
-        places = [*chosen]
-        return _Groups(
-            [(names or self.names)[place] for place in places],
-            [IntervalEnds(*(part[:, places] for part in one)) for one in self.values],
-            [one[:, places] for one in self.rests_on],
-        )
-
-    @property
-    def basis(self) -> np.ndarray:
-        """The rows that the values of each group rest on: those of the metric with the fewest."""
-        return np.asarray(np.stack(self.rests_on).min(axis=0)[0])
-
-
-_Reader = Callable[[float], _Groups]
+_Reader = Callable[[float], GroupValues]
 """Reads groups with intervals at a level."""
 
 
@@ -143,7 +121,7 @@ class _Compared:
         found = [row._replace(groups=rated if place == 0 else ()) for place, row in enumerate(found)]
         return [row._replace(unjudged=left) for row in found + self.pairs(judged, self.read)]
 
-    def judge(self, groups: _Groups) -> tuple[_Groups, tuple[Group, ...]]:
+    def judge(self, groups: GroupValues) -> tuple[GroupValues, tuple[Group, ...]]:
         """The groups that are large enough to be judged, and the others."""
         if not self.rules.smallest:
             return groups, ()
@@ -151,7 +129,7 @@ class _Compared:
         return groups.take(np.flatnonzero(large).tolist()), tuple(groups.take(np.flatnonzero(~large).tolist()).names)
 
     def between(
-        self, groups: _Groups, confidence: float, overall: list[IntervalEnds] | None = None
+        self, groups: GroupValues, confidence: float, overall: list[IntervalEnds] | None = None
     ) -> list[DisparityRow]:
         """The disparity of all groups, or to the reference group, of each kind."""
         reference = self.rules.reference_of(self.names)
@@ -160,8 +138,7 @@ class _Compared:
                 self._undefined(kind, "no group is compared: none is large enough, or has a value")
                 for kind in self.kinds
             ]
-        plain = GroupComparison(self.metrics, groups.names, groups.values, groups.rests_on, overall, confidence)
-        result = []
+        result, plain = [], GroupComparison(self.metrics, groups, confidence, overall)
         for kind in self.kinds:
             if reference is None or kind not in _OF_PAIRS:
                 result += plain.rows(kind, self.names, self.name)
@@ -169,25 +146,17 @@ class _Compared:
             result += self._to_reference(groups, reference, kind, confidence)
         return result
 
-    def _to_reference(self, groups: _Groups, reference: Group, kind: Kind, confidence: float) -> list[DisparityRow]:
+    def _to_reference(self, groups: GroupValues, reference: Group, kind: Kind, confidence: float) -> list[DisparityRow]:
         if reference not in groups.names:
             why = f"the reference group {group_text(reference)} has too few rows or none"
             return [self._undefined(kind, why)._replace(reference=reference)]
         at = groups.names.index(reference)
         others = groups.take([place for place in range(len(groups.names)) if place != at])
-        to = GroupComparison(
-            self.metrics,
-            others.names,
-            others.values,
-            others.rests_on,
-            groups.take([at]).values,
-            confidence,
-            reference=reference,
-        )
+        to = GroupComparison(self.metrics, others, confidence, groups.take([at]).values, reference)
         rows = to.rows(_TO[kind], self.names, self.name)
         return [row._replace(disparity=kind, reference=reference, n_groups=row.n_groups + 1) for row in rows]
 
-    def pairs(self, groups: _Groups, read: _Reader) -> list[DisparityRow]:
+    def pairs(self, groups: GroupValues, read: _Reader) -> list[DisparityRow]:
         """Each pair of the rules: named ones, and the reference with every other group."""
         reference = self.rules.reference_of(self.names)
         pairs: list[tuple[Group, Group]] = (
@@ -204,14 +173,11 @@ class _Compared:
             for kind in self.kinds:
                 if kind in _OF_PAIRS:
                     pair = kept.take([place for place, each in enumerate(kept.names) if each in (one, other)])
-                    compared = GroupComparison(self.metrics, pair.names, pair.values, pair.rests_on, None, confidence)
-                    rows += [
-                        row._replace(reference=one, other=other, at_once=len(pairs))
-                        for row in compared.rows(kind, self.names, self.name)
-                    ]
+                    [row] = GroupComparison(self.metrics, pair, confidence).rows(kind, self.names, self.name)
+                    rows.append(row._replace(reference=one, other=other, at_once=len(pairs)))
         return rows
 
-    def _rate(self, groups: _Groups) -> Iterator[Mapping[str, Any]]:
+    def _rate(self, groups: GroupValues) -> Iterator[Mapping[str, Any]]:
         """Each group with its raw value by each metric, and beside it the value shrunk towards the mean of all."""
         for metric, values, basis in zip(self.metrics, groups.values, groups.rests_on, strict=True):
             raw = IntervalEnds(*(part[0] for part in values))
@@ -230,10 +196,9 @@ class _Compared:
                 } | facts
 
     def _undefined(self, kind: Kind, why: str) -> DisparityRow:
-        nothing = GroupComparison(
-            self.metrics, [{}], [_UNKNOWN] * len(self.metrics), [np.zeros((1, 1))] * len(self.metrics)
-        )
-        [row] = nothing.rows("difference", self.names, self.name)
+        n = len(self.metrics)
+        nothing = GroupValues([{}], [_UNKNOWN] * n, [np.zeros((1, 1))] * n)
+        [row] = GroupComparison(self.metrics, nothing, self.confidence).rows("difference", self.names, self.name)
         return row._replace(disparity=kind, reason=why, undefined=())
 
 
@@ -253,7 +218,7 @@ def _rows_by_stratum(compared: _Compared, read: _Reader) -> list[DisparityRow]:
             if row.disparity in (*_OF_PAIRS, "min", "max")
         ]
 
-    def read_standardised(level: float) -> _Groups:
+    def read_standardised(level: float) -> GroupValues:
         cells = read(level)
         return _standardise([_of_stratum(cells, compared.names, given, stratum) for stratum in strata])
 
@@ -266,12 +231,12 @@ def _rows_by_stratum(compared: _Compared, read: _Reader) -> list[DisparityRow]:
     ]
 
 
-def _of_stratum(groups: _Groups, names: By, given: By, stratum: tuple[str | None, ...]) -> _Groups:
+def _of_stratum(groups: GroupValues, names: By, given: By, stratum: tuple[str | None, ...]) -> GroupValues:
     places = [p for p, group in enumerate(groups.names) if tuple(group[name] for name in given) == stratum]
     return groups.take(places, [{name: group[name] for name in names} for group in groups.names])
 
 
-def _standardise(strata: Sequence[_Groups]) -> _Groups:
+def _standardise(strata: Sequence[GroupValues]) -> GroupValues:
     """The values of groups if all had the same strata; NaN where a group has no value in one of them."""
     names: list[Group] = []
     for each in strata:
@@ -294,7 +259,7 @@ def _standardise(strata: Sequence[_Groups]) -> _Groups:
         ]
         values.append(IntervalEnds(mean[None], *(end[None] for end in ends)))
         basis.append(np.nansum(rows, axis=0)[None])
-    return _Groups(names, values, basis)
+    return GroupValues(names, values, basis)
 
 
 _Values = Callable[[float], list[dict[str | None, list[MetricRow]]]]
@@ -314,10 +279,10 @@ def _read_values(
     return found
 
 
-def _read_groups(values: _Values, names: By, target: str | None, confidence: float) -> _Groups:
+def _read_groups(values: _Values, names: By, target: str | None, confidence: float) -> GroupValues:
     """The groups of a target that have all attributes, with values at a level."""
     found = [[row for row in one[target] if None not in row.by.values()] for one in values(confidence)]
-    return _Groups(
+    return GroupValues(
         [dict(zip(names, row.by.values(), strict=True)) for row in found[0]],
         [_interval_ends(rows) for rows in found],
         [np.array([[row.rests_on for row in rows]]).reshape(1, -1) for rows in found],
@@ -347,6 +312,7 @@ def _interval_ends(rows: Iterable[MetricRow]) -> IntervalEnds:
     return IntervalEnds(*ends.T[:, None])
 
 
+_USUAL: Final = 0.95
 _NAMED: Final = 10
 _UNKNOWN: Final = IntervalEnds(*(np.full((1, 1), np.nan),) * 3)
 _OF_PAIRS: Final = ("difference", "ratio")
