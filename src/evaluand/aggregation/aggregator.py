@@ -309,13 +309,13 @@ class Aggregator:
             columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
             check_measures(measures, columns, dataset.roles)
         results = [_compute_results(*each, measures) for each in zip(evaluations, datasets, strict=True)]
-        faults = [each.fault for each in results if each.fault is not None]
+        faults = [fault for _, fault in results if fault is not None]
         if len(faults) == len(results):
             raise faults[0]
-        for doubt in dict.fromkeys(doubt for each in results for _, doubt in each.results.doubts):
+        for doubt in dict.fromkeys(doubt for each, _ in results for _, doubt in each.doubts):
             warn(doubt, AbsentLabel)
-        found = [_describe_rows(i, evaluations[i], measures, each.results) for i, each in enumerate(results)]
-        tables = _own_tables(found) | dict(sorted(further(measures).items()))
+        own = _own_tables(evaluations, measures, [each for each, _ in results])
+        tables = own | dict(sorted(further(measures).items()))
         with drafted(store, "aggregations", id) as draft:
             for table, batch in tables.items():
                 draft.append(table, batch)
@@ -356,9 +356,19 @@ _OWN: Final = {
 """The tables that an aggregation computes itself, before further ones, in the order of the digest."""
 
 
-def _own_tables(results: Sequence[Mapping[str, list[dict[str, Any]]]]) -> dict[str, pa.RecordBatch]:
+def _own_tables(
+    evaluations: Sequence[Evaluation], measures: Sequence[Measure], results: Sequence[MeasureResults]
+) -> dict[str, pa.RecordBatch]:
     """The tables of values, disparities, worst groups and curves; `metrics`, and those that have rows."""
-    records = {name: [row for each in results for row in each[name]] for name in _OWN}
+    records: dict[str, list[dict[str, Any]]] = {name: [] for name in _OWN}
+    for number, (evaluation, each) in enumerate(zip(evaluations, results, strict=True)):
+        key = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
+        curves = ((scorer, point) for scorer, curve in _distinct_curves(each.curves) for point in _points(curve))
+        worst = ((measure.scorer, group) for measure in measures for group in find_worst_groups(evaluation, measure))
+        records["metrics"] += [key | {"scorer": scorer} | _metric_row(row) for scorer, row in each.values]
+        records["disparities"] += [key | {"scorer": scorer} | disparity_record(row) for scorer, row in each.disparities]
+        records["curves"] += [key | {"scorer": scorer} | point for scorer, point in curves]
+        records["worst_groups"] += [key | {"scorer": scorer} | group.record for scorer, group in worst]
     tables = {name: pa.RecordBatch.from_pylist(records[name], schema) for name, schema in _OWN.items()}
     return {name: batch for name, batch in tables.items() if name == "metrics" or batch.num_rows}
 
@@ -467,32 +477,13 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
 
-def _compute_results(evaluation: Evaluation, dataset: Dataset, measures: Sequence[Measure]) -> _Accepted:
+def _compute_results(
+    evaluation: Evaluation, dataset: Dataset, measures: Sequence[Measure]
+) -> tuple[MeasureResults, EvaluandError | None]:
     tables, rules = partial(shards, evaluation, dataset), stopping_rules(evaluation)
     stopped = StoppedRun(evaluation, dataset, rules) if rules else None
     compute = partial(compute_measures, tables=tables, repeated=is_repeated(evaluation), stopped=stopped)
     return _compute_separately(measures, compute, (DataError, SpecError))
-
-
-def _describe_rows(
-    number: int, evaluation: Evaluation, measures: Sequence[Measure], results: MeasureResults
-) -> dict[str, list[dict[str, Any]]]:
-    """The rows of every table of an aggregation, by measure in order."""
-    key = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
-    return {
-        "metrics": [key | {"scorer": scorer} | _metric_row(row) for scorer, row in results.values],
-        "disparities": [key | {"scorer": scorer} | disparity_record(row) for scorer, row in results.disparities],
-        "curves": [
-            key | {"scorer": scorer} | point
-            for scorer, curve in _distinct_curves(results.curves)
-            for point in _points(curve)
-        ],
-        "worst_groups": [
-            key | {"scorer": measure.scorer} | group.record
-            for measure in measures
-            for group in find_worst_groups(evaluation, measure)
-        ],
-    }
 
 
 def _distinct_curves(curves: Iterable[tuple[str, _Curve]]) -> Iterable[tuple[str, _Curve]]:
@@ -526,20 +517,12 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
         return []
     metric, search, [dataset] = measure.metric, measure.search, datasets_of([evaluation])
     check_measures([measure], {measure.scorer: evaluation.columns(measure.scorer)}, dataset.roles)
-    tables = partial(
-        shards,
-        evaluation,
-        dataset,
-        measure.scorer,
-        search.attributes,
-        where=measure.where,
-        labelled_for=metric if metric.reads_labels else None,
-    )
+    asked: dict[str, Any] = {"where": measure.where, "labelled_for": metric if metric.reads_labels else None}
+    read = partial(shards, evaluation, dataset, measure.scorer, search.attributes, **asked)
+    repeated = is_repeated(evaluation)
     try:
         with naming_scorer(measure.scorer, [metric]):
-            found = worst_groups_of_shards(
-                lambda: read_shards(tables()), metric, search, dataset, repeated=is_repeated(evaluation)
-            )
+            found = worst_groups_of_shards(lambda: read_shards(read()), metric, search, dataset, repeated=repeated)
     except (DataError, SpecError):  # the row of the value says why
         return []
     return [_with_condition(group, measure.where) for group in found]
@@ -569,19 +552,17 @@ def compute_accepted(
     return results
 
 
-class _Accepted(NamedTuple):
-    results: MeasureResults
-    fault: EvaluandError | None  # the first, if every metric refuses the scores
-
-
 def _compute_separately(
     measures: Sequence[Measure],
     measure: Callable[[Sequence[Measure]], MeasureResults],
     accepted: tuple[type[DataError | SpecError], ...],
-) -> _Accepted:
-    """The results of all measures together, or else of one after the other, see `compute_accepted`."""
+) -> tuple[MeasureResults, EvaluandError | None]:
+    """The results of all measures together, or else of one after the other, see `compute_accepted`.
+
+    With the first error, if every metric refuses the scores.
+    """
     try:
-        return _Accepted(measure(measures).with_families(), None)
+        return measure(measures).with_families(), None
     except accepted as error:
         fault = error
     parts, refused = list[MeasureResults](), 0
@@ -594,7 +575,7 @@ def _compute_separately(
                 refused += len(part)
                 parts += [_count_refused(each, measure, error) for each in part]
     results = MeasureResults(*(list(chain.from_iterable(of)) for of in zip(*parts, strict=True)))
-    return _Accepted(results.with_families(), fault if refused == len(measures) else None)
+    return results.with_families(), fault if refused == len(measures) else None
 
 
 def _count_refused(
@@ -603,10 +584,11 @@ def _count_refused(
     metric = refused.metric
     count = registry.find("metrics", "count")(reduce=metric.reduce, over_targets=metric.over_targets)
     counted = measure([Measure(refused.scorer, count, refused.by, where=refused.where)])
-    unknown: dict[str, Any] = {"metric": metric.kind, "signature": _signature(metric, refused.where), "data": None}
-    unknown |= dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
+    unknown: dict[str, Any] = dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
+    unknown |= {"metric": metric.kind, "signature": metric.signature, "data": None}
     unknown |= {"reason": f"{REFUSED}{first_fault(error)}"}
-    return MeasureResults([(scorer, row._replace(**unknown)) for scorer, row in counted.values], [], [], [], [])
+    rows = [(scorer, _with_condition(row._replace(**unknown), refused.where)) for scorer, row in counted.values]
+    return MeasureResults(rows, [], [], [], [])
 
 
 class MeasureResults(NamedTuple):
@@ -675,15 +657,12 @@ def compute_measures(
                 of[position].values.extend((scorer, _with_condition(row, where)) for row in own_rows)
                 doubt = describe_absent_labels(metrics[place], summary.labels[place], scorer, where)
                 of[position].doubts.extend([(metrics[place], doubt)] if doubt else [])
-                source = drawing[place]
-                if source is not None:
-                    found = (curve for each in groupings for curve in summary.curves(every.index(source), each, _DRAWN))
-                    own = _signature(summary.settled(place), where)
-                    curves = (
-                        (metrics[place].kind, own, target, attribute_values(by_group), drawn)
-                        for target, by_group, drawn in found
-                    )
-                    of[position].curves.extend((scorer, _Curve(*curve)) for curve in curves)
+                if (source := drawing[place]) is None:
+                    continue
+                kind, signature = metrics[place].kind, summary.settled(place).signature
+                found = (curve for each in groupings for curve in summary.curves(every.index(source), each, _DRAWN))
+                curves = (_Curve(kind, signature, target, attribute_values(by), drawn) for target, by, drawn in found)
+                of[position].curves.extend((scorer, _with_condition(curve, where)) for curve in curves)
         for together in _group_criteria([measures[position] for position in positions]):
             first = positions[together[0]]
             kinds, name = measures[first].disparities, measures[first].criterion
@@ -698,13 +677,8 @@ def compute_measures(
     return MeasureResults(*(list(chain.from_iterable(parts)) for parts in zip(*of, strict=True)))
 
 
-def _signature(metric: Metric, where: str | None) -> str:
-    """The signature of a metric, which says which rows it is of."""
-    return metric.signature if where is None else with_condition(metric.signature, where)
-
-
 def _with_condition(row: Any, where: str | None) -> Any:
-    """A value or a disparity whose signature says which rows it is of."""
+    """A value, a disparity or a curve whose signature says which rows it is of."""
     return row if where is None else row._replace(signature=with_condition(row.signature, where))
 
 

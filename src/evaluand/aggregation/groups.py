@@ -250,25 +250,18 @@ class Summary:
         # a single bound of an undefined value has no meaning
         lone = np.isnan(values.value) & (np.isnan(worst) | np.isnan(best))
         worst, best = (np.where(lone, np.nan, end) for end in (worst, best))
-        signature = metric.signature
+        signature, ends = metric.signature, (values.value, values.low, values.high, worst, best)
         return [
             MetricRow(
-                metric=metric.kind,
-                signature=signature,
-                target=groups[group][0],
-                by=dict(zip(grouping.by, groups[group][1:], strict=True)),
-                value=float(values.value[group]),
-                low=float(values.low[group]),
-                high=float(values.high[group]),
-                worst=float(worst[group]),
-                best=float(best[group]),
-                reason=WEIGHTLESS if weightless[group] else values.reason[group],
-                data=data[group],
-                n=int(counts[group, :SKIPPED].sum()),
-                n_scored=int(counts[group, SCORED]),
-                n_failed=int(counts[group, FAILED]),
-                n_abstained=int(counts[group, ABSTAINED]),
-                n_skipped=int(counts[group, SKIPPED]),
+                metric.kind,
+                signature,
+                groups[group][0],
+                dict(zip(grouping.by, groups[group][1:], strict=True)),
+                *(float(end[group]) for end in ends),
+                WEIGHTLESS if weightless[group] else values.reason[group],
+                data[group],
+                int(counts[group, :SKIPPED].sum()),
+                *counts[group, : SKIPPED + 1].tolist(),
             )
             for group in _in_order(groups)
         ]
@@ -447,10 +440,10 @@ def merge(summaries: Sequence[Summary]) -> Summary:
         grouping: list(dict.fromkeys(chain.from_iterable(summary.groups[grouping] for summary in summaries)))
         for grouping in first.groups
     }
-    places = {
-        grouping: [_places_among(summary.groups[grouping], found) for summary in summaries]
-        for grouping, found in groups.items()
-    }
+    places: dict[Grouping, list[np.ndarray]] = {}
+    for grouping, found in groups.items():
+        place_of = {key: place for place, key in enumerate(found)}
+        places[grouping] = [np.array([place_of[key] for key in s.groups[grouping]], np.int64) for s in summaries]
 
     def counts(grouping: Grouping, rule: RowRules) -> np.ndarray:
         total = np.zeros((len(groups[grouping]), _MISSING + 1), np.int64)
@@ -494,6 +487,7 @@ def shown_fill(metric: Metric) -> Fill | None:
 
 
 _ENDS: Final[tuple[Fill, Fill]] = ("worst", "best")
+_OF_INTERVALS: Final = (*CLUSTER_TABLE, INDEPENDENT)
 _MISSING: Final = len(SCORE_STATUSES)
 """The place of the count of missing rows, after those of the statuses."""
 
@@ -528,7 +522,10 @@ def _states(
         for grouping, (code, keys) in groups.items():
             state = metric.state({**rows, **extra[bool(grouping.over)]}, table.at(code, first), len(keys))
             for same in fills if complete else (fill,):
-                states[grouping][same] = state if same == fills[0] else _without_clusters(state)
+                # bounds have no intervals and need no clusters
+                states[grouping][same] = (
+                    state if same == fills[0] else {n: a for n, a in state.items() if n not in _OF_INTERVALS}
+                )
     return states
 
 
@@ -587,11 +584,6 @@ def group_text(name: Mapping[str, str | None]) -> str:
     return ", ".join(f"{attribute}={value}" for attribute, value in name.items())
 
 
-def _without_clusters(state: State) -> State:
-    """A state for bounds, which have no intervals and need no clusters."""
-    return {name: array for name, array in state.items() if name not in (*CLUSTER_TABLE, INDEPENDENT)}
-
-
 def _reduce(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns, np.ndarray]:
     """One row for each unit that has any, and the unit of each row."""
     starts = runs(unit)
@@ -622,11 +614,6 @@ def _missing(table: Shard, units: UnitRows) -> tuple[int, tuple[int, ...]]:
 def _first_missing(parts: Sequence[tuple[int, tuple[int, ...]]]) -> tuple[int, tuple[int, ...]]:
     indices = dict.fromkeys(index for _, first in parts for index in first)
     return sum(count for count, _ in parts), tuple(indices)[: _SHOWN_MISSING + 1]
-
-
-def _places_among(keys: Sequence[Key], among: Sequence[Key]) -> np.ndarray:
-    place = {key: position for position, key in enumerate(among)}
-    return np.array([place[key] for key in keys], np.int64)
 
 
 def _span(spans: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
