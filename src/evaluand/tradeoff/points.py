@@ -274,8 +274,7 @@ class Tradeoff:
         if self.picked:
             warn(_PICKED)
         ends = [np.full(self.value.shape, np.nan) for _ in IntervalEnds._fields]
-        for number in np.unique(self.model).tolist():
-            name, places = self.models[number], np.flatnonzero(self.model == number)
+        for name, places in self._places_by_model().items():
             for place, objective in enumerate(self.objectives):
                 intervals = self._intervals(rows, name, self.threshold[places], objective, confidence)
                 for end, interval in zip(ends, intervals, strict=True):
@@ -303,9 +302,11 @@ class Tradeoff:
             return IntervalEnds(self.value, low, high)
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
         some = self._thin(_MOST_BANDED)
-        for number, samples in some._draw_samples(replicates, seed).items():
-            places, name = np.flatnonzero(self.model == number), self.models[number]
-            levels = simultaneous_levels(samples, some.value[np.ix_(some.model == number, decided)], confidence)
+        of_decisions = [self.objectives[place] for place in decided]
+        samples = draw_samples(rows, some._thresholds_by_model(), of_decisions, replicates, seed)
+        for (name, own), drawn in zip(some._places_by_model().items(), samples, strict=True):
+            places = np.flatnonzero(self.model == self.models.index(name))
+            levels = simultaneous_levels(drawn, some.value[np.ix_(own, decided)], confidence)
             for place, level in zip(decided, levels, strict=True):
                 ends = self._intervals(rows, name, self.threshold[places], self.objectives[place], level)
                 low[places, place], high[places, place] = ends.low, ends.high
@@ -420,15 +421,21 @@ class Tradeoff:
         if one.disparity is None:
             raise SpecError(f"{one.name} compares no groups; give an objective such as 'accuracy difference by sex'")
         facts: list[Any] = [None] * len(self)
-        for number in np.unique(self.model).tolist():
-            name, places = self.models[number], np.flatnonzero(self.model == number)
-            for step, counts, products in self._iterate_counts(rows, name, self.threshold[places], one):
-                points = places[step]
-                compared = one.compare_groups(rows, name, counts, confidence, self.undefined, products)
-                found = compared.rows(one.disparity, one.by, one.metric)
-                for point, row in zip(points.tolist(), found * (len(points) // len(found)), strict=True):
-                    facts[point] = self._with_point_value(row, point, place)
+        for name, points, counts, products in self.iterate_counts(rows, one.by):
+            compared = one.compare_groups(rows, name, counts, confidence, self.undefined, products)
+            found = compared.rows(one.disparity, one.by, one.metric)
+            for point, row in zip(points.tolist(), found * (len(points) // len(found)), strict=True):
+                facts[point] = self._with_point_value(row, point, place)
         return facts
+
+    def iterate_counts(
+        self, rows: Confidences, by: Sequence[str]
+    ) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray | None]]:
+        """The counts of decisions by group, block by block: model, places of points, `counts_at` and `products_at`."""
+        for name, places in self._places_by_model().items():
+            at = self.threshold[places], self.threshold_groups
+            for step, counts, products in rows.iterate_counts(name, by, *at, with_products=True):
+                yield name, places[step], counts, products
 
     def _with_point_value(self, row: DisparityRow, point: int, place: int) -> DisparityRow:
         """A disparity with the value of the point, and the reason where rates without rows count as 0."""
@@ -465,16 +472,15 @@ class Tradeoff:
             SpecError: a model has no confidences there, a point has no threshold, or a row's group has none.
         """
         confidences = check_type("confidences", confidences, Confidences, READ)
-        models = [self.models[number] for number in np.unique(self.model)]
-        for name in models:
+        places_by_model = self._places_by_model()
+        for name in places_by_model:
             confidences.probabilities(name)
         if np.isnan(self.threshold).any():
             raise SpecError("some points have no threshold that could be applied to other rows")
         policy = check_policy(self.undefined if undefined is None else undefined)
         value, trivial = np.full(self.value.shape, np.nan), np.zeros(len(self), bool)
         as_zero = np.zeros(self.value.shape, bool)
-        for name in models:
-            points = self.model == self.models.index(name)
+        for name, points in places_by_model.items():
             value[points], trivial[points], as_zero[points] = evaluate_points(
                 confidences, name, self.threshold[points], self.objectives, policy, self.threshold_groups
             )
@@ -636,36 +642,29 @@ class Tradeoff:
             return objective.of_model_with_interval(rows, model, confidence, self.undefined)
         blocks = [
             objective.with_interval(counts, confidence, self.undefined, products)
-            for _, counts, products in self._iterate_counts(rows, model, thresholds, objective)
+            for _, counts, products in rows.iterate_counts(
+                model, objective.by, thresholds, self.threshold_groups, with_products=True
+            )
         ]
         return IntervalEnds(*map(np.concatenate, zip(*blocks, strict=True)))
-
-    def _iterate_counts(
-        self, rows: Confidences, model: str, thresholds: np.ndarray, objective: Objective
-    ) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
-        return rows.iterate_counts(model, objective.by, thresholds, self.threshold_groups, with_products=True)
 
     def _thin(self, most: int) -> Tradeoff:
         """At most so many points, spread evenly over the thresholds of each model."""
         if len(self) <= most:
             return self
-        selected, models = np.zeros(len(self), bool), np.unique(self.model)
-        for number in models:
-            places = np.flatnonzero(self.model == number)
-            places = places[np.argsort(self.threshold[places], kind="stable")]
-            each = min(max(2, most // len(models)), len(places))
+        selected, by_model = np.zeros(len(self), bool), self._places_by_model()
+        for unsorted in by_model.values():
+            places = unsorted[np.argsort(self.threshold[unsorted], kind="stable")]
+            each = min(max(2, most // len(by_model)), len(places))
             selected[places[np.linspace(0, len(places) - 1, each).astype(np.int64)]] = True
         return self.take(selected)
 
-    def _thresholds_by_model(self) -> dict[str, np.ndarray]:
-        """The thresholds of each model that has points."""
-        return {self.models[number]: self.threshold[self.model == number] for number in np.unique(self.model)}
+    def _places_by_model(self) -> dict[str, np.ndarray]:
+        """The places of the points of each model that has some."""
+        return {self.models[number]: np.flatnonzero(self.model == number) for number in np.unique(self.model)}
 
-    def _draw_samples(self, replicates: int, seed: int) -> dict[int, np.ndarray]:
-        """Values on other samples, by model: replicates × its points × objectives of decisions."""
-        decided = [one for one in self.objectives if not one.of_confidences]
-        samples = draw_samples(self._require_rows("bands"), self._thresholds_by_model(), decided, replicates, seed)
-        return dict(zip(np.unique(self.model).tolist(), samples, strict=True))
+    def _thresholds_by_model(self) -> dict[str, np.ndarray]:
+        return {name: self.threshold[places] for name, places in self._places_by_model().items()}
 
 
 def _printable(text: str) -> str:
