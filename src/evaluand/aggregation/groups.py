@@ -497,12 +497,7 @@ _AT_ONCE: Final = 64
 
 
 def _states(
-    metric: Metric,
-    table: Shard,
-    columns: Columns,
-    units: UnitRows,
-    groups: Mapping[Grouping, Groups],
-    repeated: bool,
+    metric: Metric, table: Shard, columns: Columns, units: UnitRows, groups: Mapping[Grouping, Groups], repeated: bool
 ) -> dict[Grouping, dict[Fill | None, State]]:
     """A metric's states by group, once for each value that missing rows can have.
 

@@ -186,11 +186,7 @@ class Objective:
         return float(self._combine([values.value], undefined))
 
     def with_interval(
-        self,
-        counts: np.ndarray,
-        confidence: float,
-        undefined: Undefined = "nan",
-        products: np.ndarray | None = None,
+        self, counts: np.ndarray, confidence: float, undefined: Undefined = "nan", products: np.ndarray | None = None
     ) -> IntervalEnds:
         """The values of decisions, each with a pointwise interval.
 

@@ -20,14 +20,7 @@ from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.tradeoff.arguments import check_type, read_integer, read_list
 from evaluand.tradeoff.confidences import READ, Confidences
 from evaluand.tradeoff.constraints import Limit
-from evaluand.tradeoff.front import (
-    distinct,
-    hypervolume,
-    non_dominated,
-    settled,
-    spreads,
-    uniformity,
-)
+from evaluand.tradeoff.front import distinct, hypervolume, non_dominated, settled, spreads, uniformity
 from evaluand.tradeoff.objectives import Objective, Undefined, check_policy, evaluate_points
 from evaluand.tradeoff.resampling import HALVES, REPLICATES, draw_samples, simultaneous_levels
 from evaluand.tradeoff.table import points_table

@@ -8,14 +8,7 @@ from typing import Any, Final, Self
 import numpy as np
 
 from evaluand.core.errors import kind_of, nearest
-from evaluand.core.files.json import (
-    Findings,
-    Node,
-    as_python,
-    is_text,
-    short_repr,
-    to_number,
-)
+from evaluand.core.files.json import Findings, Node, as_python, is_text, short_repr, to_number
 from evaluand.tradeoff.confidences import Confidences
 from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, root_node, unique_names
 

@@ -10,14 +10,7 @@ from typing import IO, Any, Final, Self
 import numpy as np
 
 from evaluand.core.errors import SpecError, kind_of, nearest
-from evaluand.core.files.json import (
-    Findings,
-    Node,
-    as_python,
-    json_text,
-    short_repr,
-    write_open,
-)
+from evaluand.core.files.json import Findings, Node, as_python, json_text, short_repr, write_open
 from evaluand.tradeoff.arguments import check_type
 from evaluand.tradeoff.confidences import Confidences, Thresholds
 from evaluand.tradeoff.files.metrics import parse_metrics
