@@ -116,15 +116,9 @@ class Measure:
         if self.disparities:
             spec |= {"disparities": list(self.disparities), "criterion": self.criterion}
             spec |= {"rules": self.rules.spec} if self.rules is not None else {}
-        if self.called:
-            spec |= {"called": list(self.called)}
-        if self.where is not None:
-            spec["where"] = self.where
-        if self.search is not None:
-            spec["worst_groups"] = self.search.spec
-        if self.states_missing:
-            spec["states_missing"] = True
-        return spec
+        chosen: dict[str, Any] = {"called": list(self.called), "where": self.where}
+        chosen |= {"worst_groups": self.search and self.search.spec, "states_missing": self.states_missing}
+        return spec | {name: value for name, value in chosen.items() if value}
 
 
 class Aggregation(Artifact):
@@ -397,15 +391,15 @@ def with_ranges(measures: Iterable[Measure], ranges: Mapping[str, Mapping[str, t
         measures: of any metrics; those without a parameter `range` are unchanged.
         ranges: scorer → its `ranges`.
     """
-    return [replace(each, metric=_with_range(each.metric, ranges.get(each.scorer, {}))) for each in measures]
-
-
-def _with_range(metric: Metric, ranges: Mapping[str, tuple[float, float]]) -> Metric:
-    known = ranges.get(getattr(metric, "column", ""))
-    declares = any(field.name == "range" for field in fields(metric))
-    if known is None or not declares or metric.range != (-math.inf, math.inf):
-        return metric
-    return replace(metric, range=known)  # type: ignore[call-arg]
+    result = []
+    for measure in measures:
+        metric: Any = measure.metric
+        known = ranges.get(measure.scorer, {}).get(getattr(metric, "column", ""))
+        declares = any(field.name == "range" for field in fields(metric))
+        if known is not None and declares and metric.range == (-math.inf, math.inf):
+            measure = replace(measure, metric=replace(metric, range=known))
+        result.append(measure)
+    return result
 
 
 def shared_ranges(evaluations: Iterable[Evaluation]) -> Mapping[str, Mapping[str, tuple[float, float]]]:

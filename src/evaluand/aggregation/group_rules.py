@@ -41,13 +41,9 @@ class GroupRules:
     @property
     def spec(self) -> dict[str, Any]:
         """The rules that are set, as data."""
-        spec: dict[str, Any] = {
-            "reference": dict(self.reference) or None,
-            "given": list(self.given),
-            "smallest": self.smallest,
-        }
+        spec: dict[str, Any] = {"reference": dict(self.reference), "given": list(self.given), "smallest": self.smallest}
         spec["pairs"] = [[dict(group) for group in pair] for pair in self.pairs]
-        spec["adjust"] = self.adjust if self.adjust != BONFERRONI else None
+        spec["adjust"] = self.adjust.removeprefix(BONFERRONI)  # the default is no choice
         return {name: value for name, value in spec.items() if value}
 
     def reference_of(self, by: Sequence[str]) -> dict[str, str] | None:
