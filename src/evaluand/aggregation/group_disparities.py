@@ -20,6 +20,7 @@ from evaluand.aggregation.disparity import DisparityRow, Group, GroupComparison,
 from evaluand.aggregation.group_rules import GroupRules
 from evaluand.aggregation.groups import By, Grouping, MetricRow, Summary, group_text
 from evaluand.core.errors import SpecError, nearest
+from evaluand.core.files.json import none_if_nan
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.shrinkage import shrink
@@ -65,8 +66,8 @@ def disparities(
         cache(partial(_read_values, summary, tuple(positions), columns)) for columns in (over, (*over, *given), ())
     )
     result = []
-    has_levels = all(hasattr(metric, "confidence") for metric in metrics)
-    confidence = min((m.confidence for m in metrics if hasattr(m, "confidence")), default=_USUAL)
+    levels = [getattr(metric, "confidence", None) for metric in metrics]
+    confidence = min(filter(None, levels), default=_USUAL)
     for target in of_groups(confidence)[0]:
         read = partial(_read_groups, of_groups, names, target)
         compared = _Compared(metrics, kinds, names, name, rules, read, confidence, share)
@@ -74,7 +75,7 @@ def disparities(
         if rules.given:
             found += _rows_by_stratum(compared, partial(_read_groups, of_cells, (*names, *rules.given), target))
         result += [row._replace(target=target, family_method=rules.adjust) for row in found]
-    return result if share is None or has_levels else [row._replace(low=np.nan, high=np.nan) for row in result]
+    return result if share is None or all(levels) else [row._replace(low=np.nan, high=np.nan) for row in result]
 
 
 def disparity_record(row: DisparityRow) -> dict[str, Any]:
@@ -82,7 +83,7 @@ def disparity_record(row: DisparityRow) -> dict[str, Any]:
     numbers = {name: getattr(row, name) for name in ("value", "low", "high", "family_low", "family_high")}
     ends = {name: getattr(row, name) for name in ("lowest", "highest", "reference", "other", "given")}
     return row._asdict() | {
-        **{name: None if value != value else value for name, value in numbers.items()},
+        **{name: none_if_nan(value) for name, value in numbers.items()},
         **{name: None if group is None else list(group.items()) for name, group in ends.items()},
         **{name: [list(group.items()) for group in getattr(row, name)] for name in ("small", "undefined", "unjudged")},
         "groups": [{**each, "by": list(each["by"].items())} for each in row.groups],
@@ -134,16 +135,14 @@ class _Compared:
         """The disparity of all groups, or to the reference group, of each kind."""
         reference = self.rules.reference_of(self.names)
         if not groups.names:
-            return [
-                self._undefined(kind, "no group is compared: none is large enough, or has a value")
-                for kind in self.kinds
-            ]
+            why = "no group is compared: none is large enough, or has a value"
+            return [self._undefined(kind, why) for kind in self.kinds]
         result, plain = [], GroupComparison(self.metrics, groups, confidence, overall)
         for kind in self.kinds:
-            if reference is None or kind not in _OF_PAIRS:
+            if reference is not None and kind in _OF_PAIRS:
+                result += self._to_reference(groups, reference, kind, confidence)
+            else:
                 result += plain.rows(kind, self.names, self.name)
-                continue
-            result += self._to_reference(groups, reference, kind, confidence)
         return result
 
     def _to_reference(self, groups: GroupValues, reference: Group, kind: Kind, confidence: float) -> list[DisparityRow]:
@@ -159,9 +158,7 @@ class _Compared:
     def pairs(self, groups: GroupValues, read: _Reader) -> list[DisparityRow]:
         """Each pair of the rules: named ones, and the reference with every other group."""
         reference = self.rules.reference_of(self.names)
-        pairs: list[tuple[Group, Group]] = (
-            [(reference, one) for one in groups.names if one != reference] if reference else []
-        )
+        pairs: list[tuple[Group, Group]] = [(reference, one) for one in groups.names if reference and one != reference]
         pairs += [pair for pair in self.rules.pairs_of(self.names) if pair not in pairs]
         if not pairs:
             return []
@@ -183,17 +180,11 @@ class _Compared:
             raw = IntervalEnds(*(part[0] for part in values))
             shrunk = shrink(raw, self.confidence, metric.range)
             for place, group in enumerate(groups.names):
-                numbers = {name: float(part[place]) for name, part in zip(raw._fields, raw, strict=True)}
-                numbers |= {
-                    f"shrunk_{name}": float(part[place]) for name, part in zip(raw._fields, shrunk, strict=True)
-                }
-                facts = {name: None if np.isnan(number) else number for name, number in numbers.items()}
-                yield {
-                    "metric": metric.kind,
-                    "by": group,
-                    "n": float(basis[0, place]),
-                    "judged": bool(groups.basis[place] >= self.rules.smallest),
-                } | facts
+                judged = bool(groups.basis[place] >= self.rules.smallest)
+                facts = {"metric": metric.kind, "by": group, "n": float(basis[0, place]), "judged": judged}
+                for prefix, ends in (("", raw), ("shrunk_", shrunk)):
+                    facts |= {f"{prefix}{name}": none_if_nan(float(end[place])) for name, end in ends._asdict().items()}
+                yield facts
 
     def _undefined(self, kind: Kind, why: str) -> DisparityRow:
         n = len(self.metrics)
@@ -272,7 +263,7 @@ def _read_values(
     found = []
     for position in positions:
         of: dict[str | None, list[MetricRow]] = {}
-        level = confidence if hasattr(summary.metrics[position], "confidence") else None
+        level = getattr(summary.metrics[position], "confidence", None) and confidence
         for row in summary.values(position, columns, level):
             of.setdefault(row.target, []).append(row)
         found.append(of)
@@ -289,16 +280,12 @@ def _read_groups(values: _Values, names: By, target: str | None, confidence: flo
     )
 
 
-def _keys(summary: Summary, over: By) -> Sequence[tuple[str | None, ...]]:
-    return summary.groups[Grouping(over)]
-
-
 def _check_groups(summary: Summary, over: By, names: By, rules: GroupRules) -> None:
     """Refuses a reference or pair that no row belongs to."""
     wanted: list[Mapping[str, str]] = [group for pair in rules.pairs_of(names) for group in pair]
     reference = rules.reference_of(names)
     wanted += [reference] if reference else []
-    known = [key[1:] for key in _keys(summary, over)]
+    known = [key[1:] for key in summary.groups[Grouping(over)]]
     for group in wanted:
         if known and tuple(group[name] for name in names) not in known:
             text = group_text(group)

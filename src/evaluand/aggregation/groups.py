@@ -250,18 +250,25 @@ class Summary:
         # a single bound of an undefined value has no meaning
         lone = np.isnan(values.value) & (np.isnan(worst) | np.isnan(best))
         worst, best = (np.where(lone, np.nan, end) for end in (worst, best))
-        signature, ends = metric.signature, (values.value, values.low, values.high, worst, best)
+        signature = metric.signature
         return [
             MetricRow(
-                metric.kind,
-                signature,
-                groups[group][0],
-                dict(zip(grouping.by, groups[group][1:], strict=True)),
-                *(float(end[group]) for end in ends),
-                WEIGHTLESS if weightless[group] else values.reason[group],
-                data[group],
-                int(counts[group, :SKIPPED].sum()),
-                *counts[group, : SKIPPED + 1].tolist(),
+                metric=metric.kind,
+                signature=signature,
+                target=groups[group][0],
+                by=dict(zip(grouping.by, groups[group][1:], strict=True)),
+                value=float(values.value[group]),
+                low=float(values.low[group]),
+                high=float(values.high[group]),
+                worst=float(worst[group]),
+                best=float(best[group]),
+                reason=WEIGHTLESS if weightless[group] else values.reason[group],
+                data=data[group],
+                n=int(counts[group, :SKIPPED].sum()),
+                n_scored=int(counts[group, SCORED]),
+                n_failed=int(counts[group, FAILED]),
+                n_abstained=int(counts[group, ABSTAINED]),
+                n_skipped=int(counts[group, SKIPPED]),
             )
             for group in _in_order(groups)
         ]
