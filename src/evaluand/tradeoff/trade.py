@@ -25,8 +25,7 @@ from evaluand.tradeoff.evaluations import (
     unclear_scorer,
 )
 from evaluand.tradeoff.objectives import parse_objectives, parse_text
-from evaluand.tradeoff.points import Tradeoff
-from evaluand.tradeoff.solving import solve
+from evaluand.tradeoff.points import Tradeoff, solve
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,7 @@ from evaluand.tradeoff.confidences import Confidences, Thresholds
 from evaluand.tradeoff.files.metrics import parse_metrics
 from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, root_node, unique_names
 from evaluand.tradeoff.objectives import Objective
-from evaluand.tradeoff.points import Tradeoff
-from evaluand.tradeoff.solving import solve
+from evaluand.tradeoff.points import Tradeoff, solve
 
 NAMES: Final = "identifier-names"
 OF_MODELS: Final = "identifiers"
