@@ -98,16 +98,10 @@ class Trade:
             fits = self.scorer in known or (self.scorer is None and len(known) == 1)
             return [] if fits else [unclear_scorer(known)]
         faults = []
+        options = self.scorer, self.label, lambda kind, _: default_metric(kind, self.label, UNIT)
         for text in self.objectives:
             try:
-                _, measures = resolve_objective(
-                    text,
-                    [*scorers],
-                    declared,
-                    self.scorer,
-                    self.label,
-                    lambda kind, _: default_metric(kind, self.label, UNIT),
-                )
+                _, measures = resolve_objective(text, [*scorers], declared, *options)
                 for measure in measures:
                     measure.metric.columns_for(scorers[measure.scorer])
             except SpecError as error:
