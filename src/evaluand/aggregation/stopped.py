@@ -53,10 +53,12 @@ class StoppedRun:
             where: the condition for rows.
         """
         ends: dict[tuple[By, Key], tuple[float, float]] = {}
-        has_ends = metric.averages and (metric.reduce != "all" or metric.over_replications)
-        if has_ends and np.isfinite(metric.row_range).all():
+        confidence = getattr(metric, "confidence", None)
+        is_mean = metric.averages and (metric.reduce != "all" or metric.over_replications)
+        if confidence and is_mean and np.isfinite(metric.row_range).all():
             for by in dict.fromkeys(tuple(row.by) for row in rows):
-                ends |= {(by, key): interval for key, interval in self._intervals(metric, scorer, by, where)}
+                intervals = self._intervals(metric, (1 + confidence) / 2, scorer, by, where)
+                ends |= {(by, key): interval for key, interval in intervals}
         result = []
         for row in rows:
             low, high = ends.get((tuple(row.by), (row.target, *row.by.values())), (math.nan, math.nan))
@@ -70,9 +72,9 @@ class StoppedRun:
         return row._replace(low=math.nan, high=math.nan, reason=row.reason or self.reason)
 
     def _intervals(
-        self, metric: Metric, scorer: str, by: By, where: str | None
+        self, metric: Metric, level: float, scorer: str, by: By, where: str | None
     ) -> Iterator[tuple[Key, tuple[float, float]]]:
-        """The interval of each group at the level of the metric."""
+        """The interval of each group, whose ends have this level each."""
         attributes = [*attribute_values(dict.fromkeys(by))]
         indices, clusters = np.frombuffer(self.dataset.indices, np.int64), self._clusters()
         places: dict[Key, int] = {}
@@ -86,7 +88,7 @@ class StoppedRun:
             columns = (units.value, weight, clusters[np.searchsorted(indices, units.index)], group)
             parts.append([column[used] for column in columns])
         state = cluster_sums(*map(np.concatenate, zip(*parts, strict=True)))
-        level, heaviest = (1 + metric.confidence) / 2, self._heaviest_cluster(metric)  # type: ignore[attr-defined]
+        heaviest = self._heaviest_cluster(metric)
         for key, place in places.items():
             own = state["cluster_group"] == place
             total, weight = state["cluster_sum"][own], state["cluster_weight"][own]
