@@ -460,7 +460,7 @@ def test_a_printed_disparity_without_an_interval_has_none_and_its_reason_stays_i
     assert "nan" not in printed
     table = printed.split("\n\n")[0].splitlines()
     assert all(line.startswith("  ") for line in table[2:])
-    rows = [row._asdict() | {"task": "t"} for row in result.disparities]
+    rows = [row._asdict() | {"task": "t", "family_low": None, "family_high": None} for row in result.disparities]
     small = ({"sex": "f", "site": "C"}, {"sex": "m", "site": "C"})
     console = Console(width=200, no_color=True)
     with console.capture() as capture:

@@ -246,7 +246,7 @@ def test_parameters_of_a_kind_are_reported_at_their_own_lines(place: Place) -> N
 
 def test_keys_of_an_entry_are_listed_with_the_parameters_of_its_kind(place: Place) -> None:
     [reported] = place.reported((", by: topic", ", zzz: red"))
-    keys = "reference, pairs, given, smallest, scorer, by, where, disparities, worst_groups"
+    keys = "reference, pairs, given, smallest, adjust, scorer, by, where, disparities, worst_groups"
     assert reported.startswith("12: metrics.0.zzz: accuracy has no such parameter; it has missing, reduce, ")
     assert reported.endswith(f", {keys}")
     [reported] = place.reported((", by: topic", ", groups: topic"))
@@ -863,7 +863,7 @@ def test_a_rate_without_a_period_is_reported_how_it_is_written(tmp_path: Path) -
 
 def test_a_key_that_a_criterion_of_fairness_has_not_is_reported_with_those_it_has(place: Place) -> None:
     rule = "fairness:\n  - {criterion: demographic_parity, by: topic, labels: x}\nrun:"
-    keys = "reference, pairs, given, smallest, criterion, by, scorer, label, scored_by, disparities, confidence"
+    keys = "reference, pairs, given, smallest, adjust, criterion, by, scorer, label, scored_by, disparities, confidence"
     assert place.reported(("run:", rule)) == [
         f"14: fairness.0.labels: unknown key (did you mean 'label'?); known keys: {keys}"
     ]

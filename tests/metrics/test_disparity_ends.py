@@ -65,8 +65,8 @@ def check_alike(given: dict[str, Any], metric: str, kind: str) -> DisparityRow:
     assert ends == pytest.approx([expected.value, expected.low, expected.high], rel=1e-9, abs=1e-12, nan_ok=True)
     numbers = ("value", "low", "high")
     assert [getattr(output, name) for name in numbers] == pytest.approx(ends, rel=1e-9, abs=1e-12, nan_ok=True)
-    nothing = dict.fromkeys(numbers, 0.0)
-    assert output._replace(**nothing) == expected._replace(**nothing)
+    others = dict.fromkeys((*numbers, "family_low", "family_high", "family_size"), 0) | {"found": False}
+    assert output._replace(**others) == expected._replace(**others)
     return output
 
 

@@ -256,8 +256,8 @@ def test_disparities_name_their_groups_and_flag_those_that_are_small() -> None:
     measure = Measure("same", Accuracy(), by="side", disparities=("difference", "ratio"))
     text = section(page(*made(records_of(["a"] * 50, side=side), {"mine": given}, [measure])), "disparities")
     seen = Page(text)
-    [line] = [line for line in seen.lines if line[0] == "difference" and len(line) == 7]
-    assert line[:3] + line[4:] == ["difference", "mine", "0.250", "side=south fewer than 30 rows", "side=north", "2"]
+    [line] = [line for line in seen.lines if line[0] == "difference" and len(line) == 8]
+    assert line[:3] + line[5:] == ["difference", "mine", "0.250", "side=south fewer than 30 rows", "side=north", "2"]
     assert "1 group with fewer than 30 scored rows: side=south" in text
     assert [svg["aria-label"].startswith(("0.250", "0.667")) for svg in seen.all("svg") if svg.get("aria-label")] == [
         True,

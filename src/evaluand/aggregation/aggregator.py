@@ -12,13 +12,14 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import chain, groupby
+from itertools import chain, groupby, repeat
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
+from evaluand.aggregation.families import with_family_ends
 from evaluand.aggregation.group_disparities import disparities, disparity_record
 from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
@@ -26,6 +27,7 @@ from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.aggregation.metric_errors import naming_scorer, read_shards
 from evaluand.aggregation.named_labels import AbsentLabel, describe_absent_labels
 from evaluand.aggregation.score_shards import attribute_columns, attribute_values, datasets_of, is_repeated, shards
+from evaluand.aggregation.stopped import StoppedRun, stopping_rules
 from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of_shards
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault, nearest, warn
@@ -42,7 +44,16 @@ from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.signature import with_condition
 from evaluand.store import tables as rows
-from evaluand.store.store import Store, at_once, check_name, drafted, find_made_from, find_sealed, sealed_manifest
+from evaluand.store.store import (
+    Manifest,
+    Store,
+    at_once,
+    check_name,
+    drafted,
+    find_made_from,
+    find_sealed,
+    sealed_manifest,
+)
 
 
 @dataclass(frozen=True)
@@ -105,15 +116,9 @@ class Measure:
         if self.disparities:
             spec |= {"disparities": list(self.disparities), "criterion": self.criterion}
             spec |= {"rules": self.rules.spec} if self.rules is not None else {}
-        if self.called:
-            spec |= {"called": list(self.called)}
-        if self.where is not None:
-            spec["where"] = self.where
-        if self.search is not None:
-            spec["worst_groups"] = self.search.spec
-        if self.states_missing:
-            spec["states_missing"] = True
-        return spec
+        chosen: dict[str, Any] = {"called": list(self.called), "where": self.where}
+        chosen |= {"worst_groups": self.search and self.search.spec, "states_missing": self.states_missing}
+        return spec | {name: value for name, value in chosen.items() if value}
 
 
 class Aggregation(Artifact):
@@ -210,14 +215,21 @@ def read_measure(spec: Mapping[str, Any]) -> Measure | None:
 def find_summary(evaluation: Evaluation) -> Aggregation | None:
     """The aggregation of an evaluation: that of the experiment it is called by, the newest with a name, or the newest.
 
-    Evaluations with the same digest have the same scores, so the aggregation of one serves the others; that of this
-    evaluation comes first.
+    Evaluations with the same digest have the same scores, so the aggregation of one serves the others, unless a rule
+    stopped the run of only one of them; that of this evaluation comes first.
     """
     store, experiment = evaluation.store, experiment_of(evaluation.called or "") or ""
+    scores = evaluation.digest, stopping_rules(evaluation)
+
+    def summarises(manifest: Manifest) -> bool:
+        spec = manifest["spec"]
+        return scores in zip(spec["evaluations"], spec.get("stopped_by") or repeat([]), strict=False)
+
     named = [sealed_manifest(store, *ref[1:]) for ref in store.named(experiment) if ref.kind == "aggregations"]
-    found = [each for each in named if each is not None and evaluation.digest in each["spec"]["evaluations"]]
-    found = found or [m for m in find_made_from(store, "aggregations", EVALUATIONS, evaluation.id) if "digest" in m]
-    found = found or find_sealed(store, "aggregations", evaluation.digest)
+    found = [manifest for manifest in named if manifest is not None and summarises(manifest)]
+    made = (m for m in find_made_from(store, "aggregations", EVALUATIONS, evaluation.id) if "digest" in m)
+    found = found or [*filter(summarises, made)]
+    found = found or [*filter(summarises, find_sealed(store, "aggregations", evaluation.digest))]
     if len(found) > 1:
         ids = {ref.id for ref in store.refs() if ref.kind == "aggregations"}
         found = [each for each in found if each["id"] in ids] or found
@@ -291,13 +303,13 @@ class Aggregator:
             columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
             check_measures(measures, columns, dataset.roles)
         results = [_compute_results(*each, measures) for each in zip(evaluations, datasets, strict=True)]
-        faults = [each.fault for each in results if each.fault is not None]
+        faults = [fault for _, fault in results if fault is not None]
         if len(faults) == len(results):
             raise faults[0]
-        for doubt in dict.fromkeys(doubt for each in results for _, doubt in each.results.doubts):
+        for doubt in dict.fromkeys(doubt for each, _ in results for _, doubt in each.doubts):
             warn(doubt, AbsentLabel)
-        found = [_describe_rows(i, evaluations[i], measures, each.results) for i, each in enumerate(results)]
-        tables = _own_tables(found) | dict(sorted(further(measures).items()))
+        own = _own_tables(evaluations, measures, [each for each, _ in results])
+        tables = own | dict(sorted(further(measures).items()))
         with drafted(store, "aggregations", id) as draft:
             for table, batch in tables.items():
                 draft.append(table, batch)
@@ -324,6 +336,8 @@ def _spec(
         "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),
         "measures": [m.spec for m in measures],
     } | digests_of_labels(evaluations, (measure.metric for measure in measures))
+    rules = [stopping_rules(each) for each in evaluations]
+    spec |= {"stopped_by": rules} if any(rules) else {}
     return spec | ({"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {})
 
 
@@ -336,9 +350,19 @@ _OWN: Final = {
 """The tables that an aggregation computes itself, before further ones, in the order of the digest."""
 
 
-def _own_tables(results: Sequence[Mapping[str, list[dict[str, Any]]]]) -> dict[str, pa.RecordBatch]:
+def _own_tables(
+    evaluations: Sequence[Evaluation], measures: Sequence[Measure], results: Sequence[MeasureResults]
+) -> dict[str, pa.RecordBatch]:
     """The tables of values, disparities, worst groups and curves; `metrics`, and those that have rows."""
-    records = {name: [row for each in results for row in each[name]] for name in _OWN}
+    records: dict[str, list[dict[str, Any]]] = {name: [] for name in _OWN}
+    for number, (evaluation, each) in enumerate(zip(evaluations, results, strict=True)):
+        key = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
+        curves = ((scorer, point) for scorer, curve in _distinct_curves(each.curves) for point in _points(curve))
+        worst = ((measure.scorer, group) for measure in measures for group in find_worst_groups(evaluation, measure))
+        records["metrics"] += [key | {"scorer": scorer} | _metric_row(row) for scorer, row in each.values]
+        records["disparities"] += [key | {"scorer": scorer} | disparity_record(row) for scorer, row in each.disparities]
+        records["curves"] += [key | {"scorer": scorer} | point for scorer, point in curves]
+        records["worst_groups"] += [key | {"scorer": scorer} | group.record for scorer, group in worst]
     tables = {name: pa.RecordBatch.from_pylist(records[name], schema) for name, schema in _OWN.items()}
     return {name: batch for name, batch in tables.items() if name == "metrics" or batch.num_rows}
 
@@ -367,15 +391,15 @@ def with_ranges(measures: Iterable[Measure], ranges: Mapping[str, Mapping[str, t
         measures: of any metrics; those without a parameter `range` are unchanged.
         ranges: scorer → its `ranges`.
     """
-    return [replace(each, metric=_with_range(each.metric, ranges.get(each.scorer, {}))) for each in measures]
-
-
-def _with_range(metric: Metric, ranges: Mapping[str, tuple[float, float]]) -> Metric:
-    known = ranges.get(getattr(metric, "column", ""))
-    declares = any(field.name == "range" for field in fields(metric))
-    if known is None or not declares or metric.range != (-math.inf, math.inf):
-        return metric
-    return replace(metric, range=known)  # type: ignore[call-arg]
+    result = []
+    for measure in measures:
+        metric: Any = measure.metric
+        known = ranges.get(measure.scorer, {}).get(getattr(metric, "column", ""))
+        declares = any(field.name == "range" for field in fields(metric))
+        if known is not None and declares and metric.range == (-math.inf, math.inf):
+            measure = replace(measure, metric=replace(metric, range=known))
+        result.append(measure)
+    return result
 
 
 def shared_ranges(evaluations: Iterable[Evaluation]) -> Mapping[str, Mapping[str, tuple[float, float]]]:
@@ -392,7 +416,7 @@ class MetricRefused(UserWarning):
     """A metric refused the scores; the values of the other metrics are there."""
 
 
-BEHAVIOUR: Final = 5
+BEHAVIOUR: Final = 6
 """Incremented whenever the same measures give other intervals, counts or curves; older values are not reused then."""
 
 
@@ -447,31 +471,13 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
 
-def _compute_results(evaluation: Evaluation, dataset: Dataset, measures: Sequence[Measure]) -> _Accepted:
-    tables = partial(shards, evaluation, dataset)
-    compute = partial(compute_measures, tables=tables, repeated=is_repeated(evaluation))
+def _compute_results(
+    evaluation: Evaluation, dataset: Dataset, measures: Sequence[Measure]
+) -> tuple[MeasureResults, EvaluandError | None]:
+    tables, rules = partial(shards, evaluation, dataset), stopping_rules(evaluation)
+    stopped = StoppedRun(evaluation, dataset, rules) if rules else None
+    compute = partial(compute_measures, tables=tables, repeated=is_repeated(evaluation), stopped=stopped)
     return _compute_separately(measures, compute, (DataError, SpecError))
-
-
-def _describe_rows(
-    number: int, evaluation: Evaluation, measures: Sequence[Measure], results: MeasureResults
-) -> dict[str, list[dict[str, Any]]]:
-    """The rows of every table of an aggregation, by measure in order."""
-    key = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
-    return {
-        "metrics": [key | {"scorer": scorer} | _metric_row(row) for scorer, row in results.values],
-        "disparities": [key | {"scorer": scorer} | disparity_record(row) for scorer, row in results.disparities],
-        "curves": [
-            key | {"scorer": scorer} | point
-            for scorer, curve in _distinct_curves(results.curves)
-            for point in _points(curve)
-        ],
-        "worst_groups": [
-            key | {"scorer": measure.scorer} | group.record
-            for measure in measures
-            for group in find_worst_groups(evaluation, measure)
-        ],
-    }
 
 
 def _distinct_curves(curves: Iterable[tuple[str, _Curve]]) -> Iterable[tuple[str, _Curve]]:
@@ -505,20 +511,12 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
         return []
     metric, search, [dataset] = measure.metric, measure.search, datasets_of([evaluation])
     check_measures([measure], {measure.scorer: evaluation.columns(measure.scorer)}, dataset.roles)
-    tables = partial(
-        shards,
-        evaluation,
-        dataset,
-        measure.scorer,
-        search.attributes,
-        where=measure.where,
-        labelled_for=metric if metric.reads_labels else None,
-    )
+    asked: dict[str, Any] = {"where": measure.where, "labelled_for": metric if metric.reads_labels else None}
+    read = partial(shards, evaluation, dataset, measure.scorer, search.attributes, **asked)
+    repeated = is_repeated(evaluation)
     try:
         with naming_scorer(measure.scorer, [metric]):
-            found = worst_groups_of_shards(
-                lambda: read_shards(tables()), metric, search, dataset, repeated=is_repeated(evaluation)
-            )
+            found = worst_groups_of_shards(lambda: read_shards(read()), metric, search, dataset, repeated=repeated)
     except (DataError, SpecError):  # the row of the value says why
         return []
     return [_with_condition(group, measure.where) for group in found]
@@ -548,19 +546,17 @@ def compute_accepted(
     return results
 
 
-class _Accepted(NamedTuple):
-    results: MeasureResults
-    fault: EvaluandError | None  # the first, if every metric refuses the scores
-
-
 def _compute_separately(
     measures: Sequence[Measure],
     measure: Callable[[Sequence[Measure]], MeasureResults],
     accepted: tuple[type[DataError | SpecError], ...],
-) -> _Accepted:
-    """The results of all measures together, or else of one after the other, see `compute_accepted`."""
+) -> tuple[MeasureResults, EvaluandError | None]:
+    """The results of all measures together, or else of one after the other, see `compute_accepted`.
+
+    With the first error, if every metric refuses the scores.
+    """
     try:
-        return _Accepted(measure(measures), None)
+        return measure(measures).with_families(), None
     except accepted as error:
         fault = error
     parts, refused = list[MeasureResults](), 0
@@ -573,7 +569,7 @@ def _compute_separately(
                 refused += len(part)
                 parts += [_count_refused(each, measure, error) for each in part]
     results = MeasureResults(*(list(chain.from_iterable(of)) for of in zip(*parts, strict=True)))
-    return _Accepted(results, fault if refused == len(measures) else None)
+    return results.with_families(), fault if refused == len(measures) else None
 
 
 def _count_refused(
@@ -582,19 +578,32 @@ def _count_refused(
     metric = refused.metric
     count = registry.find("metrics", "count")(reduce=metric.reduce, over_targets=metric.over_targets)
     counted = measure([Measure(refused.scorer, count, refused.by, where=refused.where)])
-    unknown: dict[str, Any] = {"metric": metric.kind, "signature": _signature(metric, refused.where), "data": None}
-    unknown |= dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
+    unknown: dict[str, Any] = dict.fromkeys(("value", "low", "high", "worst", "best"), math.nan)
+    unknown |= {"metric": metric.kind, "signature": metric.signature, "data": None}
     unknown |= {"reason": f"{REFUSED}{first_fault(error)}"}
-    return MeasureResults([(scorer, row._replace(**unknown)) for scorer, row in counted.values], [], [], [])
+    rows = [(scorer, _with_condition(row._replace(**unknown), refused.where)) for scorer, row in counted.values]
+    return MeasureResults(rows, [], [], [], [])
 
 
 class MeasureResults(NamedTuple):
-    """The results of measures, each with its scorer, and sentences about metrics that are doubtful."""
+    """The results of measures, each with its scorer, and sentences about metrics that are doubtful.
+
+    `at_share` computes the disparities again, see `with_family_ends`.
+    """
 
     values: list[tuple[str, MetricRow]]
     disparities: list[tuple[str, DisparityRow]]
     curves: list[tuple[str, _Curve]]
     doubts: list[tuple[Metric, str]]
+    at_share: list[Callable[..., list[DisparityRow]]]
+
+    def with_families(self) -> MeasureResults:
+        """The results with disparities as one family."""
+        rows = with_family_ends(
+            [row for _, row in self.disparities], lambda share: [row for at in self.at_share for row in at(share=share)]
+        )
+        disparities = [(scorer, row) for (scorer, _), row in zip(self.disparities, rows, strict=True)]
+        return self._replace(disparities=disparities, at_share=[])
 
 
 def compute_measures(
@@ -603,6 +612,7 @@ def compute_measures(
     *,
     repeated: bool = False,
     drawn: bool = True,
+    stopped: StoppedRun | None = None,
 ) -> MeasureResults:
     """The values, disparities and curves of every measure, in order.
 
@@ -612,6 +622,7 @@ def compute_measures(
         tables: a function from a scorer, attributes and `where` to its table in shards, see `shards`.
         repeated: whether examples have several replications.
         drawn: whether to compute curves.
+        stopped: the run, if a rule stopped it.
     """
     positions_of: dict[tuple[Any, ...], list[int]] = {}
     for position, measure in enumerate(measures):
@@ -619,7 +630,7 @@ def compute_measures(
         given = measure.rules.given if measure.rules else ()
         key = (measure.scorer, measure.by, measure.metric.over_targets, measure.where, labelled_for, given)
         positions_of.setdefault(key, []).append(position)
-    of: list[MeasureResults] = [MeasureResults([], [], [], []) for _ in measures]
+    of: list[MeasureResults] = [MeasureResults([], [], [], [], []) for _ in measures]
     for (scorer, by, _, where, labelled_for, given), positions in positions_of.items():
         metrics = [measures[position].metric for position in positions]
         drawing = [metric.drawn_by if drawn else None for metric in metrics]
@@ -633,37 +644,35 @@ def compute_measures(
             summary = summary_of_shards(read_shards(cut), every, [*groupings, *crossed], repeated=repeated)
             summary.check_missing(range(len(metrics)))
             for place, position in enumerate(positions):
-                rows = (row for each in groupings for row in summary.values(place, each))
+                rows = [row for each in groupings for row in summary.values(place, each)]
+                if stopped is not None:
+                    rows = stopped.with_ends(rows, summary.settled(place), scorer, where)
                 own_rows = (row._replace(by=attribute_values(row.by)) for row in rows)
                 of[position].values.extend((scorer, _with_condition(row, where)) for row in own_rows)
                 doubt = describe_absent_labels(metrics[place], summary.labels[place], scorer, where)
                 of[position].doubts.extend([(metrics[place], doubt)] if doubt else [])
-                source = drawing[place]
-                if source is not None:
-                    found = (curve for each in groupings for curve in summary.curves(every.index(source), each, _DRAWN))
-                    own = _signature(summary.settled(place), where)
-                    curves = (
-                        (metrics[place].kind, own, target, attribute_values(by_group), drawn)
-                        for target, by_group, drawn in found
-                    )
-                    of[position].curves.extend((scorer, _Curve(*curve)) for curve in curves)
+                if (source := drawing[place]) is None:
+                    continue
+                kind, signature = metrics[place].kind, summary.settled(place).signature
+                found = (curve for each in groupings for curve in summary.curves(every.index(source), each, _DRAWN))
+                curves = (_Curve(kind, signature, target, attribute_values(by), drawn) for target, by, drawn in found)
+                of[position].curves.extend((scorer, _with_condition(curve, where)) for curve in curves)
         for together in _group_criteria([measures[position] for position in positions]):
             first = positions[together[0]]
             kinds, name = measures[first].disparities, measures[first].criterion
             options: dict[str, Any] = {"rules": measures[first].rules, "given": attribute_columns(given)}
             for columns, attributes in zip(groupings[1:], filter(None, by), strict=True):
-                between = disparities(summary, together, columns, kinds, name=name, attributes=attributes, **options)
+                compute = partial(
+                    disparities, summary, together, columns, kinds, name=name, attributes=attributes, **options
+                )
+                between = compute() if stopped is None else map(stopped.without_ends, compute())
                 of[first].disparities.extend((scorer, _with_condition(row, where)) for row in between)
+                of[first].at_share.append(compute)
     return MeasureResults(*(list(chain.from_iterable(parts)) for parts in zip(*of, strict=True)))
 
 
-def _signature(metric: Metric, where: str | None) -> str:
-    """The signature of a metric, which says which rows it is of."""
-    return metric.signature if where is None else with_condition(metric.signature, where)
-
-
 def _with_condition(row: Any, where: str | None) -> Any:
-    """A value or a disparity whose signature says which rows it is of."""
+    """A value, a disparity or a curve whose signature says which rows it is of."""
     return row if where is None else row._replace(signature=with_condition(row.signature, where))
 
 

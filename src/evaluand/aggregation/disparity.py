@@ -13,6 +13,7 @@ from typing import Any, Final, NamedTuple, get_args
 
 import numpy as np
 
+from evaluand.aggregation.group_rules import BONFERRONI
 from evaluand.aggregation.groups import By, group_text
 from evaluand.core.errors import SpecError, nearest
 from evaluand.metrics.base.metric import Metric
@@ -46,6 +47,11 @@ class DisparityRow(NamedTuple):
         at_once: how many intervals hold at the same time with this confidence: those of all pairs, or of all strata.
         unjudged: groups that are too small to be judged.
         groups: the groups with their raw and shrunk values, see `rated_groups`; empty without a smallest size.
+        family_low: lower end of an interval that allows for all disparities of the request, see `families.py`.
+        family_high: upper end of that interval.
+        family_size: the number of disparities with intervals in the request.
+        family_method: how the ends allow for them.
+        found: whether these ends show a disparity, see `is_beyond_none`.
     """
 
     metric: str
@@ -69,6 +75,11 @@ class DisparityRow(NamedTuple):
     at_once: int = 1
     unjudged: tuple[Mapping[str, str | None], ...] = ()
     groups: tuple[Mapping[str, Any], ...] = ()
+    family_low: float = np.nan
+    family_high: float = np.nan
+    family_size: int = 0
+    family_method: str = BONFERRONI
+    found: bool = False
 
 
 def check_kinds(kinds: Any) -> tuple[Kind, ...]:
@@ -93,28 +104,51 @@ Group = Mapping[str, str | None]
 
 
 @dataclass(frozen=True, eq=False)
+class GroupValues:
+    """Values of groups by one metric or several.
+
+    Attributes:
+        names: the groups, also those without a value.
+        values: entries × groups for each metric.
+        rests_on: the rows behind each value: entries × groups for each metric.
+    """
+
+    names: Sequence[Group]
+    values: Sequence[IntervalEnds]
+    rests_on: Sequence[np.ndarray]
+
+    def take(self, places: Sequence[int], names: Sequence[Group] | None = None) -> "GroupValues":
+        """Some of the groups, under other names if these are given."""
+        return GroupValues(
+            [(names or self.names)[place] for place in places],
+            [IntervalEnds(*(part[:, places] for part in ends)) for ends in self.values],
+            [basis[:, places] for basis in self.rests_on],
+        )
+
+    @property
+    def basis(self) -> np.ndarray:
+        """The rows that the values of each group rest on: those of the metric with the fewest."""
+        return np.asarray(np.stack(self.rests_on).min(axis=0)[0])
+
+
+@dataclass(frozen=True, eq=False)
 class GroupComparison:
-    """Values of groups to compare, by one metric or several, and for one or many entries, such as thresholds.
+    """Groups to compare, for one or many entries, such as thresholds.
 
     Attributes:
         metrics: settled.
-        groups: the groups, also those without a value.
-        values: entries × groups for each metric, with intervals of the metric's confidence.
-        rests_on: the rows behind each value: entries × groups for each metric.
+        groups: with intervals of this confidence.
         overall: the value over all rows for each metric, entries × 1, for disparities to it; or that of the reference.
         reference: the group whose values `overall` are; it is none of the groups.
-        confidence: the level of the intervals; by default that of the metrics.
         as_zero: whether undefined values count as 0; what rests on them has no interval.
     """
 
     metrics: Sequence[Metric]
-    groups: Sequence[Group]
-    values: Sequence[IntervalEnds]
-    rests_on: Sequence[np.ndarray]
+    groups: GroupValues
+    confidence: float
     overall: Sequence[IntervalEnds] | None = None
-    confidence: float | None = None
-    as_zero: bool = False
     reference: Group | None = None
+    as_zero: bool = False
 
     def rows(self, kind: Kind, over: By, name: str | None = None) -> list[DisparityRow]:
         """The disparity of each entry; the target is None.
@@ -124,26 +158,23 @@ class GroupComparison:
             name: the name of the criterion, for several metrics.
         """
         found = None if self._why_never(kind) else self._compute(kind)
-        return [self._row(entry, kind, over, name, found) for entry in range(len(self.values[0].value))]
+        return [self._row(entry, kind, over, name, found) for entry in range(len(self.groups.values[0].value))]
 
     def _compute(self, kind: Kind) -> Disparity:
-        known = [getattr(metric, "confidence", None) for metric in self.metrics]
-        confidence = self.confidence or min(filter(None, known), default=_USUAL)
         overall = self.overall if kind.endswith("overall") else None
-        fewest = self._fewest(kind)
-        return disparity(self._counted, kind, confidence, self.metrics[0].range, overall, fewest)
+        return disparity(self._counted, kind, self.confidence, self.metrics[0].range, overall, self._fewest(kind))
 
     def _fewest(self, kind: Kind) -> int:
         return 1 if self.reference is not None and kind.endswith("overall") else 2
 
     @cached_property
     def _counted(self) -> list[IntervalEnds]:
-        return [IntervalEnds(np.nan_to_num(one.value), *one[1:]) if self.as_zero else one for one in self.values]
+        return [IntervalEnds(np.nan_to_num(one.value), *one[1:]) if self.as_zero else one for one in self.groups.values]
 
     @cached_property
     def _known(self) -> np.ndarray:
         """Which groups have a value: metrics × entries × groups."""
-        return np.asarray(~np.isnan(np.stack([one.value for one in self.values])))
+        return np.asarray(~np.isnan(np.stack([one.value for one in self.groups.values])))
 
     def _row(self, entry: int, kind: Kind, over: By, name: str | None, found: Disparity | None) -> DisparityRow:
         known = self._known[:, entry]
@@ -153,9 +184,9 @@ class GroupComparison:
         unbounded = self._without_interval(entry, kind)
         if self.as_zero and not known.all():
             low = high = np.nan
-        names = [*self.groups, self.reference or {}]
+        names = [*self.groups.names, self.reference or {}]
         between = None if fault or found is None else (names[found.lowest[entry]], names[found.highest[entry]])
-        rests_on = np.stack([each[entry] for each in self.rests_on])
+        rests_on = np.stack([each[entry] for each in self.groups.rests_on])
         return DisparityRow(
             metric=name or self.metrics[0].kind,
             signature=" | ".join(metric.signature for metric in self.metrics),
@@ -177,7 +208,7 @@ class GroupComparison:
         )
 
     def _select(self, chosen: Any) -> tuple[Group, ...]:
-        return tuple(self.groups[place] for place in np.flatnonzero(chosen).tolist())
+        return tuple(self.groups.names[place] for place in np.flatnonzero(chosen).tolist())
 
     @property
     def _metric_names(self) -> list[str]:
@@ -200,7 +231,7 @@ class GroupComparison:
         if kind.endswith("overall") and any(np.isnan(one.value[entry]).any() for one in self.overall or ()):
             of_reference = self.reference and f"the value of the reference group {group_text(self.reference)}"
             return f"{of_reference or _ALL_ROWS} is undefined"
-        if kind.startswith("ratio") and all(np.nan_to_num(one.value[entry]).max() <= 0 for one in self.values):
+        if kind.startswith("ratio") and all(np.nan_to_num(one.value[entry]).max() <= 0 for one in self.groups.values):
             return "a ratio of zeros: all groups have the value 0"
         return None
 
@@ -212,12 +243,11 @@ class GroupComparison:
             suffix = f" of {self._metric_names[place]}" if len(self.metrics) > 1 else ""
             of_all = [(group_text(self.reference) if self.reference else _ALL_ROWS, overall[place])] if overall else []
             unbounded = ~one.bounded[entry] & ~np.isnan(one.value[entry])
-            names += [group_text(self.groups[i]) + suffix for i in np.flatnonzero(unbounded).tolist()]
+            names += [group_text(self.groups.names[i]) + suffix for i in np.flatnonzero(unbounded).tolist()]
             names += [name + suffix for name, each in of_all if not each.bounded[entry].all()]
         return names
 
 
-_USUAL: Final = 0.95
 _NAMED: Final = 3
 _ALL_ROWS: Final = "the value over all rows"
 

@@ -16,10 +16,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from evaluand.aggregation.disparity import DisparityRow, Group, GroupComparison, Kind
+from evaluand.aggregation.disparity import DisparityRow, Group, GroupComparison, GroupValues, Kind
 from evaluand.aggregation.group_rules import GroupRules
 from evaluand.aggregation.groups import By, Grouping, MetricRow, Summary, group_text
 from evaluand.core.errors import SpecError, nearest
+from evaluand.core.files.json import none_if_nan
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.shrinkage import shrink
@@ -37,6 +38,7 @@ def disparities(
     attributes: By | None = None,
     rules: GroupRules | None = None,
     given: By = (),
+    share: float | None = None,
 ) -> list[DisparityRow]:
     """The disparities between the groups of one grouping, for each target.
 
@@ -51,6 +53,8 @@ def disparities(
         attributes: the names of the attributes in `over`; the same by default.
         rules: which groups are compared; by default the two that differ most.
         given: the columns of the strata of the rules.
+        share: the share of the error of one interval that each may make; by default intervals hold within a disparity,
+            and those of all its pairs, or of all its strata, at once.
 
     Raises:
         SpecError: no row has the values of a reference group or pair.
@@ -62,51 +66,32 @@ def disparities(
         cache(partial(_read_values, summary, tuple(positions), columns)) for columns in (over, (*over, *given), ())
     )
     result = []
-    for target in of_groups(None)[0]:
-        compared = _Compared(metrics, kinds, names, name, rules, partial(_read_groups, of_groups, names, target))
-        found = compared.rows([_interval_ends(one[target]) for one in of_all(None)])
+    levels = [getattr(metric, "confidence", None) for metric in metrics]
+    confidence = min(filter(None, levels), default=_USUAL)
+    for target in of_groups(confidence)[0]:
+        read = partial(_read_groups, of_groups, names, target)
+        compared = _Compared(metrics, kinds, names, name, rules, read, confidence, share)
+        found = compared.rows([_interval_ends(one[target]) for one in of_all(compared.level())])
         if rules.given:
             found += _rows_by_stratum(compared, partial(_read_groups, of_cells, (*names, *rules.given), target))
-        result += [row._replace(target=target) for row in found]
-    return result
+        result += [row._replace(target=target, family_method=rules.adjust) for row in found]
+    return result if share is None or all(levels) else [row._replace(low=np.nan, high=np.nan) for row in result]
 
 
 def disparity_record(row: DisparityRow) -> dict[str, Any]:
     """A disparity as a row of the stored table."""
-    numbers = {name: getattr(row, name) for name in ("value", "low", "high")}
+    numbers = {name: getattr(row, name) for name in ("value", "low", "high", "family_low", "family_high")}
     ends = {name: getattr(row, name) for name in ("lowest", "highest", "reference", "other", "given")}
     return row._asdict() | {
-        **{name: None if value != value else value for name, value in numbers.items()},
+        **{name: none_if_nan(value) for name, value in numbers.items()},
         **{name: None if group is None else list(group.items()) for name, group in ends.items()},
         **{name: [list(group.items()) for group in getattr(row, name)] for name in ("small", "undefined", "unjudged")},
         "groups": [{**each, "by": list(each["by"].items())} for each in row.groups],
     }
 
 
-@dataclass(frozen=True, eq=False)
-class _Groups:
-    """Groups with a value and its basis by each metric: arrays of 1 × groups."""
-
-    names: list[Group]
-    values: list[IntervalEnds]
-    rests_on: list[np.ndarray]
-
-    def take(self, chosen: Sequence[int], names: Sequence[Group] | None = None) -> "_Groups":
-        places = [*chosen]
-        return _Groups(
-            [(names or self.names)[place] for place in places],
-            [IntervalEnds(*(part[:, places] for part in one)) for one in self.values],
-            [one[:, places] for one in self.rests_on],
-        )
-
-    @property
-    def basis(self) -> np.ndarray:
-        """The rows that the values of each group rest on: those of the metric with the fewest."""
-        return np.asarray(np.stack(self.rests_on).min(axis=0)[0])
-
-
-_Reader = Callable[[float | None], _Groups]
-"""Reads groups with intervals at a level; None is that of the metric."""
+_Reader = Callable[[float], GroupValues]
+"""Reads groups with intervals at a level."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,22 +104,25 @@ class _Compared:
     name: str | None
     rules: GroupRules
     read: _Reader
+    confidence: float
+    share: float | None
 
-    @property
-    def confidence(self) -> float:
-        known = [getattr(metric, "confidence", None) for metric in self.metrics]
-        return min(filter(None, known), default=_USUAL)
+    def level(self, at_once: int = 1) -> float:
+        """The level of each of so many intervals that hold at once, or of those of the share."""
+        if self.share is not None:
+            return 1 - (1 - self.confidence) * self.share
+        return self.confidence if at_once == 1 else 1 - (1 - self.confidence) / at_once
 
     def rows(self, overall: list[IntervalEnds]) -> list[DisparityRow]:
         """Between all groups or with the reference, and of all pairs."""
-        groups = self.read(None)
+        groups = self.read(self.level())
         judged, left = self.judge(groups)
         rated = tuple(self._rate(groups)) if self.rules.smallest else ()
-        found = self.between(judged, self.confidence, overall)
+        found = self.between(judged, self.level(), overall)
         found = [row._replace(groups=rated if place == 0 else ()) for place, row in enumerate(found)]
         return [row._replace(unjudged=left) for row in found + self.pairs(judged, self.read)]
 
-    def judge(self, groups: _Groups) -> tuple[_Groups, tuple[Group, ...]]:
+    def judge(self, groups: GroupValues) -> tuple[GroupValues, tuple[Group, ...]]:
         """The groups that are large enough to be judged, and the others."""
         if not self.rules.smallest:
             return groups, ()
@@ -142,52 +130,39 @@ class _Compared:
         return groups.take(np.flatnonzero(large).tolist()), tuple(groups.take(np.flatnonzero(~large).tolist()).names)
 
     def between(
-        self, groups: _Groups, confidence: float, overall: list[IntervalEnds] | None = None
+        self, groups: GroupValues, confidence: float, overall: list[IntervalEnds] | None = None
     ) -> list[DisparityRow]:
         """The disparity of all groups, or to the reference group, of each kind."""
         reference = self.rules.reference_of(self.names)
         if not groups.names:
-            return [
-                self._undefined(kind, "no group is compared: none is large enough, or has a value")
-                for kind in self.kinds
-            ]
-        plain = GroupComparison(self.metrics, groups.names, groups.values, groups.rests_on, overall, confidence)
-        result = []
+            why = "no group is compared: none is large enough, or has a value"
+            return [self._undefined(kind, why) for kind in self.kinds]
+        result, plain = [], GroupComparison(self.metrics, groups, confidence, overall)
         for kind in self.kinds:
-            if reference is None or kind not in _OF_PAIRS:
+            if reference is not None and kind in _OF_PAIRS:
+                result += self._to_reference(groups, reference, kind, confidence)
+            else:
                 result += plain.rows(kind, self.names, self.name)
-                continue
-            result += self._to_reference(groups, reference, kind, confidence)
         return result
 
-    def _to_reference(self, groups: _Groups, reference: Group, kind: Kind, confidence: float) -> list[DisparityRow]:
+    def _to_reference(self, groups: GroupValues, reference: Group, kind: Kind, confidence: float) -> list[DisparityRow]:
         if reference not in groups.names:
             why = f"the reference group {group_text(reference)} has too few rows or none"
             return [self._undefined(kind, why)._replace(reference=reference)]
         at = groups.names.index(reference)
         others = groups.take([place for place in range(len(groups.names)) if place != at])
-        to = GroupComparison(
-            self.metrics,
-            others.names,
-            others.values,
-            others.rests_on,
-            groups.take([at]).values,
-            confidence,
-            reference=reference,
-        )
+        to = GroupComparison(self.metrics, others, confidence, groups.take([at]).values, reference)
         rows = to.rows(_TO[kind], self.names, self.name)
         return [row._replace(disparity=kind, reference=reference, n_groups=row.n_groups + 1) for row in rows]
 
-    def pairs(self, groups: _Groups, read: _Reader) -> list[DisparityRow]:
+    def pairs(self, groups: GroupValues, read: _Reader) -> list[DisparityRow]:
         """Each pair of the rules: named ones, and the reference with every other group."""
         reference = self.rules.reference_of(self.names)
-        pairs: list[tuple[Group, Group]] = (
-            [(reference, one) for one in groups.names if one != reference] if reference else []
-        )
+        pairs: list[tuple[Group, Group]] = [(reference, one) for one in groups.names if reference and one != reference]
         pairs += [pair for pair in self.rules.pairs_of(self.names) if pair not in pairs]
         if not pairs:
             return []
-        confidence = 1 - (1 - self.confidence) / len(pairs)
+        confidence = self.level(len(pairs))
         wide = read(confidence)
         kept = wide.take([place for place, one in enumerate(wide.names) if one in groups.names])
         rows = []
@@ -195,45 +170,35 @@ class _Compared:
             for kind in self.kinds:
                 if kind in _OF_PAIRS:
                     pair = kept.take([place for place, each in enumerate(kept.names) if each in (one, other)])
-                    compared = GroupComparison(self.metrics, pair.names, pair.values, pair.rests_on, None, confidence)
-                    rows += [
-                        row._replace(reference=one, other=other, at_once=len(pairs))
-                        for row in compared.rows(kind, self.names, self.name)
-                    ]
+                    [row] = GroupComparison(self.metrics, pair, confidence).rows(kind, self.names, self.name)
+                    rows.append(row._replace(reference=one, other=other, at_once=len(pairs)))
         return rows
 
-    def _rate(self, groups: _Groups) -> Iterator[Mapping[str, Any]]:
+    def _rate(self, groups: GroupValues) -> Iterator[Mapping[str, Any]]:
         """Each group with its raw value by each metric, and beside it the value shrunk towards the mean of all."""
         for metric, values, basis in zip(self.metrics, groups.values, groups.rests_on, strict=True):
             raw = IntervalEnds(*(part[0] for part in values))
             shrunk = shrink(raw, self.confidence, metric.range)
             for place, group in enumerate(groups.names):
-                numbers = {name: float(part[place]) for name, part in zip(raw._fields, raw, strict=True)}
-                numbers |= {
-                    f"shrunk_{name}": float(part[place]) for name, part in zip(raw._fields, shrunk, strict=True)
-                }
-                facts = {name: None if np.isnan(number) else number for name, number in numbers.items()}
-                yield {
-                    "metric": metric.kind,
-                    "by": group,
-                    "n": float(basis[0, place]),
-                    "judged": bool(groups.basis[place] >= self.rules.smallest),
-                } | facts
+                judged = bool(groups.basis[place] >= self.rules.smallest)
+                facts = {"metric": metric.kind, "by": group, "n": float(basis[0, place]), "judged": judged}
+                for prefix, ends in (("", raw), ("shrunk_", shrunk)):
+                    facts |= {f"{prefix}{name}": none_if_nan(float(end[place])) for name, end in ends._asdict().items()}
+                yield facts
 
     def _undefined(self, kind: Kind, why: str) -> DisparityRow:
-        nothing = GroupComparison(
-            self.metrics, [{}], [_UNKNOWN] * len(self.metrics), [np.zeros((1, 1))] * len(self.metrics)
-        )
-        [row] = nothing.rows("difference", self.names, self.name)
+        n = len(self.metrics)
+        nothing = GroupValues([{}], [_UNKNOWN] * n, [np.zeros((1, 1))] * n)
+        [row] = GroupComparison(self.metrics, nothing, self.confidence).rows("difference", self.names, self.name)
         return row._replace(disparity=kind, reason=why, undefined=())
 
 
 def _rows_by_stratum(compared: _Compared, read: _Reader) -> list[DisparityRow]:
     """The disparities within each stratum, at once, and then the standardised ones."""
     given = compared.rules.given
-    crossed = read(None)
+    crossed = read(compared.confidence)
     strata = list(dict.fromkeys(tuple(group[name] for name in given) for group in crossed.names))
-    confidence = 1 - (1 - compared.confidence) / max(len(strata), 1)
+    confidence = compared.level(max(len(strata), 1))
     wide, rows = read(confidence), []
     for stratum in strata:
         own = _of_stratum(wide, compared.names, given, stratum)
@@ -244,25 +209,25 @@ def _rows_by_stratum(compared: _Compared, read: _Reader) -> list[DisparityRow]:
             if row.disparity in (*_OF_PAIRS, "min", "max")
         ]
 
-    def read_standardised(level: float | None) -> _Groups:
+    def read_standardised(level: float) -> GroupValues:
         cells = read(level)
         return _standardise([_of_stratum(cells, compared.names, given, stratum) for stratum in strata])
 
-    whole = read_standardised(None)
+    whole = read_standardised(compared.level())
     judged, left = compared.judge(whole)
     return rows + [
         row._replace(given=dict.fromkeys(given), unjudged=left)
-        for row in compared.between(judged, compared.confidence) + compared.pairs(judged, read_standardised)
+        for row in compared.between(judged, compared.level()) + compared.pairs(judged, read_standardised)
         if row.disparity in (*_OF_PAIRS, "min", "max")
     ]
 
 
-def _of_stratum(groups: _Groups, names: By, given: By, stratum: tuple[str | None, ...]) -> _Groups:
+def _of_stratum(groups: GroupValues, names: By, given: By, stratum: tuple[str | None, ...]) -> GroupValues:
     places = [p for p, group in enumerate(groups.names) if tuple(group[name] for name in given) == stratum]
     return groups.take(places, [{name: group[name] for name in names} for group in groups.names])
 
 
-def _standardise(strata: Sequence[_Groups]) -> _Groups:
+def _standardise(strata: Sequence[GroupValues]) -> GroupValues:
     """The values of groups if all had the same strata; NaN where a group has no value in one of them."""
     names: list[Group] = []
     for each in strata:
@@ -285,38 +250,34 @@ def _standardise(strata: Sequence[_Groups]) -> _Groups:
         ]
         values.append(IntervalEnds(mean[None], *(end[None] for end in ends)))
         basis.append(np.nansum(rows, axis=0)[None])
-    return _Groups(names, values, basis)
+    return GroupValues(names, values, basis)
 
 
-_Values = Callable[[float | None], list[dict[str | None, list[MetricRow]]]]
+_Values = Callable[[float], list[dict[str | None, list[MetricRow]]]]
 """Reads values at a level: for each metric target → rows."""
 
 
 def _read_values(
-    summary: Summary, positions: Sequence[int], columns: By, confidence: float | None
+    summary: Summary, positions: Sequence[int], columns: By, confidence: float
 ) -> list[dict[str | None, list[MetricRow]]]:
     found = []
     for position in positions:
         of: dict[str | None, list[MetricRow]] = {}
-        level = confidence if hasattr(summary.metrics[position], "confidence") else None
+        level = getattr(summary.metrics[position], "confidence", None) and confidence
         for row in summary.values(position, columns, level):
             of.setdefault(row.target, []).append(row)
         found.append(of)
     return found
 
 
-def _read_groups(values: _Values, names: By, target: str | None, confidence: float | None) -> _Groups:
+def _read_groups(values: _Values, names: By, target: str | None, confidence: float) -> GroupValues:
     """The groups of a target that have all attributes, with values at a level."""
     found = [[row for row in one[target] if None not in row.by.values()] for one in values(confidence)]
-    return _Groups(
+    return GroupValues(
         [dict(zip(names, row.by.values(), strict=True)) for row in found[0]],
         [_interval_ends(rows) for rows in found],
         [np.array([[row.rests_on for row in rows]]).reshape(1, -1) for rows in found],
     )
-
-
-def _keys(summary: Summary, over: By) -> Sequence[tuple[str | None, ...]]:
-    return summary.groups[Grouping(over)]
 
 
 def _check_groups(summary: Summary, over: By, names: By, rules: GroupRules) -> None:
@@ -324,7 +285,7 @@ def _check_groups(summary: Summary, over: By, names: By, rules: GroupRules) -> N
     wanted: list[Mapping[str, str]] = [group for pair in rules.pairs_of(names) for group in pair]
     reference = rules.reference_of(names)
     wanted += [reference] if reference else []
-    known = [key[1:] for key in _keys(summary, over)]
+    known = [key[1:] for key in summary.groups[Grouping(over)]]
     for group in wanted:
         if known and tuple(group[name] for name in names) not in known:
             text = group_text(group)

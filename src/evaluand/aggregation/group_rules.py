@@ -2,9 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from evaluand.core.errors import SpecError
+
+BONFERRONI: Final = "bonferroni"
+ADJUSTMENTS: Final = (BONFERRONI, "fdr_by")
+"""Intervals of all disparities of a request that hold at once (Bonferroni), or of which those that are found err in at
+most the level's share on average, whatever their dependence (Benjamini & Yekutieli)."""
 
 Group = tuple[tuple[str, str], ...]
 """Attribute and value, in the order of a grouping."""
@@ -20,6 +25,7 @@ class GroupRules:
         pairs: pairs of groups, whose differences and ratios are computed too.
         given: attributes that define strata: disparities are computed within each, and standardised over them.
         smallest: groups that fewer rows rest on are listed and not judged; 0 judges all.
+        adjust: one of `ADJUSTMENTS`, for the disparities of all measures of a request together.
 
     Example:
         >>> read_rules([("race",)], reference="Caucasian", smallest=50).reference
@@ -30,16 +36,14 @@ class GroupRules:
     pairs: tuple[tuple[Group, Group], ...] = ()
     given: tuple[str, ...] = ()
     smallest: int = 0
+    adjust: str = BONFERRONI
 
     @property
     def spec(self) -> dict[str, Any]:
         """The rules that are set, as data."""
-        spec: dict[str, Any] = {
-            "reference": dict(self.reference) or None,
-            "given": list(self.given),
-            "smallest": self.smallest,
-        }
+        spec: dict[str, Any] = {"reference": dict(self.reference), "given": list(self.given), "smallest": self.smallest}
         spec["pairs"] = [[dict(group) for group in pair] for pair in self.pairs]
+        spec["adjust"] = self.adjust.removeprefix(BONFERRONI)  # the default is no choice
         return {name: value for name, value in spec.items() if value}
 
     def reference_of(self, by: Sequence[str]) -> dict[str, str] | None:
@@ -59,6 +63,7 @@ def read_rules(
     pairs: Any = (),
     given: str | Sequence[str] = (),
     smallest: Any = 0,
+    adjust: Any = BONFERRONI,
 ) -> GroupRules | None:
     """The rules as a user writes them; None if none is set.
 
@@ -69,6 +74,7 @@ def read_rules(
         pairs: lists of two groups, each written like a reference.
         given: attributes that define strata.
         smallest: a number of rows.
+        adjust: one of `ADJUSTMENTS`.
 
     Raises:
         SpecError: all faults.
@@ -84,9 +90,11 @@ def read_rules(
     ]
     if isinstance(smallest, bool) or not isinstance(smallest, int) or smallest < 0:
         faults.append(f"smallest is {smallest!r}; write a number of rows, such as 50")
+    if adjust not in ADJUSTMENTS:
+        faults.append(f"adjust is {adjust!r}; write {' or '.join(ADJUSTMENTS)}")
     if faults:
         raise SpecError("\n".join(faults))
-    rules = GroupRules(found, couples, names, smallest)
+    rules = GroupRules(found, couples, names, smallest, adjust)
     return rules if rules.spec else None
 
 

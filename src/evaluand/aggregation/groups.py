@@ -447,10 +447,10 @@ def merge(summaries: Sequence[Summary]) -> Summary:
         grouping: list(dict.fromkeys(chain.from_iterable(summary.groups[grouping] for summary in summaries)))
         for grouping in first.groups
     }
-    places = {
-        grouping: [_places_among(summary.groups[grouping], found) for summary in summaries]
-        for grouping, found in groups.items()
-    }
+    places: dict[Grouping, list[np.ndarray]] = {}
+    for grouping, found in groups.items():
+        place_of = {key: place for place, key in enumerate(found)}
+        places[grouping] = [np.array([place_of[key] for key in s.groups[grouping]], np.int64) for s in summaries]
 
     def counts(grouping: Grouping, rule: RowRules) -> np.ndarray:
         total = np.zeros((len(groups[grouping]), _MISSING + 1), np.int64)
@@ -494,6 +494,7 @@ def shown_fill(metric: Metric) -> Fill | None:
 
 
 _ENDS: Final[tuple[Fill, Fill]] = ("worst", "best")
+_OF_INTERVALS: Final = (*CLUSTER_TABLE, INDEPENDENT)
 _MISSING: Final = len(SCORE_STATUSES)
 """The place of the count of missing rows, after those of the statuses."""
 
@@ -503,12 +504,7 @@ _AT_ONCE: Final = 64
 
 
 def _states(
-    metric: Metric,
-    table: Shard,
-    columns: Columns,
-    units: UnitRows,
-    groups: Mapping[Grouping, Groups],
-    repeated: bool,
+    metric: Metric, table: Shard, columns: Columns, units: UnitRows, groups: Mapping[Grouping, Groups], repeated: bool
 ) -> dict[Grouping, dict[Fill | None, State]]:
     """A metric's states by group, once for each value that missing rows can have.
 
@@ -528,7 +524,10 @@ def _states(
         for grouping, (code, keys) in groups.items():
             state = metric.state({**rows, **extra[bool(grouping.over)]}, table.at(code, first), len(keys))
             for same in fills if complete else (fill,):
-                states[grouping][same] = state if same == fills[0] else _without_clusters(state)
+                # bounds have no intervals and need no clusters
+                states[grouping][same] = (
+                    state if same == fills[0] else {n: a for n, a in state.items() if n not in _OF_INTERVALS}
+                )
     return states
 
 
@@ -587,11 +586,6 @@ def group_text(name: Mapping[str, str | None]) -> str:
     return ", ".join(f"{attribute}={value}" for attribute, value in name.items())
 
 
-def _without_clusters(state: State) -> State:
-    """A state for bounds, which have no intervals and need no clusters."""
-    return {name: array for name, array in state.items() if name not in (*CLUSTER_TABLE, INDEPENDENT)}
-
-
 def _reduce(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns, np.ndarray]:
     """One row for each unit that has any, and the unit of each row."""
     starts = runs(unit)
@@ -622,11 +616,6 @@ def _missing(table: Shard, units: UnitRows) -> tuple[int, tuple[int, ...]]:
 def _first_missing(parts: Sequence[tuple[int, tuple[int, ...]]]) -> tuple[int, tuple[int, ...]]:
     indices = dict.fromkeys(index for _, first in parts for index in first)
     return sum(count for count, _ in parts), tuple(indices)[: _SHOWN_MISSING + 1]
-
-
-def _places_among(keys: Sequence[Key], among: Sequence[Key]) -> np.ndarray:
-    place = {key: position for position, key in enumerate(among)}
-    return np.array([place[key] for key in keys], np.int64)
 
 
 def _span(spans: Sequence[tuple[int, int]]) -> tuple[int, int] | None:

@@ -139,7 +139,8 @@ def worst_groups_of_shards(
     shards = _take(tables(), indices, ~is_second)
     first = summary_of_shards(shards, [metric], [(), *search.groupings], repeated=repeated)
     found = [_choose(first, overall, search, sign) for overall in first.values(0, ())]
-    marks = {mark: f"group {place}" for place, mark in enumerate(_marks(each.rows for each in found))}
+    chosen = dict.fromkeys(tuple(row.by.items()) for each in found for row in each.rows)
+    marks = {mark: f"group {place}" for place, mark in enumerate(chosen)}
     shards = (_mark(table, marks) for table in _take(tables(), indices, is_second))
     second = summary_of_shards(shards, [metric], [(), *((name,) for name in marks.values())], repeated=repeated)
     alpha = 1 - metric.confidence  # type: ignore[attr-defined] # of a metric that was checked
@@ -198,20 +199,13 @@ def _judge(
     for row in chosen.rows:
         name = marks[tuple(row.by.items())]
         group = nothing._replace(by=attribute_values(row.by), found=row.value)
-        own, rest = _sides(second, name, of.target, 1 - alpha / n)
+        sides = second.values(0, (name,), 1 - alpha / n)
+        own, rest = (next((s for s in sides if (s.target, s.by[name]) == (of.target, e)), None) for e in (_IN, _REST))
         if own is not None:
             group = group._replace(value=own.value, low=own.low, high=own.high, n=own.n_scored)
         if rest is not None:
             group = group._replace(rest=rest.value)
         yield group._replace(confirmed=_is_worse(own, rest, sign, 1 - alpha / n))
-
-
-def _sides(
-    second: Summary, name: str, target: str | None, confidence: float
-) -> tuple[MetricRow | None, MetricRow | None]:
-    """The values of a group and of all other rows; None without rows."""
-    found = {row.by[name]: row for row in second.values(0, (name,), confidence) if row.target == target}
-    return found.get(_IN), found.get(_REST)
 
 
 def _is_worse(own: MetricRow | None, rest: MetricRow | None, sign: float, level: float) -> bool:
@@ -227,10 +221,6 @@ def _is_worse(own: MetricRow | None, rest: MetricRow | None, sign: float, level:
         low, high = clopper_pearson(own.data["correct"], own.data["n"], level)
     end, other_end = (low, rest.high) if sign > 0 else (high, rest.low)
     return sign * (own.value - rest.value) > math.hypot(own.value - end, other_end - rest.value)
-
-
-def _marks(of_targets: Iterable[Sequence[MetricRow]]) -> Iterator[_Mark]:
-    yield from dict.fromkeys(tuple(row.by.items()) for rows in of_targets for row in rows)
 
 
 def _mark(table: pa.Table, marks: Mapping[_Mark, str]) -> pa.Table:

@@ -409,7 +409,9 @@ def measure(spec: MetricEntry, scorers: Sequence[str], folder: Path) -> Measure:
     metric = _code_metric(spec, folder) if isinstance(spec, MetricCodeSpec) else _named_metric(spec)
     kinds, rules = check_kinds(spec.disparities), _group_rules(spec, by)
     if rules is not None and not kinds:
-        raise SpecError("reference, pairs, given and smallest are about disparities; add disparities: difference")
+        raise SpecError(
+            "reference, pairs, given, smallest and adjust are about disparities; add disparities: difference"
+        )
     stated = "missing" in (spec.parameters if isinstance(spec, MetricSpec) else spec.model_fields_set)
     search = _group_search(spec)
     return Measure(scorer, metric, by, kinds, where=spec.where, rules=rules, search=search, states_missing=stated)
@@ -423,7 +425,7 @@ def _group_search(spec: MetricEntry) -> GroupSearch | None:
 
 
 def _group_rules(spec: GroupRulesSpec, by: Sequence[Sequence[str]]) -> GroupRules | None:
-    return read_rules(by, reference=spec.reference, pairs=spec.pairs, given=spec.given, smallest=spec.smallest)
+    return read_rules(by, **{name: getattr(spec, name) for name in GroupRulesSpec.model_fields})
 
 
 def lower_is_better(measure: Measure, spec: MetricEntry) -> Measure:

@@ -140,6 +140,11 @@ class GroupRulesSpec(BaseModel):
     smallest: int = Field(
         0, ge=0, strict=True, description="groups that fewer rows rest on are listed, with shrunk values, not judged"
     )
+    adjust: Literal["bonferroni", "fdr_by"] = Field(
+        "bonferroni",
+        description="intervals of all disparities together: hold at once, or control the share of false ones among "
+        "those that are found (Benjamini & Yekutieli)",
+    )
 
 
 class GroupSearchSpec(BaseModel):

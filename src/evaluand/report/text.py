@@ -4,7 +4,7 @@ import datetime as dt
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from evaluand.core.errors import pluralize
@@ -184,6 +184,38 @@ def disparity_phrase(row: Mapping[str, Any]) -> str:
     if given and None in given.values():
         return f"{text} given {', '.join(safe(name, LABEL) for name in given)} (standardised)"
     return f"{text} given {group_name(given)}" if given else text
+
+
+def rests_on(row: Mapping[str, Any]) -> str:
+    """The scored rows behind a value where these are not all scored rows; for recall those that were expected.
+
+    Example:
+        >>> rests_on({"data": {"rests_on": 26.7}}), rests_on({"data": None})
+        ('26.7', '')
+    """
+    n = (row["data"] or {}).get("rests_on")
+    return "" if n is None else f"{n:,.6g}"
+
+
+def family_notes(rows: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """What adjusted intervals of disparities allow for, and what a star says.
+
+    Example:
+        >>> list(family_notes([{"family_size": 16, "family_method": "bonferroni", "found": False}]))
+        ['adjusted intervals hold at once for all 16 disparities of a system (Bonferroni); none shows a disparity']
+    """
+    families = {(row["family_method"], row["family_size"]) for row in rows if (row.get("family_size") or 0) > 1}
+    starred = "* marks those that show a disparity" if any(row["found"] for row in rows) else "none shows a disparity"
+    for method, size in sorted(families):
+        yield f"adjusted intervals {_ADJUSTED[method].format(f'{size:,}')}; {starred}"
+    if not families and any(row["found"] for row in rows):
+        yield "* marks an interval that shows a disparity"
+
+
+_ADJUSTED: Final = {
+    "bonferroni": "hold at once for all {} disparities of a system (Bonferroni)",
+    "fdr_by": "control the false coverage rate among {} disparities of a system (Benjamini–Yekutieli)",
+}
 
 
 def _group_values(group: Mapping[str, str | None]) -> str:

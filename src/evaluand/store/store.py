@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from evaluand.core.errors import EngineError, Fault, NotFound, SpecError, nearest, warn, with_article
 from evaluand.core.identity import artifact_id, decode, digest, encode
 from evaluand.core.labels import shown_name
-from evaluand.core.provenance import experiment_origin
+from evaluand.core.provenance import UntilOrigin, experiment_origin
 from evaluand.store.checks import MOST_NAME
 from evaluand.store.journal import MemoryLog, WorkLog
 from evaluand.store.kinds import find_kind, found_by, kind_names, kinds, origins, require_shape, singular
@@ -372,12 +372,17 @@ def sealed_manifest(store: Store, kind: str, id: str) -> Manifest | None:
 
 
 def early_stops(store: Store, made: Iterable[tuple[str, str]]) -> list[str]:
-    """A sentence for each rule of `--until` that stopped runs before all examples, from which artifacts were made.
+    """A sentence for each of `find_stops`."""
+    return [str(stop) for stop in find_stops(store, made)]
+
+
+def find_stops(store: Store, made: Iterable[tuple[str, str]]) -> list[UntilOrigin]:
+    """The rules of `--until` that stopped runs before all examples, from which artifacts were made.
 
     Args:
         made: the (kind, id) of each artifact.
     """
-    found, waiting = dict[str, None](), [*made]
+    found, waiting = dict[UntilOrigin, None](), [*made]
     for kind, id in waiting:  # which grows
         manifest = sealed_manifest(store, kind, id) if find_kind(kind).made_from else None
         if manifest is None:
@@ -385,7 +390,7 @@ def early_stops(store: Store, made: Iterable[tuple[str, str]]) -> list[str]:
         waiting += origins(manifest)
         until = (origin := experiment_origin(manifest)) and origin.until
         if until and until.drawn < until.of:
-            found[str(until)] = None
+            found[until] = None
     return [*found]
 
 

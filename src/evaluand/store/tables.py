@@ -173,11 +173,16 @@ DISPARITIES: Final = pa.schema(
         pa.field("at_once", pa.int64()),
         pa.field("unjudged", pa.list_(_GROUP)),
         pa.field("groups", pa.list_(_RATED)),
+        *(pa.field(name, pa.float64()) for name in ("family_low", "family_high")),
+        pa.field("family_size", pa.int64()),
+        pa.field("family_method", pa.string()),
+        pa.field("found", pa.bool_()),
     ]
 )
 """The disparities of groups; `over` are the attributes that define the groups, and `decided_by` is, of the metrics of a
 criterion, the one with this disparity. `reference` is the group to which others are compared, `other` that of a pair,
-`given` the stratum, `at_once` the number of intervals that hold at the same time; these are null in earlier stores."""
+`given` the stratum, `at_once` the number of intervals that hold at the same time. The ends of `family` allow for all
+`family_size` disparities of a system, and `found` says whether they show one. These are null in earlier stores."""
 
 WORST_GROUPS: Final = pa.schema(
     [

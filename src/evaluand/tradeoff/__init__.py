@@ -24,8 +24,7 @@ if TYPE_CHECKING:
         shared_objectives as shared_objectives,
     )
     from evaluand.tradeoff.objectives import Objective as Objective
-    from evaluand.tradeoff.points import Tradeoff as Tradeoff
-    from evaluand.tradeoff.solving import solve as solve
+    from evaluand.tradeoff.points import Tradeoff as Tradeoff, solve as solve
     from evaluand.tradeoff.trade import Trade as Trade
 
 __getattr__, __dir__ = lazy_names(__name__)

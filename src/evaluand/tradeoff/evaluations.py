@@ -6,7 +6,7 @@ points at every threshold instead: `confidences_of` reads them, as the input of 
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
@@ -353,11 +353,14 @@ def confidences_of(
     common = set.intersection(*(set(_keys(table)) for table in known.values()))
     if not common:
         raise DataError("no row has a truth and a confidence of every model; were they run on the same examples?")
-    _warn_left_out(len(set().union(*map(_keys, tables.values()))) - len(common))
-    used = {
-        name: _select_keys(table.append_column(_CONFIDENCE, pa.array(confidence[name])), common)
-        for name, table in tables.items()
-    }
+    if left_out := len(set().union(*map(_keys, tables.values()))) - len(common):
+        words = "1 row is left out" if left_out == 1 else f"{left_out:,} rows are left out"
+        warn(f"{words}, as not every model has a confidence for {'it' if left_out == 1 else 'them'}")
+    order = [(name, "ascending") for name in _KEY]
+    used = {}
+    for name, table in tables.items():
+        chosen = pa.array([key in common for key in _keys(table)])
+        used[name] = table.append_column(_CONFIDENCE, pa.array(confidence[name])).filter(chosen).sort_by(order)
     first = next(iter(used.values()))
     positive = pa.array([one == label for one in first["truth"].to_pylist()], pa.bool_())
     models = {name: table[_CONFIDENCE] for name, table in used.items()}
@@ -407,13 +410,6 @@ def _prediction_scorers(evaluation: Evaluation) -> list[str]:
     return [each for each in evaluation.scorers if set(evaluation.columns(each)) >= CONFIDENT]
 
 
-def _warn_left_out(n: int) -> None:
-    if n:
-        words = "1 row is left out" if n == 1 else f"{n:,} rows are left out"
-        message = f"{words}, as not every model has a confidence for {'it' if n == 1 else 'them'}"
-        warn(message)
-
-
 def _is_weighted(evaluations: Mapping[str, Evaluation], scorer: str | None, declared: Sequence[Measure] | None) -> bool:
     """Whether rows count by their weights: as in the metrics of the same scores; yes if there are none."""
     each = list(evaluations.values())
@@ -421,12 +417,9 @@ def _is_weighted(evaluations: Mapping[str, Evaluation], scorer: str | None, decl
     measures = declared_measures(each) if declared is None else declared
     settings = {bool(getattr(one.metric, "weighted", False)) for one in measures if one.scorer == chosen}
     if len(settings) > 1:
-        problem = f"some metrics of {chosen!r} are declared weighted and some not"
-        warn(f"{problem}; the trade-off at thresholds is weighted")
+        warn(f"some metrics of {chosen!r} are declared weighted and some not; the trade-off at thresholds is weighted")
     elif settings == {False}:
-        problem = "the weights of the dataset are ignored"
-        reason = f"no metric of {chosen!r} is declared weighted: true"
-        warn(f"{problem}, as {reason}")
+        warn(f"the weights of the dataset are ignored, as no metric of {chosen!r} is declared weighted: true")
     return settings != {False}
 
 
@@ -448,11 +441,6 @@ def _scored_rows(name: str, evaluation: Evaluation, by: Sequence[str], scorer: s
 
 def _keys(table: pa.Table) -> Iterator[tuple[int, int]]:
     return zip(*(table[name].to_pylist() for name in _KEY), strict=True)
-
-
-def _select_keys(table: pa.Table, keys: Set[tuple[int, int]]) -> pa.Table:
-    selected = [key in keys for key in _keys(table)]
-    return table.filter(pa.array(selected)).sort_by([(name, "ascending") for name in _KEY])
 
 
 def _probability(name: str, table: pa.Table, label: Any) -> np.ndarray:

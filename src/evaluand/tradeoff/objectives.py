@@ -15,7 +15,7 @@ from typing import Any, Final, Literal, cast, get_args
 
 import numpy as np
 
-from evaluand.aggregation.disparity import GroupComparison
+from evaluand.aggregation.disparity import GroupComparison, GroupValues
 from evaluand.aggregation.fairness import CRITERIA, Criterion
 from evaluand.core import registry
 from evaluand.core.errors import SpecError, kind_of, nearest
@@ -186,11 +186,7 @@ class Objective:
         return float(self._combine([values.value], undefined))
 
     def with_interval(
-        self,
-        counts: np.ndarray,
-        confidence: float,
-        undefined: Undefined = "nan",
-        products: np.ndarray | None = None,
+        self, counts: np.ndarray, confidence: float, undefined: Undefined = "nan", products: np.ndarray | None = None
     ) -> IntervalEnds:
         """The values of decisions, each with a pointwise interval.
 
@@ -237,7 +233,7 @@ class Objective:
         else:
             values = [_cell_intervals(part, counts, confidence, products) for part in parts]
             basis = [_basis(part, counts) for part in parts]
-        return GroupComparison(parts, groups.names, values, basis, None, confidence, undefined == "zero")
+        return GroupComparison(parts, GroupValues(groups.names, values, basis), confidence, as_zero=undefined == "zero")
 
     def why_undefined(self, confidences: Confidences | None) -> str:
         """The reason why a value is undefined; general where the rows are unknown."""

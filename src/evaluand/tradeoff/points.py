@@ -17,20 +17,13 @@ from evaluand.aggregation.groups import group_text
 from evaluand.core.errors import SpecError, nearest, plural, warn
 from evaluand.metrics.base.metric import check_confidence
 from evaluand.metrics.stats.disparity import IntervalEnds
+from evaluand.store import tables
 from evaluand.tradeoff.arguments import check_type, read_integer, read_list
-from evaluand.tradeoff.confidences import READ, Confidences
+from evaluand.tradeoff.confidences import READ, Confidences, Thresholds, combine_thresholds
 from evaluand.tradeoff.constraints import Limit
-from evaluand.tradeoff.front import (
-    distinct,
-    hypervolume,
-    non_dominated,
-    settled,
-    spreads,
-    uniformity,
-)
-from evaluand.tradeoff.objectives import Objective, Undefined, check_policy, evaluate_points
+from evaluand.tradeoff.front import distinct, hypervolume, non_dominated, settled, spreads, uniformity
+from evaluand.tradeoff.objectives import Objective, Undefined, check_policy, evaluate_points, parse_objectives
 from evaluand.tradeoff.resampling import HALVES, REPLICATES, draw_samples, simultaneous_levels
-from evaluand.tradeoff.table import points_table
 from evaluand.tradeoff.volumes import VolumeDifference, halved_volumes, hypervolume_ends, volume_difference
 
 if TYPE_CHECKING:
@@ -274,8 +267,7 @@ class Tradeoff:
         if self.picked:
             warn(_PICKED)
         ends = [np.full(self.value.shape, np.nan) for _ in IntervalEnds._fields]
-        for number in np.unique(self.model).tolist():
-            name, places = self.models[number], np.flatnonzero(self.model == number)
+        for name, places in self._places_by_model().items():
             for place, objective in enumerate(self.objectives):
                 intervals = self._intervals(rows, name, self.threshold[places], objective, confidence)
                 for end, interval in zip(ends, intervals, strict=True):
@@ -303,9 +295,11 @@ class Tradeoff:
             return IntervalEnds(self.value, low, high)
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
         some = self._thin(_MOST_BANDED)
-        for number, samples in some._draw_samples(replicates, seed).items():
-            places, name = np.flatnonzero(self.model == number), self.models[number]
-            levels = simultaneous_levels(samples, some.value[np.ix_(some.model == number, decided)], confidence)
+        of_decisions = [self.objectives[place] for place in decided]
+        samples = draw_samples(rows, some._thresholds_by_model(), of_decisions, replicates, seed)
+        for (name, own), drawn in zip(some._places_by_model().items(), samples, strict=True):
+            places = np.flatnonzero(self.model == self.models.index(name))
+            levels = simultaneous_levels(drawn, some.value[np.ix_(own, decided)], confidence)
             for place, level in zip(decided, levels, strict=True):
                 ends = self._intervals(rows, name, self.threshold[places], self.objectives[place], level)
                 low[places, place], high[places, place] = ends.low, ends.high
@@ -420,15 +414,21 @@ class Tradeoff:
         if one.disparity is None:
             raise SpecError(f"{one.name} compares no groups; give an objective such as 'accuracy difference by sex'")
         facts: list[Any] = [None] * len(self)
-        for number in np.unique(self.model).tolist():
-            name, places = self.models[number], np.flatnonzero(self.model == number)
-            for step, counts, products in self._iterate_counts(rows, name, self.threshold[places], one):
-                points = places[step]
-                compared = one.compare_groups(rows, name, counts, confidence, self.undefined, products)
-                found = compared.rows(one.disparity, one.by, one.metric)
-                for point, row in zip(points.tolist(), found * (len(points) // len(found)), strict=True):
-                    facts[point] = self._with_point_value(row, point, place)
+        for name, points, counts, products in self.iterate_counts(rows, one.by):
+            compared = one.compare_groups(rows, name, counts, confidence, self.undefined, products)
+            found = compared.rows(one.disparity, one.by, one.metric)
+            for point, row in zip(points.tolist(), found * (len(points) // len(found)), strict=True):
+                facts[point] = self._with_point_value(row, point, place)
         return facts
+
+    def iterate_counts(
+        self, rows: Confidences, by: Sequence[str]
+    ) -> Iterator[tuple[str, np.ndarray, np.ndarray, np.ndarray | None]]:
+        """The counts of decisions by group, block by block: model, places of points, `counts_at` and `products_at`."""
+        for name, places in self._places_by_model().items():
+            at = self.threshold[places], self.threshold_groups
+            for step, counts, products in rows.iterate_counts(name, by, *at, with_products=True):
+                yield name, places[step], counts, products
 
     def _with_point_value(self, row: DisparityRow, point: int, place: int) -> DisparityRow:
         """A disparity with the value of the point, and the reason where rates without rows count as 0."""
@@ -465,16 +465,15 @@ class Tradeoff:
             SpecError: a model has no confidences there, a point has no threshold, or a row's group has none.
         """
         confidences = check_type("confidences", confidences, Confidences, READ)
-        models = [self.models[number] for number in np.unique(self.model)]
-        for name in models:
+        places_by_model = self._places_by_model()
+        for name in places_by_model:
             confidences.probabilities(name)
         if np.isnan(self.threshold).any():
             raise SpecError("some points have no threshold that could be applied to other rows")
         policy = check_policy(self.undefined if undefined is None else undefined)
         value, trivial = np.full(self.value.shape, np.nan), np.zeros(len(self), bool)
         as_zero = np.zeros(self.value.shape, bool)
-        for name in models:
-            points = self.model == self.models.index(name)
+        for name, points in places_by_model.items():
             value[points], trivial[points], as_zero[points] = evaluate_points(
                 confidences, name, self.threshold[points], self.objectives, policy, self.threshold_groups
             )
@@ -578,8 +577,7 @@ class Tradeoff:
             ("model", pa.array([self.models[number] for number in self.model], pa.string())),
         ]
         thresholds = self.threshold if self.threshold_groups else self.threshold[:, np.newaxis]
-        for place, group in enumerate(self.threshold_groups or ({},)):
-            column = f"threshold {group_text(group)}" if group else "threshold"
+        for place, column in enumerate(self._threshold_names):
             columns.append((column, pa.array(thresholds[:, place], from_pandas=True)))
         for place, objective in enumerate(self.objectives):
             columns.append((objective.name, pa.array(self.value[:, place], from_pandas=True)))
@@ -606,7 +604,42 @@ class Tradeoff:
             >>> row["metric"], row["at"], row["value"], row["n"]
             ('accuracy', [('model', 'tree'), ('threshold', '0.5')], 0.75, 4)
         """
-        return points_table(self)
+        n, k = self.value.shape
+        nothing = np.full((n, k), np.nan)
+        low, high = (nothing, nothing) if self.ends is None else self.ends[1:]
+        by_objective = [self._objective_columns(objective) for objective in self.objectives]
+        unknown = enumerate(self.unknown.flat)
+        columns = {
+            **{name: [columns[name] for columns in by_objective] * n for name in by_objective[0]},
+            "system": [self.system] * (n * k),
+            "at": [key for point in range(n) for key in [self._point_key(point)] * k],
+            "value": self.value.ravel(),
+            "reason": [self.why_unknown(*divmod(place, k)) if miss else None for place, miss in unknown],
+            "low": low.ravel(),
+            "high": high.ravel(),
+            "trivial": np.repeat(self.trivial, k),
+        }
+        arrays = [pa.array(columns[field.name], field.type, from_pandas=True) for field in _TABLE]
+        return pa.Table.from_arrays(arrays, schema=_TABLE)
+
+    @property
+    def _threshold_names(self) -> list[str]:
+        return [f"threshold {group_text(group)}" for group in self.threshold_groups] or ["threshold"]
+
+    def _point_key(self, point: int) -> list[tuple[str, str]]:
+        """The model and its threshold, or the thresholds of the groups."""
+        thresholds = zip(self._threshold_names, np.atleast_1d(self.threshold[point]).tolist(), strict=True)
+        known = [(name, repr(threshold)) for name, threshold in thresholds if threshold == threshold]
+        return [("model", self.models[self.model[point]]), *known]
+
+    def _objective_columns(self, objective: Objective) -> dict[str, Any]:
+        """The columns that are the same for all points."""
+        rows, signatures = self.confidences, [part.signature for part in objective.parts]
+        if rows is not None:  # intervals of points are not those of the metric
+            signatures = [signature.partition(" interval=")[0] for signature in signatures]
+        columns = {name: getattr(objective, name) for name in ("scorer", "metric", "disparity")}
+        n = None if rows is None else int((rows.groups(objective.by).code >= 0).sum())
+        return columns | {"signature": " | ".join(signatures), "by": [], "over": list(objective.by), "n": n}
 
     def to_pandas(self) -> pd.DataFrame:
         """The points as a frame; see `to_arrow`.
@@ -636,36 +669,102 @@ class Tradeoff:
             return objective.of_model_with_interval(rows, model, confidence, self.undefined)
         blocks = [
             objective.with_interval(counts, confidence, self.undefined, products)
-            for _, counts, products in self._iterate_counts(rows, model, thresholds, objective)
+            for _, counts, products in rows.iterate_counts(
+                model, objective.by, thresholds, self.threshold_groups, with_products=True
+            )
         ]
         return IntervalEnds(*map(np.concatenate, zip(*blocks, strict=True)))
-
-    def _iterate_counts(
-        self, rows: Confidences, model: str, thresholds: np.ndarray, objective: Objective
-    ) -> Iterator[tuple[slice, np.ndarray, np.ndarray | None]]:
-        return rows.iterate_counts(model, objective.by, thresholds, self.threshold_groups, with_products=True)
 
     def _thin(self, most: int) -> Tradeoff:
         """At most so many points, spread evenly over the thresholds of each model."""
         if len(self) <= most:
             return self
-        selected, models = np.zeros(len(self), bool), np.unique(self.model)
-        for number in models:
-            places = np.flatnonzero(self.model == number)
-            places = places[np.argsort(self.threshold[places], kind="stable")]
-            each = min(max(2, most // len(models)), len(places))
+        selected, by_model = np.zeros(len(self), bool), self._places_by_model()
+        for unsorted in by_model.values():
+            places = unsorted[np.argsort(self.threshold[unsorted], kind="stable")]
+            each = min(max(2, most // len(by_model)), len(places))
             selected[places[np.linspace(0, len(places) - 1, each).astype(np.int64)]] = True
         return self.take(selected)
 
-    def _thresholds_by_model(self) -> dict[str, np.ndarray]:
-        """The thresholds of each model that has points."""
-        return {self.models[number]: self.threshold[self.model == number] for number in np.unique(self.model)}
+    def _places_by_model(self) -> dict[str, np.ndarray]:
+        """The places of the points of each model that has some."""
+        return {self.models[number]: np.flatnonzero(self.model == number) for number in np.unique(self.model)}
 
-    def _draw_samples(self, replicates: int, seed: int) -> dict[int, np.ndarray]:
-        """Values on other samples, by model: replicates × its points × objectives of decisions."""
-        decided = [one for one in self.objectives if not one.of_confidences]
-        samples = draw_samples(self._require_rows("bands"), self._thresholds_by_model(), decided, replicates, seed)
-        return dict(zip(np.unique(self.model).tolist(), samples, strict=True))
+    def _thresholds_by_model(self) -> dict[str, np.ndarray]:
+        return {name: self.threshold[places] for name, places in self._places_by_model().items()}
+
+
+def solve(
+    confidences: Confidences,
+    objectives: str | Objective | Sequence[str | Objective],
+    thresholds: Thresholds | int | Sequence[float] = "every",
+    undefined: Undefined = "nan",
+    *,
+    thresholds_by: str | Sequence[str] = (),
+) -> Tradeoff:
+    """The operating points of all models of a system.
+
+    Args:
+        objectives: such as `accuracy` and `equalized_odds difference by sex`: see `Objective.parse`.
+        thresholds: the thresholds of each model: see `Confidences.thresholds`.
+        undefined: the value of a rate without rows; see `Undefined`.
+        thresholds_by: attributes whose groups, crossed, get separate thresholds: every combination of the groups'
+            thresholds is a point, 100,000 at most. `every` and `roc` then read the rows of each group only.
+
+    Raises:
+        SpecError: an objective, attribute, threshold or policy is unknown, there are too many combinations, or a row
+            belongs to no group that has a threshold.
+
+    Example:
+        >>> confidences = Confidences.read([0, 1, 0, 1], {"tree": [0.1, 0.4, 0.6, 0.9]}, {"sex": list("ffmm")})
+        >>> [solve(confidences, "accuracy", thresholds_by=by)["accuracy"].max().item() for by in ((), "sex")]
+        [0.75, 1.0]
+    """
+    confidences = check_type("confidences", confidences, Confidences, READ)
+    parsed, policy = parse_objectives(objectives), check_policy(undefined)
+    thresholds_by = read_list("thresholds_by", thresholds_by, str, "'sex'")
+    groups = confidences.threshold_groups(thresholds_by) if thresholds_by else ()
+    by_model = {name: _thresholds_of(confidences, name, thresholds, groups) for name in confidences.models}
+    parts = [
+        (each, *evaluate_points(confidences, name, each, parsed, policy, groups)) for name, each in by_model.items()
+    ]
+    threshold, value, trivial, as_zero = (np.concatenate(each) for each in zip(*parts, strict=True))
+    model = np.repeat(np.arange(len(parts)), [len(each) for each, *_ in parts])
+    return Tradeoff(
+        parsed,
+        tuple(confidences.models),
+        model,
+        threshold,
+        value,
+        trivial,
+        confidences.system,
+        confidences,
+        threshold_groups=groups,
+        undefined=policy,
+        as_zero=as_zero,
+    )
+
+
+def _thresholds_of(
+    confidences: Confidences,
+    model: str,
+    thresholds: Thresholds | int | Sequence[float],
+    groups: Sequence[Mapping[str, str]],
+) -> np.ndarray:
+    """The thresholds of a model's points; points × groups where groups have separate ones."""
+    if not groups:
+        return confidences.thresholds(model, thresholds)
+    code = confidences.groups([*groups[0]]).code
+    by_group = [confidences.thresholds(model, thresholds, code == number) for number in range(len(groups))]
+    size = math.prod(map(len, by_group))
+    if size * len(confidences.models) > _MOST_POINTS:
+        factors = " × ".join(f"{len(one):,}" for one in by_group)
+        models = f" for each of {len(confidences.models)} models" if len(confidences.models) > 1 else ""
+        raise SpecError(
+            f"{factors} thresholds of {len(groups)} groups are {size:,} points{models}, and {_MOST_POINTS:,} are the "
+            "most; use fewer thresholds"
+        )
+    return combine_thresholds(by_group)
 
 
 def _printable(text: str) -> str:
@@ -678,6 +777,22 @@ def _check_sampling(confidence: float, replicates: int = 1, seed: int = 0) -> No
     read_integer("replicates", replicates, 1, f"{REPLICATES:,}")
     read_integer("seed", seed, 0, "0")
 
+
+_TABLE: Final = pa.schema(
+    [
+        pa.field("system", pa.string(), nullable=False),
+        pa.field("scorer", pa.string()),
+        *(tables.METRICS.field(name) for name in ("metric", "signature", "by")),
+        pa.field("at", pa.map_(pa.string(), pa.string()), nullable=False),
+        pa.field("disparity", pa.string()),
+        pa.field("over", pa.list_(pa.string()), nullable=False),
+        *(tables.METRICS.field(name) for name in ("value", "reason", "low", "high")),
+        pa.field("n", pa.int64()),
+        pa.field("trivial", pa.bool_(), nullable=False),
+    ]
+)
+"""Columns that also occur in the tables of an aggregation have the same meaning there. `n` is the number of rows in the
+groups that are compared, or of all rows; null where it is unknown."""
 
 _AS_ZERO: Final = "rests on rates without rows, which count as 0"
 _OF_ZEROS: Final = "rests on rates without rows or a ratio of zeros, which count as 0"
@@ -694,6 +809,7 @@ _NO_INTERVAL: Final = (
     "the hypervolume has no interval: there are too few rows for two halves that both have a front, or it is equal in "
     "all halves"
 )
+_MOST_POINTS: Final = 100_000
 _MOST_BANDED: Final = 1000
 _MOST_RESAMPLED: Final = {2: 500, 3: 120}
 _MOST_RESAMPLED_ELSE: Final = 48

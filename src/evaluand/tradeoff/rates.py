@@ -95,9 +95,8 @@ def rates_of(points: Tradeoff, confidences: Confidences, confidence: float = CON
     comparing = [one for one in points.objectives if one.disparity and not one.of_confidences]
     if not comparing:
         raise SpecError("none of the objectives compares groups, so there are no rates of groups")
-    models = np.unique(points.model).tolist()
-    for name in (points.models[number] for number in models):
-        confidences.probabilities(name)
+    for number in np.unique(points.model).tolist():
+        confidences.probabilities(points.models[number])
     yielded: set[tuple[str, tuple[str, ...]]] = set()
     for one in comparing:
         groups = confidences.groups(one.by).names
@@ -151,14 +150,10 @@ def _counts_of(
     counts = np.zeros((len(points), n_groups, 4))
     independent = confidences.weight is None and confidences.cluster is None
     products = None if independent else np.zeros((*counts.shape, 4))
-    for number in np.unique(points.model).tolist():
-        places = np.flatnonzero(points.model == number)
-        at = points.threshold[places], points.threshold_groups
-        blocks = confidences.iterate_counts(points.models[number], objective.by, *at, with_products=True)
-        for step, block, block_products in blocks:
-            counts[places[step]] = block
-            if products is not None:
-                products[places[step]] = block_products
+    for _, places, block, block_products in points.iterate_counts(confidences, objective.by):
+        counts[places] = block
+        if products is not None:
+            products[places] = block_products
     return counts, products
 
 

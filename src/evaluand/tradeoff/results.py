@@ -203,38 +203,37 @@ _OBJECTIVE: Final = pa.struct(
     {name: _TEXTS if name in ("by", "parts") else pa.string() for name in Objective.__dataclass_fields__}
 )
 
+_KINDS: Final[dict[str, dict[str, pa.DataType]]] = {
+    TRADEOFFS: {
+        "name": pa.string(),
+        "texts": _TEXTS,
+        "reason": pa.string(),
+        "models": _TEXTS,
+        "notes": _TEXTS,
+        "indicators": pa.map_(pa.string(), pa.float64()),
+        "objectives": pa.list_(_OBJECTIVE),
+        "rates": pa.list_(pa.struct({name: pa.int32() for name in RateKey._fields})),
+    },
+    POINTS: {
+        "tradeoff": pa.int32(),
+        "model": pa.int32(),
+        "threshold": pa.float64(),
+        "trivial": pa.bool_(),
+        "front": pa.bool_(),
+        **dict.fromkeys(("value", "low", "high"), _VALUES),
+    },
+    RATES: {
+        **dict.fromkeys(("tradeoff", "point", "rate"), pa.int32()),
+        "group": pa.string(),
+        **dict.fromkeys(("value", "low", "high", "counted", "of"), pa.float64()),
+    },
+}
+_ALWAYS: Final = {
+    TRADEOFFS: ("name", "texts"),
+    POINTS: ("tradeoff", "model", "trivial", "front", "value"),
+    RATES: ("tradeoff", "point", "rate", "group"),
+}
 SCHEMAS: Final = {
-    TRADEOFFS: pa.schema(
-        [
-            pa.field("name", pa.string(), nullable=False),
-            pa.field("texts", _TEXTS, nullable=False),
-            pa.field("reason", pa.string()),
-            pa.field("models", _TEXTS),
-            pa.field("notes", _TEXTS),
-            pa.field("indicators", pa.map_(pa.string(), pa.float64())),
-            pa.field("objectives", pa.list_(_OBJECTIVE)),
-            pa.field("rates", pa.list_(pa.struct({name: pa.int32() for name in RateKey._fields}))),
-        ]
-    ),
-    POINTS: pa.schema(
-        [
-            pa.field("tradeoff", pa.int32(), nullable=False),
-            pa.field("model", pa.int32(), nullable=False),
-            pa.field("threshold", pa.float64()),
-            pa.field("trivial", pa.bool_(), nullable=False),
-            pa.field("front", pa.bool_(), nullable=False),
-            pa.field("value", _VALUES, nullable=False),
-            pa.field("low", _VALUES),
-            pa.field("high", _VALUES),
-        ]
-    ),
-    RATES: pa.schema(
-        [
-            pa.field("tradeoff", pa.int32(), nullable=False),
-            pa.field("point", pa.int32(), nullable=False),
-            pa.field("rate", pa.int32(), nullable=False),
-            pa.field("group", pa.string(), nullable=False),
-            *(pa.field(name, pa.float64()) for name in ("value", "low", "high", "counted", "of")),
-        ]
-    ),
+    table: pa.schema([pa.field(name, kind, nullable=name not in _ALWAYS[table]) for name, kind in kinds.items()])
+    for table, kinds in _KINDS.items()
 }

@@ -38,12 +38,20 @@ def full_name(short: str) -> str | None:
         >>> full_name("acc"), full_name("eod+sex"), full_name("minmaxr+f1+sex")
         ('accuracy', 'equalized_odds difference by sex', 'f_beta ratio by sex')
     """
+    parts = parts_of(f"{short}+ATTRIBUTE" if short in FAIRNESS else short)
+    if parts is None:
+        return None
+    metric, kind, by = parts
+    return f"{metric} {kind} by {by[0]}" if kind else metric
+
+
+def parts_of(short: str) -> tuple[str, Kind | None, tuple[str, ...]] | None:
+    """Metric, disparity and attribute of a short name; None if it is not a short name."""
     head, *rest = short.split("+")
     if head in UTILITIES and not rest:
-        return UTILITIES[head]
-    if head in FAIRNESS and len(rest) < 2:
-        metric, kind = FAIRNESS[head]
-        return f"{metric} {kind} by {(rest or ['ATTRIBUTE'])[0]}"
+        return UTILITIES[head], None, ()
+    if head in FAIRNESS and len(rest) == 1:
+        return *FAIRNESS[head], (rest[0],)
     if head in WITHIN and len(rest) == 2 and rest[0] in UTILITIES:
-        return f"{UTILITIES[rest[0]]} {WITHIN[head]} by {rest[1]}"
+        return UTILITIES[rest[0]], WITHIN[head], (rest[1],)
     return None

@@ -25,8 +25,7 @@ from evaluand.tradeoff.evaluations import (
     unclear_scorer,
 )
 from evaluand.tradeoff.objectives import parse_objectives, parse_text
-from evaluand.tradeoff.points import Tradeoff
-from evaluand.tradeoff.solving import solve
+from evaluand.tradeoff.points import Tradeoff, solve
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,16 +98,10 @@ class Trade:
             fits = self.scorer in known or (self.scorer is None and len(known) == 1)
             return [] if fits else [unclear_scorer(known)]
         faults = []
+        options = self.scorer, self.label, lambda kind, _: default_metric(kind, self.label, UNIT)
         for text in self.objectives:
             try:
-                _, measures = resolve_objective(
-                    text,
-                    [*scorers],
-                    declared,
-                    self.scorer,
-                    self.label,
-                    lambda kind, _: default_metric(kind, self.label, UNIT),
-                )
+                _, measures = resolve_objective(text, [*scorers], declared, *options)
                 for measure in measures:
                     measure.metric.columns_for(scorers[measure.scorer])
             except SpecError as error:

@@ -14,8 +14,7 @@ from evaluand.tradeoff.confidences import Confidences, Thresholds
 from evaluand.tradeoff.files.metrics import parse_metrics
 from evaluand.tradeoff.files.scores import ScoreFile
 from evaluand.tradeoff.files.solutions import FROM, NAMES, OF_MODELS, THRESHOLDS, SolutionFile
-from evaluand.tradeoff.points import Tradeoff
-from evaluand.tradeoff.solving import solve
+from evaluand.tradeoff.points import Tradeoff, solve
 
 
 @dataclass(frozen=True)

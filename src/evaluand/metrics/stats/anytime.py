@@ -53,6 +53,14 @@ def anytime_least_mean(
     return lowest + low
 
 
+def anytime_interval(
+    total: np.ndarray, weight: np.ndarray, range: tuple[float, float], level: float, heaviest: float = 0.0
+) -> tuple[float, float]:
+    """Both bounds of the weighted mean over clusters, each at the level; arguments as for `anytime_least_mean`."""
+    low = anytime_least_mean(total, weight, range[0], level, heaviest)
+    return low, -anytime_least_mean(-total, weight, -range[1], level, heaviest)
+
+
 def fewest_to_exceed(
     total: np.ndarray,
     weight: np.ndarray,

@@ -19,6 +19,7 @@ import pyarrow as pa
 from evaluand.aggregation.aggregator import Measure, check_measures, compute_accepted, compute_measures
 from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
+from evaluand.aggregation.group_rules import BONFERRONI, GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow
 from evaluand.aggregation.metric_errors import MetricFailed
 from evaluand.aggregation.named_labels import AbsentLabel
@@ -77,6 +78,7 @@ class Keywords(TypedDict, total=False):
     columns: Mapping[str, Any] | None
     disparities: Kind | Sequence[Kind]
     fairness: Criterion | Sequence[Criterion]
+    adjust: str
     label: str | int | bool | None
     classes: Sequence[str | int | bool] | None
     kind: str | None
@@ -97,6 +99,7 @@ class ArrayOptions:
     columns: Mapping[str, Any] | None = None
     disparities: Kind | Sequence[Kind] = ()
     fairness: Criterion | Sequence[Criterion] = ()
+    adjust: str = BONFERRONI
     label: str | int | bool | None = None
     classes: Sequence[str | int | bool] | None = None
     kind: str | None = None
@@ -144,6 +147,8 @@ def evaluate(truth: Any, predictions: Any = None, **options: Unpack[Keywords]) -
             forecasts; a list for each row may be the row of a matrix. A result with such columns cannot be saved.
         disparities: disparities between the groups of each metric, such as `difference` and `ratio`.
         fairness: criteria such as `equalized_odds`; their rates are computed too, with differences and ratios.
+        adjust: intervals of all disparities together: `bonferroni`, which hold at once, or `fdr_by`, of which those of
+            disparities that are found err in at most the level's share on average (Benjamini & Yekutieli).
         label: the class that metrics of one class, such as `f_beta` and `roc_auc`, look at if they are given by name,
             and that criteria of fairness count as the positive decision.
         classes: the labels of the columns of arrays of n × k, such as `model.classes_`; by default those of the truth,
@@ -192,7 +197,8 @@ def evaluate(truth: Any, predictions: Any = None, **options: Unpack[Keywords]) -
     asked = arrays.proposals.names() if given.metrics is None else _as_list(given.metrics)
     chosen = [_metric(metric, arrays) for metric in asked]
     chosen = [each for place, each in enumerate(chosen) if each not in chosen[:place]]
-    measures = _measures(arrays, chosen, given.disparities, given.fairness, one_class)
+    rules = read_rules([(name,) for name in arrays.by], adjust=given.adjust)
+    measures = _measures(arrays, chosen, given.disparities, given.fairness, one_class, rules)
     if one_class and all(getattr(measure.metric, "label", None) is None for measure in measures):
         raise SpecError(f"label={label!r}: no metric given by name looks at one class; give the label to the metric")
     table = arrays.graded()
@@ -230,13 +236,14 @@ def _measures(
     disparities: Kind | Sequence[Kind],
     fairness: Criterion | Sequence[Criterion],
     one_class: Mapping[str, Any],
+    rules: GroupRules | None,
 ) -> list[Measure]:
     """The metrics and the rates of criteria, by each grouping; a SpecError if one does not fit the arrays."""
     by, kinds = tuple(arrays.by), check_kinds(disparities)
-    measures = [Measure(SCORER, metric, by, kinds) for metric in metrics]
+    measures = [Measure(SCORER, metric, by, kinds, rules=rules) for metric in metrics]
     for criterion in (fairness,) if isinstance(fairness, str) else fairness:
         parameters = one_class if criterion == "calibration_by_group" else {"label": one_class.get("label")}
-        measures += measures_of(criterion, by, scorer=SCORER, **parameters)
+        measures += measures_of(criterion, by, scorer=SCORER, rules=rules, **parameters)
     for measure in measures:
         check_decided(measure, arrays.predictions.truth)
     readable = (*arrays.predictions.scorer.readable, *arrays.further)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
+from evaluand.aggregation.families import is_beyond_none
 from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.data.kind import DATASETS
 from evaluand.metrics.names import has_name, name_in_tables
@@ -52,7 +53,8 @@ def disparities_facts(aggregation: Aggregation) -> list[Facts]:
         groups = {name: None if row[name] is None else dict(row[name]) for name in ends}
         lists = {name: [dict(group) for group in row[name] or ()] for name in ("small", "undefined", "unjudged")}
         rated = {"groups": [{**each, "by": dict(each["by"])} for each in row["groups"] or ()]}
-        found.append({"task": task} | row | groups | lists | rated)
+        shown = row["found"] if row["found"] is not None else is_beyond_none(row["disparity"], row["low"], row["high"])
+        found.append({"task": task} | row | groups | lists | rated | {"found": shown})
     return found
 
 

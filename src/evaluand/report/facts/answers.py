@@ -123,7 +123,9 @@ def _describe_groups(facts: Facts, measures: Sequence[Measure]) -> Answer:
         for row in searched
         if row["confirmed"]
     ]
-    found += [_describe_disparity(row) for row in facts.get("disparities") or () if _is_shown(row)]
+    found += [
+        _describe_disparity(row) for row in facts.get("disparities") or () if row["found"] and not row.get("given")
+    ]
     if found:
         return Answer(question, found[: 2 * _MOST])
     if searched or facts.get("disparities"):
@@ -156,19 +158,13 @@ def _worst_values(facts: Facts, measures: Sequence[Measure]) -> Iterator[str]:
         yield f"{entry['task']} is worst for {group_name(worst['by'])}: {worst['metric']} {value}{interval}{missing}"
 
 
-def _is_shown(row: Facts) -> bool:
-    """Whether a difference of groups is above 0, or a ratio below 1, by its interval."""
-    if row["low"] is None or row["high"] is None or row.get("given"):
-        return False
-    is_ratio, is_difference = (row["disparity"].startswith(kind) for kind in ("ratio", "difference"))
-    return bool((is_ratio and row["high"] < 1) or (is_difference and row["low"] > 0))
-
-
 def _describe_disparity(row: Facts) -> str:
-    value, low, high = numbers(row["value"], row["low"], row["high"])
+    family = row.get("family_size") or 1
+    value, low, high = numbers(row["value"], *(row[f"family_{end}" if family > 1 else end] for end in ("low", "high")))
+    adjusted = f", adjusted for {family:,} disparities" if family > 1 else ""
     ends = [group_name(row[end]) for end in ("lowest", "highest") if row[end]]
     groups = f" between {' and '.join(ends)}" if len(ends) == 2 else ""
-    return f"{row['task']}: {row['metric']} {disparity_phrase(row)} is {value} ({between(low, high)}){groups}"
+    return f"{row['task']}: {row['metric']} {disparity_phrase(row)} is {value} ({between(low, high)}{adjusted}){groups}"
 
 
 def _describe_cost(facts: Facts) -> Answer:

@@ -14,7 +14,17 @@ from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot, Plot, Series
 from evaluand.report.html.page import clean, figure, name, table, th
-from evaluand.report.text import LABEL, between, disparity_phrase, group_name, join_names, number_format, numbers, safe
+from evaluand.report.text import (
+    LABEL,
+    between,
+    disparity_phrase,
+    family_notes,
+    group_name,
+    join_names,
+    number_format,
+    numbers,
+    safe,
+)
 
 Labels = Mapping[tuple[str, str], str]
 
@@ -412,7 +422,7 @@ def disparities_section(facts: Facts, labels: Labels) -> str:
         caption = f"{shown} by {clean(over, 4 * LABEL)}"
         body = _disparity_plots(mine, facts) + _disparity_table(caption, mine) + _flags(mine) + _rated(caption, mine)
         parts.append(f"<h3>{caption}</h3>\n{body}")
-    return "\n".join(parts)
+    return "\n".join([*(f'<p class="note">{note[0].upper()}{note[1:]}.</p>' for note in family_notes(rows)), *parts])
 
 
 def _disparity_plots(rows: Sequence[Facts], facts: Facts) -> str:
@@ -445,18 +455,20 @@ def _disparity_plots(rows: Sequence[Facts], facts: Facts) -> str:
 
 def _disparity_table(caption: str, rows: Sequence[Facts]) -> str:
     lines = []
+    adjusted = any((row.get("family_size") or 0) > 1 for row in rows)
     for row in rows:
-        value, low, high = numbers(row["value"], row["low"], row["high"])
-        interval = between(low, high)
+        value, *ends = numbers(row["value"], row["low"], row["high"], row.get("family_low"), row.get("family_high"))
+        cells = [between(*ends[:2]), *[between(*ends[2:])] * adjusted]
+        intervals = "</td><td>".join(cells) + " *" * row["found"]
         why = f'<span class="why">{clean(row["reason"], 4 * LABEL)}</span>' if row["reason"] else ""
         of = f' <span class="why">of {name(row["decided_by"])}</span>' if row["decided_by"] else ""
-        ends = "".join(f'<td class="text">{_group(row[end], row["small"])}</td>' for end in ("lowest", "highest"))
+        groups = "".join(f'<td class="text">{_group(row[end], row["small"])}</td>' for end in ("lowest", "highest"))
         lines.append(
             f'<tr><th scope="row">{_phrase(row)}{of}</th>'
             f'<td class="text">{name(row["task"])}{_target(row["target"])}</td>'
-            f'<td class="value">{value}{why}</td><td>{interval}</td>{ends}<td>{row["n_groups"]:,}</td></tr>'
+            f'<td class="value">{value}{why}</td><td>{intervals}</td>{groups}<td>{row["n_groups"]:,}</td></tr>'
         )
-    heads = th("Disparity", "text") + th("task", "text") + th("value") + th("interval")
+    heads = th("Disparity", "text") + th("task", "text") + th("value") + th("interval") + th("adjusted") * adjusted
     heads += th("lowest", "text") + th("highest", "text") + th("groups")
     body = f"<tbody>{''.join(lines)}</tbody>"
     return table(f"{caption}, disparities with the lowest and highest groups", heads, body)

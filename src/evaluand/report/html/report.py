@@ -60,6 +60,7 @@ from evaluand.report.text import (
     minute,
     number_format,
     numbers,
+    rests_on,
     row_bounds,
     safe,
 )
@@ -428,13 +429,16 @@ def _grouping(caption: str, names: Sequence[str], rows: Sequence[Facts], facts: 
     form = _value_format(facts, key)
     legend = "".join(f"<li>{charts.key(tasks.index(t))}{_name(t)}</li>" for t in dict.fromkeys(r["task"] for r in rows))
     skipped, bounded = any(r["n_skipped"] for r in rows), any(r["worst"] != r["best"] for r in rows)
+    based = any(map(rests_on, rows))
     body = "".join(
         "<tr>"
         + "".join(f'<th scope="row" class="text">{_group_name(row["by"][n])}</th>' for n in names)
-        + f'<td class="text">{_name(row["task"])}{_target(row)}</td>{_cells(row, form, bounded, skipped)}</tr>'
+        + f'<td class="text">{_name(row["task"])}{_target(row)}</td>{_cells(row, form, bounded, skipped)}'
+        + f"<td>{rests_on(row)}</td>" * based
+        + "</tr>"
         for row in rows[:_LISTED_GROUPS]
     )
-    heads = _heads([*names, "task"], bounded, skipped, sortable=True)
+    heads = _heads([*names, "task"], bounded, skipped, sortable=True) + _th("rests on", "", True) * based
     return (
         f"<h3>{caption}</h3>\n"
         + (f'<ul class="legend">{legend}</ul>' if several else "")

@@ -9,24 +9,29 @@ from evaluand.metrics.base.signature import condition_of
 from evaluand.metrics.names import name_in_tables
 from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.cells import CELL, plain_table
-from evaluand.report.text import between, disparity_phrase, group_name, join_names, numbers, safe
+from evaluand.report.text import between, disparity_phrase, family_notes, group_name, join_names, numbers, safe
 
 
 def disparities_table(rows: Sequence[Facts]) -> RenderableType:
     """Disparities: a line per task, metric, grouping and kind, with the lowest and the highest group."""
     table = plain_table("disparity", "task", "value", "interval", "lowest", "highest")
     for row in rows:
-        value, low, high = numbers(row["value"], row["low"], row["high"])
+        value, *of = numbers(row["value"], row["low"], row["high"], row.get("family_low"), row.get("family_high"))
+        interval, adjusted = between(*of[:2]), between(*of[2:])
         what = f"{safe(_disparity_metric(row), CELL)}: {disparity_phrase(row)}"
         if row["decided_by"]:
-            what += f"\n  of {safe(row['decided_by'], CELL)}"
+            what, interval = f"{what}\n  of {safe(row['decided_by'], CELL)}", f"{interval}\n"
+        if adjusted and row["family_size"] > 1:
+            what, interval = f"{what}\n  adjusted", f"{interval}\n{adjusted}"
+        interval += " *" * row["found"]
         ends = ["" if row[name] is None else group_name(row[name]) or "all rows" for name in ("lowest", "highest")]
-        table.add_row(*map(Text, (what, safe(row["task"], CELL), value, between(low, high), *ends)))
+        table.add_row(*map(Text, (what, safe(row["task"], CELL), value, interval, *ends)))
     notes = (Text(note, "dim") for note in dict.fromkeys(_list_notes(rows)))
     return Group(table, *notes, *_rated_tables(rows))
 
 
 def _list_notes(rows: Sequence[Facts]) -> Iterator[str]:
+    yield from family_notes(rows)
     yield from (f"{safe(_disparity_metric(row), CELL)}: {row['reason']}" for row in rows if row["reason"])
     for name, words in _LISTED.items():
         groups = {group_name(group) for row in rows for group in row.get(name) or () if not row.get("given")}

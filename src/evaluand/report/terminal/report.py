@@ -33,6 +33,7 @@ from evaluand.report.text import (
     group_name,
     number_format,
     numbers,
+    rests_on,
     row_bounds,
     safe,
 )
@@ -188,6 +189,7 @@ class _Metrics:
 
     def _table(self, wide: bool, skipped: bool) -> Table:
         counts = ["n", "scored", "failed", "abstained", *["skipped"] * skipped]
+        counts += ["rests on"] * (based := any(row["by"] and rests_on(row) for row in self._rows))
         numbers = ["value", "interval", *["worst … best"] * wide, *counts]
         table = plain_table("", folded=[""], numbers=numbers)
         task = None
@@ -199,7 +201,14 @@ class _Metrics:
             value, low, high, worst, best = value_texts(row, form)
             interval = bracketed(low, high)
             bounds = row_bounds(row, worst, best)
-            table.add_row(self._label(row), value, interval, *[bounds] * wide, *_row_counts(row, skipped))
+            table.add_row(
+                self._label(row),
+                value,
+                interval,
+                *[bounds] * wide,
+                *_row_counts(row, skipped),
+                *[rests_on(row)] * based,
+            )
             indent = " " * (4 if row["by"] else 2)
             for alone in values_alone(row):
                 mean, low, high, n = alone.cells()
@@ -213,12 +222,12 @@ class _Metrics:
                 table.add_row(Padding(why, (0, 0, 0, len(indent))))
         return table
 
-    def _label(self, row: Facts) -> Text:
+    def _label(self, row: Facts) -> Padding:
         target = "" if row["target"] is None else safe(row["target"], CELL)
         if not row["by"]:
             label = self._labels[row["scorer"], row["signature"]]
-            return Text(f"  {label}" + (f" · {target}" if target else ""))
-        return Text("    " + ", ".join([*([target] if target else []), group_name(row["by"])]))
+            return Padding(Text(label + (f" · {target}" if target else "")), (0, 0, 0, 2))
+        return Padding(Text(", ".join([*([target] if target else []), group_name(row["by"])])), (0, 0, 0, 4))
 
 
 def _row_counts(row: Facts, skipped: bool) -> list[Text]:

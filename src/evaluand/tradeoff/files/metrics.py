@@ -6,7 +6,7 @@ from typing import Final
 from evaluand.core.errors import SpecError, kind_of, nearest
 from evaluand.tradeoff.arguments import read_list
 from evaluand.tradeoff.objectives import Objective
-from evaluand.tradeoff.short_names import FAIRNESS, UTILITIES, WITHIN
+from evaluand.tradeoff.short_names import FAIRNESS, UTILITIES, WITHIN, parts_of
 
 _SAME_SIDE: Final = ({"fpr", "tnr"}, {"tpr", "rec", "fnr"})
 """Rates of the negative rows, and of the positive ones: an extreme threshold makes all rates of a set perfect."""
@@ -23,15 +23,10 @@ def parse_metric(name: str) -> Objective:
     """
     if not isinstance(name, str):
         raise SpecError(f"a metric must be a name, such as acc or eod+ATTRIBUTE, not {kind_of(name)}")
-    head, *rest = name.split("+")
-    if head in UTILITIES and not rest:
-        return Objective(UTILITIES[head], name=name)
-    if head in FAIRNESS and len(rest) == 1:
-        metric, kind = FAIRNESS[head]
-        return Objective(metric, kind, (rest[0],), name=name)
-    if head in WITHIN and len(rest) == 2 and rest[0] in UTILITIES:
-        return Objective(UTILITIES[rest[0]], WITHIN[head], (rest[1],), name=name)
-    raise SpecError(f"there is no metric {name!r}{_hint(head, rest)}")
+    parts = parts_of(name)
+    if parts is None:
+        raise SpecError(f"there is no metric {name!r}{_hint(name.partition('+')[0])}")
+    return Objective(*parts, name=name)
 
 
 def parse_metrics(names: str | Sequence[str]) -> tuple[Objective, ...]:
@@ -58,7 +53,7 @@ def parse_metrics(names: str | Sequence[str]) -> tuple[Objective, ...]:
     return objectives
 
 
-def _hint(head: str, rest: Sequence[str]) -> str:
+def _hint(head: str) -> str:
     if head in UTILITIES:
         return f"; {head} has no attribute: write {head}, or minmaxd+{head}+ATTRIBUTE"
     if head in FAIRNESS:

@@ -53,7 +53,7 @@ class JsonFile(ABC):
         is_path = isinstance(source, str | os.PathLike)
         system = Path(source).name.removesuffix(".json") if is_path else SYSTEM  # type: ignore[arg-type]
         where = source_label(source)
-        document = root_node(document, Findings(), where).value
+        document = Node.root(document, Findings(), where).value
         try:
             return cls.from_dict(document, system)
         except DataError as error:
@@ -62,11 +62,6 @@ class JsonFile(ABC):
     def save(self, dest: Target) -> None:
         """Writes the file, to a path or to open text; infinite numbers are the text "Infinity"."""
         write_json(self.to_dict(), dest)
-
-
-def root_node(document: Any, findings: Findings, name: str = "the file") -> Node:
-    """The object of a file."""
-    return Node.root(document, findings, name)
 
 
 def unique_names(names: Any, where: str, count: int | None, findings: Findings) -> list[str]:

@@ -8,16 +8,9 @@ from typing import Any, Final, Self
 import numpy as np
 
 from evaluand.core.errors import kind_of, nearest
-from evaluand.core.files.json import (
-    Findings,
-    Node,
-    as_python,
-    is_text,
-    short_repr,
-    to_number,
-)
+from evaluand.core.files.json import Findings, Node, as_python, is_text, short_repr, to_number
 from evaluand.tradeoff.confidences import Confidences
-from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, root_node, unique_names
+from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, unique_names
 
 TRUTH: Final = "ground-truth"
 _KEYS: Final = ("scores", TRUTH, "attributes", "identifiers")
@@ -55,11 +48,13 @@ class ScoreFile(JsonFile):
         if not is_text(self.system):
             findings.fault("system", "wrong_type", f"{short_repr(self.system)} is not a name; write it as text")
         count = len(scores[0])
+        names: Any = self.identifiers
+        is_empty = isinstance(names, list | tuple) and not names
         fields = {
             "scores": scores,
             "ground_truth": _truth(self.ground_truth, count, findings),
             "attributes": _attributes(self.attributes, count, findings),
-            "identifiers": unique_names(_or_none(self.identifiers), "identifiers", len(scores), findings),
+            "identifiers": unique_names(None if is_empty else names, "identifiers", len(scores), findings),
         }
         findings.warn()
         findings.check()
@@ -69,7 +64,7 @@ class ScoreFile(JsonFile):
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], system: str = SYSTEM) -> Self:
         findings = Findings()
-        fields = dict(root_node(document, findings).value)
+        fields = dict(Node.root(document, findings, "the file").value)
         if TRUTH not in fields and "ground_truth" in fields:
             findings.note("ground_truth", "other_name", f"is read as {TRUTH}, the name in these files")
             fields[TRUTH] = fields.pop("ground_truth")
@@ -93,11 +88,6 @@ class ScoreFile(JsonFile):
         models = {name: np.array(each) for name, each in zip(self.identifiers, self.scores, strict=True)}
         attributes = {name: [str(value) for value in values] for name, values in self.attributes.items()}
         return Confidences.read(self.ground_truth, models, attributes, label=1, system=self.system)
-
-
-def _or_none(names: Any) -> Any:
-    """None instead of an empty list of names."""
-    return None if names is None or (isinstance(names, list | tuple) and not names) else names
 
 
 def _scores(values: Any, findings: Findings) -> list[list[float]]:

@@ -10,21 +10,13 @@ from typing import IO, Any, Final, Self
 import numpy as np
 
 from evaluand.core.errors import SpecError, kind_of, nearest
-from evaluand.core.files.json import (
-    Findings,
-    Node,
-    as_python,
-    json_text,
-    short_repr,
-    write_open,
-)
+from evaluand.core.files.json import Findings, Node, as_python, json_text, short_repr, write_open
 from evaluand.tradeoff.arguments import check_type
 from evaluand.tradeoff.confidences import Confidences, Thresholds
 from evaluand.tradeoff.files.metrics import parse_metrics
-from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, root_node, unique_names
+from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, unique_names
 from evaluand.tradeoff.objectives import Objective
-from evaluand.tradeoff.points import Tradeoff
-from evaluand.tradeoff.solving import solve
+from evaluand.tradeoff.points import Tradeoff, solve
 
 NAMES: Final = "identifier-names"
 OF_MODELS: Final = "identifiers"
@@ -76,7 +68,7 @@ class SolutionFile(JsonFile):
     @classmethod
     def from_dict(cls, document: Mapping[str, Any], system: str = SYSTEM) -> Self:
         findings, keys = Findings(), ("points", "metadata")
-        document = root_node(document, findings).value
+        document = Node.root(document, findings, "the file").value
         for key in document:
             if key not in keys:
                 message = f"is not a field of a solution file and is ignored{nearest(key, keys)}"

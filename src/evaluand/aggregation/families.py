@@ -1,0 +1,65 @@
+"""Disparities of a request as one family: intervals that allow for all of them.
+
+Of 16 disparities of a fair system, one has an interval of its own beyond "no disparity" in every third request. Two
+kinds of intervals allow for that. Those of `bonferroni` hold at once. Those of `fdr_by` control the false coverage
+rate: the share of intervals that do not cover, among the disparities that are found, is on average at most that of the
+level, whatever their dependence: Y. Benjamini & D. Yekutieli, "False discovery rate-adjusted multiple confidence
+intervals for selected parameters" (JASA 100, 2005).
+"""
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from evaluand.aggregation.disparity import DisparityRow
+from evaluand.aggregation.group_rules import BONFERRONI
+
+
+def is_beyond_none(disparity: str, low: float | None, high: float | None) -> bool:
+    """Whether an interval shows a disparity: a difference above 0, or a ratio below 1.
+
+    Example:
+        >>> is_beyond_none("difference", 0.01, 0.2), is_beyond_none("ratio_to_overall", 0.8, 1.0)
+        (True, False)
+    """
+    if disparity.startswith("ratio"):
+        return high is not None and high < 1
+    return disparity.startswith("difference") and low is not None and low > 0
+
+
+def with_family_ends(
+    rows: Sequence[DisparityRow], compute: Callable[[float], Sequence[DisparityRow]]
+) -> list[DisparityRow]:
+    """The disparities of a request with the ends, the size and the method of their family.
+
+    Args:
+        compute: computes the same rows with intervals that each make a share of the error of one interval.
+    """
+    n = sum(not math.isnan(row.low) for row in rows)
+    if not n:
+        return [*rows]
+    joint = compute(1 / n)
+    ends = {BONFERRONI: joint}
+    if any(row.family_method != BONFERRONI for row in rows):
+        ends["fdr_by"] = _selected_ends(joint, compute, n)
+    result = []
+    for place, row in enumerate(rows):
+        low, high = ends[row.family_method][place].low, ends[row.family_method][place].high
+        found = is_beyond_none(row.disparity, low, high)
+        result.append(row._replace(family_low=low, family_high=high, family_size=n, found=found))
+    return result
+
+
+def _selected_ends(
+    joint: Sequence[DisparityRow], compute: Callable[[float], Sequence[DisparityRow]], n: int
+) -> Sequence[DisparityRow]:
+    """Rows of which as many are found as the share of the error allows for: the most for which that is so."""
+    harmonic = float((1 / np.arange(1, n + 1)).sum())
+    selected = n
+    while True:
+        rows = compute(max(selected, 1) / (n * harmonic))
+        found = sum(is_beyond_none(row.disparity, row.low, row.high) for row in rows)
+        if found >= selected:
+            return rows
+        selected = found
