@@ -174,21 +174,20 @@ class Shard:
             repeated: whether examples have several replications.
             over: whether rows of several targets are pooled.
         """
-        found = {}
-        if WEIGHT in self.table.column_names:
-            found[WEIGHT] = self._array_at(WEIGHT, rows)
-        if CLUSTER in self.table.column_names:
-            found[CLUSTER] = self._array_at(CLUSTER, rows)
-        elif metric.counts_independent_rows and metric.reduce == "first" and not (over or repeated):
+        names = (WEIGHT, CLUSTER, *((PEOPLE, DRAW, STRATUM) if metric.reads_labels else ()))
+        found = {name: array for name in names if (array := self.array_at(name, rows)) is not None}
+        if CLUSTER in found:
+            return found
+        if metric.counts_independent_rows and metric.reduce == "first" and not (over or repeated):
             found[INDEPENDENT] = self.at(self.index, rows)
         elif over or metric.by_cluster or (not metric.over_replications and (repeated or metric.reduce == "all")):
             found[CLUSTER] = self.at(self.index, rows)
-        for name in (PEOPLE, DRAW, STRATUM) if metric.reads_labels else ():
-            if name in self.table.column_names:
-                found[name] = self._array_at(name, rows)
         return found
 
-    def _array_at(self, name: str, rows: np.ndarray) -> np.ndarray:
+    def array_at(self, name: str, rows: np.ndarray) -> np.ndarray | None:
+        """Some rows of a column; None without the column."""
+        if name not in self.table.column_names:
+            return None
         column = _column(self.table, name)
         return _array(column if self.has_all(rows) else column.take(pa.array(rows)))
 

@@ -21,7 +21,7 @@ from evaluand.comparison.difference import change_of_rows, difference, rows_with
 from evaluand.comparison.labelled_differences import labelled_difference, pair_labelled_rows
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.metric_differences import Computed, metric_difference, metric_value
-from evaluand.comparison.pairing import PairedRows, pair_rows
+from evaluand.comparison.pairing import PairedRows, Pairing, pair_rows
 from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, shaffer
 from evaluand.comparison.verdict import is_significant, printable, same_evaluation_verdict, verdict
@@ -398,9 +398,12 @@ def compute_tables(
         DataError: a measure refuses the scores of an evaluation; with labels, all measures do.
     """
     rows: dict[str, list[dict[str, Any]]] = {table: [] for table in TABLES}
+    pairing: Pairing | None = None
     for measure in measures:
+        if pairing is None or pairing.scorer != measure.scorer:
+            pairing = Pairing(evaluations, measure.scorer)
         try:
-            found = _compare_by(measure, evaluations, confidence, flips, len(rows["pairs"]))
+            found = _compare_by(measure.metric, pairing, confidence, flips, len(rows["pairs"]))
         except (DataError, SpecError) as error:
             if labels is None:
                 raise
@@ -419,23 +422,21 @@ _Tables = dict[str, list[dict[str, Any]]]
 """Rows by table."""
 
 
-def _compare_by(
-    measure: Measure, evaluations: Sequence[Evaluation], confidence: float, flips: int, n_pairs: int
-) -> _Tables:
-    """The rows of pairs, ranking and flips by one measure.
+def _compare_by(metric: Metric, pairing: Pairing, confidence: float, flips: int, n_pairs: int) -> _Tables:
+    """The rows of pairs, ranking and flips by one metric.
 
     Args:
-        n_pairs: the number of pairs by earlier measures.
+        n_pairs: the number of pairs by earlier metrics.
     """
-    metric = measure.metric
+    evaluations = pairing.evaluations
     if isinstance(metric, PredictionPoweredMean):
-        return _compare_labelled(evaluations, measure.scorer, metric, confidence)
+        return _compare_labelled(evaluations, pairing.scorer, metric, confidence)
     pairs: list[dict[str, Any]] = []
     flipped: list[dict[str, Any]] = []
     ranked: list[dict[str, Any]] = []
-    found = pair_rows(evaluations, measure.scorer, metric)
+    found = pairing.rows(metric)
     for target, chosen in _split_targets(found):
-        head = _describe_measure(measure.scorer, found.metric, target)
+        head = _describe_measure(pairing.scorer, found.metric, target)
         computed: Computed = {}
         for a, b in itertools.combinations(range(len(evaluations)), 2):
             if metric.averages:

@@ -11,8 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluand.aggregation.groups import prepare_rows, rules_for, shown_fill, unit_rows
-from evaluand.aggregation.shard import Shard
+from evaluand.aggregation.groups import prepare_rows, shown_fill, unit_rows, unweighed_rules
 from evaluand.comparison.difference import POWER, Difference, count_pairs, row_weights
 from evaluand.comparison.pairing import PairedRows
 from evaluand.metrics.base.left_out import Blocks, LeftOut
@@ -152,8 +151,8 @@ def _value(rows: PairedRows, side: int, metric: Metric, fill: Fill | None) -> fl
 def read_columns(rows: PairedRows, side: int, metric: Metric, fill: Fill | None) -> tuple[Columns, np.ndarray]:
     """The columns that a metric reads of paired rows on one side, and the place of each among the rows."""
     assert rows.unit is not None
-    table = Shard.of(rows.tables[side])
-    units = table.units(rules_for(metric)._replace(weighing=False))
+    table = rows.tables[side]
+    units = table.units(unweighed_rules(metric))
     columns, unit = unit_rows(metric, table, prepare_rows(metric, table, units)[0], units, fill)
     place = np.full(len(units.first), -1)
     place[rows.unit[side]] = np.arange(len(rows.group))

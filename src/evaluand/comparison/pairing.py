@@ -7,21 +7,23 @@ with a replication (and a target). Rows are sorted by digest, so no result depen
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.groups import Key, Units, merge_labels, units_of
+from evaluand.aggregation.groups import Units, merge_labels, unit_values, units_of, unweighed_rules
 from evaluand.aggregation.score_shards import attribute_columns, dataset_of, shards
+from evaluand.aggregation.shard import EXAMPLES, Groups, Key, RowRules, Shard, UnitRows
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, plural
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.row_numbers import count_earlier, digest_halves, number_rows
+from evaluand.data.dataset import Dataset
 from evaluand.data.kind import DATASETS
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.metrics.base.metric import Metric, stored_as
+from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric, stored_as
 from evaluand.store.tables import SCORE_STATUSES, SKIPPED
 
 ABSENT: Final = -1
@@ -48,7 +50,7 @@ class PairedRows:
         value: by side, the value that the metric averages, 0 if it averages nothing; NaN where there is none.
         worst: by side, the value if what is missing were the worst; NaN where there is no bound.
         best: by side, the value if what is missing were the best.
-        tables: by side, the table of scores.
+        tables: by side, the columns that the metric reads.
         unit: by side, the place of the row among the units of the table; -1 where it is absent.
     """
 
@@ -64,14 +66,16 @@ class PairedRows:
     value: np.ndarray
     worst: np.ndarray
     best: np.ndarray
-    tables: Sequence[pa.Table] = ()
+    tables: Sequence[Shard] = ()
     unit: np.ndarray | None = None
 
     def take(self, chosen: np.ndarray) -> PairedRows:
         """The chosen rows, by mask or position."""
-        names = [each.name for each in fields(self) if each.name not in ("metric", "keys", "tables")]
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        return replace(self, **{name: array[..., chosen] for name, array in arrays.items()})
+        if chosen.dtype == np.bool_ and chosen.all():
+            return self
+        arrays = {name: array for name, array in vars(self).items() if isinstance(array, np.ndarray)}
+        taken = {id(array): array[..., chosen] for array in arrays.values()}
+        return replace(self, **{name: taken[id(array)] for name, array in arrays.items()})
 
     @property
     def asked(self) -> np.ndarray:
@@ -99,10 +103,11 @@ def iterate_units(evaluation: Evaluation, scorer: str, metric: Metric) -> Iterat
     """
     if why := why_unpairable(metric):
         raise SpecError(why)
-    for table in _iterate_tables(evaluation, scorer, metric, ()):
+    dataset = _check(evaluation, scorer, ())
+    read = [*dict.fromkeys([*_KEY, *_columns_of(evaluation, scorer, metric)])]
+    for table in shards(evaluation, dataset, scorer, (), read):
         units = units_of(table, metric)
-        if metric.missing == "refuse":
-            _refuse_missing(evaluation, units, metric)
+        _check_missing(evaluation, units.index, units.outcome, metric)
         yield units
 
 
@@ -110,42 +115,78 @@ def pair_rows(
     evaluations: Sequence[Evaluation],
     scorer: str,
     metric: Metric,
-    where: Mapping[str, str] | None = None,
+    where: Mapping[str, str] | str | None = None,
     by: Sequence[str] = (),
 ) -> PairedRows:
-    """Aligns the rows of a scorer in several evaluations.
-
-    Args:
-        where: attribute → value: only these examples.
-        by: attributes by whose values rows are grouped.
+    """Aligns the rows of a scorer in several evaluations; for several metrics of a scorer see `Pairing`.
 
     Raises:
         SpecError: the metric has no differences, a side lacks the scorer, a column or an attribute, or the sides differ
             in a column that must be constant, such as the levels of quantiles.
         DataError: the metric refuses missing rows, and some rows are missing.
     """
-    if why := why_unpairable(metric):
-        raise SpecError(why)
-    sides = [_Side.read(evaluation, scorer, metric, dict(where or {}), tuple(by)) for evaluation in evaluations]
-    if why := why_incomparable(evaluations, scorer, metric):
-        raise SpecError(why)
-    examples = number_rows([side.example_key for side in sides])
-    keys = list(dict.fromkeys(key for side in sides for key in side.units.keys))
-    places = {key: place for place, key in enumerate(keys)}
-    columns = [
-        (
-            np.array([places[key] for key in side.units.keys], np.int64)[side.units.group],
-            example[side.example],
-            side.units.replication,
-            side.units.response,
+    return Pairing(evaluations, scorer, where, by).rows(metric)
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The rows of a scorer in several evaluations, aligned once for all metrics that reduce responses alike.
+
+    Attributes:
+        where: only the examples that match a condition, or whose attributes have these values.
+        by: attributes by whose values rows are grouped.
+    """
+
+    evaluations: Sequence[Evaluation]
+    scorer: str
+    where: Mapping[str, str] | str | None = None
+    by: Sequence[str] = ()
+    _aligned: dict[RowRules, tuple[list[_Side], dict[str, Any]]] = field(default_factory=dict, init=False, repr=False)
+
+    def rows(self, metric: Metric) -> PairedRows:
+        """The rows with the values of a metric; errors as for `pair_rows`."""
+        if why := why_unpairable(metric):
+            raise SpecError(why)
+        rules = unweighed_rules(metric)
+        if rules not in self._aligned:
+            sides = [self._read(evaluation, rules) for evaluation in self.evaluations]
+            self._aligned[rules] = sides, _align(sides)
+        sides, aligned = self._aligned[rules]
+        unit = aligned["unit"]
+        ends = [np.full(unit.shape, np.nan) for _ in range(1 if all(side.units.complete for side in sides) else 3)]
+        tables, labels = [], []
+        for number, side in enumerate(sides):
+            table = side.with_columns(_columns_of(side.evaluation, self.scorer, metric), self.scorer)
+            *values, own = unit_values(metric, table, side.units)
+            _check_missing(side.evaluation, side.index, side.outcome, metric)
+            present = unit[number] >= 0
+            for end, of_units in zip(ends, values, strict=False):
+                end[number, present] = of_units[unit[number, present]]
+            tables.append(table)
+            labels.append(own)
+        if why := why_incomparable(self.evaluations, self.scorer, metric):
+            raise SpecError(why)
+        settled = metric.settled(merge_labels(labels))
+        return PairedRows(settled, **aligned, value=ends[0], worst=ends[len(ends) // 2], best=ends[-1], tables=tables)
+
+    def _read(self, evaluation: Evaluation, rules: RowRules) -> _Side:
+        values = {} if self.where is None or isinstance(self.where, str) else self.where
+        attributes = (*values, *self.by)
+        dataset = _check(evaluation, self.scorer, attributes)
+        table = Shard.of(
+            pa.concat_tables(
+                shards(evaluation, dataset, self.scorer, attributes, [*_KEY]), promote_options="permissive"
+            )
         )
-        for side, example in zip(sides, examples, strict=True)
-    ]
-    rows = number_rows([np.stack(column, axis=1).astype(np.int64) for column in columns])
-    alike = number_rows([side.example_key[:, :2] for side in sides])
-    examples = [content[side.example] for side, content in zip(sides, alike, strict=True)]
-    settled = metric.settled(merge_labels([side.units.labels for side in sides]))
-    return _side_by_side(settled, sides, rows, columns, examples, keys)
+        units = table.units(rules)
+        groups = _select_groups(table.groups(attribute_columns(attributes)), (*values.values(),))
+        group, index = groups.code[units.first], table.index[units.first]
+        chosen = group >= 0
+        if isinstance(self.where, str):
+            chosen &= dataset.matches(self.where)[np.searchsorted(np.frombuffer(dataset.indices, np.int64), index)]
+        place = np.flatnonzero(chosen)
+        replication = table.replication[units.first[place]] * (rules.reduce != EXAMPLES)
+        return _Side(evaluation, table, units, place, groups.keys, group[place], index[place], replication)
 
 
 def why_unpairable(metric: Metric) -> str | None:
@@ -186,82 +227,90 @@ def _first_list(evaluation: Evaluation, scorer: str, name: str) -> tuple[float, 
     return ()
 
 
-def _side_by_side(
-    metric: Metric,
-    sides: Sequence[_Side],
-    rows: Sequence[np.ndarray],
-    columns: Sequence[tuple[np.ndarray, ...]],
-    examples: Sequence[np.ndarray],
-    keys: list[Key],
-) -> PairedRows:
+class _Side(NamedTuple):
+    """The rows of one evaluation.
+
+    Attributes:
+        table: the key of the scores.
+        units: all of them.
+        place: those that are compared, among all.
+        keys: the groups that occur.
+        group: of the units that are compared, among `keys`.
+        index: of their examples.
+        replication: of them; 0 where a metric takes all replications of an example together.
+    """
+
+    evaluation: Evaluation
+    table: Shard
+    units: UnitRows
+    place: np.ndarray
+    keys: Sequence[Key]
+    group: np.ndarray
+    index: np.ndarray
+    replication: np.ndarray
+
+    @property
+    def outcome(self) -> np.ndarray:
+        return self.units.outcome[self.place]
+
+    def column(self, name: str) -> np.ndarray | None:
+        """A column by unit that is compared; None without the column."""
+        return self.table.array_at(name, self.units.first[self.place])
+
+    def with_columns(self, names: Sequence[str], scorer: str) -> Shard:
+        """The table with further columns."""
+        table = self.table.table
+        more = [name for name in dict.fromkeys(names) if name not in table.column_names]
+        read = pa.Table.from_batches(self.evaluation.batches(scorer, more)) if more else table
+        for name in more:
+            table = table.append_column(name, read.column(name))
+        return replace(self.table, table=table)
+
+
+def _align(sides: Sequence[_Side]) -> dict[str, Any]:
+    """The fields of `PairedRows` that depend on no metric."""
+    keys = [*dict.fromkeys(key for side in sides for key in side.keys)]
+    places = {key: place for place, key in enumerate(keys)}
+    groups = [np.array([places[key] for key in side.keys], np.int64)[side.group] for side in sides]
+    numbers = number_examples([(side.evaluation, side.index) for side in sides])
+    replications = [side.replication for side in sides]
+    columns = zip(groups, (number.example for number in numbers), replications, strict=True)
+    rows = number_rows([np.column_stack(column) for column in columns])
     n = max((int(row.max()) + 1 for row in rows if len(row)), default=0)
 
-    def by_side(name: str, nothing: float, kind: Any) -> np.ndarray:
+    def by_side(arrays: Iterable[np.ndarray], nothing: int, kind: type) -> np.ndarray:
         result = np.full((len(sides), n), nothing, kind)
-        for place, side in enumerate(sides):
-            result[place, rows[place]] = side.position if name == "position" else getattr(side.units, name)
+        for own, row, array in zip(result, rows, arrays, strict=True):
+            own[row] = array
         return result
 
-    def by_row(columns: Sequence[np.ndarray]) -> np.ndarray:
-        result = np.zeros(n, np.int64)
-        for row, column in zip(rows, columns, strict=True):
-            result[row] = column
-        return result
-
-    def by_example(name: str, kind: Any) -> np.ndarray | None:
-        """Equal examples have equal values, so any side's value will do."""
-        if any(getattr(side.units, name) is None for side in sides):
-            return None
+    def by_row(arrays: Sequence[np.ndarray | None], kind: type = np.int64) -> np.ndarray | None:
+        """Equal rows have equal values, so any side's will do; None where a side has none."""
         result = np.zeros(n, kind)
-        for row, side in zip(rows, sides, strict=True):
-            result[row] = getattr(side.units, name)
+        for row, array in zip(rows, arrays, strict=True):
+            if array is None:
+                return None
+            result[row] = array
         return result
 
-    return PairedRows(
-        metric=metric,
-        keys=keys,
-        group=by_row([column[0] for column in columns]),
-        example=by_row(examples),
-        replication=by_row([column[2] for column in columns]),
-        cluster=by_example("cluster", np.int64),
-        weight=by_example("weight", np.float64),
-        status=by_side("outcome", ABSENT, np.int8),
-        index=by_side("index", -1, np.int64),
-        value=by_side("value", np.nan, np.float64),
-        worst=by_side("worst", np.nan, np.float64),
-        best=by_side("best", np.nan, np.float64),
-        tables=[side.table for side in sides],
-        unit=by_side("position", -1, np.int64),
-    )
+    return {
+        "keys": keys,
+        "group": by_row(groups),
+        "example": by_row([number.content for number in numbers]),
+        "cluster": by_row([side.column(CLUSTER) for side in sides]),
+        "weight": by_row([side.column(WEIGHT) for side in sides], np.float64),
+        "status": by_side((side.outcome for side in sides), ABSENT, np.int8),
+        "index": by_side((side.index for side in sides), -1, np.int64),
+        "replication": by_row(replications),
+        "unit": by_side((side.place for side in sides), -1, np.int32),
+    }
 
 
-@dataclass(frozen=True)
-class _Side:
-    table: pa.Table
-    units: Units
-    position: np.ndarray  # of each unit among all of the table
-    example: np.ndarray  # the example of each unit, by its position in `example_key`
-    example_key: np.ndarray  # the digest in two halves, and the number of equal examples before it
-
-    @classmethod
-    def read(
-        cls, evaluation: Evaluation, scorer: str, metric: Metric, where: Mapping[str, str], by: tuple[str, ...]
-    ) -> _Side:
-        attributes = (*where, *by)
-        table = pa.concat_tables(_iterate_tables(evaluation, scorer, metric, attributes), promote_options="permissive")
-        every = units_of(table, metric, attribute_columns(attributes))
-        units, position = _select_group(every, tuple(where.values()))
-        if metric.missing == "refuse":
-            _refuse_missing(evaluation, units, metric)
-        indices, example = np.unique(units.index, return_inverse=True)
-        digests = read_digests(evaluation, indices)
-        return cls(table, units, position, example, np.column_stack([digests, count_earlier(digests)]))
+_KEY: Final = (INDEX, "replication", "_response_index_", "target", "status")
 
 
-def _iterate_tables(
-    evaluation: Evaluation, scorer: str, metric: Metric, attributes: tuple[str, ...]
-) -> Iterator[pa.Table]:
-    """The scores that a metric reads, with the attributes, in pieces that do not split an example."""
+def _check(evaluation: Evaluation, scorer: str, attributes: Sequence[str]) -> Dataset:
+    """The dataset of an evaluation that has a scorer and attributes."""
     if scorer not in evaluation.scorers:
         known = ", ".join(evaluation.scorers)
         raise SpecError(f"{evaluation!r} has no scorer {scorer!r}{nearest(scorer, evaluation.scorers)}; it has {known}")
@@ -272,30 +321,28 @@ def _iterate_tables(
             f"{unknown[0]!r} is not an attribute of the dataset{nearest(unknown[0], dataset.roles.attributes)};"
             " declare it under attributes"
         )
+    return dataset
+
+
+def _columns_of(evaluation: Evaluation, scorer: str, metric: Metric) -> list[str]:
+    """The columns of scores that a metric reads."""
     available = evaluation.columns(scorer)
-    columns = [*map(stored_as, metric.columns_for(available)), *(n for n in metric.fill_columns if n in available)]
-    key = [INDEX, "replication", "_response_index_", "target", "status"]
-    read = [*dict.fromkeys([*key, *columns])]
-    return shards(evaluation, dataset, scorer, attributes, read)
+    return [*map(stored_as, metric.columns_for(available)), *(n for n in metric.fill_columns if n in available)]
 
 
-_ARRAYS: Final = tuple(field.name for field in fields(Units) if field.name not in ("keys", "group", "labels"))
-
-
-def _select_group(units: Units, values: tuple[str, ...]) -> tuple[Units, np.ndarray]:
-    """The units whose first attributes have these values, grouped by the target and the others; and their places."""
-    of_key = [(key[0], *key[1 + len(values) :]) if key[1 : 1 + len(values)] == values else None for key in units.keys]
+def _select_groups(groups: Groups, values: tuple[str, ...]) -> Groups:
+    """Groups by the target and the other attributes, where the first attributes have these values; else -1."""
+    of_key = [(key[0], *key[1 + len(values) :]) if key[1 : 1 + len(values)] == values else None for key in groups.keys]
     keys = [*dict.fromkeys(key for key in of_key if key is not None)]
     places: dict[Key | None, int] = {None: -1} | {key: place for place, key in enumerate(keys)}
-    place = np.array([places[key] for key in of_key], np.int64)
-    chosen = np.flatnonzero(place[units.group] >= 0)
-    present = [name for name in _ARRAYS if getattr(units, name) is not None]
-    arrays = {name: getattr(units, name)[chosen] for name in present}
-    return replace(units, keys=keys, group=place[units.group[chosen]], **arrays), chosen
+    return Groups(np.array([places[key] for key in of_key], np.int64)[groups.code], keys)
 
 
-def _refuse_missing(evaluation: Evaluation, units: Units, metric: Metric) -> None:
-    missing = np.unique(units.index[(units.outcome != 0) & (units.outcome != _SKIPPED)])
+def _check_missing(evaluation: Evaluation, index: np.ndarray, outcome: np.ndarray, metric: Metric) -> None:
+    """Refuses missing rows for a metric that does."""
+    if metric.missing != "refuse":
+        return
+    missing = np.unique(index[(outcome != 0) & (outcome != _SKIPPED)])
     if len(missing):
         shown = ", ".join([*map(str, missing[:_SHOWN].tolist()), *["…"] * (len(missing) > _SHOWN)])
         raise DataError(
@@ -307,12 +354,39 @@ def _refuse_missing(evaluation: Evaluation, units: Units, metric: Metric) -> Non
         )
 
 
-def read_digests(evaluation: Evaluation, indices: np.ndarray) -> np.ndarray:
-    """The digests of examples, each as two integers."""
-    batches = evaluation.store.read(DATASETS, evaluation.manifest["spec"]["dataset"], "examples", [INDEX, DIGEST])
-    found, digests = [], []
-    for batch in batches:
-        found.append(batch.column(0).to_numpy())
-        digests.append(digest_halves(batch.column(1)))
-    place = np.searchsorted(np.concatenate(found), indices)  # examples are stored in the order of their index
-    return np.asarray(np.concatenate(digests)[place])
+class ExampleNumbers(NamedTuple):
+    """Numbers of the examples of rows, in the order of their digests.
+
+    Attributes:
+        content: equal for equal examples.
+        example: equal for the first example of a side and the first of another that equals it, and so on.
+    """
+
+    content: np.ndarray
+    example: np.ndarray
+
+
+def number_examples(sides: Sequence[tuple[Evaluation, np.ndarray]]) -> list[ExampleNumbers]:
+    """Numbers for the examples of the rows of evaluations.
+
+    Args:
+        sides: each evaluation with the `_index_` of its rows, ascending.
+    """
+    starts = [np.append(True, index[1:] != index[:-1])[: len(index)] for _, index in sides]
+    digests: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    read = []
+    for (evaluation, index), start in zip(sides, starts, strict=True):
+        dataset = evaluation.manifest["spec"]["dataset"]
+        if dataset not in digests:
+            batches = evaluation.store.read(DATASETS, dataset, "examples", [INDEX, DIGEST])
+            parts = [(batch.column(0).to_numpy(), digest_halves(batch.column(1))) for batch in batches]
+            digests[dataset] = np.concatenate([part for part, _ in parts]), np.concatenate([part for _, part in parts])
+        known, of_example = digests[dataset]  # examples are stored in the order of their index
+        read.append(of_example if len(known) == start.sum() else of_example[np.searchsorted(known, index[start])])
+    contents = examples = number_rows(read)
+    if any(len(content) and content.max() + 1 < len(content) for content in contents):
+        examples = number_rows([np.column_stack([each, count_earlier(each[:, None])]) for each in contents])
+    position = [np.cumsum(start) - 1 for start in starts]
+    return [
+        ExampleNumbers(*(each[of] for each in both)) for *both, of in zip(contents, examples, position, strict=True)
+    ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +18,7 @@ def digest_halves(column: pa.FixedSizeBinaryArray) -> np.ndarray:
 
 def count_earlier(keys: np.ndarray) -> np.ndarray:
     """For each row, the number of equal rows before it."""
-    order, starts = _sort(keys)
+    order, starts = _sort(_pack(keys))
     count = np.empty(len(keys), np.int64)
     count[order] = np.arange(len(keys)) - np.repeat(starts, np.diff(starts, append=len(keys)))
     return count
@@ -25,16 +26,28 @@ def count_earlier(keys: np.ndarray) -> np.ndarray:
 
 def number_rows(tables: Sequence[np.ndarray]) -> list[np.ndarray]:
     """Numbers the rows of several tables: equal rows get the same number, smaller rows a smaller one."""
-    rows = np.concatenate(tables)
+    if all(np.array_equal(table, tables[0]) for table in tables[1:]):
+        return [_number(tables[0])] * len(tables)
+    return np.split(_number(np.concatenate(tables)), np.cumsum([len(table) for table in tables])[:-1])
+
+
+def _number(rows: np.ndarray) -> np.ndarray:
+    rows = _pack(rows)
+    if rows.shape[1] == 1 and len(rows) and rows.min() >= 0 and rows.max() < _DENSE * len(rows):  # count, not sort
+        occurs = np.zeros(int(rows.max()) + 1, np.bool_)
+        occurs[rows[:, 0]] = True
+        return (np.cumsum(occurs) - 1)[rows[:, 0]]
     order, starts = _sort(rows)
     number = np.empty(len(rows), np.int64)
     number[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
-    return np.split(number, np.cumsum([len(table) for table in tables])[:-1])
+    return number
+
+
+_DENSE: Final = 8
 
 
 def _sort(rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The stable sort order of rows, and the positions in it where a different row begins."""
-    rows = _pack(rows)
     order = np.argsort(rows[:, 0], kind="stable")
     run, falls = _find_runs(rows[order])
     if falls.any():  # ties in the first column that are out of order: few, with digests
