@@ -268,7 +268,7 @@ def _integers(table: pa.Table, name: str, otherwise: np.ndarray | None = None) -
     if otherwise is not None and name not in table.column_names:
         return otherwise
     column = _column(table, name)
-    column = column if pa.types.is_int64(column.type) else column.cast(pa.int64())
+    column = column if column.type in (pa.int32(), pa.int64()) else column.cast(pa.int64())
     return np.asarray(column.fill_null(-1) if column.null_count else column)
 
 
@@ -298,6 +298,8 @@ def _encode(column: pa.Array, name: str = "target") -> Groups:
     """The groups of a column, in order of appearance."""
     if pa.types.is_nested(column.type) or "binary" in str(column.type):
         raise SpecError(f"cannot group by {name!r}, which holds {column.type}; group by text, numbers, bools or times")
+    if column.null_count == len(column):
+        return _one_group(len(column))
     if pa.types.is_floating(column.type):
         column = pc.add(column.cast(pa.float64()), 0.0)  # -0.0 is 0.0
     encoded = column.dictionary_encode(null_encoding="encode")

@@ -542,7 +542,7 @@ def _first_ids(evaluation: Evaluation, found: PairedRows, a: int, b: int) -> lis
     """The ids of the first examples that only side `a` has."""
     indices = np.unique(found.index[a, rows_without_partner(found, a, b)])[:SHOWN_IDS].tolist()
     try:
-        examples = examples_at(read_run(evaluation), indices)
+        examples = examples_at(read_run(evaluation), indices) if indices else {}
     except NotFound:
         examples = {}
     return [str(examples[i]["id"]) if i in examples else f"{INDEX} {i}" for i in indices]

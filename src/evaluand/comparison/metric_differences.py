@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from evaluand.aggregation.groups import prepare_rows, shown_fill, unit_rows, unweighed_rules
+from evaluand.aggregation.groups import prepare_rows, shown_fill, unit_rows
 from evaluand.comparison.difference import POWER, Difference, count_pairs, row_weights
 from evaluand.comparison.pairing import PairedRows
 from evaluand.metrics.base.left_out import Blocks, LeftOut
@@ -151,8 +151,7 @@ def _value(rows: PairedRows, side: int, metric: Metric, fill: Fill | None) -> fl
 def read_columns(rows: PairedRows, side: int, metric: Metric, fill: Fill | None) -> tuple[Columns, np.ndarray]:
     """The columns that a metric reads of paired rows on one side, and the place of each among the rows."""
     assert rows.unit is not None
-    table = rows.tables[side]
-    units = table.units(unweighed_rules(metric))
+    table, units = rows.tables[side]
     columns, unit = unit_rows(metric, table, prepare_rows(metric, table, units)[0], units, fill)
     place = np.full(len(units.first), -1)
     place[rows.unit[side]] = np.arange(len(rows.group))

@@ -50,7 +50,7 @@ class PairedRows:
         value: by side, the value that the metric averages, 0 if it averages nothing; NaN where there is none.
         worst: by side, the value if what is missing were the worst; NaN where there is no bound.
         best: by side, the value if what is missing were the best.
-        tables: by side, the columns that the metric reads.
+        tables: by side, the columns that the metric reads, and the units of its table.
         unit: by side, the place of the row among the units of the table; -1 where it is absent.
     """
 
@@ -66,7 +66,7 @@ class PairedRows:
     value: np.ndarray
     worst: np.ndarray
     best: np.ndarray
-    tables: Sequence[Shard] = ()
+    tables: Sequence[tuple[Shard, UnitRows]] = ()
     unit: np.ndarray | None = None
 
     def take(self, chosen: np.ndarray) -> PairedRows:
@@ -162,7 +162,7 @@ class Pairing:
             present = unit[number] >= 0
             for end, of_units in zip(ends, values, strict=False):
                 end[number, present] = of_units[unit[number, present]]
-            tables.append(table)
+            tables.append((table, side.units))
             labels.append(own)
         if why := why_incomparable(self.evaluations, self.scorer, metric):
             raise SpecError(why)
@@ -180,13 +180,16 @@ class Pairing:
         )
         units = table.units(rules)
         groups = _select_groups(table.groups(attribute_columns(attributes)), (*values.values(),))
-        group, index = groups.code[units.first], table.index[units.first]
+        group, index, replication = (table.at(of, units.first) for of in (groups.code, table.index, table.replication))
         chosen = group >= 0
         if isinstance(self.where, str):
             chosen &= dataset.matches(self.where)[np.searchsorted(np.frombuffer(dataset.indices, np.int64), index)]
-        place = np.flatnonzero(chosen)
-        replication = table.replication[units.first[place]] * (rules.reduce != EXAMPLES)
-        return _Side(evaluation, table, units, place, groups.keys, group[place], index[place], replication)
+        place = np.flatnonzero(chosen).astype(np.int32)
+        if len(place) < len(chosen):
+            group, index, replication = group[place], index[place], replication[place]
+        if rules.reduce == EXAMPLES:
+            replication = 0 * replication
+        return _Side(evaluation, table, units, place, groups.keys, group, index, replication)
 
 
 def why_unpairable(metric: Metric) -> str | None:
@@ -271,11 +274,15 @@ def _align(sides: Sequence[_Side]) -> dict[str, Any]:
     """The fields of `PairedRows` that depend on no metric."""
     keys = [*dict.fromkeys(key for side in sides for key in side.keys)]
     places = {key: place for place, key in enumerate(keys)}
-    groups = [np.array([places[key] for key in side.keys], np.int64)[side.group] for side in sides]
-    numbers = number_examples([(side.evaluation, side.index) for side in sides])
+    groups = [np.array([places[key] for key in side.keys], np.int32)[side.group] for side in sides]
     replications = [side.replication for side in sides]
-    columns = zip(groups, (number.example for number in numbers), replications, strict=True)
-    rows = number_rows([np.column_stack(column) for column in columns])
+    numbers = number_examples([(side.evaluation, side.index) for side in sides])
+    examples = max((int(number.example.max()) + 1 for number in numbers if len(number.example)), default=0)
+    times = max((int(replication.max()) + 1 for replication in replications if len(replication)), default=0)
+    parts = zip(groups, numbers, replications, strict=True)
+    rows = number_rows(
+        [((group.astype(np.int64) * examples + number.example) * times + own)[:, None] for group, number, own in parts]
+    )
     n = max((int(row.max()) + 1 for row in rows if len(row)), default=0)
 
     def by_side(arrays: Iterable[np.ndarray], nothing: int, kind: type) -> np.ndarray:
@@ -284,7 +291,7 @@ def _align(sides: Sequence[_Side]) -> dict[str, Any]:
             own[row] = array
         return result
 
-    def by_row(arrays: Sequence[np.ndarray | None], kind: type = np.int64) -> np.ndarray | None:
+    def by_row(arrays: Sequence[np.ndarray | None], kind: type = np.int32) -> np.ndarray | None:
         """Equal rows have equal values, so any side's will do; None where a side has none."""
         result = np.zeros(n, kind)
         for row, array in zip(rows, arrays, strict=True):
@@ -296,8 +303,8 @@ def _align(sides: Sequence[_Side]) -> dict[str, Any]:
     return {
         "keys": keys,
         "group": by_row(groups),
-        "example": by_row([number.content for number in numbers]),
-        "cluster": by_row([side.column(CLUSTER) for side in sides]),
+        "example": by_row([number.content for number in numbers], np.int64),
+        "cluster": by_row([side.column(CLUSTER) for side in sides], np.int64),
         "weight": by_row([side.column(WEIGHT) for side in sides], np.float64),
         "status": by_side((side.outcome for side in sides), ABSENT, np.int8),
         "index": by_side((side.index for side in sides), -1, np.int64),
