@@ -151,15 +151,17 @@ def _value(rows: PairedRows, side: int, metric: Metric, fill: Fill | None) -> fl
 def read_columns(rows: PairedRows, side: int, metric: Metric, fill: Fill | None) -> tuple[Columns, np.ndarray]:
     """The columns that a metric reads of paired rows on one side, and the place of each among the rows."""
     assert rows.unit is not None
-    table, units = rows.tables[side]
+    table, units = rows.sides[side]
     columns, unit = unit_rows(metric, table, prepare_rows(metric, table, units)[0], units, fill)
     place = np.full(len(units.first), -1)
     place[rows.unit[side]] = np.arange(len(rows.group))
-    chosen = np.flatnonzero(place[unit] >= 0)
-    row = place[unit[chosen]]
-    taken = {name: column if name == LABELS else column[chosen] for name, column in columns.items()}
+    row = place[unit]
+    if (row < 0).any():
+        chosen = np.flatnonzero(row >= 0)
+        row = row[chosen]
+        columns = {name: column if name == LABELS else column[chosen] for name, column in columns.items()}
     extra = {CLUSTER: rows.example if rows.cluster is None else rows.cluster, WEIGHT: row_weights(rows, metric)}
-    return {**taken, **{name: column[row] for name, column in extra.items()}}, row
+    return {**columns, **{name: column[row] for name, column in extra.items()}}, row
 
 
 def _extreme_difference(rows: PairedRows, a: int, b: int, value: float, end: Fill) -> float:

@@ -33,6 +33,13 @@ _SKIPPED: Final = SCORE_STATUSES.index(SKIPPED)
 _SHOWN: Final = 10
 
 
+class Side(NamedTuple):
+    """The scores of one evaluation: the columns that a metric reads, and their units."""
+
+    table: Shard
+    units: UnitRows
+
+
 @dataclass(frozen=True)
 class PairedRows:
     """Aligned rows: arrays of shape (rows,) or (sides, rows).
@@ -50,7 +57,7 @@ class PairedRows:
         value: by side, the value that the metric averages, 0 if it averages nothing; NaN where there is none.
         worst: by side, the value if what is missing were the worst; NaN where there is no bound.
         best: by side, the value if what is missing were the best.
-        tables: by side, the columns that the metric reads, and the units of its table.
+        sides: the tables of scores.
         unit: by side, the place of the row among the units of the table; -1 where it is absent.
     """
 
@@ -66,7 +73,7 @@ class PairedRows:
     value: np.ndarray
     worst: np.ndarray
     best: np.ndarray
-    tables: Sequence[tuple[Shard, UnitRows]] = ()
+    sides: Sequence[Side] = ()
     unit: np.ndarray | None = None
 
     def take(self, chosen: np.ndarray) -> PairedRows:
@@ -141,7 +148,9 @@ class Pairing:
     scorer: str
     where: Mapping[str, str] | str | None = None
     by: Sequence[str] = ()
-    _aligned: dict[RowRules, tuple[list[_Side], dict[str, Any]]] = field(default_factory=dict, init=False, repr=False)
+    _aligned: dict[RowRules, tuple[Sequence[Side], dict[str, Any]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
 
     def rows(self, metric: Metric) -> PairedRows:
         """The rows with the values of a metric; errors as for `pair_rows`."""
@@ -149,47 +158,54 @@ class Pairing:
             raise SpecError(why)
         rules = unweighed_rules(metric)
         if rules not in self._aligned:
-            sides = [self._read(evaluation, rules) for evaluation in self.evaluations]
-            self._aligned[rules] = sides, _align(sides)
+            sides, keys = zip(*(self._read(evaluation, rules) for evaluation in self.evaluations), strict=True)
+            self._aligned[rules] = sides, _align(keys)
         sides, aligned = self._aligned[rules]
         unit = aligned["unit"]
         ends = [np.full(unit.shape, np.nan) for _ in range(1 if all(side.units.complete for side in sides) else 3)]
         tables, labels = [], []
-        for number, side in enumerate(sides):
-            table = side.with_columns(_columns_of(side.evaluation, self.scorer, metric), self.scorer)
-            *values, own = unit_values(metric, table, side.units)
-            _check_missing(side.evaluation, side.index, side.outcome, metric)
+        for number, (evaluation, side) in enumerate(zip(self.evaluations, sides, strict=True)):
+            names = [*dict.fromkeys(_columns_of(evaluation, self.scorer, metric))]
+            table = pa.Table.from_batches(evaluation.batches(self.scorer, names)) if names else side.table.table
+            side = side._replace(table=replace(side.table, table=table))
+            *values, own = unit_values(metric, *side)
+            _check_missing(evaluation, aligned["index"][number], aligned["status"][number], metric)
             present = unit[number] >= 0
             for end, of_units in zip(ends, values, strict=False):
                 end[number, present] = of_units[unit[number, present]]
-            tables.append((table, side.units))
+            tables.append(side)
             labels.append(own)
         if why := why_incomparable(self.evaluations, self.scorer, metric):
             raise SpecError(why)
         settled = metric.settled(merge_labels(labels))
-        return PairedRows(settled, **aligned, value=ends[0], worst=ends[len(ends) // 2], best=ends[-1], tables=tables)
+        return PairedRows(settled, **aligned, value=ends[0], worst=ends[len(ends) // 2], best=ends[-1], sides=tables)
 
-    def _read(self, evaluation: Evaluation, rules: RowRules) -> _Side:
+    def _read(self, evaluation: Evaluation, rules: RowRules) -> tuple[Side, _Keys]:
         values = {} if self.where is None or isinstance(self.where, str) else self.where
         attributes = (*values, *self.by)
         dataset = _check(evaluation, self.scorer, attributes)
-        table = Shard.of(
-            pa.concat_tables(
-                shards(evaluation, dataset, self.scorer, attributes, [*_KEY]), promote_options="permissive"
-            )
-        )
+        pieces = shards(evaluation, dataset, self.scorer, attributes, [*_KEY])
+        table = Shard.of(pa.concat_tables(pieces, promote_options="permissive"))
         units = table.units(rules)
         groups = _select_groups(table.groups(attribute_columns(attributes)), (*values.values(),))
-        group, index, replication = (table.at(of, units.first) for of in (groups.code, table.index, table.replication))
-        chosen = group >= 0
+        index = table.at(table.index, units.first)
+        chosen = table.at(groups.code, units.first) >= 0
         if isinstance(self.where, str):
             chosen &= dataset.matches(self.where)[np.searchsorted(np.frombuffer(dataset.indices, np.int64), index)]
         place = np.flatnonzero(chosen).astype(np.int32)
-        if len(place) < len(chosen):
-            group, index, replication = group[place], index[place], replication[place]
-        if rules.reduce == EXAMPLES:
-            replication = 0 * replication
-        return _Side(evaluation, table, units, place, groups.keys, group, index, replication)
+        first = units.first if chosen.all() else units.first[place]
+        keys = _Keys(
+            evaluation,
+            place,
+            groups.keys,
+            table.at(groups.code, first),
+            table.at(table.index, first),
+            table.at(table.replication, first) * (rules.reduce != EXAMPLES),
+            units.outcome if first is units.first else units.outcome[place],
+            table.array_at(CLUSTER, first),
+            table.array_at(WEIGHT, first),
+        )
+        return Side(replace(table, table=table.table.select([])), units), keys
 
 
 def why_unpairable(metric: Metric) -> str | None:
@@ -230,47 +246,27 @@ def _first_list(evaluation: Evaluation, scorer: str, name: str) -> tuple[float, 
     return ()
 
 
-class _Side(NamedTuple):
-    """The rows of one evaluation.
+class _Keys(NamedTuple):
+    """The units of one evaluation that are compared.
 
     Attributes:
-        table: the key of the scores.
-        units: all of them.
-        place: those that are compared, among all.
+        place: among all units.
         keys: the groups that occur.
-        group: of the units that are compared, among `keys`.
-        index: of their examples.
-        replication: of them; 0 where a metric takes all replications of an example together.
+        group: among `keys`.
     """
 
     evaluation: Evaluation
-    table: Shard
-    units: UnitRows
     place: np.ndarray
     keys: Sequence[Key]
     group: np.ndarray
     index: np.ndarray
     replication: np.ndarray
-
-    @property
-    def outcome(self) -> np.ndarray:
-        return self.units.outcome[self.place]
-
-    def column(self, name: str) -> np.ndarray | None:
-        """A column by unit that is compared; None without the column."""
-        return self.table.array_at(name, self.units.first[self.place])
-
-    def with_columns(self, names: Sequence[str], scorer: str) -> Shard:
-        """The table with further columns."""
-        table = self.table.table
-        more = [name for name in dict.fromkeys(names) if name not in table.column_names]
-        read = pa.Table.from_batches(self.evaluation.batches(scorer, more)) if more else table
-        for name in more:
-            table = table.append_column(name, read.column(name))
-        return replace(self.table, table=table)
+    outcome: np.ndarray
+    cluster: np.ndarray | None
+    weight: np.ndarray | None
 
 
-def _align(sides: Sequence[_Side]) -> dict[str, Any]:
+def _align(sides: Sequence[_Keys]) -> dict[str, Any]:
     """The fields of `PairedRows` that depend on no metric."""
     keys = [*dict.fromkeys(key for side in sides for key in side.keys)]
     places = {key: place for place, key in enumerate(keys)}
@@ -304,8 +300,8 @@ def _align(sides: Sequence[_Side]) -> dict[str, Any]:
         "keys": keys,
         "group": by_row(groups),
         "example": by_row([number.content for number in numbers], np.int64),
-        "cluster": by_row([side.column(CLUSTER) for side in sides], np.int64),
-        "weight": by_row([side.column(WEIGHT) for side in sides], np.float64),
+        "cluster": by_row([side.cluster for side in sides], np.int64),
+        "weight": by_row([side.weight for side in sides], np.float64),
         "status": by_side((side.outcome for side in sides), ABSENT, np.int8),
         "index": by_side((side.index for side in sides), -1, np.int64),
         "replication": by_row(replications),
