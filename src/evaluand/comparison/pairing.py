@@ -82,7 +82,7 @@ class PairedRows:
             return self
         arrays = {name: array for name, array in vars(self).items() if isinstance(array, np.ndarray)}
         taken = {id(array): array[..., chosen] for array in arrays.values()}
-        return replace(self, **{name: taken[id(array)] for name, array in arrays.items()})
+        return replace(self, **{name: taken[id(array)] for name, array in arrays.items()})  # type: ignore[arg-type]
 
     @property
     def asked(self) -> np.ndarray:
@@ -246,7 +246,8 @@ def _first_list(evaluation: Evaluation, scorer: str, name: str) -> tuple[float, 
     return ()
 
 
-class _Keys(NamedTuple):
+@dataclass(frozen=True)
+class _Keys:
     """The units of one evaluation that are compared.
 
     Attributes:
@@ -282,14 +283,14 @@ def _align(sides: Sequence[_Keys]) -> dict[str, Any]:
     n = max((int(row.max()) + 1 for row in rows if len(row)), default=0)
 
     def by_side(arrays: Iterable[np.ndarray], nothing: int, kind: type) -> np.ndarray:
-        result = np.full((len(sides), n), nothing, kind)
+        result: np.ndarray = np.full((len(sides), n), nothing, kind)
         for own, row, array in zip(result, rows, arrays, strict=True):
             own[row] = array
         return result
 
     def by_row(arrays: Sequence[np.ndarray | None], kind: type = np.int32) -> np.ndarray | None:
         """Equal rows have equal values, so any side's will do; None where a side has none."""
-        result = np.zeros(n, kind)
+        result: np.ndarray = np.zeros(n, kind)
         for row, array in zip(rows, arrays, strict=True):
             if array is None:
                 return None

@@ -36,7 +36,7 @@ def _number(rows: np.ndarray) -> np.ndarray:
     if rows.shape[1] == 1 and len(rows) and rows.min() >= 0 and rows.max() < _DENSE * len(rows):  # count, not sort
         occurs = np.zeros(int(rows.max()) + 1, np.bool_)
         occurs[rows[:, 0]] = True
-        return (np.cumsum(occurs) - 1)[rows[:, 0]]
+        return np.asarray((np.cumsum(occurs) - 1)[rows[:, 0]])
     order, starts = _sort(rows)
     number = np.empty(len(rows), np.int64)
     number[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
