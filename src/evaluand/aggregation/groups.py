@@ -196,7 +196,7 @@ class Summary:
             largest = (
                 _largest_groups(keys, self.counts[grouping, rules_for(metric)][:, SCORED], most) if names else None
             )
-            for group in _in_order(keys):
+            for group in order_groups(keys):
                 if largest is not None and group not in largest:
                     continue
                 by = dict(zip(names, keys[group][1:], strict=True))
@@ -269,7 +269,7 @@ class Summary:
                 n_abstained=int(counts[group, ABSTAINED]),
                 n_skipped=int(counts[group, SKIPPED]),
             )
-            for group in _in_order(groups)
+            for group in order_groups(groups)
         ]
 
 
@@ -692,7 +692,7 @@ def _bound(compute: Callable[[State], Values], state: State | None, values: Valu
     return np.where(missing == 0, values.value, filled)
 
 
-def _in_order(groups: Sequence[Key]) -> list[int]:
+def order_groups(groups: Sequence[Key]) -> list[int]:
     """The groups in order: by number if all values of an attribute are numbers, else by text; missing values last."""
     places = [_ranks(texts) for texts in zip(*groups, strict=True)]
     return sorted(range(len(groups)), key=lambda group: [ranks[groups[group][i]] for i, ranks in enumerate(places)])

@@ -8,28 +8,33 @@ import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.aggregator import Measure
+from evaluand.aggregation.groups import group_text, order_groups
 from evaluand.aggregation.labelled_rows import digests_of_labels
-from evaluand.aggregation.score_shards import dataset_of
+from evaluand.aggregation.score_shards import dataset_of, datasets_of
 from evaluand.comparison.changed import check_examples, check_rows
 from evaluand.comparison.difference import change_of_rows, difference, rows_without_partner, weighted_mean
-from evaluand.comparison.labelled_differences import labelled_difference, pair_labelled_rows
+from evaluand.comparison.factors import Factor, find_factor
+from evaluand.comparison.group_changes import MOST_GROUPS
+from evaluand.comparison.labelled_differences import label_rows, labelled_difference
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.metric_differences import Computed, metric_difference, metric_value
-from evaluand.comparison.pairing import PairedRows, Pairing, pair_rows
+from evaluand.comparison.pairing import PairedRows, Pairing, check_attributes, pair_rows
 from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, shaffer
-from evaluand.comparison.verdict import is_significant, printable, same_evaluation_verdict, verdict
+from evaluand.comparison.verdict import families, format_p, is_significant, printable, same_evaluation_verdict, verdict
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.provenance import provenance
+from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
@@ -95,15 +100,14 @@ class Comparison(Artifact):
 
         `clustered_by` is the column that defines the `clusters`; where it is None, each example is a cluster.
         """
-        rows, column = self.read_rows("pairs"), self._cluster_column()
-        family = sum(pair["p"] is not None for pair in rows)
-        return [
-            {"p_shaffer": None}
-            | pair
-            | {"clustered_by": None if pair["clusters"] is None else column}
-            | {"verdict": self._verdict(pair, family)}
-            for pair in rows
-        ]
+        column, older = self._cluster_column(), {"p_shaffer": None, "by": None, "p_interaction": None}
+        rows = [older | row | {"by": dict(row["by"]) if row.get("by") else None} for row in self.read_rows("pairs")]
+        for family in families(rows):
+            n = sum(pair["p"] is not None for pair in family)
+            for pair in family:
+                pair["clustered_by"] = None if pair["clusters"] is None else column
+                pair["verdict"] = self._verdict(pair, n)
+        return rows
 
     @property
     def ranking(self) -> list[dict[str, Any]]:
@@ -152,6 +156,7 @@ class Comparison(Artifact):
                 | _find_usage(self.store, id, label, refs)
                 for id, label in zip(self.evaluations, self.labels, strict=True)
             ],
+            "over": self.manifest["spec"].get("over"),
             "prompts": prompt_changes(task_specs(self._runs())),
             "pairs": self.pairs,
             "ranking": self.ranking,
@@ -162,22 +167,18 @@ class Comparison(Artifact):
 
     def _runs(self) -> list[Run | None]:
         """The runs that were evaluated; None where one is not in the store, or it is not certain which one is meant."""
-        found: list[Run | None] = []
-        refs = self.store.refs()
-        for id, label in zip(self.evaluations, self.labels, strict=True):
-            try:
-                found.append(find_labelled_run(Evaluation(self.store, id), label, refs))
-            except NotFound:
-                found.append(None)
-        return found
+        return _find_runs(self.store, [Evaluation(self.store, id) for id in self.evaluations], self.labels)
 
     def _verdict(self, pair: Mapping[str, Any], family: int) -> str:
         a, b = self.evaluations[pair["a"]], self.evaluations[pair["b"]]
-        return (
-            same_evaluation_verdict(pair, self.labels, a)
-            if a == b
-            else verdict(pair, self.labels, self.confidence, family)
-        )
+        if over := self.manifest["spec"].get("over"):
+            names = {number: level["name"] for level in over["levels"] for number in level["evaluations"]}
+            sentence = verdict(pair, names, self.confidence, family)
+            p = pair["p_interaction"]
+            return sentence if p is None else f"{sentence}; interaction with the {over['other']}: {format_p(p)}"
+        if a == b:
+            return same_evaluation_verdict(pair, self.labels, a)
+        return verdict(pair, self.labels, self.confidence, family)
 
     def read_rows(self, table: str) -> list[dict[str, Any]]:
         """The stored rows of a table; those of earlier versions may lack columns."""
@@ -200,6 +201,18 @@ class Comparison(Artifact):
             return {}
 
 
+def _find_runs(store: Store, evaluations: Sequence[Evaluation], labels: Sequence[str]) -> list[Run | None]:
+    """The runs that were evaluated; None where one is not in the store, or it is not certain which one is meant."""
+    found: list[Run | None] = []
+    refs = store.refs()
+    for evaluation, label in zip(evaluations, labels, strict=True):
+        try:
+            found.append(find_labelled_run(evaluation, label, refs))
+        except NotFound:
+            found.append(None)
+    return found
+
+
 class Storable(Protocol):
     """Results in memory that become an evaluation in a store, such as those of `evaluate`."""
 
@@ -218,6 +231,9 @@ def compare(
     name: str | None = None,
     origin: dict[str, Any] | None = None,
     declared: Sequence[Measure] | None = None,
+    by: str | Sequence[str] = (),
+    where: str | None = None,
+    over: str | None = None,
 ) -> Comparison:
     """Compares evaluations of one store row by row; a comparison that is already stored is returned.
 
@@ -238,9 +254,13 @@ def compare(
         origin: where the request came from, for provenance.
         declared: measures that define the direction, range, column and weights of metrics given by name; None takes
             those of the aggregations that summarised the evaluations.
+        by: attributes: a difference for each of their groups, too, with p values adjusted for all groups of a metric.
+        where: a condition on attributes, such as `sex == "F" and age > 30`: only these examples.
+        over: `prompt` or `model`: the evaluations are those of each prompt with each model, and two prompts (or models)
+            are compared by the mean of each example over all models (or prompts).
 
     Raises:
-        SpecError: the evaluations share nothing that could be compared.
+        SpecError: the evaluations share nothing that could be compared, lack an attribute or form no such matrix.
         DataError: a metric that is named, or every declared one, refuses the scores of an evaluation; with
             `missing='refuse'` rows are missing; or examples of the same id differ in the recorded outputs of the
             systems.
@@ -269,6 +289,9 @@ def compare(
     measures, left_out = resolve_measures(evaluations, scorers, metrics, missing, known)
     short = short_labels(labels or [e.name for e in evaluations], [e.id for e in evaluations])
     check_examples(evaluations, short)
+    by = (by,) if isinstance(by, str) else tuple(dict.fromkeys(by))
+    matching = _check_attributes(evaluations, by, where)
+    factor = None if over is None else find_factor(over, task_specs(_find_runs(store, evaluations, short)), short)
     spec = {
         "method": METHOD,
         "evaluations": [e.digest for e in evaluations],
@@ -279,12 +302,13 @@ def compare(
         "flips": flips,
         "labels": short,
     } | digests_of_labels(evaluations, (measure.metric for measure in measures))
-    if left_out:
-        spec["left_out"] = left_out
+    chosen = {"left_out": left_out, "by": [*by], "where": where, "over": factor and factor.describe()}
+    spec |= {name: value for name, value in chosen.items() if value}
     id = identity.artifact_id("comparisons", spec)
     stored, is_asked = store.is_sealed("comparisons", id), bool(metrics) or missing == "refuse"
     if not stored or (is_asked and Comparison(store, id).refused):  # then the error is raised again
-        tables = compute_tables(evaluations, measures, float(confidence), flips, None if is_asked else short)
+        rows = RowsAsked(evaluations, by, matching, factor)
+        tables = compute_tables(rows, measures, float(confidence), flips, None if is_asked else short)
         batches = {table: pa.RecordBatch.from_pylist(rows, TABLES[table]) for table, rows in tables.items()}
         made_from = provenance(origin) | {"labels": short, "evaluations": [e.id for e in evaluations]}
         seal_tables(store, "comparisons", id, spec, batches, name, made_from)
@@ -336,6 +360,33 @@ def _one_store(evaluations: Sequence[Evaluation]) -> Store:
     return store
 
 
+def _check_attributes(
+    evaluations: Sequence[Evaluation], by: Sequence[str], where: str | None
+) -> list[np.ndarray] | None:
+    """By evaluation, of each example whether it matches a condition on attributes; None without one.
+
+    Raises:
+        SpecError: an attribute does not exist or has too many groups, or no example matches.
+    """
+    if not by and where is None:
+        return None
+    columns = [] if where is None else RowFilter(where).columns
+    matching = {}
+    for dataset in datasets_of(evaluations):
+        check_attributes(dataset, [*by, *columns])
+        for name in by:
+            n = len({value for batch in dataset.columns([name]) for value in batch.column(0).unique().to_pylist()})
+            if n > MOST_GROUPS:
+                raise SpecError(
+                    f"{name!r} has {n:,} values; compare by one with at most {MOST_GROUPS}, such as ranges of it"
+                )
+        if where is not None and dataset.digest not in matching:
+            matching[dataset.digest] = dataset.matches(where)
+            if not matching[dataset.digest].any():
+                raise SpecError(f"no example matches {where!r}, so nothing can be compared")
+    return [matching[dataset.digest] for dataset in datasets_of(evaluations)] if matching else None
+
+
 def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
     """The digest and the row counts of a stored comparison, computed from the rows as they are now."""
     comparison = Comparison(store, id)
@@ -356,7 +407,8 @@ def _question_and_answers(
 def row_title(row: Mapping[str, Any]) -> str:
     """The metric, scorer and target of a row of pairs or of the ranking."""
     metric = row.get("metric") or str(row["signature"]).split(" ", 1)[0]
-    return " · ".join(part for part in (metric, row["scorer"], row["target"]) if part is not None)
+    group = group_text(row["by"]) if row.get("by") else None
+    return " · ".join(part for part in (metric, row["scorer"], row["target"], group) if part is not None)
 
 
 def _find_name(store: Store, id: str) -> str | None:
@@ -382,12 +434,18 @@ SHOWN_IDS: Final = 5
 TABLES: Final = {"pairs": PAIRS, "ranking": RANKING, "flips": FLIPS, "left_out": LEFT_OUT}
 
 
+@dataclass(frozen=True)
+class RowsAsked:
+    """The rows that are compared; see `compare` and `Pairing`."""
+
+    evaluations: Sequence[Evaluation]
+    by: Sequence[str] = ()
+    matching: Sequence[np.ndarray] | None = None
+    factor: Factor | None = None
+
+
 def compute_tables(
-    evaluations: Sequence[Evaluation],
-    measures: Sequence[Measure],
-    confidence: float,
-    flips: int,
-    labels: Sequence[str] | None,
+    asked: RowsAsked, measures: Sequence[Measure], confidence: float, flips: int, labels: Sequence[str] | None
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows of all tables: every two evaluations by every measure and target.
 
@@ -401,20 +459,22 @@ def compute_tables(
     pairing: Pairing | None = None
     for measure in measures:
         if pairing is None or pairing.scorer != measure.scorer:
-            pairing = Pairing(evaluations, measure.scorer)
+            pairing = Pairing(asked.evaluations, measure.scorer, by=asked.by, matching=asked.matching)
         try:
-            found = _compare_by(measure.metric, pairing, confidence, flips, len(rows["pairs"]))
+            found = _compare_by(measure.metric, pairing, asked.factor, confidence, flips, len(rows["pairs"]))
         except (DataError, SpecError) as error:
             if labels is None:
                 raise
-            found = {"left_out": [_leave_out(measure, dict(zip(labels, evaluations, strict=True)), error)]}
+            found = {"left_out": [_leave_out(measure, dict(zip(labels, asked.evaluations, strict=True)), error)]}
         for table, own in found.items():
             rows[table] += own
     if len(rows["left_out"]) == len(measures):
         reasons = "; ".join(f"{one['metric']} · {one['scorer']}: {one['reason']}" for one in rows["left_out"])
         raise DataError(f"no declared metric can be compared: {reasons}")
-    _adjust(rows["pairs"], len(evaluations))
-    _add_letters(rows["ranking"], rows["pairs"], confidence)
+    systems = len(asked.evaluations if asked.factor is None else asked.factor.levels)
+    for family in families(rows["pairs"]):
+        _adjust(family, systems)
+    _add_letters(rows["ranking"], [pair for pair in rows["pairs"] if pair["by"] is None], confidence)
     return {table: own for table, own in rows.items() if own or table != "left_out"}
 
 
@@ -422,43 +482,73 @@ _Tables = dict[str, list[dict[str, Any]]]
 """Rows by table."""
 
 
-def _compare_by(metric: Metric, pairing: Pairing, confidence: float, flips: int, n_pairs: int) -> _Tables:
+def _compare_by(
+    metric: Metric, pairing: Pairing, factor: Factor | None, confidence: float, flips: int, n_pairs: int
+) -> _Tables:
     """The rows of pairs, ranking and flips by one metric.
 
     Args:
         n_pairs: the number of pairs by earlier metrics.
     """
-    evaluations = pairing.evaluations
-    if isinstance(metric, PredictionPoweredMean):
-        return _compare_labelled(evaluations, pairing.scorer, metric, confidence)
+    if factor and not metric.averages:
+        raise SpecError(
+            f"{metric.kind} is no mean of one number per row, of which a {factor.name} has an effect on each"
+        )
+    labelled = label_rows(pairing, metric) if isinstance(metric, PredictionPoweredMean) else None
+    every = pairing.rows(metric) if labelled is None else labelled.rows
+    sides = range(len(every.status)) if factor is None else factor.cells[:, 0].tolist()
     pairs: list[dict[str, Any]] = []
     flipped: list[dict[str, Any]] = []
     ranked: list[dict[str, Any]] = []
-    found = pairing.rows(metric)
-    for target, chosen in _split_targets(found):
-        head = _describe_measure(pairing.scorer, found.metric, target)
+    for target, by, chosen in _split_groups(every, pairing.by):
+        cells = every.take(chosen)
+        rows = cells if factor is None else factor.average(cells)
+        head = _describe_measure(pairing.scorer, metric if labelled else every.metric, target)
         computed: Computed = {}
-        for a, b in itertools.combinations(range(len(evaluations)), 2):
-            if metric.averages:
-                found_flips = _choose_flips(chosen, a, b, metric, flips)
-                flipped += [{"pair": n_pairs + len(pairs)} | flip for flip in found_flips]
-                compared = difference(chosen, a, b, metric, confidence)
+        values = [math.nan] * len(sides)
+        for a, b in itertools.combinations(range(len(sides)), 2):
+            if labelled is not None:
+                compared = labelled_difference(labelled.take(chosen), a, b, confidence)
+                values[b] = compared.value_b if a == 0 else values[b]
+                values[a] = compared.value_a if math.isnan(values[a]) else values[a]
+            elif metric.averages:
+                own_flips = _choose_flips(rows, a, b, metric, flips) if by is None else ()
+                flipped += [{"pair": n_pairs + len(pairs)} | flip for flip in own_flips]
+                compared = difference(rows, a, b, metric, confidence)
             else:
-                compared = metric_difference(chosen, a, b, confidence, computed)
-            numbers = _finite_or_none(dataclasses.asdict(compared))
-            ids = {
-                "only_a": _first_ids(evaluations[a], chosen, a, b),
-                "only_b": _first_ids(evaluations[b], chosen, b, a),
+                compared = metric_difference(rows, a, b, confidence, computed)
+            more = {
+                "by": by,
+                "a": sides[a],
+                "b": sides[b],
+                "only_a": _first_ids(pairing.evaluations[sides[a]], rows, a, b),
+                "only_b": _first_ids(pairing.evaluations[sides[b]], rows, b, a),
+                "p_interaction": factor.interaction(cells, a, b) if factor else None,
             }
-            pairs.append(head | {"a": a, "b": b} | numbers | ids)
-        ranked += _rank(head, chosen, metric) if len(evaluations) > 2 else []
+            pairs.append(head | _finite_or_none(dataclasses.asdict(compared) | more))
+        if len(sides) > 2 and by is None:
+            if labelled is None:
+                values = [_value_of(rows.take(rows.known.all(axis=0)), side, metric) for side in range(len(sides))]
+            ranked += _in_order(head, sides, values, metric, int(rows.known.all(axis=0).sum()))
     return {"pairs": pairs, "ranking": ranked, "flips": flipped}
 
 
-def _split_targets(found: PairedRows) -> Iterator[tuple[str | None, PairedRows]]:
-    """Each target in order with its rows; None with all rows where there are no targets."""
-    for key in sorted(found.keys, key=lambda key: key[0] or "") or [(None,)]:
-        yield key[0], found.take(found.group == found.keys.index(key)) if found.keys else found
+def _value_of(rows: PairedRows, side: int, metric: Metric) -> float:
+    return weighted_mean(rows, rows.value[side], metric) if metric.averages else metric_value(rows, side)
+
+
+def _split_groups(
+    rows: PairedRows, attributes: Sequence[str]
+) -> Iterator[tuple[str | None, list[tuple[str, str | None]] | None, np.ndarray]]:
+    """By target in order: all of its rows (if there are no targets, of none), then those of each group."""
+    keys = rows.keys or [(None,) * (1 + len(attributes))]
+    for target in sorted({key[0] for key in keys}, key=lambda target: target or ""):
+        own = [place for place, key in enumerate(keys) if key[0] == target]
+        yield target, None, np.isin(rows.group, own)
+        for number, name in enumerate(attributes, 1):
+            values = [*dict.fromkeys((keys[place][number],) for place in own)]
+            for value in (values[place][0] for place in order_groups(values)):
+                yield target, [(name, value)], np.isin(rows.group, [p for p in own if keys[p][number] == value])
 
 
 def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: EvaluandError) -> dict[str, Any]:
@@ -466,8 +556,9 @@ def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: E
     reason = first_fault(error)
     for label, evaluation in evaluations.items():
         try:
-            for _, rows in _split_targets(pair_rows([evaluation], measure.scorer, measure.metric)):
-                metric_value(rows, 0)
+            rows = pair_rows([evaluation], measure.scorer, measure.metric)
+            for *_, chosen in _split_groups(rows, ()):
+                metric_value(rows.take(chosen), 0)
         except (DataError, SpecError) as own:
             reason = f"{label}: {first_fault(own)}"
             break
@@ -489,38 +580,13 @@ def _adjust(pairs: Sequence[dict[str, Any]], systems: int) -> None:
 
 
 def _measure_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("scorer", "signature", "target"))
+    return (*(row[name] for name in ("scorer", "signature", "target")), repr(row.get("by")))
 
 
 def _on_the_same_rows(group: Sequence[int], pairs: Sequence[Mapping[str, Any]]) -> set[int]:
     """The groups in which no row is left out of any pair: only there two equalities imply a third."""
     names = ("n_a_missing", "n_b_missing", "n_skipped", "n_only_a", "n_only_b")
     return set(group) - {each for each, pair in zip(group, pairs, strict=True) if any(pair[name] for name in names)}
-
-
-def _compare_labelled(
-    evaluations: Sequence[Evaluation], scorer: str, metric: PredictionPoweredMean, confidence: float
-) -> _Tables:
-    """The rows of pairs and ranking of a prediction-powered mean; its flips would be among the labelled rows only."""
-    every = pair_labelled_rows(evaluations, scorer, metric)
-    pairs: list[dict[str, Any]] = []
-    ranked: list[dict[str, Any]] = []
-    for place, key in enumerate(every.rows.keys or [(None,)]):
-        chosen = every.take(every.rows.group == place) if every.rows.keys else every
-        head = _describe_measure(scorer, metric, key[0])
-        values = [math.nan] * len(evaluations)
-        for a, b in itertools.combinations(range(len(evaluations)), 2):
-            found = labelled_difference(chosen, a, b, confidence)
-            values[b] = found.value_b if a == 0 else values[b]
-            values[a] = found.value_a if math.isnan(values[a]) else values[a]
-            ids = {
-                "only_a": _first_ids(evaluations[a], chosen.rows, a, b),
-                "only_b": _first_ids(evaluations[b], chosen.rows, b, a),
-            }
-            pairs.append(head | {"a": a, "b": b} | _finite_or_none(dataclasses.asdict(found)) | ids)
-        if len(evaluations) > 2:
-            ranked += _in_order(head, values, metric, int(np.all(chosen.rows.known, axis=0).sum()))
-    return {"pairs": pairs, "ranking": ranked}
 
 
 def _describe_measure(scorer: str, metric: Metric, target: str | None) -> dict[str, Any]:
@@ -568,22 +634,14 @@ def _choose_flips(found: PairedRows, a: int, b: int, metric: Metric, at_most: in
             }
 
 
-def _rank(head: Mapping[str, Any], found: PairedRows, metric: Metric) -> list[dict[str, Any]]:
-    """The evaluations by their means over the rows that all have, best first."""
-    common = found.take(np.all(found.known, axis=0))
-    values = [
-        weighted_mean(common, common.value[side], metric) if metric.averages else metric_value(common, side)
-        for side in range(len(common.status))
-    ]
-    return _in_order(head, values, metric, len(common.group))
-
-
-def _in_order(head: Mapping[str, Any], values: Sequence[float], metric: Metric, n: int) -> list[dict[str, Any]]:
+def _in_order(
+    head: Mapping[str, Any], sides: Sequence[int], values: Sequence[float], metric: Metric, n: int
+) -> list[dict[str, Any]]:
     """The rows of a ranking, best first."""
     worst_first = metric.direction == "lower"
     order = sorted(range(len(values)), key=lambda side: values[side] if worst_first else -values[side])
     key = {name: head[name] for name in ("scorer", "signature", "target")}
-    return [key | _finite_or_none({"evaluation": side, "value": values[side]}) | {"n": n} for side in order]
+    return [key | _finite_or_none({"evaluation": sides[side], "value": values[side]}) | {"n": n} for side in order]
 
 
 def _add_letters(ranked: Sequence[dict[str, Any]], pairs: Sequence[dict[str, Any]], confidence: float) -> None:

@@ -16,7 +16,7 @@ from evaluand.comparison.pairing import PairedRows, pair_rows
 from evaluand.comparison.significance import holm
 from evaluand.evaluation.evaluator import Evaluation
 
-_MOST: Final = 50
+MOST_GROUPS: Final = 50
 """The most groups of an attribute; one with more values, such as an id, is left out."""
 
 
@@ -66,7 +66,7 @@ def group_changes(
     found = []
     for name in attributes:
         rows = pair_rows([a, b], measure.scorer, measure.metric, by=(name,))
-        if len({key[1:] for key in rows.keys}) > _MOST:
+        if len({key[1:] for key in rows.keys}) > MOST_GROUPS:
             continue
         for place, (target, value) in enumerate(rows.keys):
             own = rows.take(rows.group == place)

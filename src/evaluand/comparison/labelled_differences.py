@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from evaluand.aggregation.score_shards import dataset_of, find_label_adder
 from evaluand.comparison.difference import Difference, rows_without_partner
-from evaluand.comparison.pairing import ABSENT, PairedRows, pair_rows
+from evaluand.comparison.pairing import ABSENT, PairedRows, Pairing
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import DRAW, PEOPLE, STRATUM, WEIGHT, weights_of
@@ -62,8 +62,14 @@ def pair_labelled_rows(
     where: Mapping[str, str] | None = None,
 ) -> LabelledRows:
     """Aligns the rows of a judge in several evaluations, with people's labels; arguments as for `pair_rows`."""
+    return label_rows(Pairing(evaluations, scorer, where), metric)
+
+
+def label_rows(pairing: Pairing, metric: PredictionPoweredMean) -> LabelledRows:
+    """The rows of a judge with people's labels."""
+    evaluations, scorer = pairing.evaluations, pairing.scorer
     of_judge = Mean(column=metric.column, weighted=metric.weighted, direction=metric.direction, missing=metric.missing)
-    rows = pair_rows(evaluations, scorer, of_judge, where)
+    rows = pairing.rows(of_judge)
     n = len(rows.group)
     labels, draw, stratum = np.full((len(evaluations), n), np.nan), np.full(n, np.nan), np.zeros(n, np.int64)
     for side, evaluation in enumerate(evaluations):

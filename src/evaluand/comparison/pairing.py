@@ -122,7 +122,7 @@ def pair_rows(
     evaluations: Sequence[Evaluation],
     scorer: str,
     metric: Metric,
-    where: Mapping[str, str] | str | None = None,
+    where: Mapping[str, str] | None = None,
     by: Sequence[str] = (),
 ) -> PairedRows:
     """Aligns the rows of a scorer in several evaluations; for several metrics of a scorer see `Pairing`.
@@ -140,14 +140,16 @@ class Pairing:
     """The rows of a scorer in several evaluations, aligned once for all metrics that reduce responses alike.
 
     Attributes:
-        where: only the examples that match a condition, or whose attributes have these values.
+        where: attribute → value: only these examples.
         by: attributes by whose values rows are grouped.
+        matching: by side, of each example of its dataset whether it is compared; None where all are.
     """
 
     evaluations: Sequence[Evaluation]
     scorer: str
-    where: Mapping[str, str] | str | None = None
+    where: Mapping[str, str] | None = None
     by: Sequence[str] = ()
+    matching: Sequence[np.ndarray] | None = None
     _aligned: dict[RowRules, tuple[Sequence[Side], dict[str, Any]]] = field(
         default_factory=dict, init=False, repr=False
     )
@@ -158,7 +160,8 @@ class Pairing:
             raise SpecError(why)
         rules = unweighed_rules(metric)
         if rules not in self._aligned:
-            sides, keys = zip(*(self._read(evaluation, rules) for evaluation in self.evaluations), strict=True)
+            numbers = range(len(self.evaluations))
+            sides, keys = zip(*(self._read(number, rules) for number in numbers), strict=True)
             self._aligned[rules] = sides, _align(keys)
         sides, aligned = self._aligned[rules]
         unit = aligned["unit"]
@@ -180,8 +183,8 @@ class Pairing:
         settled = metric.settled(merge_labels(labels))
         return PairedRows(settled, **aligned, value=ends[0], worst=ends[len(ends) // 2], best=ends[-1], sides=tables)
 
-    def _read(self, evaluation: Evaluation, rules: RowRules) -> tuple[Side, _Keys]:
-        values = {} if self.where is None or isinstance(self.where, str) else self.where
+    def _read(self, number: int, rules: RowRules) -> tuple[Side, _Keys]:
+        evaluation, values = self.evaluations[number], dict(self.where or {})
         attributes = (*values, *self.by)
         dataset = _check(evaluation, self.scorer, attributes)
         pieces = shards(evaluation, dataset, self.scorer, attributes, [*_KEY])
@@ -190,8 +193,8 @@ class Pairing:
         groups = _select_groups(table.groups(attribute_columns(attributes)), (*values.values(),))
         index = table.at(table.index, units.first)
         chosen = table.at(groups.code, units.first) >= 0
-        if isinstance(self.where, str):
-            chosen &= dataset.matches(self.where)[np.searchsorted(np.frombuffer(dataset.indices, np.int64), index)]
+        if self.matching is not None:
+            chosen &= self.matching[number][np.searchsorted(np.frombuffer(dataset.indices, np.int64), index)]
         place = np.flatnonzero(chosen).astype(np.int32)
         first = units.first if chosen.all() else units.first[place]
         keys = _Keys(
@@ -268,17 +271,21 @@ class _Keys:
 
 
 def _align(sides: Sequence[_Keys]) -> dict[str, Any]:
-    """The fields of `PairedRows` that depend on no metric."""
+    """The fields of `PairedRows` that depend on no metric; rows are in the order of target, example and replication."""
     keys = [*dict.fromkeys(key for side in sides for key in side.keys)]
     places = {key: place for place, key in enumerate(keys)}
+    targets = {target: place for place, target in enumerate(dict.fromkeys(key[0] for key in keys))}
     groups = [np.array([places[key] for key in side.keys], np.int32)[side.group] for side in sides]
-    replications = [side.replication for side in sides]
+    target_of = np.array([targets[key[0]] for key in keys], np.int64)
     numbers = number_examples([(side.evaluation, side.index) for side in sides])
-    examples = max((int(number.example.max()) + 1 for number in numbers if len(number.example)), default=0)
-    times = max((int(replication.max()) + 1 for replication in replications if len(replication)), default=0)
+    replications = [side.replication for side in sides]
+    examples, times = (
+        max((int(array.max()) + 1 for array in arrays if len(array)), default=0)
+        for arrays in ([number.example for number in numbers], replications)
+    )
     parts = zip(groups, numbers, replications, strict=True)
     rows = number_rows(
-        [((group.astype(np.int64) * examples + number.example) * times + own)[:, None] for group, number, own in parts]
+        [((target_of[group] * examples + number.example) * times + own)[:, None] for group, number, own in parts]
     )
     n = max((int(row.max()) + 1 for row in rows if len(row)), default=0)
 
@@ -318,12 +325,16 @@ def _check(evaluation: Evaluation, scorer: str, attributes: Sequence[str]) -> Da
     if scorer not in evaluation.scorers:
         known = ", ".join(evaluation.scorers)
         raise SpecError(f"{evaluation!r} has no scorer {scorer!r}{nearest(scorer, evaluation.scorers)}; it has {known}")
-    dataset = dataset_of(evaluation)
-    unknown = [name for name in attributes if name not in dataset.roles.attributes]
-    if unknown:
+    return check_attributes(dataset_of(evaluation), attributes)
+
+
+def check_attributes(dataset: Dataset, names: Iterable[str]) -> Dataset:
+    """The dataset, which has these attributes."""
+    known = dataset.roles.attributes
+    if unknown := [name for name in names if name not in known]:
+        name = unknown[0]
         raise SpecError(
-            f"{unknown[0]!r} is not an attribute of the dataset{nearest(unknown[0], dataset.roles.attributes)};"
-            " declare it under attributes"
+            f"{name!r} is not an attribute of the dataset{nearest(name, known)}; declare it under attributes"
         )
     return dataset
 

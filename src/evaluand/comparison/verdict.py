@@ -3,10 +3,12 @@
 Reports need the words without the arithmetic, so this module imports neither NumPy nor Arrow.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeVar
 
 from evaluand.core.errors import plural
+
+_Pair = TypeVar("_Pair", bound=Mapping[str, Any])
 
 
 def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, family: int) -> str:
@@ -67,6 +69,14 @@ def adjusted_p(pair: Mapping[str, Any]) -> float | None:
     """The p value adjusted for all tests of the family: by Shaffer's procedure where several systems were compared."""
     found: float | None = pair["p_holm"] if pair.get("p_shaffer") is None else pair["p_shaffer"]
     return found
+
+
+def families(pairs: Iterable[_Pair]) -> list[list[_Pair]]:
+    """The rows of pairs whose p values are adjusted together: those of all examples, and those of a metric's groups."""
+    found: dict[Any, list[_Pair]] = {}
+    for pair in pairs:
+        found.setdefault(pair.get("by") and (pair["scorer"], pair["signature"]), []).append(pair)
+    return [*found.values()]
 
 
 def adjustment(pairs: Sequence[Mapping[str, Any]]) -> str:

@@ -216,6 +216,7 @@ PAIRS: Final = pa.schema(
         pa.field("direction", pa.string()),
         pa.field("share", pa.bool_(), nullable=False),
         pa.field("target", pa.string()),
+        pa.field("by", _GROUP),
         *(pa.field(name, pa.int32(), nullable=False) for name in ("a", "b")),
         *(pa.field(name, pa.int64(), nullable=False) for name in ("n", "n_used", "n_a_missing", "n_b_missing")),
         *(pa.field(name, pa.int64(), nullable=False) for name in ("n_skipped", "n_only_a", "n_only_b")),
@@ -232,11 +233,13 @@ PAIRS: Final = pa.schema(
         *(pa.field(name, pa.int64()) for name in ("won", "tied", "lost")),
         *(pa.field(name, pa.float64()) for name in ("effect", "detectable")),
         pa.field("reason", pa.string()),
+        pa.field("p_interaction", pa.float64()),
     ]
 )
-"""`a` and `b` are the numbers of the compared evaluations, from 0; `share`: values lie between 0 and 1; `only_a` and
-`only_b` are the ids of the first examples that only one side has. `p_shaffer` decides where several
-systems are compared, and is null where they are two."""
+"""`by` is the group of examples, null for all; `a` and `b` are the numbers of the compared evaluations, from 0 (of
+prompts or models, those of the first evaluation of each); `share`: values lie between 0 and 1; `only_a` and `only_b`
+are the ids of the first examples that only one side has. `p_shaffer` decides where several systems are compared, and is
+null where they are two; `p_interaction` says whether the difference depends on the other factor."""
 
 RANKING: Final = pa.schema(
     [
