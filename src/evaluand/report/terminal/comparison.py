@@ -115,16 +115,17 @@ def _letter(number: int) -> str:
 
 
 def _measure_key(row: Facts) -> tuple[Any, ...]:
-    return row["scorer"], row["signature"], row["target"], row.get("by")
+    return row["scorer"], row["signature"], row["target"], bool(row.get("by"))
 
 
 def _title(row: Facts) -> str:
-    parts = [row["target"], *(f"{name}={value}" for name, value in (row.get("by") or {}).items())]
-    return " · ".join([row["label"], *(safe(part, CELL) for part in parts if part is not None)])
+    title = row["label"] if row["target"] is None else f"{row['label']} · {safe(row['target'], CELL)}"
+    return f"{title}, by group" if row.get("by") else title
 
 
 def _names(pair: Facts) -> str:
-    return " → ".join(pair["sides"].values())
+    group = ", ".join(f"{name}={value}" for name, value in (pair.get("by") or {}).items())
+    return f"{safe(group, CELL)} {' → '.join(pair['sides'].values())}".strip()
 
 
 def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> RenderableType:
