@@ -172,7 +172,8 @@ class Comparison(Artifact):
     def _verdict(self, pair: Mapping[str, Any], family: int) -> str:
         a, b = self.evaluations[pair["a"]], self.evaluations[pair["b"]]
         if over := self.manifest["spec"].get("over"):
-            names = {number: level["name"] for level in over["levels"] for number in level["evaluations"]}
+            of_first = {level["evaluations"][0]: level["name"] for level in over["levels"]}
+            names = [of_first.get(number, label) for number, label in enumerate(self.labels)]
             sentence = verdict(pair, names, self.confidence, family)
             p = pair["p_interaction"]
             return sentence if p is None else f"{sentence}; interaction with the {over['other']}: {format_p(p)}"
@@ -512,8 +513,9 @@ def _compare_by(
                 values[b] = compared.value_b if a == 0 else values[b]
                 values[a] = compared.value_a if math.isnan(values[a]) else values[a]
             elif metric.averages:
-                own_flips = _choose_flips(rows, a, b, metric, flips) if by is None else ()
-                flipped += [{"pair": n_pairs + len(pairs)} | flip for flip in own_flips]
+                if by is None and factor is None:  # else there is no answer to show, or it is shown above
+                    place = {"pair": n_pairs + len(pairs)}
+                    flipped += [place | flip for flip in _choose_flips(rows, a, b, metric, flips)]
                 compared = difference(rows, a, b, metric, confidence)
             else:
                 compared = metric_difference(rows, a, b, confidence, computed)
@@ -527,14 +529,14 @@ def _compare_by(
             }
             pairs.append(head | _finite_or_none(dataclasses.asdict(compared) | more))
         if len(sides) > 2 and by is None:
+            common = rows.take(np.all(rows.known, axis=0))
             if labelled is None:
-                values = [_value_of(rows.take(rows.known.all(axis=0)), side, metric) for side in range(len(sides))]
-            ranked += _in_order(head, sides, values, metric, int(rows.known.all(axis=0).sum()))
+                values = [
+                    weighted_mean(common, common.value[side], metric) if metric.averages else metric_value(common, side)
+                    for side in range(len(sides))
+                ]
+            ranked += _in_order(head, sides, values, metric, len(common.group))
     return {"pairs": pairs, "ranking": ranked, "flips": flipped}
-
-
-def _value_of(rows: PairedRows, side: int, metric: Metric) -> float:
-    return weighted_mean(rows, rows.value[side], metric) if metric.averages else metric_value(rows, side)
 
 
 def _split_groups(
