@@ -162,7 +162,7 @@ def test_prompts_are_compared_by_the_mean_of_each_example_over_models() -> None:
     assert compared.to_dict()["over"] == {
         "factor": "prompt",
         "other": "model",
-        "levels": [{"name": "short", "evaluations": [0, 1]}, {"name": "long", "evaluations": [2, 3]}],
+        "levels": ["short", "short", "long", "long"],
     }
 
 

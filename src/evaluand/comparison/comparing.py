@@ -21,7 +21,6 @@ from evaluand.aggregation.score_shards import dataset_of, datasets_of
 from evaluand.comparison.changed import check_examples, check_rows
 from evaluand.comparison.difference import change_of_rows, difference, rows_without_partner, weighted_mean
 from evaluand.comparison.factors import Factor, find_factor
-from evaluand.comparison.group_changes import MOST_GROUPS
 from evaluand.comparison.labelled_differences import label_rows, labelled_difference
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.metric_differences import Computed, metric_difference, metric_value
@@ -34,6 +33,7 @@ from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, 
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.provenance import provenance
+from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
@@ -172,10 +172,7 @@ class Comparison(Artifact):
     def _verdict(self, pair: Mapping[str, Any], family: int) -> str:
         a, b = self.evaluations[pair["a"]], self.evaluations[pair["b"]]
         if over := self.manifest["spec"].get("over"):
-            of_first = {level["evaluations"][0]: level["name"] for level in over["levels"]}
-            names = [of_first.get(number, label) for number, label in enumerate(self.labels)]
-            sentence = verdict(pair, names, self.confidence, family)
-            p = pair["p_interaction"]
+            sentence, p = verdict(pair, over["levels"], self.confidence, family), pair["p_interaction"]
             return sentence if p is None else f"{sentence}; interaction with the {over['other']}: {format_p(p)}"
         if a == b:
             return same_evaluation_verdict(pair, self.labels, a)
@@ -361,6 +358,15 @@ def _one_store(evaluations: Sequence[Evaluation]) -> Store:
     return store
 
 
+MOST_GROUPS: Final = 50
+"""The most groups of an attribute; one with more values, such as an id, makes none."""
+
+
+def count_groups(dataset: Dataset, attribute: str) -> int:
+    """The number of values of an attribute."""
+    return len({value for batch in dataset.columns([attribute]) for value in batch.column(0).unique().to_pylist()})
+
+
 def _check_attributes(
     evaluations: Sequence[Evaluation], by: Sequence[str], where: str | None
 ) -> list[np.ndarray] | None:
@@ -376,8 +382,7 @@ def _check_attributes(
     for dataset in datasets_of(evaluations):
         check_attributes(dataset, [*by, *columns])
         for name in by:
-            n = len({value for batch in dataset.columns([name]) for value in batch.column(0).unique().to_pylist()})
-            if n > MOST_GROUPS:
+            if (n := count_groups(dataset, name)) > MOST_GROUPS:
                 raise SpecError(
                     f"{name!r} has {n:,} values; compare by one with at most {MOST_GROUPS}, such as ranges of it"
                 )

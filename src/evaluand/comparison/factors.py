@@ -37,13 +37,9 @@ class Factor:
     cells: np.ndarray
 
     def describe(self) -> dict[str, Any]:
-        """What is stored with a comparison."""
-        levels = zip(self.levels, self.cells.tolist(), strict=True)
-        return {
-            "factor": self.name,
-            "other": self.other,
-            "levels": [{"name": name, "evaluations": numbers} for name, numbers in levels],
-        }
+        """What is stored with a comparison: the names of both factors, and that of each evaluation's level."""
+        levels = {number: name for name, own in zip(self.levels, self.cells.tolist(), strict=True) for number in own}
+        return {"factor": self.name, "other": self.other, "levels": [levels[number] for number in sorted(levels)]}
 
     def average(self, rows: PairedRows) -> PairedRows:
         """The rows with a side for each level; a row has the value of a level if it has all of its values."""
@@ -74,11 +70,10 @@ class Factor:
         weight, zeros = row_weights(rows, rows.metric), np.zeros(len(rows.group), np.int64)
         cluster = rows.example if rows.cluster is None else rows.cluster
         states = [cluster_sums(contrast, weight, cluster, zeros) for contrast in contrasts]
-        n, q = (len(states[0]["cluster_sum"]), len(states)) if states else (0, 0)
-        if q == 0 or n <= q:
+        total, size = np.stack([state["cluster_sum"] for state in states]), states[0]["cluster_weight"]
+        q, n = total.shape
+        if n <= q:
             return math.nan
-        total = np.stack([state["cluster_sum"] for state in states])
-        size = states[0]["cluster_weight"]
         mean = total.sum(axis=1) / size.sum()
         deviation = total - mean[:, None] * size
         spread = deviation @ deviation.T * n / (n - 1) / size.sum() ** 2
@@ -106,20 +101,18 @@ def find_factor(name: str, tasks: Sequence[Mapping[str, Any]], labels: Sequence[
                 f"the {name} of {label} is unknown: its task asks no model, or its run is not in the store; compare the"
                 " tasks of one entry with prompts and models"
             )
-    models = [identity.digest(task["chat"]) for task in tasks]
-    prompts = [identity.digest({key: task[key] for key in task if key != "chat"}) for task in tasks]
-    own, rest = (prompts, models) if name == "prompt" else (models, prompts)
-    levels, others = _name_levels(own, labels), _name_levels(rest, labels)
+    keys = {"model": [identity.digest(task["chat"]) for task in tasks]}
+    keys["prompt"] = [identity.digest({key: task[key] for key in task if key != "chat"}) for task in tasks]
     other = _OTHER[name]
-    if min(len(levels), len(others)) < 2:
-        lone = name if len(levels) < 2 else other
-        raise SpecError(
-            f"all tasks have the same {lone}; compare tasks with several {name}s and several {other}s"
-            + ("" if lone == name else f", or leave out --over: pairs of tasks then differ in their {name} alone")
-        )
+    levels, others = (_name_levels(keys[factor], labels) for factor in (name, other))
+    for factor, found in ((name, levels), (other, others)):
+        if len(found) < 2:
+            raise SpecError(
+                f"all tasks have the same {factor}; compare tasks with several {name}s and several {other}s"
+            )
     cells = np.full((len(levels), len(others)), -1)
-    for number, cell in enumerate(zip(own, rest, strict=True)):
-        place = [*levels].index(cell[0]), [*others].index(cell[1])
+    for number, (level, of_other) in enumerate(zip(keys[name], keys[other], strict=True)):
+        place = [*levels].index(level), [*others].index(of_other)
         if cells[place] >= 0:
             raise SpecError(f"{labels[cells[place]]} and {labels[number]} have one prompt and one model; leave out one")
         cells[place] = number

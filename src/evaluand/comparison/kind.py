@@ -16,13 +16,7 @@ _LEFT_OUT: Final = checks.object_of(
     {"scorer": checks.text, "metric": checks.text, "reason": checks.text}, {"signature": or_null(checks.text)}
 )
 
-_OVER: Final = checks.object_of(
-    {
-        "factor": checks.text,
-        "other": checks.text,
-        "levels": checks.list_of(checks.object_of({"name": checks.text, "evaluations": checks.list_of(checks.count)})),
-    }
-)
+_OVER: Final = checks.object_of({"factor": checks.text, "other": checks.text, "levels": checks.TEXTS})
 
 KIND: Final = Kind(
     name=COMPARISONS,

@@ -31,9 +31,8 @@ def comparison_table(facts: Facts) -> RenderableType:
 
 def comparison_parts(facts: Facts) -> Iterator[RenderableType]:
     """The same, part by part."""
-    sides = [_letter(number) for number in range(len(facts["evaluations"]))]
-    for level in (facts.get("over") or {"levels": ()})["levels"]:
-        sides[level["evaluations"][0]] = safe(level["name"], CELL)
+    over = facts.get("over")
+    sides = [safe(name, CELL) for name in over["levels"]] if over else [*map(_letter, range(len(facts["evaluations"])))]
     named = [{name: sides[pair[name]] for name in "ab"} for pair in facts["pairs"]]
     pairs = [pair | {"sides": names} for pair, names in zip(add_labels(facts["pairs"]), named, strict=True)]
     facts = {**facts, "sides": sides, "pairs": pairs, "ranking": add_labels(facts["ranking"])}
