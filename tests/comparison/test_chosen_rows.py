@@ -16,6 +16,7 @@ from scipy import stats
 from evaluand import Dataset, Evaluation, Evaluator, MemoryStore, Runner, Task, compare
 from evaluand.cli import main
 from evaluand.comparison.comparing import Comparison
+from evaluand.comparison.pairing import pair_rows
 from evaluand.core.errors import EvaluandError, SpecError
 from evaluand.core.fingerprint import Identity
 from evaluand.metrics.names import make_metric
@@ -46,7 +47,8 @@ class Asked(Task[int, int]):
 
 
 def grade(task: Any, name: str, rows: Sequence[dict[str, Any]] = ROWS, store: Store | None = None) -> Evaluation:
-    data = Dataset.from_rows(rows, attributes=ATTRIBUTES)
+    attributes = [name for name in ATTRIBUTES if name in rows[0]]
+    data = Dataset.from_rows(rows, attributes=attributes)
     run = Runner(store).run(task, data, name=name)
     return Evaluator(run.store).evaluate(run, {"exact": lambda output, expected: output == expected}, name=name)
 
@@ -141,6 +143,16 @@ def test_what_cannot_be_known_is_refused(pair: list[Evaluation], arguments: Any,
     with pytest.raises(SpecError) as error:
         compare(*pair, **arguments)
     assert str(error.value).startswith(message)
+
+
+def test_equal_examples_meet_in_order_among_many_others() -> None:
+    store = MemoryStore()
+    one, other = [{"input": n} for n in (1, 1, 2)], [{"input": n} for n in (5, 1, 4, 3, 1, 1)]
+    a, b = (grade(lambda input: input, name, rows, store) for name, rows in (("a", one), ("b", other)))
+    rows = pair_rows([a, b], "exact", make_metric("accuracy"))
+    both = (rows.index >= 0).all(axis=0)
+    assert sorted(map(tuple, rows.index[:, both].T.tolist())) == [(0, 1), (1, 4)]
+    assert len(set(rows.example[both].tolist())) == 1
 
 
 RIGHT = {"short/small": range(4), "short/big": range(8), "long/small": range(8), "long/big": range(8)}

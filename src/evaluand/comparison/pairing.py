@@ -160,9 +160,8 @@ class Pairing:
             raise SpecError(why)
         rules = unweighed_rules(metric)
         if rules not in self._aligned:
-            numbers = range(len(self.evaluations))
-            sides, keys = zip(*(self._read(number, rules) for number in numbers), strict=True)
-            self._aligned[rules] = sides, _align(keys)
+            sides, columns = zip(*(self._read(number, rules) for number in range(len(self.evaluations))), strict=True)
+            self._aligned[rules] = sides, _align(self.evaluations, columns)
         sides, aligned = self._aligned[rules]
         unit = aligned["unit"]
         ends = [np.full(unit.shape, np.nan) for _ in range(1 if all(side.units.complete for side in sides) else 3)]
@@ -183,7 +182,8 @@ class Pairing:
         settled = metric.settled(merge_labels(labels))
         return PairedRows(settled, **aligned, value=ends[0], worst=ends[len(ends) // 2], best=ends[-1], sides=tables)
 
-    def _read(self, number: int, rules: RowRules) -> tuple[Side, _Keys]:
+    def _read(self, number: int, rules: RowRules) -> tuple[Side, dict[str, Any]]:
+        """The units of one evaluation that are compared: columns of `PairedRows`, and the groups that occur."""
         evaluation, values = self.evaluations[number], dict(self.where or {})
         attributes = (*values, *self.by)
         dataset = _check(evaluation, self.scorer, attributes)
@@ -197,18 +197,16 @@ class Pairing:
             chosen &= self.matching[number][np.searchsorted(np.frombuffer(dataset.indices, np.int64), index)]
         place = np.flatnonzero(chosen).astype(np.int32)
         first = units.first if chosen.all() else units.first[place]
-        keys = _Keys(
-            evaluation,
-            place,
-            groups.keys,
-            table.at(groups.code, first),
-            table.at(table.index, first),
-            table.at(table.replication, first) * (rules.reduce != EXAMPLES),
-            units.outcome if first is units.first else units.outcome[place],
-            table.array_at(CLUSTER, first),
-            table.array_at(WEIGHT, first),
-        )
-        return Side(replace(table, table=table.table.select([])), units), keys
+        return Side(replace(table, table=table.table.select([])), units), {
+            "keys": groups.keys,
+            "group": table.at(groups.code, first),
+            "replication": table.at(table.replication, first) * (rules.reduce != EXAMPLES),
+            "cluster": table.array_at(CLUSTER, first),
+            "weight": table.array_at(WEIGHT, first),
+            "status": units.outcome if first is units.first else units.outcome[place],
+            "index": table.at(table.index, first),
+            "unit": place,
+        }
 
 
 def why_unpairable(metric: Metric) -> str | None:
@@ -249,72 +247,37 @@ def _first_list(evaluation: Evaluation, scorer: str, name: str) -> tuple[float, 
     return ()
 
 
-@dataclass(frozen=True)
-class _Keys:
-    """The units of one evaluation that are compared.
-
-    Attributes:
-        place: among all units.
-        keys: the groups that occur.
-        group: among `keys`.
-    """
-
-    evaluation: Evaluation
-    place: np.ndarray
-    keys: Sequence[Key]
-    group: np.ndarray
-    index: np.ndarray
-    replication: np.ndarray
-    outcome: np.ndarray
-    cluster: np.ndarray | None
-    weight: np.ndarray | None
-
-
-def _align(sides: Sequence[_Keys]) -> dict[str, Any]:
+def _align(evaluations: Sequence[Evaluation], sides: Sequence[dict[str, Any]]) -> dict[str, Any]:
     """The fields of `PairedRows` that depend on no metric; rows are in the order of target, example and replication."""
-    keys = [*dict.fromkeys(key for side in sides for key in side.keys)]
+    keys = [*dict.fromkeys(key for side in sides for key in side["keys"])]
     places = {key: place for place, key in enumerate(keys)}
     targets = {target: place for place, target in enumerate(dict.fromkeys(key[0] for key in keys))}
-    groups = [np.array([places[key] for key in side.keys], np.int32)[side.group] for side in sides]
     target_of = np.array([targets[key[0]] for key in keys], np.int64)
-    numbers = number_examples([(side.evaluation, side.index) for side in sides])
-    replications = [side.replication for side in sides]
-    examples, times = (
+    contents, examples = number_examples(evaluations, [side["index"] for side in sides])
+    most, times = (
         max((int(array.max()) + 1 for array in arrays if len(array)), default=0)
-        for arrays in ([number.example for number in numbers], replications)
+        for arrays in (examples, [side["replication"] for side in sides])
     )
-    parts = zip(groups, numbers, replications, strict=True)
-    rows = number_rows(
-        [((target_of[group] * examples + number.example) * times + own)[:, None] for group, number, own in parts]
-    )
+    numbers = []
+    for side, content, example in zip(sides, contents, examples, strict=True):
+        side["example"] = content
+        side["group"] = np.array([places[key] for key in side.pop("keys")], np.int32)[side["group"]]
+        numbers.append(((target_of[side["group"]] * most + example) * times + side["replication"])[:, None])
+    rows = number_rows(numbers)
     n = max((int(row.max()) + 1 for row in rows if len(row)), default=0)
-
-    def by_side(arrays: Iterable[np.ndarray], nothing: int, kind: type) -> np.ndarray:
-        result: np.ndarray = np.full((len(sides), n), nothing, kind)
-        for own, row, array in zip(result, rows, arrays, strict=True):
-            own[row] = array
-        return result
-
-    def by_row(arrays: Sequence[np.ndarray | None], kind: type = np.int32) -> np.ndarray | None:
-        """Equal rows have equal values, so any side's will do; None where a side has none."""
-        result: np.ndarray = np.zeros(n, kind)
-        for row, array in zip(rows, arrays, strict=True):
-            if array is None:
-                return None
-            result[row] = array
-        return result
-
-    return {
-        "keys": keys,
-        "group": by_row(groups),
-        "example": by_row([number.content for number in numbers], np.int64),
-        "cluster": by_row([side.cluster for side in sides], np.int64),
-        "weight": by_row([side.weight for side in sides], np.float64),
-        "status": by_side((side.outcome for side in sides), ABSENT, np.int8),
-        "index": by_side((side.index for side in sides), -1, np.int64),
-        "replication": by_row(replications),
-        "unit": by_side((side.place for side in sides), -1, np.int32),
-    }
+    found: dict[str, Any] = {"keys": keys}
+    for name, first in sides[0].items():
+        by_side = name in ("status", "index", "unit")
+        if not by_side and any(side[name] is None for side in sides):
+            found[name] = None
+            continue
+        found[name] = np.full((len(sides), n) if by_side else n, ABSENT, first.dtype)
+        for number, (side, row) in enumerate(zip(sides, rows, strict=True)):
+            into = (
+                found[name][number] if by_side else found[name]
+            )  # equal rows have equal values, so any side's will do
+            into[row] = side[name]
+    return found
 
 
 _KEY: Final = (INDEX, "replication", "_response_index_", "target", "status")
@@ -369,39 +332,32 @@ def _check_missing(evaluation: Evaluation, index: np.ndarray, outcome: np.ndarra
         )
 
 
-class ExampleNumbers(NamedTuple):
+def number_examples(
+    evaluations: Sequence[Evaluation], indices: Sequence[np.ndarray]
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
     """Numbers of the examples of rows, in the order of their digests.
 
-    Attributes:
-        content: equal for equal examples.
-        example: equal for the first example of a side and the first of another that equals it, and so on.
-    """
-
-    content: np.ndarray
-    example: np.ndarray
-
-
-def number_examples(sides: Sequence[tuple[Evaluation, np.ndarray]]) -> list[ExampleNumbers]:
-    """Numbers for the examples of the rows of evaluations.
-
     Args:
-        sides: each evaluation with the `_index_` of its rows, ascending.
+        indices: by evaluation the `_index_` of its rows, ascending.
+
+    Returns:
+        By evaluation, numbers that are equal for equal examples; and numbers that are equal only for the first example
+        of one evaluation and the first that equals it in another, and so on.
     """
-    starts = [np.append(True, index[1:] != index[:-1])[: len(index)] for _, index in sides]
+    starts = [np.append(True, index[1:] != index[:-1])[: len(index)] for index in indices]
     digests: dict[str, tuple[np.ndarray, np.ndarray]] = {}
     read = []
-    for (evaluation, index), start in zip(sides, starts, strict=True):
+    for evaluation, index, start in zip(evaluations, indices, starts, strict=True):
         dataset = evaluation.manifest["spec"]["dataset"]
         if dataset not in digests:
             batches = evaluation.store.read(DATASETS, dataset, "examples", [INDEX, DIGEST])
-            parts = [(batch.column(0).to_numpy(), digest_halves(batch.column(1))) for batch in batches]
-            digests[dataset] = np.concatenate([part for part, _ in parts]), np.concatenate([part for _, part in parts])
+            parts = zip(*((each.column(0).to_numpy(), digest_halves(each.column(1))) for each in batches), strict=True)
+            digests[dataset] = tuple(map(np.concatenate, parts))
         known, of_example = digests[dataset]  # examples are stored in the order of their index
         read.append(of_example if len(known) == start.sum() else of_example[np.searchsorted(known, index[start])])
     contents = examples = number_rows(read)
-    if any(len(content) and content.max() + 1 < len(content) for content in contents):
+    if any(np.bincount(content, minlength=1).max() > 1 for content in contents):
         examples = number_rows([np.column_stack([each, count_earlier(each[:, None])]) for each in contents])
-    position = [np.cumsum(start) - 1 for start in starts]
-    return [
-        ExampleNumbers(*(each[of] for each in both)) for *both, of in zip(contents, examples, position, strict=True)
-    ]
+    rows = [np.cumsum(start) - 1 for start in starts]
+    contents, examples = ([each[row] for each, row in zip(of, rows, strict=True)] for of in (contents, examples))
+    return contents, examples

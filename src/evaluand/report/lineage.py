@@ -349,9 +349,9 @@ class Lineage:
         number, index = self._numbers("evaluation"), self._numbers(INDEX)
         sides = [np.unique(index[number == each]) for each in range(len(self.evaluations))]
         example = np.empty(len(number), np.int64)
-        for each, known in enumerate(number_examples([*zip(self.evaluations, sides, strict=True)])):
+        for each, known in enumerate(number_examples(self.evaluations, sides)[1]):
             mine = number == each
-            example[mine] = known.example[np.searchsorted(sides[each], index[mine])]
+            example[mine] = known[np.searchsorted(sides[each], index[mine])]
         texts = [
             self.scores[name].combine_chunks().dictionary_encode(null_encoding="encode")
             for name in ("scorer", "target")
