@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
+from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
@@ -218,6 +219,31 @@ class Storable(Protocol):
         """The evaluation in a store."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RowRequest:
+    """Which rows are compared, and of which sides.
+
+    Attributes:
+        by: attributes: a difference for each of their groups, too, with p values adjusted for all groups of a metric.
+        where: a condition on attributes, such as `sex == "F" and age > 30`: only these examples.
+        over: `prompt` or `model`: the evaluations are those of each prompt with each model, and two prompts (or models)
+            are compared by the mean of each example over all models (or prompts).
+    """
+
+    by: str | Sequence[str] = ()
+    where: str | None = None
+    over: str | None = None
+
+
+class RowOptions(TypedDict, total=False):
+    """The keywords of `RowRequest`."""
+
+    by: str | Sequence[str]
+    where: str | None
+    over: str | None
+
+
+@keywords(RowRequest)
 def compare(
     *evaluations: Evaluation | Storable,
     scorers: str | Sequence[str] | None = None,
@@ -229,9 +255,7 @@ def compare(
     name: str | None = None,
     origin: dict[str, Any] | None = None,
     declared: Sequence[Measure] | None = None,
-    by: str | Sequence[str] = (),
-    where: str | None = None,
-    over: str | None = None,
+    **rows: Unpack[RowOptions],
 ) -> Comparison:
     """Compares evaluations of one store row by row; a comparison that is already stored is returned.
 
@@ -252,10 +276,7 @@ def compare(
         origin: where the request came from, for provenance.
         declared: measures that define the direction, range, column and weights of metrics given by name; None takes
             those of the aggregations that summarised the evaluations.
-        by: attributes: a difference for each of their groups, too, with p values adjusted for all groups of a metric.
-        where: a condition on attributes, such as `sex == "F" and age > 30`: only these examples.
-        over: `prompt` or `model`: the evaluations are those of each prompt with each model, and two prompts (or models)
-            are compared by the mean of each example over all models (or prompts).
+        rows: `by`, `where` and `over`, see `RowRequest`.
 
     Raises:
         SpecError: the evaluations share nothing that could be compared, lack an attribute or form no such matrix.
@@ -287,9 +308,7 @@ def compare(
     measures, left_out = resolve_measures(evaluations, scorers, metrics, missing, known)
     short = short_labels(labels or [e.name for e in evaluations], [e.id for e in evaluations])
     check_examples(evaluations, short)
-    by = (by,) if isinstance(by, str) else tuple(dict.fromkeys(by))
-    matching = _check_attributes(evaluations, by, where)
-    factor = None if over is None else find_factor(over, task_specs(_find_runs(store, evaluations, short)), short)
+    asked = RowsAsked.of(RowRequest(**rows), evaluations, short)
     spec = {
         "method": METHOD,
         "evaluations": [e.digest for e in evaluations],
@@ -300,14 +319,14 @@ def compare(
         "flips": flips,
         "labels": short,
     } | digests_of_labels(evaluations, (measure.metric for measure in measures))
-    chosen = {"left_out": left_out, "by": [*by], "where": where, "over": factor and factor.describe()}
+    over = asked.factor and asked.factor.describe()
+    chosen = {"left_out": left_out, "by": [*asked.by], "where": rows.get("where"), "over": over}
     spec |= {name: value for name, value in chosen.items() if value}
     id = identity.artifact_id("comparisons", spec)
     stored, is_asked = store.is_sealed("comparisons", id), bool(metrics) or missing == "refuse"
     if not stored or (is_asked and Comparison(store, id).refused):  # then the error is raised again
-        rows = RowsAsked(evaluations, by, matching, factor)
-        tables = compute_tables(rows, measures, float(confidence), flips, None if is_asked else short)
-        batches = {table: pa.RecordBatch.from_pylist(rows, TABLES[table]) for table, rows in tables.items()}
+        tables = compute_tables(asked, measures, float(confidence), flips, None if is_asked else short)
+        batches = {table: pa.RecordBatch.from_pylist(own, TABLES[table]) for table, own in tables.items()}
         made_from = provenance(origin) | {"labels": short, "evaluations": [e.id for e in evaluations]}
         seal_tables(store, "comparisons", id, spec, batches, name, made_from)
     if name is not None:
@@ -367,30 +386,39 @@ def count_groups(dataset: Dataset, attribute: str) -> int:
     return len({value for batch in dataset.columns([attribute]) for value in batch.column(0).unique().to_pylist()})
 
 
-def _check_attributes(
-    evaluations: Sequence[Evaluation], by: Sequence[str], where: str | None
-) -> list[np.ndarray] | None:
-    """By evaluation, of each example whether it matches a condition on attributes; None without one.
+@dataclass(frozen=True)
+class RowsAsked:
+    """The rows that a request chooses; see `Pairing`."""
 
-    Raises:
-        SpecError: an attribute does not exist or has too many groups, or no example matches.
-    """
-    if not by and where is None:
-        return None
-    columns = [] if where is None else RowFilter(where).columns
-    matching = {}
-    for dataset in datasets_of(evaluations):
-        check_attributes(dataset, [*by, *columns])
-        for name in by:
-            if (n := count_groups(dataset, name)) > MOST_GROUPS:
-                raise SpecError(
-                    f"{name!r} has {n:,} values; compare by one with at most {MOST_GROUPS}, such as ranges of it"
-                )
-        if where is not None and dataset.digest not in matching:
-            matching[dataset.digest] = dataset.matches(where)
-            if not matching[dataset.digest].any():
-                raise SpecError(f"no example matches {where!r}, so nothing can be compared")
-    return [matching[dataset.digest] for dataset in datasets_of(evaluations)] if matching else None
+    evaluations: Sequence[Evaluation]
+    by: Sequence[str]
+    matching: Sequence[np.ndarray] | None
+    factor: Factor | None
+
+    @classmethod
+    def of(cls, request: RowRequest, evaluations: Sequence[Evaluation], labels: Sequence[str]) -> "RowsAsked":
+        """The rows of some evaluations.
+
+        Raises:
+            SpecError: an attribute does not exist or has too many groups, no example matches, or there is no matrix.
+        """
+        by = (request.by,) if isinstance(request.by, str) else tuple(dict.fromkeys(request.by))
+        where, over, matching = request.where, request.over, dict[str, np.ndarray]()
+        datasets = datasets_of(evaluations) if by or where is not None else []
+        for dataset in datasets:
+            check_attributes(dataset, [*by, *([] if where is None else RowFilter(where).columns)])
+            for name in by:
+                if (n := count_groups(dataset, name)) > MOST_GROUPS:
+                    raise SpecError(
+                        f"{name!r} has {n:,} values; compare by one with at most {MOST_GROUPS}, such as ranges of it"
+                    )
+            if where is not None and dataset.digest not in matching:
+                matching[dataset.digest] = dataset.matches(where)
+                if not matching[dataset.digest].any():
+                    raise SpecError(f"no example matches {where!r}, so nothing can be compared")
+        tasks = [] if over is None else task_specs(_find_runs(evaluations[0].store, evaluations, labels))
+        factor = None if over is None else find_factor(over, tasks, labels)
+        return cls(evaluations, by, [matching[each.digest] for each in datasets] if matching else None, factor)
 
 
 def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
@@ -440,16 +468,6 @@ SHOWN_IDS: Final = 5
 TABLES: Final = {"pairs": PAIRS, "ranking": RANKING, "flips": FLIPS, "left_out": LEFT_OUT}
 
 
-@dataclass(frozen=True)
-class RowsAsked:
-    """The rows that are compared; see `compare` and `Pairing`."""
-
-    evaluations: Sequence[Evaluation]
-    by: Sequence[str] = ()
-    matching: Sequence[np.ndarray] | None = None
-    factor: Factor | None = None
-
-
 def compute_tables(
     asked: RowsAsked, measures: Sequence[Measure], confidence: float, flips: int, labels: Sequence[str] | None
 ) -> dict[str, list[dict[str, Any]]]:
@@ -496,7 +514,7 @@ def _compare_by(
     Args:
         n_pairs: the number of pairs by earlier metrics.
     """
-    if factor and not metric.averages:
+    if factor and (not metric.averages or metric.reads_labels):
         raise SpecError(
             f"{metric.kind} is no mean of one number per row, of which a {factor.name} has an effect on each"
         )

@@ -352,7 +352,8 @@ def number_examples(
         if dataset not in digests:
             batches = evaluation.store.read(DATASETS, dataset, "examples", [INDEX, DIGEST])
             parts = zip(*((each.column(0).to_numpy(), digest_halves(each.column(1))) for each in batches), strict=True)
-            digests[dataset] = tuple(map(np.concatenate, parts))
+            all_indices, halves = map(np.concatenate, parts)
+            digests[dataset] = all_indices, halves
         known, of_example = digests[dataset]  # examples are stored in the order of their index
         read.append(of_example if len(known) == start.sum() else of_example[np.searchsorted(known, index[start])])
     contents = examples = number_rows(read)
