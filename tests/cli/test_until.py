@@ -202,7 +202,8 @@ def test_bounds_at_any_time_are_called_so_and_are_wider(folder: Path) -> None:
 
 
 STOPPED = (
-    "stopped early, after {} of 300 examples that --until 'accuracy better than base anytime' drew: other intervals"
+    "stopped early, after {} of 300 examples that --until 'accuracy better than base anytime' drew: differences have"
+    " intervals that hold at all looks"
 )
 
 

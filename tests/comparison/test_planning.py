@@ -35,7 +35,7 @@ from evaluand.comparison.pairing import pair_rows
 from evaluand.comparison.power import detectable_difference, fewest_drawn, fewest_rows, first_that, power_of_mcnemar
 from evaluand.comparison.rule import Gate
 from evaluand.comparison.significance import mcnemar
-from evaluand.metrics.stats.intervals import cluster_sums, normal_quantile, paired_score
+from evaluand.metrics.stats.intervals import normal_quantile, paired_score
 
 
 def all_outcomes(n: int, won: float, lost: float, passes: Any) -> float:
@@ -154,15 +154,14 @@ def test_a_drawn_gate_is_decided_as_its_bound_decides(
         low, high = drawn.bounds(0.95)
         low, high = (low, high) if sign > 0 else (-high, -low)
         assert passed[draw] == (low > -0.1) or abs(low + 0.1) < 1e-5
-        low, high = drawn.interval(0.95)
+        low, high = drawn.ends(0.95)
         assert compared[draw] == (low > 0 or high < 0) or min(abs(low), abs(high)) < 1e-9
 
 
 def sample_of(change: np.ndarray, weight: np.ndarray) -> Sample:
     """Differences within ±1, each a cluster of its own."""
     n = len(change)
-    state = cluster_sums(change, weight, np.arange(n), np.zeros(n, np.int64))
-    return Sample(change, weight, state, False, False, 1.0, 1.0, float(weight @ change / weight.sum()))
+    return Sample.of(np.stack([0 * change, change]), weight, np.arange(n), (0.0, 1.0))
 
 
 def test_many_clusters_are_drawn_like_few_by_the_normal_distribution(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -447,8 +446,7 @@ def test_the_power_that_a_pilot_promises_holds(shape: str, clusters: int | None)
     def sample(n: int) -> Sample:
         change = np.diff(draw(n), axis=0)[0]
         cluster = np.arange(n) // (10 if clusters else 1)
-        state = cluster_sums(change, np.ones(n), cluster, np.zeros(n, np.int64))
-        return Sample(change, np.ones(n), state, clusters is None, False, 1.0, 1.0, float(change.mean()))
+        return Sample.of(np.stack([0 * change, change]), np.ones(n), cluster, (0.0, 1.0))
 
     gate = Gate.parse("mean not worse than base by 0.02")
     pilot = sample(20_000)

@@ -16,15 +16,25 @@ import pyarrow as pa
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.aggregation.score_shards import dataset_of
+from evaluand.comparison.anytime import heaviest_cluster
 from evaluand.comparison.changed import check_examples, check_rows
-from evaluand.comparison.difference import change_of_rows, difference, rows_without_partner, weighted_mean
-from evaluand.comparison.labelled_differences import labelled_difference, pair_labelled_rows
-from evaluand.comparison.measures import declared_measures, definition, resolve_measures
-from evaluand.comparison.metric_differences import Computed, metric_difference, metric_value
+from evaluand.comparison.difference import Difference, change_of_rows, rows_without_partner, weighted_mean
+from evaluand.comparison.labelled_differences import LabelledRows
+from evaluand.comparison.measures import declared_as, declared_measures, definition, resolve_measures
+from evaluand.comparison.measuring import difference, pair_sides
+from evaluand.comparison.metric_differences import Computed, metric_value
 from evaluand.comparison.pairing import PairedRows, pair_rows
 from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, shaffer
-from evaluand.comparison.verdict import is_significant, printable, same_evaluation_verdict, verdict
+from evaluand.comparison.verdict import (
+    PRIMARY,
+    SECONDARY,
+    family_of,
+    is_significant,
+    printable,
+    same_evaluation_verdict,
+    verdict,
+)
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault
 from evaluand.core.key_columns import INDEX
@@ -34,7 +44,6 @@ from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
-from evaluand.metrics.prediction_powered import PredictionPoweredMean
 from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
@@ -43,7 +52,7 @@ from evaluand.store.store import MemoryStore, Ref, Store, check_name, early_stop
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 from evaluand.store.window import WindowedStore
 
-METHOD = 4
+METHOD = 5
 """Raised whenever the same evaluations and parameters would give other numbers."""
 
 
@@ -95,13 +104,12 @@ class Comparison(Artifact):
 
         `clustered_by` is the column that defines the `clusters`; where it is None, each example is a cluster.
         """
-        rows, column = self.read_rows("pairs"), self._cluster_column()
-        family = sum(pair["p"] is not None for pair in rows)
+        missing = dict.fromkeys(("p_shaffer", "family", "correlation", "variance_saved"))  # of earlier versions
+        rows, column = [missing | pair for pair in self.read_rows("pairs")], self._cluster_column()
         return [
-            {"p_shaffer": None}
-            | pair
+            pair
             | {"clustered_by": None if pair["clusters"] is None else column}
-            | {"verdict": self._verdict(pair, family)}
+            | {"verdict": self._verdict(pair, family_of(pair, rows))}
             for pair in rows
         ]
 
@@ -218,6 +226,7 @@ def compare(
     name: str | None = None,
     origin: dict[str, Any] | None = None,
     declared: Sequence[Measure] | None = None,
+    primary: str | None = None,
 ) -> Comparison:
     """Compares evaluations of one store row by row; a comparison that is already stored is returned.
 
@@ -238,6 +247,8 @@ def compare(
         origin: where the request came from, for provenance.
         declared: measures that define the direction, range, column and weights of metrics given by name; None takes
             those of the aggregations that summarised the evaluations.
+        primary: the metric that decides, such as that of a gate: its pairs are tested alone, and all others together.
+            By default, and where it is not compared, the first metric is primary.
 
     Raises:
         SpecError: the evaluations share nothing that could be compared.
@@ -281,10 +292,16 @@ def compare(
     } | digests_of_labels(evaluations, (measure.metric for measure in measures))
     if left_out:
         spec["left_out"] = left_out
+    meant = [] if primary is None else declared_as(primary, measures)
+    first = next((place for place, measure in enumerate(measures) if measure.metric in meant), 0)
+    stopped = [side for side, e in enumerate(evaluations) if early_stops(e.store, [(EVALUATIONS, e.id)])]
+    spec |= ({"primary": first} if first else {}) | ({"stopped": stopped} if stopped else {})
     id = identity.artifact_id("comparisons", spec)
     stored, is_asked = store.is_sealed("comparisons", id), bool(metrics) or missing == "refuse"
     if not stored or (is_asked and Comparison(store, id).refused):  # then the error is raised again
-        tables = compute_tables(evaluations, measures, float(confidence), flips, None if is_asked else short)
+        tables = compute_tables(
+            evaluations, measures, float(confidence), flips, None if is_asked else short, first, stopped
+        )
         batches = {table: pa.RecordBatch.from_pylist(rows, TABLES[table]) for table, rows in tables.items()}
         made_from = provenance(origin) | {"labels": short, "evaluations": [e.id for e in evaluations]}
         seal_tables(store, "comparisons", id, spec, batches, name, made_from)
@@ -388,29 +405,36 @@ def compute_tables(
     confidence: float,
     flips: int,
     labels: Sequence[str] | None,
+    primary: int = 0,
+    stopped: Sequence[int] = (),
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows of all tables: every two evaluations by every measure and target.
 
     Args:
         labels: names of the evaluations, for why a measure is left out; None where no measure may be.
+        primary: the place of the primary measure.
+        stopped: the places of the evaluations of runs that a rule stopped at one of several looks.
 
     Raises:
         DataError: a measure refuses the scores of an evaluation; with labels, all measures do.
     """
     rows: dict[str, list[dict[str, Any]]] = {table: [] for table in TABLES}
+    compared: list[Measure] = []
     for measure in measures:
         try:
-            found = _compare_by(measure, evaluations, confidence, flips, len(rows["pairs"]))
+            found = _compare_by(measure, evaluations, confidence, flips, len(rows["pairs"]), stopped)
+            compared.append(measure)
         except (DataError, SpecError) as error:
             if labels is None:
                 raise
             found = {"left_out": [_leave_out(measure, dict(zip(labels, evaluations, strict=True)), error)]}
         for table, own in found.items():
             rows[table] += own
-    if len(rows["left_out"]) == len(measures):
+    if not compared:
         reasons = "; ".join(f"{one['metric']} · {one['scorer']}: {one['reason']}" for one in rows["left_out"])
         raise DataError(f"no declared metric can be compared: {reasons}")
-    _adjust(rows["pairs"], len(evaluations))
+    first = measures[primary] if measures[primary] in compared else compared[0]
+    _adjust(rows["pairs"], (first.scorer, definition(first.metric)), len(evaluations))
     _add_letters(rows["ranking"], rows["pairs"], confidence)
     return {table: own for table, own in rows.items() if own or table != "left_out"}
 
@@ -420,7 +444,12 @@ _Tables = dict[str, list[dict[str, Any]]]
 
 
 def _compare_by(
-    measure: Measure, evaluations: Sequence[Evaluation], confidence: float, flips: int, n_pairs: int
+    measure: Measure,
+    evaluations: Sequence[Evaluation],
+    confidence: float,
+    flips: int,
+    n_pairs: int,
+    stopped: Sequence[int],
 ) -> _Tables:
     """The rows of pairs, ranking and flips by one measure.
 
@@ -428,29 +457,28 @@ def _compare_by(
         n_pairs: the number of pairs by earlier measures.
     """
     metric = measure.metric
-    if isinstance(metric, PredictionPoweredMean):
-        return _compare_labelled(evaluations, measure.scorer, metric, confidence)
     pairs: list[dict[str, Any]] = []
     flipped: list[dict[str, Any]] = []
     ranked: list[dict[str, Any]] = []
-    found = pair_rows(evaluations, measure.scorer, metric)
-    for target, chosen in _split_targets(found):
-        head = _describe_measure(measure.scorer, found.metric, target)
+    paired = pair_sides(evaluations, measure.scorer, metric)
+    for target, chosen in _split_targets(paired):
+        head = _describe_measure(measure.scorer, paired.metric, target)
         computed: Computed = {}
+        found: list[Difference] = []
         for a, b in itertools.combinations(range(len(evaluations)), 2):
-            if metric.averages:
+            if metric.averages and not isinstance(
+                chosen, LabelledRows
+            ):  # whose flips would be among labelled rows only
                 found_flips = _choose_flips(chosen, a, b, metric, flips)
                 flipped += [{"pair": n_pairs + len(pairs)} | flip for flip in found_flips]
-                compared = difference(chosen, a, b, metric, confidence)
-            else:
-                compared = metric_difference(chosen, a, b, confidence, computed)
-            numbers = _finite_or_none(dataclasses.asdict(compared))
+            looks = [heaviest_cluster(evaluations[side], metric) for side in (a, b) if {a, b} & {*stopped}]
+            found.append(difference(chosen, a, b, confidence, computed, max(looks, default=None)))
             ids = {
                 "only_a": _first_ids(evaluations[a], chosen, a, b),
                 "only_b": _first_ids(evaluations[b], chosen, b, a),
             }
-            pairs.append(head | {"a": a, "b": b} | numbers | ids)
-        ranked += _rank(head, chosen, metric) if len(evaluations) > 2 else []
+            pairs.append(head | {"a": a, "b": b} | _finite_or_none(dataclasses.asdict(found[-1])) | ids)
+        ranked += _rank(head, chosen, found) if len(evaluations) > 2 else []
     return {"pairs": pairs, "ranking": ranked, "flips": flipped}
 
 
@@ -474,17 +502,21 @@ def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: E
     return {"scorer": measure.scorer, "metric": measure.metric.kind, "signature": signature, "reason": reason}
 
 
-def _adjust(pairs: Sequence[dict[str, Any]], systems: int) -> None:
-    """Adds adjusted p values to the rows: all of them are one family."""
-    p = np.array([math.nan if pair["p"] is None else pair["p"] for pair in pairs])
-    by_shaffer = np.full(len(pairs), math.nan)
-    if systems > 2:
-        measures: dict[tuple[Any, ...], int] = {}
-        group = [measures.setdefault(_measure_key(pair), len(measures)) for pair in pairs]
-        by_shaffer = shaffer(p, group, dict.fromkeys(_on_the_same_rows(group, pairs), systems))
-    for pair, *adjusted in zip(pairs, holm(p), by_shaffer, benjamini_hochberg(p), strict=True):
-        names = ("p_holm", "p_shaffer", "p_benjamini_hochberg")
-        pair |= _finite_or_none(dict(zip(names, map(float, adjusted), strict=True)))
+def _adjust(pairs: Sequence[dict[str, Any]], primary: tuple[str, str], systems: int) -> None:
+    """Adds families and p values that are adjusted within them: the pairs of the primary metric, and all others."""
+    for pair in pairs:
+        pair["family"] = PRIMARY if (pair["scorer"], pair["signature"]) == primary else SECONDARY
+    for family in (PRIMARY, SECONDARY):
+        own = [pair for pair in pairs if pair["family"] == family]
+        p = np.array([math.nan if pair["p"] is None else pair["p"] for pair in own])
+        by_shaffer = np.full(len(own), math.nan)
+        if systems > 2:
+            measures: dict[tuple[Any, ...], int] = {}
+            group = [measures.setdefault(_measure_key(pair), len(measures)) for pair in own]
+            by_shaffer = shaffer(p, group, dict.fromkeys(_on_the_same_rows(group, own), systems))
+        for pair, *adjusted in zip(own, holm(p), by_shaffer, benjamini_hochberg(p), strict=True):
+            names = ("p_holm", "p_shaffer", "p_benjamini_hochberg")
+            pair |= _finite_or_none(dict(zip(names, map(float, adjusted), strict=True)))
 
 
 def _measure_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -495,31 +527,6 @@ def _on_the_same_rows(group: Sequence[int], pairs: Sequence[Mapping[str, Any]]) 
     """The groups in which no row is left out of any pair: only there two equalities imply a third."""
     names = ("n_a_missing", "n_b_missing", "n_skipped", "n_only_a", "n_only_b")
     return set(group) - {each for each, pair in zip(group, pairs, strict=True) if any(pair[name] for name in names)}
-
-
-def _compare_labelled(
-    evaluations: Sequence[Evaluation], scorer: str, metric: PredictionPoweredMean, confidence: float
-) -> _Tables:
-    """The rows of pairs and ranking of a prediction-powered mean; its flips would be among the labelled rows only."""
-    every = pair_labelled_rows(evaluations, scorer, metric)
-    pairs: list[dict[str, Any]] = []
-    ranked: list[dict[str, Any]] = []
-    for place, key in enumerate(every.rows.keys or [(None,)]):
-        chosen = every.take(every.rows.group == place) if every.rows.keys else every
-        head = _describe_measure(scorer, metric, key[0])
-        values = [math.nan] * len(evaluations)
-        for a, b in itertools.combinations(range(len(evaluations)), 2):
-            found = labelled_difference(chosen, a, b, confidence)
-            values[b] = found.value_b if a == 0 else values[b]
-            values[a] = found.value_a if math.isnan(values[a]) else values[a]
-            ids = {
-                "only_a": _first_ids(evaluations[a], chosen.rows, a, b),
-                "only_b": _first_ids(evaluations[b], chosen.rows, b, a),
-            }
-            pairs.append(head | {"a": a, "b": b} | _finite_or_none(dataclasses.asdict(found)) | ids)
-        if len(evaluations) > 2:
-            ranked += _in_order(head, values, metric, int(np.all(chosen.rows.known, axis=0).sum()))
-    return {"pairs": pairs, "ranking": ranked}
 
 
 def _describe_measure(scorer: str, metric: Metric, target: str | None) -> dict[str, Any]:
@@ -567,22 +574,29 @@ def _choose_flips(found: PairedRows, a: int, b: int, metric: Metric, at_most: in
             }
 
 
-def _rank(head: Mapping[str, Any], found: PairedRows, metric: Metric) -> list[dict[str, Any]]:
-    """The evaluations by their means over the rows that all have, best first."""
-    common = found.take(np.all(found.known, axis=0))
-    values = [
-        weighted_mean(common, common.value[side], metric) if metric.averages else metric_value(common, side)
-        for side in range(len(common.status))
-    ]
-    return _in_order(head, values, metric, len(common.group))
+def _rank(head: Mapping[str, Any], rows: PairedRows, found: Sequence[Difference]) -> list[dict[str, Any]]:
+    """The evaluations by their values over the rows that all have, best first.
 
-
-def _in_order(head: Mapping[str, Any], values: Sequence[float], metric: Metric, n: int) -> list[dict[str, Any]]:
-    """The rows of a ranking, best first."""
+    Args:
+        found: every pair; a mean that people correct has values in pairs only.
+    """
+    metric, systems = rows.metric, len(rows.status)
+    common = rows.take(np.all(rows.known, axis=0))
+    if isinstance(rows, LabelledRows):
+        values = [math.nan] * systems
+        for (a, b), pair in zip(itertools.combinations(range(systems), 2), found, strict=True):
+            values[b] = pair.value_b if a == 0 else values[b]
+            values[a] = pair.value_a if math.isnan(values[a]) else values[a]
+    elif metric.averages:
+        values = [weighted_mean(common, common.value[side], metric) for side in range(systems)]
+    else:
+        values = [metric_value(common, side) for side in range(systems)]
     worst_first = metric.direction == "lower"
-    order = sorted(range(len(values)), key=lambda side: values[side] if worst_first else -values[side])
+    order = sorted(range(systems), key=lambda side: values[side] if worst_first else -values[side])
     key = {name: head[name] for name in ("scorer", "signature", "target")}
-    return [key | _finite_or_none({"evaluation": side, "value": values[side]}) | {"n": n} for side in order]
+    return [
+        key | _finite_or_none({"evaluation": side, "value": values[side]}) | {"n": len(common.group)} for side in order
+    ]
 
 
 def _add_letters(ranked: Sequence[dict[str, Any]], pairs: Sequence[dict[str, Any]], confidence: float) -> None:

@@ -66,8 +66,9 @@ class DrawnPower:
         with np.errstate(divide="ignore", invalid="ignore"):
             half = t_quantile(2 * self.level - 1, n - 1) * np.sqrt(n / (n - 1) * rest) / size
             half = np.where((half > 0) & (half < math.inf), half, np.nan)
-        for draw in np.flatnonzero(square == 0):
-            half[draw] = self._half_of_nothing(float(size[draw] ** 2 / (count[draw] @ self.weight**2)))
+        for draw in np.flatnonzero(rest == 0):
+            effective = float(size[draw] ** 2 / (count[draw] @ self.weight**2))
+            half[draw] = self._half_of_equals(effective, abs(float(value[draw])) if square[draw] else self.sample.reach)
         if self.gate is None:
             return np.asarray(np.abs(value) > half)
         passed = np.ones(len(count), bool)
@@ -79,13 +80,11 @@ class DrawnPower:
                 )
         return passed
 
-    def _half_of_nothing(self, effective: float) -> float:
-        """Half the interval where all clusters are equal on both sides; each effective one counts as a row."""
-        if not self.sample.reach:
-            return math.nan
+    def _half_of_equals(self, effective: float, most: float) -> float:
+        """Half the interval where all clusters differ alike; as many unseen ones may differ by the most."""
         correction = 0.0 if self.gate is None else BOUND_CORRECTION
         low, _ = paired_score(0, 0, round(effective), 2 * self.level - 1, correction=correction)
-        return -low * self.sample.reach
+        return -low * most if most else math.nan
 
     def _draw(self, n: int) -> np.ndarray:
         """Draws × clusters: how often each cluster is drawn among n."""

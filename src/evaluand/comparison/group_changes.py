@@ -10,9 +10,9 @@ from typing import Final
 import numpy as np
 
 from evaluand.aggregation.aggregator import Measure
-from evaluand.comparison.difference import Difference, difference
-from evaluand.comparison.metric_differences import metric_difference
-from evaluand.comparison.pairing import PairedRows, pair_rows
+from evaluand.comparison.difference import Difference
+from evaluand.comparison.measuring import difference
+from evaluand.comparison.pairing import pair_rows
 from evaluand.comparison.significance import holm
 from evaluand.evaluation.evaluator import Evaluation
 
@@ -70,17 +70,12 @@ def group_changes(
             continue
         for place, (target, value) in enumerate(rows.keys):
             own = rows.take(rows.group == place)
-            found.append(({name: "" if value is None else str(value)}, target, _compare(own, measure, confidence)))
+            change = difference(own, 0, 1, confidence)
+            found.append(({name: "" if value is None else str(value)}, target, change))
     adjusted = holm(np.array([change.p for *_, change in found]))
     changes = [GroupChange(*group, float(p)) for group, p in zip(found, adjusted, strict=True)]
     sign = -1 if measure.metric.direction == "lower" else 1
     return sorted(changes, key=lambda each: _rank(sign * each.change.difference))
-
-
-def _compare(rows: PairedRows, measure: Measure, confidence: float) -> Difference:
-    if measure.metric.averages:
-        return difference(rows, 0, 1, measure.metric, confidence)
-    return metric_difference(rows, 0, 1, confidence)
 
 
 def _rank(gain: float) -> float:

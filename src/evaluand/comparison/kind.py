@@ -21,7 +21,8 @@ KIND: Final = Kind(
     rank=40,
     spec=checks.object_of(
         SUMMARISED | {"confidence": checks.confidence, "flips": checks.count},
-        {"left_out": checks.list_of(_LEFT_OUT)} | PEOPLE,
+        {"left_out": checks.list_of(_LEFT_OUT), "primary": checks.count, "stopped": checks.list_of(checks.count)}
+        | PEOPLE,
     ),
     provenance=provenance({"evaluations": checks.IDS, "labels": checks.TEXTS}),
     view="evaluand.report.kinds.comparisons:ComparisonView",

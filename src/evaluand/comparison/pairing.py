@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import numpy as np
 import pyarrow as pa
@@ -67,7 +67,7 @@ class PairedRows:
     tables: Sequence[pa.Table] = ()
     unit: np.ndarray | None = None
 
-    def take(self, chosen: np.ndarray) -> PairedRows:
+    def take(self, chosen: np.ndarray) -> Self:
         """The chosen rows, by mask or position."""
         names = [each.name for each in fields(self) if each.name not in ("metric", "keys", "tables")]
         arrays: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name) is not None}

@@ -205,7 +205,7 @@ class _Question:
         """What decides, in words."""
         if self.gate is not None:
             return "the bound of gates for pairs of 0 and 1" if binary else "the bound of gates"
-        return "McNemar's exact test" if binary else "the t interval, with which the permutation test agrees"
+        return "McNemar's mid-p test" if binary else "the t interval, with which the permutation test agrees"
 
     def unit(self, unit: str) -> str:
         """What is counted; for a gate on one group, its examples."""
@@ -328,12 +328,12 @@ def _plan_pilot(
         check_ranges(gate, scorers[0], [metric])
     by_variant = _read_pilot(pilot, scorers, metric, dict(gate.where) if gate else None)
     rows = _mean_of(by_variant)
-    sample = Sample.from_rows(rows, 0, 1, metric)
+    sample = Sample.from_rows(rows, 0, 1)
     if sample.clusters < _FEWEST_CLUSTERS or not sample.change.any():
         raise DataError(f"the pilot has {sample.clusters} independent rows, or none that differ; it tells no spread")
     sign = -1.0 if metric.direction == "lower" else 1.0
     assumed = _assumed_differences(sample, sign, asked.is_equality)
-    if sample.independent and sample.binary:
+    if sample.is_pairs:
         differ = float(np.mean(sample.change != 0))
         needs = [_find_paired(asked, text, sign * d, max(differ, abs(d))) for text, d in assumed]
         return asked.plan(f"exact, by {asked.test(binary=True)}", needs)
@@ -371,7 +371,8 @@ def _read_pilot(
     sides = [evaluation for pair in pilot for evaluation in pair]
     by_judge = align([pair_rows(sides, scorer, metric, where) for scorer in scorers])
     return [
-        [replace(rows, value=rows.value[place : place + 2]) for rows in by_judge] for place in range(0, len(sides), 2)
+        [replace(rows, value=rows.value[place : place + 2], status=rows.status[place : place + 2]) for rows in by_judge]
+        for place in range(0, len(sides), 2)
     ]
 
 
