@@ -122,6 +122,7 @@ def command(options: _Options) -> None:
             flips=options.flips,
             labels=labels,
             declared=declared,
+            primary=next((rule.metric for rule in rules if rule.baseline is not None), None),
         )
     judges = judge_facts(dict(zip(labels, evaluations, strict=True)))
     name_store_in(judges)

@@ -460,6 +460,7 @@ def _compare_by(
     pairs: list[dict[str, Any]] = []
     flipped: list[dict[str, Any]] = []
     ranked: list[dict[str, Any]] = []
+    heaviest = max(heaviest_cluster(each, metric) for each in evaluations) if stopped else None
     paired = pair_sides(evaluations, measure.scorer, metric)
     for target, chosen in _split_targets(paired):
         head = _describe_measure(measure.scorer, paired.metric, target)
@@ -471,8 +472,8 @@ def _compare_by(
             ):  # whose flips would be among labelled rows only
                 found_flips = _choose_flips(chosen, a, b, metric, flips)
                 flipped += [{"pair": n_pairs + len(pairs)} | flip for flip in found_flips]
-            looks = [heaviest_cluster(evaluations[side], metric) for side in (a, b) if {a, b} & {*stopped}]
-            found.append(difference(chosen, a, b, confidence, computed, max(looks, default=None)))
+            looks = heaviest if {a, b} & {*stopped} else None
+            found.append(difference(chosen, a, b, confidence, computed, looks))
             ids = {
                 "only_a": _first_ids(evaluations[a], chosen, a, b),
                 "only_b": _first_ids(evaluations[b], chosen, b, a),

@@ -10,11 +10,14 @@ from typing import Final
 import numpy as np
 
 from evaluand.aggregation.aggregator import Measure
+from evaluand.comparison.anytime import heaviest_cluster
 from evaluand.comparison.difference import Difference
 from evaluand.comparison.measuring import difference
 from evaluand.comparison.pairing import pair_rows
 from evaluand.comparison.significance import holm
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
+from evaluand.store.store import early_stops
 
 _MOST: Final = 50
 """The most groups of an attribute; one with more values, such as an id, is left out."""
@@ -63,6 +66,8 @@ def group_changes(
         >>> [(each.by, each.change.difference) for each in group_changes(a, b, Measure("same", Accuracy()), ["half"])]
         [({'half': 'first'}, -1.0), ({'half': 'second'}, 0.0)]
     """
+    stops = early_stops(a.store, [(EVALUATIONS, side.id) for side in (a, b)])
+    heaviest = max(heaviest_cluster(side, measure.metric) for side in (a, b)) if stops else None
     found = []
     for name in attributes:
         rows = pair_rows([a, b], measure.scorer, measure.metric, by=(name,))
@@ -70,7 +75,7 @@ def group_changes(
             continue
         for place, (target, value) in enumerate(rows.keys):
             own = rows.take(rows.group == place)
-            change = difference(own, 0, 1, confidence)
+            change = difference(own, 0, 1, confidence, heaviest=heaviest)
             found.append(({name: "" if value is None else str(value)}, target, change))
     adjusted = holm(np.array([change.p for *_, change in found]))
     changes = [GroupChange(*group, float(p)) for group, p in zip(found, adjusted, strict=True)]
