@@ -679,7 +679,7 @@ def test_the_primary_metric_is_tested_alone_and_all_others_together() -> None:
     assert (first["p_holm"], first["verdict"]) == (alone["p"], alone["verdict"])
     assert [pair["family"] for pair in (alone, first, *more)] == ["primary"] * 2 + ["secondary"] * 2
     assert [pair["p_holm"] for pair in more] == [2 * pair["p"] for pair in more]
-    assert more[0]["verdict"].endswith("after Holm (secondary)")
+    assert more[0]["verdict"].endswith("after Holm, secondary")
     named = compare(a, b, metrics=[Accuracy(), *others], primary="mean").pairs
     assert [pair["family"] for pair in named] == ["secondary", "primary", "secondary"]
     assert families_text(named) == "secondary: 2 tests, adjusted together (Holm); primary: 1 test"

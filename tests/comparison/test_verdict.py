@@ -33,7 +33,7 @@ def test_an_interval_without_0_beside_an_adjusted_p_is_explained() -> None:
 
 def test_a_secondary_metric_is_marked() -> None:
     said = verdict(PAIR | {"family": "secondary", "p_holm": 0.03}, ["small", "big"], 0.95, 2)
-    assert said == "small is better: big − small = -37.5 points [-70.0, -5.0]; p = 0.0300 after Holm (secondary)"
+    assert said == "small is better: big − small = -37.5 points [-70.0, -5.0]; p = 0.0300 after Holm, secondary"
 
 
 def test_after_several_looks_the_interval_alone_decides() -> None:

@@ -74,7 +74,7 @@ def p_text(pair: Mapping[str, Any], family: int) -> str:
     if pair["interval"] == AT_ALL_LOOKS:
         return "at all looks" if pair["low"] is not None else "p undefined"
     p = f"{format_p(adjusted_p(pair))} after {adjustment([pair])}" if family > 1 else format_p(pair["p"])
-    return f"{p} ({SECONDARY})" if pair["family"] == SECONDARY else p
+    return f"{p}, {SECONDARY}" if pair["family"] == SECONDARY else p
 
 
 def excludes_zero(pair: Mapping[str, Any]) -> bool:
