@@ -321,7 +321,7 @@ def test_a_binary_pilot_gives_the_shares() -> None:
     assert [need.difference for need in found.needs[1:]] == pytest.approx(
         [pair["difference"], found.needs[2].difference, found.needs[3].difference]
     )
-    assert found.needs[1].difference < pair["difference"] < found.needs[2].difference
+    assert found.needs[2].difference < pair["difference"] < found.needs[3].difference
 
 
 @pytest.mark.slow
