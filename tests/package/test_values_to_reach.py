@@ -49,22 +49,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
 
 BRIER = "y,said,p\n0,0,0.1\n1,1,0.8\n1,0,0.4\n0,1,0.7\n0,0,0.2\n1,1,0.9\n"
 
-EXPERIMENT = """
-name: t
-dataset: {path: rows.jsonl, input: n, expected: y}
-tasks: ["systems.py:base", "systems.py:mine"]
-scorers: {same: exact_match}
-metrics: [accuracy]
-"""
-
-SYSTEMS = """
-def base(n):
-    return "yes" if n % 10 < 5 else "no"
-
-def mine(n):
-    return "yes" if n % 10 < 9 else "no"
-"""
-
 
 @missing("the positive class that `score` takes is stored only with a metric that names it")
 def test_brier_is_the_same_number_in_every_command(folder: Folder) -> None:
@@ -74,16 +58,6 @@ def test_brier_is_the_same_number_in_every_command(folder: Folder) -> None:
         folder.done("score", f"{name}.csv", *words)
     [pair] = folder.json("compare", "old", "new", "--metric", "brier")["pairs"]
     assert pair["value_a"] == pytest.approx(0.1583333, abs=1e-6)
-
-
-@missing("a comparison after --until has the interval of a fixed number of rows")
-def test_after_an_early_stop_no_interval_is_narrower_than_its_rule_allows(folder: Folder) -> None:
-    Path("t.yaml").write_text(EXPERIMENT)
-    Path("systems.py").write_text(SYSTEMS)
-    Path("rows.jsonl").write_text("".join(f'{{"n": {n}, "y": "yes"}}\n' for n in range(300)))
-    [gate] = folder.json("run", "t.yaml", "--until", "accuracy better than base")["gates"]
-    [pair] = folder.json("compare", "t/base", "t/mine")["pairs"]
-    assert pair["low"] <= gate["values"][0]["bound"]
 
 
 # Tables

@@ -136,6 +136,7 @@ def command(options: _Options) -> None:
             by=options.by,
             where=options.where,
             over=options.over,
+            primary=next((rule.metric for rule in rules if rule.baseline is not None), None),
         )
     judges = judge_facts(dict(zip(labels, evaluations, strict=True)))
     name_store_in(judges)

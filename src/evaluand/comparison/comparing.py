@@ -18,16 +18,29 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.groups import group_text, order_groups
 from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.aggregation.score_shards import dataset_of, datasets_of
+from evaluand.comparison.anytime import heaviest_cluster
 from evaluand.comparison.changed import check_examples, check_rows
-from evaluand.comparison.difference import change_of_rows, difference, rows_without_partner, weighted_mean
+from evaluand.comparison.difference import Difference, change_of_rows, rows_without_partner, weighted_mean
 from evaluand.comparison.factors import Factor, find_factor
-from evaluand.comparison.labelled_differences import label_rows, labelled_difference
-from evaluand.comparison.measures import declared_measures, definition, resolve_measures
-from evaluand.comparison.metric_differences import Computed, metric_difference, metric_value
+from evaluand.comparison.labelled_differences import LabelledRows
+from evaluand.comparison.measures import declared_as, declared_measures, definition, resolve_measures
+from evaluand.comparison.measuring import difference, read_rows
+from evaluand.comparison.metric_differences import Computed, metric_value
 from evaluand.comparison.pairing import PairedRows, Pairing, check_attributes, pair_rows
 from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, shaffer
-from evaluand.comparison.verdict import families, format_p, is_significant, printable, same_evaluation_verdict, verdict
+from evaluand.comparison.verdict import (
+    GROUPS,
+    PRIMARY,
+    SECONDARY,
+    family_key,
+    family_of,
+    format_p,
+    is_significant,
+    printable,
+    same_evaluation_verdict,
+    verdict,
+)
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault
 from evaluand.core.key_columns import INDEX
@@ -40,7 +53,6 @@ from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
-from evaluand.metrics.prediction_powered import PredictionPoweredMean
 from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
@@ -49,7 +61,7 @@ from evaluand.store.store import MemoryStore, Ref, Store, check_name, early_stop
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 from evaluand.store.window import WindowedStore
 
-METHOD = 4
+METHOD = 5
 """Raised whenever the same evaluations and parameters would give other numbers."""
 
 
@@ -101,14 +113,16 @@ class Comparison(Artifact):
 
         `clustered_by` is the column that defines the `clusters`; where it is None, each example is a cluster.
         """
-        column, older = self._cluster_column(), {"p_shaffer": None, "by": None, "p_interaction": None}
-        rows = [older | row | {"by": dict(row["by"]) if row.get("by") else None} for row in self.read_rows("pairs")]
-        for family in families(rows):
-            n = sum(pair["p"] is not None for pair in family)
-            for pair in family:
-                pair["clustered_by"] = None if pair["clusters"] is None else column
-                pair["verdict"] = self._verdict(pair, n)
-        return rows
+        column = self._cluster_column()
+        missing = dict.fromkeys(("p_shaffer", "by", "family", "correlation", "variance_saved", "p_interaction"))
+        rows = [missing | row for row in self.read_rows("pairs")]  # those of earlier versions lack some
+        return [
+            pair
+            | {"by": pair["by"] and dict(pair["by"])}
+            | {"clustered_by": None if pair["clusters"] is None else column}
+            | {"verdict": self._verdict(pair, family_of(pair, rows))}
+            for pair in rows
+        ]
 
     @property
     def ranking(self) -> list[dict[str, Any]]:
@@ -255,6 +269,7 @@ def compare(
     name: str | None = None,
     origin: dict[str, Any] | None = None,
     declared: Sequence[Measure] | None = None,
+    primary: str | None = None,
     **rows: Unpack[RowOptions],
 ) -> Comparison:
     """Compares evaluations of one store row by row; a comparison that is already stored is returned.
@@ -276,6 +291,8 @@ def compare(
         origin: where the request came from, for provenance.
         declared: measures that define the direction, range, column and weights of metrics given by name; None takes
             those of the aggregations that summarised the evaluations.
+        primary: the metric that decides, such as that of a gate: its pairs are tested alone, and all others together.
+            By default, and where it is not compared, the first metric is primary.
         rows: `by`, `where` and `over`, see `RowRequest`.
 
     Raises:
@@ -320,12 +337,15 @@ def compare(
         "labels": short,
     } | digests_of_labels(evaluations, (measure.metric for measure in measures))
     over = asked.factor and asked.factor.describe()
-    chosen = {"left_out": left_out, "by": [*asked.by], "where": rows.get("where"), "over": over}
+    meant = [] if primary is None else declared_as(primary, measures)
+    first = next((place for place, measure in enumerate(measures) if measure.metric in meant), 0)
+    chosen = {"left_out": left_out, "primary": first, "stopped": asked.stopped}
+    chosen |= {"by": [*asked.by], "where": rows.get("where"), "over": over}
     spec |= {name: value for name, value in chosen.items() if value}
     id = identity.artifact_id("comparisons", spec)
     stored, is_asked = store.is_sealed("comparisons", id), bool(metrics) or missing == "refuse"
     if not stored or (is_asked and Comparison(store, id).refused):  # then the error is raised again
-        tables = compute_tables(asked, measures, float(confidence), flips, None if is_asked else short)
+        tables = compute_tables(asked, measures, first, float(confidence), flips, None if is_asked else short)
         batches = {table: pa.RecordBatch.from_pylist(own, TABLES[table]) for table, own in tables.items()}
         made_from = provenance(origin) | {"labels": short, "evaluations": [e.id for e in evaluations]}
         seal_tables(store, "comparisons", id, spec, batches, name, made_from)
@@ -388,12 +408,17 @@ def count_groups(dataset: Dataset, attribute: str) -> int:
 
 @dataclass(frozen=True)
 class RowsAsked:
-    """The rows that a request chooses; see `Pairing`."""
+    """The rows that a request chooses; see `Pairing`.
+
+    Attributes:
+        stopped: the places of the evaluations of runs that a rule stopped at one of several looks.
+    """
 
     evaluations: Sequence[Evaluation]
     by: Sequence[str]
     matching: Sequence[np.ndarray] | None
     factor: Factor | None
+    stopped: Sequence[int]
 
     @classmethod
     def of(cls, request: RowRequest, evaluations: Sequence[Evaluation], labels: Sequence[str]) -> "RowsAsked":
@@ -418,7 +443,9 @@ class RowsAsked:
                     raise SpecError(f"no example matches {where!r}, so nothing can be compared")
         tasks = [] if over is None else task_specs(_find_runs(evaluations[0].store, evaluations, labels))
         factor = None if over is None else find_factor(over, tasks, labels)
-        return cls(evaluations, by, [matching[each.digest] for each in datasets] if matching else None, factor)
+        matches = [matching[each.digest] for each in datasets] if matching else None
+        stopped = [place for place, e in enumerate(evaluations) if early_stops(e.store, [(EVALUATIONS, e.id)])]
+        return cls(evaluations, by, matches, factor, stopped)
 
 
 def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
@@ -469,35 +496,44 @@ TABLES: Final = {"pairs": PAIRS, "ranking": RANKING, "flips": FLIPS, "left_out":
 
 
 def compute_tables(
-    asked: RowsAsked, measures: Sequence[Measure], confidence: float, flips: int, labels: Sequence[str] | None
+    asked: RowsAsked,
+    measures: Sequence[Measure],
+    primary: int,
+    confidence: float,
+    flips: int,
+    labels: Sequence[str] | None,
 ) -> dict[str, list[dict[str, Any]]]:
     """The rows of all tables: every two evaluations by every measure and target.
 
     Args:
         labels: names of the evaluations, for why a measure is left out; None where no measure may be.
+        primary: the place of the primary measure.
+        stopped: the places of the evaluations of runs that a rule stopped at one of several looks.
 
     Raises:
         DataError: a measure refuses the scores of an evaluation; with labels, all measures do.
     """
     rows: dict[str, list[dict[str, Any]]] = {table: [] for table in TABLES}
     pairing: Pairing | None = None
+    compared: list[Measure] = []
     for measure in measures:
         if pairing is None or pairing.scorer != measure.scorer:
             pairing = Pairing(asked.evaluations, measure.scorer, by=asked.by, matching=asked.matching)
         try:
-            found = _compare_by(measure.metric, pairing, asked.factor, confidence, flips, len(rows["pairs"]))
+            found = _compare_by(measure.metric, pairing, asked, confidence, flips, len(rows["pairs"]))
+            compared.append(measure)
         except (DataError, SpecError) as error:
             if labels is None:
                 raise
             found = {"left_out": [_leave_out(measure, dict(zip(labels, asked.evaluations, strict=True)), error)]}
         for table, own in found.items():
             rows[table] += own
-    if len(rows["left_out"]) == len(measures):
+    if not compared:
         reasons = "; ".join(f"{one['metric']} · {one['scorer']}: {one['reason']}" for one in rows["left_out"])
         raise DataError(f"no declared metric can be compared: {reasons}")
     systems = len(asked.evaluations if asked.factor is None else asked.factor.levels)
-    for family in families(rows["pairs"]):
-        _adjust(family, systems)
+    first = measures[primary] if measures[primary] in compared else compared[0]
+    _adjust(rows["pairs"], (first.scorer, definition(first.metric)), systems)
     _add_letters(rows["ranking"], [pair for pair in rows["pairs"] if pair["by"] is None], confidence)
     return {table: own for table, own in rows.items() if own or table != "left_out"}
 
@@ -507,58 +543,49 @@ _Tables = dict[str, list[dict[str, Any]]]
 
 
 def _compare_by(
-    metric: Metric, pairing: Pairing, factor: Factor | None, confidence: float, flips: int, n_pairs: int
+    metric: Metric, pairing: Pairing, asked: RowsAsked, confidence: float, flips: int, n_pairs: int
 ) -> _Tables:
     """The rows of pairs, ranking and flips by one metric.
 
     Args:
         n_pairs: the number of pairs by earlier metrics.
     """
+    evaluations, factor = asked.evaluations, asked.factor
     if factor and (not metric.averages or metric.reads_labels):
         raise SpecError(
             f"{metric.kind} is no mean of one number per row, of which a {factor.name} has an effect on each"
         )
-    labelled = label_rows(pairing, metric) if isinstance(metric, PredictionPoweredMean) else None
-    every = pairing.rows(metric) if labelled is None else labelled.rows
-    sides = range(len(every.status)) if factor is None else factor.cells[:, 0].tolist()
     pairs: list[dict[str, Any]] = []
     flipped: list[dict[str, Any]] = []
     ranked: list[dict[str, Any]] = []
+    heaviest = max(heaviest_cluster(each, metric) for each in evaluations) if asked.stopped else None
+    every = read_rows(pairing, metric)
+    sides = [[side] for side in range(len(evaluations))] if factor is None else factor.cells.tolist()
     for target, by, chosen in _split_groups(every, pairing.by):
         cells = every.take(chosen)
         rows = cells if factor is None else factor.average(cells)
-        head = _describe_measure(pairing.scorer, metric if labelled else every.metric, target)
+        head = _describe_measure(pairing.scorer, every.metric, target)
         computed: Computed = {}
-        values = [math.nan] * len(sides)
+        found: list[Difference] = []
         for a, b in itertools.combinations(range(len(sides)), 2):
-            if labelled is not None:
-                compared = labelled_difference(labelled.take(chosen), a, b, confidence)
-                values[b] = compared.value_b if a == 0 else values[b]
-                values[a] = compared.value_a if math.isnan(values[a]) else values[a]
-            elif metric.averages:
-                if by is None and factor is None:  # else there is no answer to show, or it is shown above
-                    place = {"pair": n_pairs + len(pairs)}
-                    flipped += [place | flip for flip in _choose_flips(rows, a, b, metric, flips)]
-                compared = difference(rows, a, b, metric, confidence)
-            else:
-                compared = metric_difference(rows, a, b, confidence, computed)
+            # of labelled rows few would be shown; of groups the same as of all; of factors no answer
+            if metric.averages and not isinstance(rows, LabelledRows) and by is None and factor is None:
+                place = {"pair": n_pairs + len(pairs)}
+                flipped += [place | flip for flip in _choose_flips(rows, a, b, metric, flips)]
+            looks = heaviest if {*sides[a], *sides[b]} & {*asked.stopped} else None
+            found.append(difference(rows, a, b, confidence, computed, looks))
+            first_a, first_b = sides[a][0], sides[b][0]
             more = {
                 "by": by,
-                "a": sides[a],
-                "b": sides[b],
-                "only_a": _first_ids(pairing.evaluations[sides[a]], rows, a, b),
-                "only_b": _first_ids(pairing.evaluations[sides[b]], rows, b, a),
+                "a": first_a,
+                "b": first_b,
+                "only_a": _first_ids(evaluations[first_a], rows, a, b),
+                "only_b": _first_ids(evaluations[first_b], rows, b, a),
                 "p_interaction": factor.interaction(cells, a, b) if factor else None,
             }
-            pairs.append(head | _finite_or_none(dataclasses.asdict(compared) | more))
+            pairs.append(head | _finite_or_none(dataclasses.asdict(found[-1]) | more))
         if len(sides) > 2 and by is None:
-            common = rows.take(np.all(rows.known, axis=0))
-            if labelled is None:
-                values = [
-                    weighted_mean(common, common.value[side], metric) if metric.averages else metric_value(common, side)
-                    for side in range(len(sides))
-                ]
-            ranked += _in_order(head, sides, values, metric, len(common.group))
+            ranked += _rank(head, rows, found, [side[0] for side in sides])
     return {"pairs": pairs, "ranking": ranked, "flips": flipped}
 
 
@@ -591,17 +618,23 @@ def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: E
     return {"scorer": measure.scorer, "metric": measure.metric.kind, "signature": signature, "reason": reason}
 
 
-def _adjust(pairs: Sequence[dict[str, Any]], systems: int) -> None:
-    """Adds adjusted p values to the rows: all of them are one family."""
-    p = np.array([math.nan if pair["p"] is None else pair["p"] for pair in pairs])
-    by_shaffer = np.full(len(pairs), math.nan)
-    if systems > 2:
-        measures: dict[tuple[Any, ...], int] = {}
-        group = [measures.setdefault(_measure_key(pair), len(measures)) for pair in pairs]
-        by_shaffer = shaffer(p, group, dict.fromkeys(_on_the_same_rows(group, pairs), systems))
-    for pair, *adjusted in zip(pairs, holm(p), by_shaffer, benjamini_hochberg(p), strict=True):
-        names = ("p_holm", "p_shaffer", "p_benjamini_hochberg")
-        pair |= _finite_or_none(dict(zip(names, map(float, adjusted), strict=True)))
+def _adjust(pairs: Sequence[dict[str, Any]], primary: tuple[str, str], systems: int) -> None:
+    """Adds families and p values that are adjusted within them: the primary metric, all others, groups of a metric."""
+    families: dict[Any, list[dict[str, Any]]] = {}
+    for pair in pairs:
+        is_primary = (pair["scorer"], pair["signature"]) == primary
+        pair["family"] = GROUPS if pair["by"] else PRIMARY if is_primary else SECONDARY
+        families.setdefault(family_key(pair), []).append(pair)
+    for own in families.values():
+        p = np.array([math.nan if pair["p"] is None else pair["p"] for pair in own])
+        by_shaffer = np.full(len(own), math.nan)
+        if systems > 2:
+            measures: dict[tuple[Any, ...], int] = {}
+            group = [measures.setdefault(_measure_key(pair), len(measures)) for pair in own]
+            by_shaffer = shaffer(p, group, dict.fromkeys(_on_the_same_rows(group, own), systems))
+        for pair, *adjusted in zip(own, holm(p), by_shaffer, benjamini_hochberg(p), strict=True):
+            names = ("p_holm", "p_shaffer", "p_benjamini_hochberg")
+            pair |= _finite_or_none(dict(zip(names, map(float, adjusted), strict=True)))
 
 
 def _measure_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -659,14 +692,33 @@ def _choose_flips(found: PairedRows, a: int, b: int, metric: Metric, at_most: in
             }
 
 
-def _in_order(
-    head: Mapping[str, Any], sides: Sequence[int], values: Sequence[float], metric: Metric, n: int
+def _rank(
+    head: Mapping[str, Any], rows: PairedRows, found: Sequence[Difference], evaluations: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """The rows of a ranking, best first."""
+    """The sides by their values over the rows that all have, best first.
+
+    Args:
+        found: every pair; a mean that people correct has values in pairs only.
+        evaluations: the first of each side.
+    """
+    metric, systems = rows.metric, len(rows.status)
+    common = rows.take(np.all(rows.known, axis=0))
+    if isinstance(rows, LabelledRows):
+        values = [math.nan] * systems
+        for (a, b), pair in zip(itertools.combinations(range(systems), 2), found, strict=True):
+            values[b] = pair.value_b if a == 0 else values[b]
+            values[a] = pair.value_a if math.isnan(values[a]) else values[a]
+    elif metric.averages:
+        values = [weighted_mean(common, common.value[side], metric) for side in range(systems)]
+    else:
+        values = [metric_value(common, side) for side in range(systems)]
     worst_first = metric.direction == "lower"
-    order = sorted(range(len(values)), key=lambda side: values[side] if worst_first else -values[side])
+    order = sorted(range(systems), key=lambda side: values[side] if worst_first else -values[side])
     key = {name: head[name] for name in ("scorer", "signature", "target")}
-    return [key | _finite_or_none({"evaluation": sides[side], "value": values[side]}) | {"n": n} for side in order]
+    return [
+        key | _finite_or_none({"evaluation": evaluations[side], "value": values[side]}) | {"n": len(common.group)}
+        for side in order
+    ]
 
 
 def _add_letters(ranked: Sequence[dict[str, Any]], pairs: Sequence[dict[str, Any]], confidence: float) -> None:

@@ -102,7 +102,7 @@ def _sample(
         side[:, basis < smallest] = np.nan
     low, high = rows.metric.range
     change = disparity_change([one.sides for one in found], kind, len(keys))
-    return MetricSample(change, len(keys), 1.0 if kind == "ratio" else high - low), basis
+    return MetricSample.of(change, len(keys), 1.0 if kind == "ratio" else high - low), basis
 
 
 def disparity_change(values: Sequence[tuple[np.ndarray, np.ndarray]], kind: Kind, n: int) -> PairedChange:

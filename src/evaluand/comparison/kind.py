@@ -23,7 +23,15 @@ KIND: Final = Kind(
     rank=40,
     spec=checks.object_of(
         SUMMARISED | {"confidence": checks.confidence, "flips": checks.count},
-        {"left_out": checks.list_of(_LEFT_OUT), "by": checks.TEXTS, "where": checks.text, "over": _OVER} | PEOPLE,
+        {
+            "left_out": checks.list_of(_LEFT_OUT),
+            "primary": checks.count,
+            "stopped": checks.list_of(checks.count),
+            "by": checks.TEXTS,
+            "where": checks.text,
+            "over": _OVER,
+        }
+        | PEOPLE,
     ),
     provenance=provenance({"evaluations": checks.IDS, "labels": checks.TEXTS}),
     view="evaluand.report.kinds.comparisons:ComparisonView",

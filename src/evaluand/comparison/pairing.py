@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
@@ -76,7 +76,7 @@ class PairedRows:
     sides: Sequence[Side] = ()
     unit: np.ndarray | None = None
 
-    def take(self, chosen: np.ndarray) -> PairedRows:
+    def take(self, chosen: np.ndarray) -> Self:
         """The chosen rows, by mask or position."""
         if chosen.dtype == np.bool_ and chosen.all():
             return self

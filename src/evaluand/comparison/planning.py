@@ -2,6 +2,11 @@
 
 The power is that of the very bound or test that gates and `compare` use. For shares it is exact: the sum over all
 outcomes that pass. For other values the clusters of a pilot are drawn again, with the difference that is assumed.
+
+A pilot does not say how large the difference is. So the first number of its plan has the power on average over what it
+leaves open: differences and spreads that are equally likely given the pilot, by a uniform prior for pairs of 0 and 1,
+and by Student's distribution for other values.
+Source: A. O'Hagan, J. Stevens & M. Campbell, "Assurance in clinical trial design" (Pharmaceutical Statistics 4, 2005).
 """
 
 from __future__ import annotations
@@ -10,6 +15,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
+from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -205,7 +211,7 @@ class _Question:
         """What decides, in words."""
         if self.gate is not None:
             return "the bound of gates for pairs of 0 and 1" if binary else "the bound of gates"
-        return "McNemar's exact test" if binary else "the t interval, with which the permutation test agrees"
+        return "McNemar's mid-p test" if binary else "the t interval, with which the permutation test agrees"
 
     def unit(self, unit: str) -> str:
         """What is counted; for a gate on one group, its examples."""
@@ -293,7 +299,36 @@ def _find_paired(asked: _Question, text: str, difference: float, differ: float) 
     return _find_need(asked, text, difference, partial(asked.power_of_pairs, won, lost), asked.why_not(difference))
 
 
-def _find_need(asked: _Question, text: str, difference: float, power_of: Power, why_not: str | None) -> Need:
+def _find_average(
+    asked: _Question, value: float, possible: Sequence[float], powers: Sequence[Power], level: float | None = None
+) -> Need:
+    """What is needed on average over differences that are equally likely, given the pilot."""
+    held = sum(asked.why_not(difference) is None for difference in possible) / len(possible)
+    why_not = f"the pilot leaves open whether it is true: the chance that it is, is {100 * held:.0f} %"
+    text = f"the difference is one of those that the pilot leaves open, about {value:+.3g}: power on average"
+    return _find_need(
+        asked,
+        text,
+        value,
+        lambda n: float(np.mean([power(n) for power in powers])),
+        why_not if held <= asked.power else None,
+        level,
+    )
+
+
+def _find_need(
+    asked: _Question,
+    text: str,
+    difference: float,
+    power_of: Power,
+    why_not: str | None,
+    level: float | None = None,
+) -> Need:
+    """What is needed under an assumption.
+
+    Args:
+        level: of the one-sided bound, where the power is drawn.
+    """
     known: dict[int, float] = {}
 
     def power(n: int) -> float:
@@ -302,10 +337,8 @@ def _find_need(asked: _Question, text: str, difference: float, power_of: Power, 
         return known[n]
 
     n = None
-    if why_not is None and isinstance(power_of, DrawnPower):
-        n = fewest_drawn(power, asked.power, power_of.level)
-    elif why_not is None:
-        n = fewest_rows(power, asked.power)
+    if why_not is None:
+        n = fewest_rows(power, asked.power) if level is None else fewest_drawn(power, asked.power, level)
     numbers = {*asked.at} if n is None else {max(n // 4, 1), max(n // 2, 1), n, 2 * n, *asked.at}
     table = tuple((each, power(each)) for each in sorted(numbers))
     if n is None:
@@ -328,18 +361,25 @@ def _plan_pilot(
         check_ranges(gate, scorers[0], [metric])
     by_variant = _read_pilot(pilot, scorers, metric, dict(gate.where) if gate else None)
     rows = _mean_of(by_variant)
-    sample = Sample.from_rows(rows, 0, 1, metric)
+    sample = Sample.from_rows(rows, 0, 1)
     if sample.clusters < _FEWEST_CLUSTERS or not sample.change.any():
         raise DataError(f"the pilot has {sample.clusters} independent rows, or none that differ; it tells no spread")
     sign = -1.0 if metric.direction == "lower" else 1.0
     assumed = _assumed_differences(sample, sign, asked.is_equality)
-    if sample.independent and sample.binary:
+    if sample.is_pairs:
         differ = float(np.mean(sample.change != 0))
         needs = [_find_paired(asked, text, sign * d, max(differ, abs(d))) for text, d in assumed]
-        return asked.plan(f"exact, by {asked.test(binary=True)}", needs)
+        shares = [*_possible_shares(sample)]
+        powers: list[Power] = [partial(asked.power_of_pairs, won, lost) for won, lost in shares]
+        average = _find_average(asked, sample.value, [won - lost for won, lost in shares], powers)
+        return asked.plan(f"exact, by {asked.test(binary=True)}", [average, *needs])
     signs = (1.0, -1.0) if asked.is_equality else (sign,)
     draw = partial(DrawnPower, gate, asked.confidence, sample, margin=asked.margin, signs=signs)
-    needs = [_find_need(asked, text, d, draw(difference=d), asked.why_not(sign * d)) for text, d in assumed]
+    level = draw(difference=sample.value).level
+    needs = [_find_need(asked, text, d, draw(difference=d), asked.why_not(sign * d), level) for text, d in assumed]
+    possible = [*_possible_differences(sample)]
+    powers = [draw(difference=d, scale=scale, part=(place, len(possible))) for place, (d, scale) in enumerate(possible)]
+    needs = [_find_average(asked, sample.value, [sign * d for d, _ in possible], powers, level), *needs]
     clustered = rows.cluster is not None
     counted = "clusters" if clustered else "examples"
     method = f"by {asked.test(binary=False)}, for {DRAWS:,} draws of the pilot's {asked.unit(counted)}"
@@ -371,7 +411,8 @@ def _read_pilot(
     sides = [evaluation for pair in pilot for evaluation in pair]
     by_judge = align([pair_rows(sides, scorer, metric, where) for scorer in scorers])
     return [
-        [replace(rows, value=rows.value[place : place + 2]) for rows in by_judge] for place in range(0, len(sides), 2)
+        [replace(rows, value=rows.value[place : place + 2], status=rows.status[place : place + 2]) for rows in by_judge]
+        for place in range(0, len(sides), 2)
     ]
 
 
@@ -390,6 +431,41 @@ def _assumed_differences(sample: Sample, sign: float, is_equality: bool) -> Iter
     if not math.isnan(low):
         yield f"it is the worse end of the pilot's 80 % interval, {ends[0]:+.3g}", ends[0]
         yield f"it is the better end, {ends[1]:+.3g}", ends[1]
+
+
+_POSSIBLE: Final = 20
+_GOLDEN: Final = (0.7548776662466927, 0.5698402909980532)
+"""Multiples of these, without their whole numbers, fill a square evenly: 1 / x and 1 / x² for x³ = x + 1."""
+
+
+def _even_points() -> Iterator[tuple[float, float]]:
+    return (((0.5 + place * _GOLDEN[0]) % 1, (0.5 + place * _GOLDEN[1]) % 1) for place in range(_POSSIBLE))
+
+
+def _possible_shares(sample: Sample) -> Iterator[tuple[float, float]]:
+    """Equally likely shares of rows won and lost, in the direction of the metric; before the pilot, all were."""
+    won, tied, lost = sample.outcomes
+    for at_differ, at_won in _even_points():
+        differ, share = _beta_quantile(won + lost + 2, tied + 1, at_differ), _beta_quantile(won + 1, lost + 1, at_won)
+        yield differ * share, differ * (1 - share)
+
+
+def _possible_differences(sample: Sample) -> Iterator[tuple[float, float]]:
+    """Equally likely differences, and how many times the spread is that of the pilot, by Student's distribution."""
+    degrees, normal = sample.clusters - 1, NormalDist()
+    for at_spread, at_value in _even_points():
+        part = 2 / (9 * degrees)  # Wilson & Hilferty's quantile of chi-squared
+        scale = max(1 - part + normal.inv_cdf(at_spread) * math.sqrt(part), _LEAST) ** -1.5
+        yield sample.value + scale * sample.error * normal.inv_cdf(at_value), scale
+
+
+_LEAST: Final = 0.1
+
+
+def _beta_quantile(a: int, b: int, chance: float) -> float:
+    if chance > 0.5:
+        return 1 - _beta_quantile(b, a, 1 - chance)
+    return clopper_pearson(a, a + b - 1, 1 - chance)[0]
 
 
 def _check_share(name: str, share: float | None) -> float:

@@ -217,6 +217,7 @@ PAIRS: Final = pa.schema(
         pa.field("share", pa.bool_(), nullable=False),
         pa.field("target", pa.string()),
         pa.field("by", _GROUP),
+        pa.field("family", pa.string()),
         *(pa.field(name, pa.int32(), nullable=False) for name in ("a", "b")),
         *(pa.field(name, pa.int64(), nullable=False) for name in ("n", "n_used", "n_a_missing", "n_b_missing")),
         *(pa.field(name, pa.int64(), nullable=False) for name in ("n_skipped", "n_only_a", "n_only_b")),
@@ -231,15 +232,17 @@ PAIRS: Final = pa.schema(
         pa.field("permutation", pa.string(), nullable=False),
         *(pa.field(name, pa.float64()) for name in ("p_holm", "p_shaffer", "p_benjamini_hochberg")),
         *(pa.field(name, pa.int64()) for name in ("won", "tied", "lost")),
-        *(pa.field(name, pa.float64()) for name in ("effect", "detectable")),
+        *(pa.field(name, pa.float64()) for name in ("effect", "detectable", "correlation", "variance_saved")),
         pa.field("reason", pa.string()),
         pa.field("p_interaction", pa.float64()),
     ]
 )
 """`by` is the group of examples, null for all; `a` and `b` are the numbers of the compared evaluations, from 0 (of
 prompts or models, those of the first evaluation of each); `share`: values lie between 0 and 1; `only_a` and `only_b`
-are the ids of the first examples that only one side has. `p_shaffer` decides where several systems are compared, and is
-null where they are two; `p_interaction` says whether the difference depends on the other factor."""
+are the ids of the first examples that only one side has. `family` is `primary` for the metric that decides, `groups`
+for the groups of a metric, else `secondary`; p values are adjusted within it. `p_shaffer` decides where several systems
+are compared, and is null where they are two. `variance_saved` is the share of the variance that pairing removes, and
+`p_interaction` says whether the difference depends on the other factor."""
 
 RANKING: Final = pa.schema(
     [

@@ -8,7 +8,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.comparison.verdict import adjusted_p, adjustment, families, format_difference, unit_suffix
+from evaluand.comparison.verdict import (
+    SECONDARY,
+    adjusted_p,
+    adjustment,
+    families_text,
+    family_of,
+    format_difference,
+    unit_suffix,
+)
 from evaluand.core.errors import plural
 from evaluand.models.usage_total import UsageTotal
 from evaluand.report.facts.gates import shorten_refusals
@@ -41,15 +49,16 @@ def comparison_parts(facts: Facts) -> Iterator[RenderableType]:
     yield from map(_prompt_change, facts["prompts"])
     if used := list(_list_usage(facts)):
         yield _usage_table(used)
-    tests = {id(pair): sum(own["p"] is not None for own in family) for family in families(pairs) for pair in family}
     for _, group in itertools.groupby(pairs, _measure_key):
         pairs = list(group)
         different = [pair for pair in pairs if not _is_same(pair, facts)]
         if different:
-            yield _differences(different, facts["confidence"], tests[id(different[0])])
+            yield _differences(different, facts["confidence"], family_of(pairs[0], facts["pairs"]))
         else:
             yield Text(_title(pairs[0]), "bold")
         yield _notes(pairs, facts)
+    if families := families_text(facts["pairs"]):
+        yield Text(f"p values: {families}", "dim")
     if facts["left_out"]:
         yield Text(f"not compared: {left_out_text(facts['left_out'], facts['pairs'])}", "dim")
     if facts["ranking"]:
@@ -144,7 +153,8 @@ def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> Rend
             *("–" if pair[side] is None else f"{pair[side]:,}" for side in ("won", "lost")),
             f"{pair['n_used']:,}",
         )
-    return Group(Text(_title(pairs[0]), "bold"), table, Text(safe(pairs[0]["signature"]), "dim"))
+    title = f"{_title(pairs[0])}{f' ({SECONDARY})' if pairs[0]['family'] == SECONDARY else ''}"
+    return Group(Text(title, "bold"), table, Text(safe(pairs[0]["signature"]), "dim"))
 
 
 def _change_words(pair: Facts) -> dict[str, str]:

@@ -20,7 +20,7 @@ from evaluand.comparison.kind import COMPARISONS
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.rule import Gate
 from evaluand.comparison.significance import holm
-from evaluand.comparison.verdict import adjusted_p, adjustment
+from evaluand.comparison.verdict import adjusted_p, adjustment, families_text
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
@@ -38,6 +38,7 @@ from evaluand.store.overlay import OverlayStore
 
 _COLUMNS: Final = (
     *("scorer", "label", "target", "direction", "value_a", "value_b", "difference", "low", "high", "p"),
+    *("family", "correlation", "variance_saved"),
     *("won", "tied", "lost", "detectable", "n", "n_used", "n_a_missing", "n_b_missing", "n_only_a", "n_only_b"),
     *("clusters", "interval", "test", "verdict", "reason", "binary"),
 )
@@ -82,6 +83,7 @@ def read_comparison(source: Source, a: str, b: str) -> Facts:
             {name: pair.get(name) for name in _COLUMNS} | {"p_adjusted": adjusted_p(pair)}
             for pair in add_labels(comparison.pairs)
         ],
+        "families": families_text(comparison.pairs),
         "left_out": comparison.left_out,
         "caveats": [*_list_caveats(source, tasks, comparison)],
         "grouped": [label for label, _ in _find_measures(_read_evaluations(source, tasks))],
