@@ -24,7 +24,7 @@ from evaluand.comparison.factors import Factor, find_factor
 from evaluand.comparison.labelled_differences import label_rows, labelled_difference
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.metric_differences import Computed, metric_difference, metric_value
-from evaluand.comparison.pairing import PairedRows, Pairing, check_attributes, pair_rows
+from evaluand.comparison.pairing import PairedRows, Pairing, pair_rows
 from evaluand.comparison.prompts import prompt_changes, task_specs
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, shaffer
 from evaluand.comparison.verdict import families, format_p, is_significant, printable, same_evaluation_verdict, verdict
@@ -34,7 +34,6 @@ from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
-from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
@@ -381,11 +380,6 @@ MOST_GROUPS: Final = 50
 """The most groups of an attribute; one with more values, such as an id, makes none."""
 
 
-def count_groups(dataset: Dataset, attribute: str) -> int:
-    """The number of values of an attribute."""
-    return len({value for batch in dataset.columns([attribute]) for value in batch.column(0).unique().to_pylist()})
-
-
 @dataclass(frozen=True)
 class RowsAsked:
     """The rows that a request chooses; see `Pairing`."""
@@ -406,9 +400,9 @@ class RowsAsked:
         where, over, matching = request.where, request.over, dict[str, np.ndarray]()
         datasets = datasets_of(evaluations) if by or where is not None else []
         for dataset in datasets:
-            check_attributes(dataset, [*by, *([] if where is None else RowFilter(where).columns)])
+            dataset.check_attributes([*by, *([] if where is None else RowFilter(where).columns)])
             for name in by:
-                if (n := count_groups(dataset, name)) > MOST_GROUPS:
+                if (n := dataset.count_values(name)) > MOST_GROUPS:
                     raise SpecError(
                         f"{name!r} has {n:,} values; compare by one with at most {MOST_GROUPS}, such as ranges of it"
                     )
