@@ -19,9 +19,9 @@ from evaluand.comparison.checking import Row
 from evaluand.comparison.difference import Sample, count_pairs
 from evaluand.comparison.disparity_differences import better_disparity, disparity_differences
 from evaluand.comparison.gate_metrics import CORRECTED_MEAN, at_level, check_attributes, with_missing
-from evaluand.comparison.labelled_differences import LabelledSample, pair_labelled_rows
+from evaluand.comparison.labelled_differences import LabelledSample, label_rows
 from evaluand.comparison.metric_differences import MetricSample
-from evaluand.comparison.pairing import pair_rows, why_unpairable
+from evaluand.comparison.pairing import Pairing, why_unpairable
 from evaluand.comparison.rule import EQUAL, LEVEL, Gate, quote_word
 from evaluand.core.errors import DataError, SpecError, first_fault, plural
 from evaluand.evaluation.evaluator import Evaluation
@@ -201,10 +201,9 @@ def _interval_rule(gate: Gate, metric: Metric) -> str:
 
 def _find_differences(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     [metric], sides, where = metrics, [cast("Evaluation", asked.base), asked.evaluation], dict(asked.gate.where)
-    labelled = None
-    if isinstance(metric, PredictionPoweredMean):
-        labelled = pair_labelled_rows(sides, asked.scorer, metric, where)
-    every = pair_rows(sides, asked.scorer, metric, where) if labelled is None else labelled.rows
+    pairing = Pairing(sides, asked.scorer, where)
+    labelled = label_rows(pairing, metric) if isinstance(metric, PredictionPoweredMean) else None
+    every = pairing.rows(metric) if labelled is None else labelled.rows
     for place, (target, *_) in enumerate(every.keys):
         here = every.group == place
         rows = every.take(here)

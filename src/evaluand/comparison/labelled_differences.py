@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final
@@ -55,18 +55,8 @@ class LabelledRows:
         )
 
 
-def pair_labelled_rows(
-    evaluations: Sequence[Evaluation],
-    scorer: str,
-    metric: PredictionPoweredMean,
-    where: Mapping[str, str] | None = None,
-) -> LabelledRows:
-    """Aligns the rows of a judge in several evaluations, with people's labels; arguments as for `pair_rows`."""
-    return label_rows(Pairing(evaluations, scorer, where), metric)
-
-
 def label_rows(pairing: Pairing, metric: PredictionPoweredMean) -> LabelledRows:
-    """The rows of a judge with people's labels."""
+    """The rows of a judge in several evaluations, with people's labels."""
     evaluations, scorer = pairing.evaluations, pairing.scorer
     of_judge = Mean(column=metric.column, weighted=metric.weighted, direction=metric.direction, missing=metric.missing)
     rows = pairing.rows(of_judge)
