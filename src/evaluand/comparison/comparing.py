@@ -26,8 +26,8 @@ from evaluand.comparison.labelled_differences import LabelledRows
 from evaluand.comparison.measures import declared_as, declared_measures, definition, resolve_measures
 from evaluand.comparison.measuring import difference, read_rows
 from evaluand.comparison.metric_differences import Computed, metric_value
-from evaluand.comparison.pairing import PairedRows, Pairing, check_attributes, pair_rows
-from evaluand.comparison.prompts import prompt_changes, task_specs
+from evaluand.comparison.pairing import PairedRows, Pairing, pair_rows
+from evaluand.comparison.prompts import prompt_changes
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, shaffer
 from evaluand.comparison.verdict import (
     GROUPS,
@@ -47,7 +47,6 @@ from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
-from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
@@ -167,22 +166,17 @@ class Comparison(Artifact):
             "digest": self.digest,
             "confidence": self.confidence,
             "evaluations": [
-                {"id": id, "name": _find_name(self.store, id), "label": label}
-                | _find_usage(self.store, id, label, refs)
+                _describe_evaluation(self.store, id, label, refs)
                 for id, label in zip(self.evaluations, self.labels, strict=True)
             ],
             "over": self.manifest["spec"].get("over"),
-            "prompts": prompt_changes(task_specs(self._runs())),
+            "prompts": prompt_changes(find_tasks(self.store, self.evaluations, self.labels)),
             "pairs": self.pairs,
             "ranking": self.ranking,
             "left_out": self.left_out,
             "early_stops": self.early_stops,
             "flips": self.flips(),
         }
-
-    def _runs(self) -> list[Run | None]:
-        """The runs that were evaluated; None where one is not in the store, or it is not certain which one is meant."""
-        return _find_runs(self.store, [Evaluation(self.store, id) for id in self.evaluations], self.labels)
 
     def _verdict(self, pair: Mapping[str, Any], family: int) -> str:
         a, b = self.evaluations[pair["a"]], self.evaluations[pair["b"]]
@@ -214,15 +208,15 @@ class Comparison(Artifact):
             return {}
 
 
-def _find_runs(store: Store, evaluations: Sequence[Evaluation], labels: Sequence[str]) -> list[Run | None]:
-    """The runs that were evaluated; None where one is not in the store, or it is not certain which one is meant."""
-    found: list[Run | None] = []
-    refs = store.refs()
-    for evaluation, label in zip(evaluations, labels, strict=True):
-        try:
-            found.append(find_labelled_run(evaluation, label, refs))
-        except NotFound:
-            found.append(None)
+def find_tasks(store: Store, evaluations: Sequence[str], labels: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The identities of the tasks that were evaluated; empty where a run is not certain or not in its store."""
+    refs, found = store.refs(), []
+    for id, label in zip(evaluations, labels, strict=True):
+        spec: Mapping[str, Any] = {}
+        with suppress(NotFound):
+            run = find_labelled_run(Evaluation(store, id), label, refs)
+            spec = {} if run is None else run.manifest["spec"]["task"]
+        found.append(spec)
     return found
 
 
@@ -317,8 +311,10 @@ def compare(
     check_whole_number("compare", "flips", flips, 0)
     if name is not None:
         check_name(name)
-    if labels is not None:
-        _check_labels(labels, len(evaluations))
+    n = len(evaluations)
+    is_list = isinstance(labels, list | tuple) and len(labels) == n and all(isinstance(each, str) for each in labels)
+    if not (labels is None or is_list):
+        raise SpecError(f"labels must be a list of texts, one for each of the {n} evaluations, not {labels!r}")
     evaluations, labels = _as_evaluations(evaluations, labels)
     store = _one_store(evaluations)
     known = declared_measures(evaluations) if declared is None else declared
@@ -377,11 +373,6 @@ def _as_evaluations(
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 
-def _check_labels(labels: Any, n: int) -> None:
-    if not isinstance(labels, list | tuple) or len(labels) != n or not all(isinstance(one, str) for one in labels):
-        raise SpecError(f"labels must be a list of texts, one for each of the {n} evaluations, not {labels!r}")
-
-
 def _one_store(evaluations: Sequence[Evaluation]) -> Store:
     if not all(isinstance(e, Evaluation) for e in evaluations):
         raise SpecError(
@@ -399,11 +390,6 @@ def _one_store(evaluations: Sequence[Evaluation]) -> Store:
 
 MOST_GROUPS: Final = 50
 """The most groups of an attribute; one with more values, such as an id, makes none."""
-
-
-def count_groups(dataset: Dataset, attribute: str) -> int:
-    """The number of values of an attribute."""
-    return len({value for batch in dataset.columns([attribute]) for value in batch.column(0).unique().to_pylist()})
 
 
 @dataclass(frozen=True)
@@ -431,9 +417,9 @@ class RowsAsked:
         where, over, matching = request.where, request.over, dict[str, np.ndarray]()
         datasets = datasets_of(evaluations) if by or where is not None else []
         for dataset in datasets:
-            check_attributes(dataset, [*by, *([] if where is None else RowFilter(where).columns)])
+            dataset.check_attributes([*by, *([] if where is None else RowFilter(where).columns)])
             for name in by:
-                if (n := count_groups(dataset, name)) > MOST_GROUPS:
+                if (n := dataset.count_values(name)) > MOST_GROUPS:
                     raise SpecError(
                         f"{name!r} has {n:,} values; compare by one with at most {MOST_GROUPS}, such as ranges of it"
                     )
@@ -441,7 +427,7 @@ class RowsAsked:
                 matching[dataset.digest] = dataset.matches(where)
                 if not matching[dataset.digest].any():
                     raise SpecError(f"no example matches {where!r}, so nothing can be compared")
-        tasks = [] if over is None else task_specs(_find_runs(evaluations[0].store, evaluations, labels))
+        tasks = [] if over is None else find_tasks(evaluations[0].store, [each.id for each in evaluations], labels)
         factor = None if over is None else find_factor(over, tasks, labels)
         matches = [matching[each.digest] for each in datasets] if matching else None
         stopped = [place for place, e in enumerate(evaluations) if early_stops(e.store, [(EVALUATIONS, e.id)])]
@@ -472,21 +458,16 @@ def row_title(row: Mapping[str, Any]) -> str:
     return " · ".join(part for part in (metric, row["scorer"], row["target"], group) if part is not None)
 
 
-def _find_name(store: Store, id: str) -> str | None:
-    try:
-        return store.manifest(EVALUATIONS, id)["name"]  # type: ignore[no-any-return]
-    except NotFound:
-        return None
-
-
-def _find_usage(store: Store, id: str, label: str, refs: Sequence[Ref]) -> dict[str, Any]:
-    """What the calls and the judges of an evaluation have used, `{"usage": {run, evaluation}}`, where it is known."""
+def _describe_evaluation(store: Store, id: str, label: str, refs: Sequence[Ref]) -> dict[str, Any]:
+    """What is known of an evaluation, with what its calls and its judges have used, `{"usage": {run, evaluation}}`."""
+    found: dict[str, Any] = {"id": id, "name": None, "label": label}
     made: dict[str, Run | Evaluation | None] = {}
     with suppress(NotFound):
         made["evaluation"] = evaluation = Evaluation(store, id)
+        found["name"] = evaluation.manifest["name"]
         made["run"] = find_labelled_run(evaluation, label, refs)
-    known = {name: one.manifest["usage"] for name, one in made.items() if one and "usage" in one.manifest}
-    return {"usage": known} if known else {}
+    known = {name: each.manifest["usage"] for name, each in made.items() if each and "usage" in each.manifest}
+    return found | ({"usage": known} if known else {})
 
 
 SHOWN_IDS: Final = 5

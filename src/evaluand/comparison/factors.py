@@ -6,7 +6,6 @@ the same example and replication. Whether the effect depends on the other factor
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -17,7 +16,8 @@ from evaluand.comparison.difference import row_weights
 from evaluand.comparison.pairing import ABSENT, PairedRows
 from evaluand.core import identity
 from evaluand.core.errors import SpecError
-from evaluand.metrics.stats.intervals import cluster_sums, f_tail
+from evaluand.metrics.stats.hotelling import hotelling
+from evaluand.metrics.stats.intervals import cluster_sums
 
 
 @dataclass(frozen=True)
@@ -61,8 +61,7 @@ class Factor:
             rows: of all evaluations.
 
         Returns:
-            By Hotelling's T² of the contrasts of clusters, which is Student's t for two levels of the other factor;
-            NaN where the contrasts show no spread.
+            By Hotelling's test of the contrasts of clusters.
         """
         change = rows.value[self.cells[b]] - rows.value[self.cells[a]]
         used = ~np.isnan(change).any(axis=0) & (row_weights(rows, rows.metric) > 0)
@@ -70,16 +69,7 @@ class Factor:
         weight, zeros = row_weights(rows, rows.metric), np.zeros(len(rows.group), np.int64)
         cluster = rows.example if rows.cluster is None else rows.cluster
         states = [cluster_sums(contrast, weight, cluster, zeros) for contrast in contrasts]
-        total, size = np.stack([state["cluster_sum"] for state in states]), states[0]["cluster_weight"]
-        q, n = total.shape
-        if n <= q:
-            return math.nan
-        mean = total.sum(axis=1) / size.sum()
-        deviation = total - mean[:, None] * size
-        spread = deviation @ deviation.T * n / (n - 1) / size.sum() ** 2
-        if np.linalg.matrix_rank(spread) < q:
-            return math.nan
-        return f_tail(float(mean @ np.linalg.solve(spread, mean)) * (n - q) / (q * (n - 1)), q, n - q)
+        return hotelling(np.stack([state["cluster_sum"] for state in states]), states[0]["cluster_weight"])
 
 
 def find_factor(name: str, tasks: Sequence[Mapping[str, Any]], labels: Sequence[str]) -> Factor:

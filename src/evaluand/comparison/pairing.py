@@ -7,7 +7,7 @@ with a replication (and a target). Rows are sorted by digest, so no result depen
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NamedTuple, Self
 
@@ -288,17 +288,8 @@ def _check(evaluation: Evaluation, scorer: str, attributes: Sequence[str]) -> Da
     if scorer not in evaluation.scorers:
         known = ", ".join(evaluation.scorers)
         raise SpecError(f"{evaluation!r} has no scorer {scorer!r}{nearest(scorer, evaluation.scorers)}; it has {known}")
-    return check_attributes(dataset_of(evaluation), attributes)
-
-
-def check_attributes(dataset: Dataset, names: Iterable[str]) -> Dataset:
-    """The dataset, which has these attributes."""
-    known = dataset.roles.attributes
-    if unknown := [name for name in names if name not in known]:
-        name = unknown[0]
-        raise SpecError(
-            f"{name!r} is not an attribute of the dataset{nearest(name, known)}; declare it under attributes"
-        )
+    dataset = dataset_of(evaluation)
+    dataset.check_attributes(attributes)
     return dataset
 
 

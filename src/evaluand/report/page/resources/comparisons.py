@@ -14,7 +14,7 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.aggregation.score_shards import dataset_of
 from evaluand.comparison.changed import describe_other_scorers
-from evaluand.comparison.comparing import MOST_GROUPS, Comparison, compare, count_groups
+from evaluand.comparison.comparing import MOST_GROUPS, Comparison, compare
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.kind import COMPARISONS
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
@@ -208,7 +208,7 @@ def _find_changes(source: Source, tasks: list[Facts], measure: Measure) -> list[
     def compute() -> list[Facts]:
         datasets = [dataset_of(each) for each in sides]
         names = _list_attributes(source, tasks)
-        by = [name for name in names if all(count_groups(each, name) <= MOST_GROUPS for each in datasets)]
+        by = [name for name in names if all(each.count_values(name) <= MOST_GROUPS for each in datasets)]
         with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
             pairs = compare(*sides, metrics=measure, by=by, flips=0).pairs
         groups = [pair for pair in pairs if pair["by"]]
