@@ -39,12 +39,12 @@ def test_each_group_has_the_difference_that_its_rows_alone_have() -> None:
     a, b = graded(lambda i: i % 5 == 0), graded(lambda i: i % 3 == 1)
     found = group_changes(a, b, Measure("same", Accuracy()), ["g"])
     assert [each.by for each in found] == [{"g": "b"}, *({"g": g} for g in "ac")]
-    assert [each.change.difference for each in found] == pytest.approx([-16 / 20, 4 / 20, 4 / 20])
-    assert [(each.change.won, each.change.lost) for each in found] == [(0, 16), (4, 0), (4, 0)]
-    assert found[0].p == pytest.approx(3 * found[0].change.p)
+    assert [each.change["difference"] for each in found] == pytest.approx([-16 / 20, 4 / 20, 4 / 20])
+    assert [(each.change["won"], each.change["lost"]) for each in found] == [(0, 16), (4, 0), (4, 0)]
+    assert found[0].p == pytest.approx(3 * found[0].change["p"])
     sides = [_only_b(wrong) for wrong in (lambda i: i % 5 == 0, lambda i: i % 3 == 1)]
     alone = compare(*sides, scorers="same").pairs[0]
-    assert (found[0].change.low, found[0].change.high) == pytest.approx((alone["low"], alone["high"]))
+    assert (found[0].change["low"], found[0].change["high"]) == pytest.approx((alone["low"], alone["high"]))
 
 
 def _only_b(wrong: Any) -> Evaluation:
@@ -71,7 +71,7 @@ def test_metrics_of_all_rows_have_differences_by_group_too() -> None:
     a, b = graded(lambda i: i % 7 == 0), graded(lambda i: i % 4 == 0)
     found = group_changes(a, b, Measure("prediction", make_metric("f1_macro")), ["g"])
     assert {each.by["g"] for each in found} == {*"abc"}
-    assert not any(math.isnan(each.change.low) for each in found)
+    assert not any(math.isnan(each.change["low"]) for each in found)
 
 
 def test_an_unknown_attribute_is_refused() -> None:

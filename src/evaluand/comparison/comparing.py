@@ -3,7 +3,6 @@
 Its tables are `pairs`, `ranking` and `flips`, and `left_out` if metrics refused the scores of an evaluation.
 """
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -18,10 +17,10 @@ from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.aggregation.score_shards import dataset_of
 from evaluand.comparison.anytime import heaviest_cluster
 from evaluand.comparison.changed import check_examples, check_rows
-from evaluand.comparison.difference import Difference, change_of_rows, rows_without_partner, weighted_mean
+from evaluand.comparison.difference import change_of_rows, describe, rows_without_partner, weighted_mean
 from evaluand.comparison.labelled_differences import LabelledRows
 from evaluand.comparison.measures import declared_as, declared_measures, definition, resolve_measures
-from evaluand.comparison.measuring import difference, pair_sides
+from evaluand.comparison.measuring import measure_pair, pair_sides
 from evaluand.comparison.metric_differences import Computed, metric_value
 from evaluand.comparison.pairing import PairedRows, pair_rows
 from evaluand.comparison.prompts import prompt_changes, task_specs
@@ -465,7 +464,7 @@ def _compare_by(
     for target, chosen in _split_targets(paired):
         head = _describe_measure(measure.scorer, paired.metric, target)
         computed: Computed = {}
-        found: list[Difference] = []
+        found: list[dict[str, Any]] = []
         for a, b in itertools.combinations(range(len(evaluations)), 2):
             if metric.averages and not isinstance(
                 chosen, LabelledRows
@@ -473,12 +472,12 @@ def _compare_by(
                 found_flips = _choose_flips(chosen, a, b, metric, flips)
                 flipped += [{"pair": n_pairs + len(pairs)} | flip for flip in found_flips]
             looks = heaviest if {a, b} & {*stopped} else None
-            found.append(difference(chosen, a, b, confidence, computed, looks))
+            found.append(describe(measure_pair(chosen, a, b, computed, looks), chosen, a, b, confidence))
             ids = {
                 "only_a": _first_ids(evaluations[a], chosen, a, b),
                 "only_b": _first_ids(evaluations[b], chosen, b, a),
             }
-            pairs.append(head | {"a": a, "b": b} | _finite_or_none(dataclasses.asdict(found[-1])) | ids)
+            pairs.append(head | {"a": a, "b": b} | _finite_or_none(found[-1]) | ids)
         ranked += _rank(head, chosen, found) if len(evaluations) > 2 else []
     return {"pairs": pairs, "ranking": ranked, "flips": flipped}
 
@@ -575,7 +574,7 @@ def _choose_flips(found: PairedRows, a: int, b: int, metric: Metric, at_most: in
             }
 
 
-def _rank(head: Mapping[str, Any], rows: PairedRows, found: Sequence[Difference]) -> list[dict[str, Any]]:
+def _rank(head: Mapping[str, Any], rows: PairedRows, found: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The evaluations by their values over the rows that all have, best first.
 
     Args:
@@ -586,8 +585,8 @@ def _rank(head: Mapping[str, Any], rows: PairedRows, found: Sequence[Difference]
     if isinstance(rows, LabelledRows):
         values = [math.nan] * systems
         for (a, b), pair in zip(itertools.combinations(range(systems), 2), found, strict=True):
-            values[b] = pair.value_b if a == 0 else values[b]
-            values[a] = pair.value_a if math.isnan(values[a]) else values[a]
+            values[b] = pair["value_b"] if a == 0 else values[b]
+            values[a] = pair["value_a"] if math.isnan(values[a]) else values[a]
     elif metric.averages:
         values = [weighted_mean(common, common.value[side], metric) for side in range(systems)]
     else:

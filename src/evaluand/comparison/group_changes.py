@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.anytime import heaviest_cluster
-from evaluand.comparison.difference import Difference
-from evaluand.comparison.measuring import difference
+from evaluand.comparison.difference import describe
+from evaluand.comparison.measuring import measure_pair
 from evaluand.comparison.pairing import pair_rows
 from evaluand.comparison.significance import holm
 from evaluand.evaluation.evaluator import Evaluation
@@ -30,13 +29,13 @@ class GroupChange:
     Attributes:
         by: attribute → value.
         target: the target of the metric, None if there is one.
-        change: the difference.
+        change: the difference, as `difference.describe` returns it.
         p: its p value, adjusted by Holm's procedure for all groups that were compared; NaN where undefined.
     """
 
     by: dict[str, str]
     target: str | None
-    change: Difference
+    change: dict[str, Any]
     p: float
 
 
@@ -63,7 +62,8 @@ def group_changes(
         >>> data, same = Dataset.from_rows(rows, attributes=["half"]), lambda output, expected: output == expected
         >>> tasks = (int, lambda i: max(i, 20))
         >>> a, b = (Evaluator().evaluate(Runner().run(task, data), {"same": same}) for task in tasks)
-        >>> [(each.by, each.change.difference) for each in group_changes(a, b, Measure("same", Accuracy()), ["half"])]
+        >>> changes = group_changes(a, b, Measure("same", Accuracy()), ["half"])
+        >>> [(each.by, each.change["difference"]) for each in changes]
         [({'half': 'first'}, -1.0), ({'half': 'second'}, 0.0)]
     """
     stops = early_stops(a.store, [(EVALUATIONS, side.id) for side in (a, b)])
@@ -75,14 +75,10 @@ def group_changes(
             continue
         for place, (target, value) in enumerate(rows.keys):
             own = rows.take(rows.group == place)
-            change = difference(own, 0, 1, confidence, heaviest=heaviest)
+            change = describe(measure_pair(own, 0, 1, heaviest=heaviest), own, 0, 1, confidence)
             found.append(({name: "" if value is None else str(value)}, target, change))
-    adjusted = holm(np.array([change.p for *_, change in found]))
+    adjusted = holm(np.array([change["p"] for *_, change in found]))
     changes = [GroupChange(*group, float(p)) for group, p in zip(found, adjusted, strict=True)]
     sign = -1 if measure.metric.direction == "lower" else 1
-    return sorted(changes, key=lambda each: _rank(sign * each.change.difference))
-
-
-def _rank(gain: float) -> float:
-    """Losses first, then gains, undefined ones last."""
-    return math.inf if math.isnan(gain) else gain
+    gain = sign * np.array([each.change["difference"] for each in changes])
+    return [changes[place] for place in np.argsort(gain, kind="stable")]  # undefined ones are last

@@ -185,11 +185,11 @@ def read_worse_groups(source: Source, a: str, b: str) -> Facts:
         with suppress(SpecError, DataError):  # which the table of this metric says
             is_lower = measure.metric.direction == "lower"
             found += [(number, label, is_lower, each) for each in _find_changes(source, tasks, measure)]
-    adjusted = holm(np.array([each.change.p for *_, each in found]))
+    adjusted = holm(np.array([each.change["p"] for *_, each in found]))
     groups = [
         _describe_group(each, label) | {"number": number, "p_adjusted": float(p)}
         for (number, label, is_lower, each), p in zip(found, adjusted, strict=True)
-        if p <= _SIGNIFICANT and (each.change.difference > 0) == is_lower
+        if p <= _SIGNIFICANT and (each.change["difference"] > 0) == is_lower
     ]
     return {"groups": sorted(groups, key=lambda group: group["p_adjusted"]), "n": int((~np.isnan(adjusted)).sum())}
 
@@ -222,7 +222,7 @@ def _describe_group(each: GroupChange, label: str) -> Facts:
     change = each.change
     names = ("value_a", "value_b", "difference", "low", "high", "won", "tied", "lost", "n", "n_used", "reason")
     return {"metric": label, "by": each.by, "target": each.target, "p_adjusted": each.p} | {
-        name: getattr(change, name) for name in names
+        name: change[name] for name in names
     }
 
 
