@@ -300,7 +300,7 @@ def test_a_pilot_that_leaves_the_question_open_says_with_which_chance_it_holds()
     base, new = np.repeat([0.0, 1.0, 1.0], [6, 4, 30]), np.repeat([1.0, 0.0, 1.0], [6, 4, 30])
     found = plan("accuracy better than base", pilot=evaluations(np.stack([base, new])[:, :, None]))
     assert found.examples is None
-    assert "the chance that it is, is 70 %" in str(found)
+    assert "whether it is true: 70 % that it is" in str(found)
 
 
 def test_a_binary_pilot_gives_the_shares() -> None:
@@ -480,7 +480,7 @@ def test_the_power_that_a_pilot_promises_holds(shape: str, clusters: int | None)
     gate = Gate.parse("mean not worse than base by 0.02")
     pilot = sample(20_000)
     power = DrawnPower(gate, 0.95, pilot, pilot.value, 0.0, (1.0,))
-    planned = fewest_drawn(power, 0.8, 0.95)
+    planned = fewest_drawn(power, 0.8)
     assert planned is not None
     rows = planned * (10 if clusters else 1)
     repeats = simulations(1500)

@@ -3,7 +3,6 @@
 Its tables are `pairs`, `ranking` and `flips`, and `left_out` if metrics refused the scores of an evaluation.
 """
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,11 +19,11 @@ from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.aggregation.score_shards import dataset_of, datasets_of
 from evaluand.comparison.anytime import heaviest_cluster
 from evaluand.comparison.changed import check_examples, check_rows
-from evaluand.comparison.difference import Difference, change_of_rows, rows_without_partner, weighted_mean
+from evaluand.comparison.difference import change_of_rows, describe, rows_without_partner, weighted_mean
 from evaluand.comparison.factors import Factor, find_factor
 from evaluand.comparison.labelled_differences import LabelledRows
 from evaluand.comparison.measures import declared_as, declared_measures, definition, resolve_measures
-from evaluand.comparison.measuring import difference, read_rows
+from evaluand.comparison.measuring import measure_pair, read_rows
 from evaluand.comparison.metric_differences import Computed, metric_value
 from evaluand.comparison.pairing import PairedRows, Pairing, pair_rows
 from evaluand.comparison.prompts import prompt_changes
@@ -547,14 +546,14 @@ def _compare_by(
         rows = cells if factor is None else factor.average(cells)
         head = _describe_measure(pairing.scorer, every.metric, target)
         computed: Computed = {}
-        found: list[Difference] = []
+        found: list[dict[str, Any]] = []
         for a, b in itertools.combinations(range(len(sides)), 2):
             # of labelled rows few would be shown; of groups the same as of all; of factors no answer
             if metric.averages and not isinstance(rows, LabelledRows) and by is None and factor is None:
                 place = {"pair": n_pairs + len(pairs)}
                 flipped += [place | flip for flip in _choose_flips(rows, a, b, metric, flips)]
             looks = heaviest if {*sides[a], *sides[b]} & {*asked.stopped} else None
-            found.append(difference(rows, a, b, confidence, computed, looks))
+            found.append(describe(measure_pair(rows, a, b, computed, looks), rows, a, b, confidence))
             first_a, first_b = sides[a][0], sides[b][0]
             more = {
                 "by": by,
@@ -564,7 +563,7 @@ def _compare_by(
                 "only_b": _first_ids(evaluations[first_b], rows, b, a),
                 "p_interaction": factor.interaction(cells, a, b) if factor else None,
             }
-            pairs.append(head | _finite_or_none(dataclasses.asdict(found[-1]) | more))
+            pairs.append(head | _finite_or_none(found[-1] | more))
         if len(sides) > 2 and by is None:
             ranked += _rank(head, rows, found, [side[0] for side in sides])
     return {"pairs": pairs, "ranking": ranked, "flips": flipped}
@@ -674,7 +673,7 @@ def _choose_flips(found: PairedRows, a: int, b: int, metric: Metric, at_most: in
 
 
 def _rank(
-    head: Mapping[str, Any], rows: PairedRows, found: Sequence[Difference], evaluations: Sequence[int]
+    head: Mapping[str, Any], rows: PairedRows, found: Sequence[Mapping[str, Any]], evaluations: Sequence[int]
 ) -> list[dict[str, Any]]:
     """The sides by their values over the rows that all have, best first.
 
@@ -687,8 +686,8 @@ def _rank(
     if isinstance(rows, LabelledRows):
         values = [math.nan] * systems
         for (a, b), pair in zip(itertools.combinations(range(systems), 2), found, strict=True):
-            values[b] = pair.value_b if a == 0 else values[b]
-            values[a] = pair.value_a if math.isnan(values[a]) else values[a]
+            values[b] = pair["value_b"] if a == 0 else values[b]
+            values[a] = pair["value_a"] if math.isnan(values[a]) else values[a]
     elif metric.averages:
         values = [weighted_mean(common, common.value[side], metric) for side in range(systems)]
     else:

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
 from functools import cached_property
 from statistics import NormalDist
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -30,87 +30,11 @@ from evaluand.metrics.stats.intervals import (
     t_tail,
 )
 from evaluand.metrics.stats.least_mean import least_mean
-from evaluand.metrics.stats.resampling import bootstrap
 
 POWER: Final = 0.8
-REPLICATES: Final = 2000
-BOOTSTRAPPED_CLUSTERS: Final = 20_000
-"""With more clusters the bootstrap is slow and agrees with the t interval."""
-
 PAIRED_SCORE: Final = "paired score"
 STUDENT: Final = "student"
 CLUSTERED: Final = "clustered student"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """B compared with A; numbers are NaN where undefined.
-
-    Attributes:
-        n: rows that both were asked.
-        n_used: rows that have a value on both sides.
-        n_a_missing: rows of `n` without a score in A: failed or abstained.
-        n_b_missing: the same in B.
-        n_skipped: rows of both that one side skipped; not in `n`.
-        n_only_a: rows without a partner in B.
-        n_only_b: rows without a partner in A.
-        clusters: the number of independent observations, where these are not the rows.
-        binary: all values are 0 or 1.
-        value_a: of the rows used.
-        value_b: of the rows used.
-        difference: B − A.
-        low: lower end of its interval.
-        high: upper end of its interval.
-        interval: the interval's method; `anytime` where looks of a growing run stopped by a rule, see `Measured`.
-        bootstrap_low: lower end of the bootstrap interval.
-        bootstrap_high: upper end of the bootstrap interval.
-        worst: the difference if every missing row counted against B.
-        best: the difference if every missing row counted for B.
-        p: the two-sided p value, which is at most 1 − confidence exactly where the interval leaves 0 out.
-        test: what `p` is of: the exchange of both systems, or the interval where that ends at 0 at a larger p.
-        p_permutation: the mid-p value of the exchange alone.
-        permutation: the method of `p_permutation`.
-        won: rows in which B is better; rows without weight count nowhere; None if rows have no values of their own.
-        tied: rows in which they are equal.
-        lost: rows in which A is better.
-        effect: the odds of winning a row that differs (binary), or the mean difference in standard deviations.
-        detectable: the smallest true difference that as many rows detect in 80 of 100 cases.
-        correlation: of the values of both systems, row by row or by the influence of rows.
-        variance_saved: by pairing: 1 − the variance of the difference / that of independent systems.
-        reason: why something is undefined.
-    """
-
-    n: int
-    n_used: int
-    n_a_missing: int
-    n_b_missing: int
-    n_skipped: int
-    n_only_a: int
-    n_only_b: int
-    clusters: int | None
-    binary: bool
-    value_a: float
-    value_b: float
-    difference: float
-    low: float
-    high: float
-    interval: str
-    bootstrap_low: float
-    bootstrap_high: float
-    worst: float
-    best: float
-    p: float
-    test: str
-    p_permutation: float
-    permutation: str
-    won: int | None
-    tied: int | None
-    lost: int | None
-    effect: float
-    detectable: float
-    correlation: float
-    variance_saved: float
-    reason: str | None
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -181,9 +105,6 @@ class Measured(ABC):
         """The odds of winning a row that differs (binary), or the mean difference in standard deviations."""
         return math.nan
 
-    def bootstrap(self, confidence: float) -> tuple[float, float]:
-        return math.nan, math.nan
-
     def detectable(self, confidence: float) -> float:
         """The difference detected with a power of 80 % at the observed discordance or spread; NaN if there is none."""
         return math.nan
@@ -209,9 +130,9 @@ class Measured(ABC):
     @property
     def p(self) -> float:
         """The two-sided p value, NaN where there is no interval of a single look."""
-        if self.heaviest is not None or self.exchange is None:
-            return math.nan if self.heaviest is not None else self.p_of_ends
-        return self.exchange.mid_p if self.is_by_exchange else self.p_of_ends
+        if self.heaviest is not None:
+            return math.nan
+        return self.exchange.mid_p if self.exchange and self.is_by_exchange else self.p_of_ends
 
     @property
     def is_by_exchange(self) -> bool:
@@ -232,45 +153,41 @@ class Measured(ABC):
         return max(-1.0, min(of_both / math.sqrt(of_a) / math.sqrt(of_b), 1.0)), 2 * of_both / (of_a + of_b)
 
 
-def describe(measured: Measured, rows: PairedRows, a: int, b: int, confidence: float) -> Difference:
-    """The row that shows what was measured of side `b` against side `a` over the rows of one group."""
-    counts, of_one_look = count_pairs(rows, a, b), measured.heaviest is None
+def describe(measured: Measured, rows: PairedRows, a: int, b: int, confidence: float) -> dict[str, Any]:
+    """The columns of `store.tables.PAIRS` that say what was measured of side `b` against side `a`; NaN where undefined.
+
+    Args:
+        rows: of one group, also those that one side lacks.
+    """
+    counts, of_one_look, exchange = count_pairs(rows, a, b), measured.heaviest is None, measured.exchange
+    exchange = exchange if of_one_look else None
     low, high = measured.interval(confidence)
-    boot_low, boot_high = measured.bootstrap(confidence) if of_one_look else (math.nan, math.nan)
-    exchange, own = measured.exchange, measured.method if of_one_look else AT_ALL_LOOKS
-    correlation, saved = measured.association
-    won, tied, lost = measured.outcomes or (None, None, None)
-    return Difference(
-        **counts,
-        clusters=None if rows.cluster is None and measured.clusters == counts["n_used"] else measured.clusters,
-        binary=measured.binary,
-        value_a=measured.value_a,
-        value_b=measured.value_b,
-        difference=measured.value,
-        low=low,
-        high=high,
-        interval=own,
-        bootstrap_low=boot_low,
-        bootstrap_high=boot_high,
-        worst=measured.extreme(rows, a, b, "worst"),
-        best=measured.extreme(rows, a, b, "best"),
-        p=measured.p,
-        test=f"mid-p {exchange.name}" if exchange and of_one_look and measured.is_by_exchange else own,
-        p_permutation=exchange.mid_p if exchange and of_one_look and not math.isnan(measured.value) else math.nan,
-        permutation=exchange.method if exchange and of_one_look else "none",
-        won=won,
-        tied=tied,
-        lost=lost,
-        effect=measured.effect,
-        detectable=measured.detectable(confidence) if of_one_look else math.nan,
-        correlation=correlation,
-        variance_saved=saved,
-        reason=_reason(counts, measured, low),
-    )
+    own = measured.method if of_one_look else AT_ALL_LOOKS
+    return counts | {
+        "clusters": None if rows.cluster is None and measured.clusters == counts["n_used"] else measured.clusters,
+        "binary": measured.binary,
+        "value_a": measured.value_a,
+        "value_b": measured.value_b,
+        "difference": measured.value,
+        "low": low,
+        "high": high,
+        "interval": own,
+        "worst": measured.extreme(rows, a, b, "worst"),
+        "best": measured.extreme(rows, a, b, "best"),
+        "p": measured.p,
+        "test": f"mid-p {exchange.name}" if exchange and measured.is_by_exchange else own,
+        "p_permutation": exchange.mid_p if exchange and not math.isnan(measured.value) else math.nan,
+        "permutation": exchange.method if exchange else "none",
+        **dict(zip(("won", "tied", "lost"), measured.outcomes or (None, None, None), strict=True)),
+        "effect": measured.effect,
+        "detectable": measured.detectable(confidence) if of_one_look else math.nan,
+        **dict(zip(("correlation", "variance_saved"), measured.association, strict=True)),
+        "reason": _reason(counts, measured, low),
+    }
 
 
 def count_pairs(rows: PairedRows, a: int, b: int) -> dict[str, int]:
-    """The counts of a `Difference`."""
+    """The counts among the columns of `store.tables.PAIRS`."""
     asked = rows.asked[a] & rows.asked[b]
     both = (rows.status[a] != ABSENT) & (rows.status[b] != ABSENT)
     return {
@@ -457,12 +374,6 @@ class Sample(Measured):
         total, weight = self.state["cluster_sum"], self.state["cluster_weight"]
         least, most = least_mean(total, weight, -self.span, level), -least_mean(-total, weight, -self.span, level)
         return min(low, least), max(high, most)
-
-    def bootstrap(self, confidence: float) -> tuple[float, float]:
-        if not 2 <= self.clusters <= BOOTSTRAPPED_CLUSTERS:
-            return math.nan, math.nan
-        low, high = bootstrap(self.state, np.array([self.value]), confidence, REPLICATES)
-        return float(low[0]), float(high[0])
 
     def detectable(self, confidence: float) -> float:
         if 2.0 ** -min(self.clusters, 60) > 1 - confidence:  # no possible outcome has so small a p value

@@ -19,7 +19,7 @@ from evaluand.comparison.checking import Row
 from evaluand.comparison.difference import Measured, Sample, count_pairs, row_weights
 from evaluand.comparison.disparity_differences import better_disparity, disparity_differences
 from evaluand.comparison.gate_metrics import CORRECTED_MEAN, at_level, check_attributes, with_missing
-from evaluand.comparison.measuring import measure, pair_sides
+from evaluand.comparison.measuring import measure_pair, pair_sides
 from evaluand.comparison.pairing import pair_rows, why_unpairable
 from evaluand.comparison.rule import EQUAL, LEVEL, Gate, quote_word
 from evaluand.core.errors import DataError, SpecError, first_fault, plural
@@ -222,7 +222,7 @@ def _find_differences(asked: Question, metrics: Sequence[Metric]) -> Iterator[Ro
             why = f"undefined: rows without a score have no worst value; {_pairs_text(counts)}"
             yield Row(key={"target": target}, facts={"level": asked.gate.level} | counts, missing=why)
             continue
-        yield _difference_row(asked, measure(rows, 0, 1), target, metric.direction, counts)
+        yield _difference_row(asked, measure_pair(rows, 0, 1), target, metric.direction, counts)
 
 
 def _difference_row(

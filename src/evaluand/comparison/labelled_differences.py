@@ -15,7 +15,6 @@ from evaluand.aggregation.score_shards import dataset_of, find_label_adder
 from evaluand.comparison.difference import Measured, row_weights
 from evaluand.comparison.pairing import ABSENT, PairedRows, Pairing
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
-from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import DRAW, PEOPLE, STRATUM, Fill
 from evaluand.metrics.column_statistics import Mean
 from evaluand.metrics.prediction_powered import PredictionPoweredMean
@@ -45,19 +44,13 @@ def label_rows(pairing: Pairing, metric: PredictionPoweredMean) -> LabelledRows:
     labels, draw, stratum = np.full((len(evaluations), n), np.nan), np.full(n, np.nan), np.zeros(n, np.int64)
     for side, evaluation in enumerate(evaluations):
         here = np.flatnonzero(rows.status[side] != ABSENT)
-        columns = _read_labels(evaluation, scorer, metric, rows.index[side, here], rows.replication[here])
-        labels[side, here], draw[here], stratum[here] = (columns[name] for name in (PEOPLE, DRAW, STRATUM))
+        dataset, index, nothing = dataset_of(evaluation), rows.index[side, here], np.zeros(len(here), np.int64)
+        keys = pa.table({INDEX: index, "replication": rows.replication[here], RESPONSE_INDEX: nothing})
+        positions = np.searchsorted(np.array(dataset.indices, np.int64), index)
+        table = find_label_adder(evaluation, dataset, scorer, metric)(keys, positions)
+        columns = (table.column(name).to_numpy() for name in (PEOPLE, DRAW, STRATUM))
+        labels[side, here], draw[here], stratum[here] = columns
     return LabelledRows(**vars(rows) | {"metric": metric}, labels=labels, draw=draw, stratum=stratum)
-
-
-def _read_labels(
-    evaluation: Evaluation, scorer: str, metric: PredictionPoweredMean, index: np.ndarray, replication: np.ndarray
-) -> dict[str, np.ndarray]:
-    dataset = dataset_of(evaluation)
-    keys = pa.table({INDEX: index, "replication": replication, RESPONSE_INDEX: np.zeros(len(index), np.int64)})
-    positions = np.searchsorted(np.array(dataset.indices, np.int64), index)
-    table = find_label_adder(evaluation, dataset, scorer, metric)(keys, positions)
-    return {name: table.column(name).to_numpy() for name in (PEOPLE, DRAW, STRATUM)}
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from evaluand.comparison.difference import Difference, Measured, Sample, describe
+from evaluand.comparison.difference import Measured, Sample
 from evaluand.comparison.labelled_differences import LabelledRows, LabelledSample, label_rows
 from evaluand.comparison.metric_differences import Computed, MetricSample
 from evaluand.comparison.pairing import PairedRows, Pairing
@@ -23,7 +23,7 @@ def read_rows(pairing: Pairing, metric: Metric) -> PairedRows:
     return label_rows(pairing, metric) if isinstance(metric, PredictionPoweredMean) else pairing.rows(metric)
 
 
-def measure(
+def measure_pair(
     rows: PairedRows, a: int, b: int, computed: Computed | None = None, heaviest: float | None = None
 ) -> Measured:
     """Measures side `b` against side `a` over the rows of one group.
@@ -38,15 +38,3 @@ def measure(
     if rows.metric.averages:
         return Sample.from_rows(rows, a, b, heaviest)
     return MetricSample.from_rows(rows, a, b, computed, heaviest)
-
-
-def difference(
-    rows: PairedRows,
-    a: int,
-    b: int,
-    confidence: float,
-    computed: Computed | None = None,
-    heaviest: float | None = None,
-) -> Difference:
-    """The row of what `measure` finds; `confidence` is of the intervals."""
-    return describe(measure(rows, a, b, computed, heaviest), rows, a, b, confidence)

@@ -12,9 +12,9 @@ Source: A. O'Hagan, J. Stevens & M. Campbell, "Assurance in clinical trial desig
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
 from statistics import NormalDist
 from typing import Any, Final
 
@@ -231,6 +231,10 @@ class _Question:
             return None
         return f"a true difference of {difference:+.3g} does not fulfil it, so more examples make it fail more surely"
 
+    def paired_power(self, difference: float, differ: float) -> Power:
+        """The power where so large a share of independent pairs of 0 and 1 differ."""
+        return partial(self.power_of_pairs, (differ + difference) / 2, max((differ - difference) / 2, 0.0))
+
     def power_of_pairs(self, won: float, lost: float, n: int) -> float:
         """The chance that n independent pairs of 0 and 1 pass."""
         if self.gate is None:
@@ -290,55 +294,21 @@ def _plan_shares(asked: _Question, value: float | None, base: float | None, diff
             )
         )
     }  # fmt: skip
-    needs = [_find_paired(asked, text, new - old, share) for text, share in assumed.items()]
+    change = new - old
+    needs = [
+        _find_need(asked, text, change, asked.paired_power(change, share), asked.why_not(change))
+        for text, share in assumed.items()
+    ]
     return asked.plan(f"exact, by {asked.test(binary=True)}", needs)
 
 
-def _find_paired(asked: _Question, text: str, difference: float, differ: float) -> Need:
-    won, lost = (differ + difference) / 2, max((differ - difference) / 2, 0.0)
-    return _find_need(asked, text, difference, partial(asked.power_of_pairs, won, lost), asked.why_not(difference))
-
-
-def _find_average(
-    asked: _Question, value: float, possible: Sequence[float], powers: Sequence[Power], level: float | None = None
-) -> Need:
-    """What is needed on average over differences that are equally likely, given the pilot."""
-    held = sum(asked.why_not(difference) is None for difference in possible) / len(possible)
-    why_not = f"the pilot leaves open whether it is true: the chance that it is, is {100 * held:.0f} %"
-    text = f"the difference is one of those that the pilot leaves open, about {value:+.3g}: power on average"
-    return _find_need(
-        asked,
-        text,
-        value,
-        lambda n: float(np.mean([power(n) for power in powers])),
-        why_not if held <= asked.power else None,
-        level,
-    )
-
-
 def _find_need(
-    asked: _Question,
-    text: str,
-    difference: float,
-    power_of: Power,
-    why_not: str | None,
-    level: float | None = None,
+    asked: _Question, text: str, difference: float, power_of: Power, why_not: str | None, *, drawn: bool = False
 ) -> Need:
-    """What is needed under an assumption.
-
-    Args:
-        level: of the one-sided bound, where the power is drawn.
-    """
-    known: dict[int, float] = {}
-
-    def power(n: int) -> float:
-        if n not in known:
-            known[n] = power_of(n)
-        return known[n]
-
-    n = None
+    """What is needed under an assumption."""
+    power, n = cache(power_of), None
     if why_not is None:
-        n = fewest_rows(power, asked.power) if level is None else fewest_drawn(power, asked.power, level)
+        n = fewest_drawn(power, asked.power) if drawn else fewest_rows(power, asked.power)
     numbers = {*asked.at} if n is None else {max(n // 4, 1), max(n // 2, 1), n, 2 * n, *asked.at}
     table = tuple((each, power(each)) for each in sorted(numbers))
     if n is None:
@@ -360,31 +330,40 @@ def _plan_pilot(
     if gate is not None:
         check_ranges(gate, scorers[0], [metric])
     by_variant = _read_pilot(pilot, scorers, metric, dict(gate.where) if gate else None)
-    rows = _mean_of(by_variant)
+    every = [rows for of_variant in by_variant for rows in of_variant]
+    rows = replace(every[0], value=np.mean([each.value for each in every], axis=0))
     sample = Sample.from_rows(rows, 0, 1)
     if sample.clusters < _FEWEST_CLUSTERS or not sample.change.any():
         raise DataError(f"the pilot has {sample.clusters} independent rows, or none that differ; it tells no spread")
     sign = -1.0 if metric.direction == "lower" else 1.0
-    assumed = _assumed_differences(sample, sign, asked.is_equality)
+    power_at: Callable[[float], Power]
+    possible: list[tuple[float, Power]]
     if sample.is_pairs:
-        differ = float(np.mean(sample.change != 0))
-        needs = [_find_paired(asked, text, sign * d, max(differ, abs(d))) for text, d in assumed]
-        shares = [*_possible_shares(sample)]
-        powers: list[Power] = [partial(asked.power_of_pairs, won, lost) for won, lost in shares]
-        average = _find_average(asked, sample.value, [won - lost for won, lost in shares], powers)
-        return asked.plan(f"exact, by {asked.test(binary=True)}", [average, *needs])
-    signs = (1.0, -1.0) if asked.is_equality else (sign,)
-    draw = partial(DrawnPower, gate, asked.confidence, sample, margin=asked.margin, signs=signs)
-    level = draw(difference=sample.value).level
-    needs = [_find_need(asked, text, d, draw(difference=d), asked.why_not(sign * d), level) for text, d in assumed]
-    possible = [*_possible_differences(sample)]
-    powers = [draw(difference=d, scale=scale, part=(place, len(possible))) for place, (d, scale) in enumerate(possible)]
-    needs = [_find_average(asked, sample.value, [sign * d for d, _ in possible], powers, level), *needs]
-    clustered = rows.cluster is not None
-    counted = "clusters" if clustered else "examples"
-    method = f"by {asked.test(binary=False)}, for {DRAWS:,} draws of the pilot's {asked.unit(counted)}"
+        differ, counted = float(np.mean(sample.change != 0)), "examples"
+        method = f"exact, by {asked.test(binary=True)}"
+        power_at = lambda d: asked.paired_power(sign * d, max(differ, abs(d)))  # noqa: E731
+        possible = [(won - lost, partial(asked.power_of_pairs, won, lost)) for won, lost in _possible_shares(sample)]
+    else:
+        counted = "examples" if rows.cluster is None else "clusters"
+        method = f"by {asked.test(binary=False)}, for {DRAWS:,} draws of the pilot's {asked.unit(counted)}"
+        signs = (1.0, -1.0) if asked.is_equality else (sign,)
+        power_at = draw = partial(DrawnPower, gate, asked.confidence, sample, margin=asked.margin, signs=signs)
+        possible = [
+            (sign * d, draw(d, scale=scale, part=(place, _POSSIBLE)))
+            for place, (d, scale) in enumerate(_possible_differences(sample))
+        ]
+    find_need = partial(_find_need, asked, drawn=not sample.is_pairs)
+    held = np.mean([asked.why_not(d) is None for d, _ in possible])
+    average = find_need(
+        f"the difference is one of those that the pilot leaves open, about {sample.value:+.3g}: power on average",
+        sample.value,
+        lambda n: float(np.mean([power(n) for _, power in possible])),
+        None if held > asked.power else f"the pilot leaves open whether it is true: {100 * held:.0f} % that it is",
+    )
+    assumed = _assumed_differences(sample, sign, asked.is_equality)
+    needs = [average, *(find_need(text, d, power_at(d), asked.why_not(sign * d)) for text, d in assumed)]
     examples = next((need.examples for need in needs if need.examples), None)
-    is_split = not (clustered or getattr(metric, "weighted", False))
+    is_split = not (sample.is_pairs or counted == "clusters" or getattr(metric, "weighted", False))
     variance = split_variance(by_variant, examples) if is_split and examples else None
     return asked.plan(method, needs, counted, variance)
 
@@ -414,12 +393,6 @@ def _read_pilot(
         [replace(rows, value=rows.value[place : place + 2], status=rows.status[place : place + 2]) for rows in by_judge]
         for place in range(0, len(sides), 2)
     ]
-
-
-def _mean_of(by_variant: Sequence[Sequence[PairedRows]]) -> PairedRows:
-    """The rows with the mean value over all variants and judges."""
-    value = np.mean([rows.value for of_variant in by_variant for rows in of_variant], axis=0)
-    return replace(by_variant[0][0], value=value)
 
 
 def _assumed_differences(sample: Sample, sign: float, is_equality: bool) -> Iterator[tuple[str, float]]:
@@ -491,9 +464,8 @@ def examples_for_width(width: float, share: float, confidence: float = 0.95) -> 
     if not 0 < width < 1:
         raise SpecError(f"width is a share between 0 and 1, such as 0.04, not {width!r}")
     z2 = normal_quantile(confidence) ** 2
-    low, high = 1, 1 << 40
-    while low < high:
-        n = (low + high) // 2
-        own = 2 * math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
-        low, high = (low, n) if own <= width else (n + 1, high)
-    return low
+
+    def is_narrow(n: int) -> bool:
+        return 2 * math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n) <= width
+
+    return first_that(is_narrow, 1, 1 << 40)

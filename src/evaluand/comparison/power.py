@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import lru_cache, partial
-from statistics import NormalDist
 from typing import Final
 
 import numpy as np
@@ -28,7 +27,6 @@ _NEXT: Final = 8
 _MOST_LOSSES: Final = 60  # numbers of rows lost for which the rows to win are computed, and not interpolated
 _UNLIKELY: Final = 1e-10
 _LEAST_ABOVE: Final = 0.01  # a standard error of a drawn power
-_MOST_ABOVE: Final = 0.03
 
 Power = Callable[[int], float]
 
@@ -147,32 +145,21 @@ def fewest_rows(power: Power, target: float) -> int | None:
     return low if low <= MOST_ROWS else None
 
 
-def fewest_drawn(power: Power, target: float, level: float) -> int | None:
-    """The fewest rows with the power, where each power is drawn and takes time.
-
-    The standard normal quantile of the power rises with the root of the rows, so that few numbers need be tried.
-
-    Args:
-        level: of the one-sided bound whose power it is.
+def fewest_drawn(power: Power, target: float) -> int | None:
+    """The fewest rows, within 2 %, with the power where each power is drawn and takes time: and a little more.
 
     Returns:
         None if more than a million are needed.
     """
-    normal, n = NormalDist(), 50
-    least, most = target + min(_LEAST_ABOVE, (1 - target) / 4), target + min(_MOST_ABOVE, (1 - target) / 2)
-    fails, passes = 1, 4 * MOST_ROWS
-    while passes - fails > max(passes // 100, 1):
-        found = power(n)
-        if least <= found <= most:
-            return n
-        fails, passes = (max(fails, n), passes) if found < least else (fails, min(passes, n))
-        if fails > MOST_ROWS:
+    least, low, high = target + min(_LEAST_ABOVE, (1 - target) / 4), 1, 50
+    while power(high) < least:
+        low, high = high, 2 * high
+        if low > MOST_ROWS:
             return None
-        steep = (normal.inv_cdf(min(max(found, 0.01), 0.99)) + normal.inv_cdf(level)) / math.sqrt(n)
-        aim = normal.inv_cdf((least + most) / 2) + normal.inv_cdf(level)
-        wanted = math.ceil(min((aim / steep) ** 2, 4 * n)) if steep > 0 else 4 * n
-        n = wanted if fails < wanted < passes else (fails + min(passes, 4 * fails) + 1) // 2
-    return passes
+    while high - low > max(high // 50, 1):
+        middle = (low + high) // 2
+        low, high = (middle, high) if power(middle) < least else (low, middle)
+    return high
 
 
 def first_that(passes: Callable[[int], bool], low: int, high: int) -> int:

@@ -55,8 +55,8 @@ class RankedSystems:
         statistic: of the signed-rank test, the smaller sum of ranks; of the sign test, the problems won by the first.
         method: how `p` was computed.
         critical_difference: two systems whose mean ranks differ by less do not differ significantly (Nemenyi).
-        against_control: the p value of each system against the control, by the difference of mean ranks, adjusted for all
-            of them by Holm's procedure, which finds more than comparing all pairs; NaN for the control itself. None
+        against_control: the p value of each system against the control, by the difference of mean ranks, adjusted for
+            all of them by Holm's procedure, which finds more than comparing all pairs; NaN for the control itself. None
             unless there are three systems or more, and a test.
         letters: systems that share a letter do not differ significantly; None without a test.
         reason: why there is no test.

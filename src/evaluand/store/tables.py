@@ -226,7 +226,7 @@ PAIRS: Final = pa.schema(
         pa.field("binary", pa.bool_(), nullable=False),
         *(pa.field(name, pa.float64()) for name in ("value_a", "value_b", "difference", "low", "high")),
         pa.field("interval", pa.string(), nullable=False),
-        *(pa.field(name, pa.float64()) for name in ("bootstrap_low", "bootstrap_high", "worst", "best", "p")),
+        *(pa.field(name, pa.float64()) for name in ("worst", "best", "p")),
         pa.field("test", pa.string(), nullable=False),
         pa.field("p_permutation", pa.float64()),
         pa.field("permutation", pa.string(), nullable=False),
@@ -241,8 +241,14 @@ PAIRS: Final = pa.schema(
 prompts or models, those of the first evaluation of each); `share`: values lie between 0 and 1; `only_a` and `only_b`
 are the ids of the first examples that only one side has. `family` is `primary` for the metric that decides, `groups`
 for the groups of a metric, else `secondary`; p values are adjusted within it. `p_shaffer` decides where several systems
-are compared, and is null where they are two. `variance_saved` is the share of the variance that pairing removes, and
-`p_interaction` says whether the difference depends on the other factor."""
+are compared, and is null where they are two. `p_interaction` says whether the difference depends on the other factor.
+
+`n` rows were asked of both, and `n_used` of them have a value on both sides; `clusters` are the independent
+observations, where these are not the rows. `worst` and `best` are the difference if every missing row counted against
+or for B. `test` is what `p` is of: the exchange of both systems, whose mid-p value alone is `p_permutation`, or the
+interval where that ends at 0 at a larger p. Rows `won` are those in which B is better. `effect` is the odds of winning
+a row that differs (`binary`), or the mean difference in standard deviations; `detectable` the smallest true difference
+that as many rows detect in 80 of 100 cases; `variance_saved` the share of the variance that pairing removes."""
 
 RANKING: Final = pa.schema(
     [
