@@ -202,7 +202,8 @@ def test_bounds_at_any_time_are_called_so_and_are_wider(folder: Path) -> None:
 
 
 STOPPED = (
-    "stopped early, after {} of 300 examples that --until 'accuracy better than base anytime' drew: other intervals"
+    "stopped early, after {} of 300 examples that --until 'accuracy better than base anytime' drew: differences have"
+    " intervals that hold at all looks"
 )
 
 
@@ -240,6 +241,18 @@ def test_a_comparison_with_a_whole_run_says_which_side_stopped(folder: Path) -> 
     found = until(run(folder, 1, "--task", "mine", "--until", "accuracy better than quiz/base", "--json"))
     said = f"after {found['examples']} of 300 examples that --until 'accuracy better than quiz/base anytime'"
     assert said in " ".join(call("compare", "quiz/base", "quiz/mine").stdout.split())
+
+
+def test_after_an_early_stop_no_interval_is_narrower_than_its_rule_allows(folder: Path) -> None:
+    bound = until(run(folder, 0.9, "--until", "accuracy better than base", "--json"))["values"][0]["bound"]
+    pair = json.loads(call("compare", "quiz/base", "quiz/mine", "--json").stdout)["pairs"][0]
+    assert pair["low"] <= bound
+    assert (pair["interval"], pair["p"], pair["p_permutation"]) == ("anytime", None, None)
+    assert pair["reason"].startswith("no p value")
+    assert "mine is better" in pair["verdict"]
+    unbounded = json.loads(call("compare", "quiz/base", "quiz/mine", "--metric", "median", "--json").stdout)["pairs"][0]
+    assert (unbounded["low"], unbounded["p"]) == (None, None)
+    assert "no interval of this metric holds at all looks" in unbounded["verdict"]
 
 
 def test_a_run_of_all_examples_has_not_stopped(folder: Path) -> None:

@@ -7,7 +7,9 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from random import Random
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -23,10 +25,12 @@ from support.thinned import thinned
 
 from evaluand import Accuracy, Comparison, Dataset, Evaluation, Evaluator, Mean, Measure, MemoryStore, Runner, compare
 from evaluand.comparison import check_gates, find_evaluations
-from evaluand.comparison.difference import Sample, difference
+from evaluand.comparison.difference import Sample, describe
+from evaluand.comparison.measuring import measure_pair
+from evaluand.comparison.metric_differences import MetricSample
 from evaluand.comparison.pairing import PairedRows, pair_rows
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, mcnemar, sign_flip
-from evaluand.comparison.verdict import format_difference
+from evaluand.comparison.verdict import families_text, format_difference
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.core.row_numbers import number_rows
 from evaluand.evaluation.scorer import Score, Scorer
@@ -37,6 +41,7 @@ from evaluand.metrics.forecasts import Crps, MeanQuantileLoss
 from evaluand.metrics.replications import PassAtK
 from evaluand.metrics.stats.intervals import binomial_tail, normal_tail, paired_score
 from evaluand.metrics.stats.least_mean import least_mean
+from evaluand.metrics.stats.paired_change import PairedChange
 from evaluand.report.terminal.comparison import comparison_table
 from evaluand.report.verification import verify
 from evaluand.store.store import Store
@@ -81,12 +86,14 @@ def two(a: Sequence[Any], b: Sequence[Any], **options: Any) -> dict[str, Any]:
     return pair
 
 
-def rows_of(a: Sequence[float], b: Sequence[float], example: Sequence[int] | None = None) -> PairedRows:
+def rows_of(
+    a: Sequence[float], b: Sequence[float], example: Sequence[int] | None = None, metric: Metric | None = None
+) -> PairedRows:
     """Rows side by side, all scored."""
     values = np.array([a, b], np.float64)
     n = values.shape[1]
     return PairedRows(
-        metric=Mean(),
+        metric=metric or Mean(),
         keys=[(None,)],
         group=np.zeros(n, np.int64),
         example=np.arange(n) if example is None else np.array(example),
@@ -101,9 +108,13 @@ def rows_of(a: Sequence[float], b: Sequence[float], example: Sequence[int] | Non
     )
 
 
+def difference(rows: PairedRows, confidence: float) -> SimpleNamespace:
+    return SimpleNamespace(**describe(measure_pair(rows, 0, 1), rows, 0, 1, confidence))
+
+
 def bounds(rows: PairedRows, metric: Metric) -> tuple[float, float]:
     """The one-sided bounds at 95 % that gates use."""
-    return Sample.from_rows(rows, 0, 1, metric).bounds(0.95)
+    return Sample.from_rows(replace(rows, metric=metric), 0, 1).bounds(0.95)
 
 
 # Statistics
@@ -173,10 +184,11 @@ def test_a_few_heavy_clusters_among_many_do_not_flip_as_a_normal_sum() -> None:
 )
 def test_the_paired_t_interval_is_that_of_scipy(pairs: list[tuple[float, float]]) -> None:
     a, b = np.array(pairs).T
-    found = difference(rows_of(a, b), 0, 1, Mean(), 0.9)
+    found = difference(rows_of(a, b), 0.9)
     if np.ptp(b - a) < 1e-6 or found.binary:
         return
     low, high = scipy.stats.ttest_rel(b, a).confidence_interval(0.9)
+    low, high = (low, high) if found.p <= 0.1 else (min(low, 0), max(high, 0))
     assert (found.low, found.high) == pytest.approx((low, high), rel=1e-9, abs=1e-9)
 
 
@@ -302,19 +314,19 @@ def test_undefined_p_values_stay_undefined_and_do_not_count() -> None:
 
 def test_rows_of_one_example_are_one_observation() -> None:
     """Clusters' sums apart from the mean 0.5: (2, 0, 1) − 0.5 × 2 = 1, −1, 0; variance 3/2 × 2 / 36 = 1/12."""
-    found = difference(rows_of([0] * 6, [1, 1, 0, 0, 1, 0], [0, 0, 1, 1, 2, 2]), 0, 1, Accuracy(), 0.95)
+    found = difference(rows_of([0] * 6, [1, 1, 0, 0, 1, 0], [0, 0, 1, 1, 2, 2], metric=Accuracy()), 0.95)
     half = scipy.stats.t.ppf(0.975, 2) * math.sqrt(1 / 12)
     assert (found.difference, found.clusters, found.interval) == (0.5, 3, "clustered student")
     assert (found.low, found.high) == pytest.approx((max(0.5 - half, -1), min(0.5 + half, 1)), abs=1e-9)
-    assert found.test == "permutation"
-    assert found.p == 0.5  # of the four patterns of +2 and +1, two are as far from 0 as 3
+    assert found.test == "mid-p sign flip"
+    assert found.p == 0.25  # of the four patterns of +2 and +1, two are as far from 0 as 3, which count half
 
 
 def test_the_detectable_difference_is_found_in_four_of_five_cases() -> None:
     n, discordance = 500, 0.2
     a = [1.0] * 50 + [0.0] * 50 + [1.0] * 400
     b = [0.0] * 50 + [1.0] * 50 + [1.0] * 400
-    least = difference(rows_of(a, b), 0, 1, Accuracy(), 0.95).detectable
+    least = difference(rows_of(a, b, metric=Accuracy()), 0.95).detectable
     draws = np.random.default_rng(7).multinomial(
         n, [(discordance + least) / 2, (discordance - least) / 2, 1 - discordance], 2000
     )
@@ -330,30 +342,34 @@ def test_where_no_row_differs_there_is_still_an_interval() -> None:
     assert "4 rows, of which 0 differ, are too few" in pair["verdict"]
 
 
-def test_differences_that_are_all_alike_have_no_t_interval_but_a_reason() -> None:
-    pair = two([0.25, 0.5, 0.75], [0.5, 0.75, 1.0])
-    assert (pair["difference"], pair["low"]) == (0.25, None)
-    assert "nothing tells the spread" in pair["reason"]
+def test_where_rows_differ_alike_as_many_unseen_ones_may_differ_as_much() -> None:
+    """Of n equal rows so many may be others: z² / (n + z²), with z = 1.96."""
+    few, many = ([n / 16 for n in range(most)] for most in (3, 8))
+    pair = two(few, [score + 0.25 for score in few])
+    assert (pair["difference"], pair["low"], pair["p"]) == (0.25, 0, 0.125)
+    pair = two(many, [score + 0.25 for score in many])
+    far = 0.25 * 1.96**2 / (8 + 1.96**2)
+    assert (pair["low"], pair["high"]) == pytest.approx((0.25 - far, 0.25 + far), abs=1e-5)
+    assert (pair["p"], pair["test"]) == (2**-8, "mid-p sign flip")
 
 
 def test_a_shift_that_only_rounding_varies_is_one_of_equal_differences() -> None:
     a = np.arange(12) / 7
     assert len({*(a + 0.1 - a).tolist()}) > 1
-    found = difference(rows_of(a, a + 0.1), 0, 1, Mean(), 0.95)
+    found = difference(rows_of(a, a + 0.1), 0.95)
     assert found.difference == pytest.approx(0.1)
-    assert found.p == 2 * 0.5**12
-    undefined = (found.low, found.high, found.bootstrap_low, found.bootstrap_high, found.effect, found.detectable)
-    assert all(map(math.isnan, undefined))
-    assert found.reason == "all rows differ alike, so nothing tells the spread"
+    assert found.p == 0.5**12
+    assert math.isnan(found.effect)
+    assert math.isnan(found.detectable)
 
 
 def test_values_that_only_rounding_distinguishes_are_ties() -> None:
     p = np.arange(1, 40) / 41
     a, b = p**2, (1 - (1 - p)) ** 2
     assert (a != b).sum() > 10
-    found = difference(rows_of([*a, 1e-300, 1e15], [*b, 2e-300, 1e15 + 16]), 0, 1, Mean(), 0.95)
+    found = difference(rows_of([*a, 1e-300, 1e15], [*b, 2e-300, 1e15 + 16]), 0.95)
     assert (found.won, found.tied, found.lost) == (2, 39, 0)
-    found = difference(rows_of(a, b), 0, 1, Mean(range=(0, 1)), 0.95)
+    found = difference(rows_of(a, b, metric=Mean(range=(0, 1))), 0.95)
     assert (found.difference, found.won, found.tied, found.lost, found.p) == (0, 0, 39, 0, 1)
     assert found.low < 0 < found.high
 
@@ -362,13 +378,13 @@ def test_values_that_only_rounding_distinguishes_are_ties() -> None:
 def test_agreement_is_as_uncertain_as_that_of_shares_over_the_range(metric: Mean) -> None:
     """Four rows that agree; where the range is not known, values were seen to lie 4 apart."""
     values = [5.0, 3.0, 7.0, 5.0]
-    found = difference(rows_of(values, values), 0, 1, metric, 0.95)
+    found = difference(rows_of(values, values, metric=metric), 0.95)
     half = paired_score(0, 0, 4, 0.95)[1] * (4 if metric == Mean() else 10)
     assert (found.low, found.high, found.reason) == (pytest.approx(-half), pytest.approx(half), None)
 
 
 def test_agreement_on_one_value_of_no_known_range_says_no_spread() -> None:
-    found = difference(rows_of([5.0] * 8, [5.0] * 8), 0, 1, Mean(), 0.95)
+    found = difference(rows_of([5.0] * 8, [5.0] * 8), 0.95)
     assert (found.difference, found.p) == (0, 1)
     assert math.isnan(found.low)
     assert math.isnan(found.high)
@@ -376,10 +392,9 @@ def test_agreement_on_one_value_of_no_known_range_says_no_spread() -> None:
 
 
 def test_differences_too_large_to_be_squared_have_no_t_interval_but_a_reason() -> None:
-    found = difference(rows_of([0.0] * 4, [1e200, 5e199, -3e199, 1e199]), 0, 1, Mean(), 0.95)
+    found = difference(rows_of([0.0] * 4, [1e200, 5e199, -3e199, 1e199]), 0.95)
     assert found.reason == "the values lie too far apart for an interval"
     assert all(map(math.isnan, (found.low, found.high, found.effect, found.detectable)))
-    assert -3e199 <= found.bootstrap_low < found.difference < found.bootstrap_high <= 1e200
 
 
 def test_sums_that_cancel_are_no_difference_whatever_their_rounding() -> None:
@@ -390,18 +405,11 @@ def test_sums_that_cancel_are_no_difference_whatever_their_rounding() -> None:
 
 @pytest.mark.parametrize("clusters", [1, 2, 5, 6])
 def test_so_few_clusters_that_no_outcome_is_rare_show_no_difference(clusters: int) -> None:
-    """Of the 2 ** 5 outcomes of five clusters the two most extreme have a p value of 1/16, above 0.05."""
+    """Half of the two most extreme of the 2 ** 4 outcomes of four clusters is 1/16, above 0.05."""
     a, b = np.zeros(clusters * 3), np.arange(clusters * 3) % 4 / 4
-    found = difference(rows_of(a, b, np.arange(clusters * 3) // 3), 0, 1, Mean(), 0.95)
-    assert math.isnan(found.detectable) == (clusters <= 5)
-    assert (found.p > 0.05) == (clusters <= 5)
-
-
-def test_bootstrap_and_t_interval_lie_close() -> None:
-    draw = np.random.default_rng(5)
-    a = draw.normal(size=300)
-    found = difference(rows_of(a, a + draw.normal(0.1, 1, 300)), 0, 1, Mean(), 0.95)
-    assert (found.bootstrap_low, found.bootstrap_high) == pytest.approx((found.low, found.high), abs=0.02)
+    found = difference(rows_of(a, b, np.arange(clusters * 3) // 3), 0.95)
+    assert math.isnan(found.detectable) == (clusters <= 4)
+    assert not found.p <= 0.05 or clusters > 4
 
 
 # Pairing
@@ -478,7 +486,7 @@ def test_declared_clusters_bind_examples() -> None:
     a = evaluated(store, "a", scores([0] * 6), rows, input="input", cluster="document")
     b = evaluated(store, "b", scores([1, 1, 0, 0, 1, 0]), rows, input="input", cluster="document")
     [pair] = compare(a, b).pairs
-    expected = difference(rows_of([0] * 6, [1, 1, 0, 0, 1, 0], [0, 0, 1, 1, 2, 2]), 0, 1, Accuracy(), 0.95)
+    expected = difference(rows_of([0] * 6, [1, 1, 0, 0, 1, 0], [0, 0, 1, 1, 2, 2], metric=Accuracy()), 0.95)
     assert (pair["clusters"], pair["low"], pair["high"]) == (
         3,
         pytest.approx(expected.low),
@@ -537,7 +545,7 @@ def test_rows_without_weight_say_nothing_in_a_comparison() -> None:
     for pair in pairs:
         assert (pair["low"], pair["high"]) == pytest.approx((low, high))
         assert (pair["won"], pair["tied"], pair["lost"]) == (3, 0, 1)
-    same = ("value_b", "difference", "bootstrap_low", "bootstrap_high", "p", "p_permutation", "effect", "detectable")
+    same = ("value_b", "difference", "p", "p_permutation", "effect", "detectable")
     assert [pairs[1][name] for name in same] == pytest.approx([pairs[0][name] for name in same])
     assert [(pair["n_used"], pair["clusters"]) for pair in pairs] == [(4, None), (40, 4)]
 
@@ -551,7 +559,7 @@ def test_targets_are_compared_apart() -> None:
     first, second = compare(a, b, metrics="accuracy").pairs
     assert (first["target"], first["difference"]) == ("first", -1)
     assert (second["target"], second["difference"]) == ("second", 1)
-    assert first["p_holm"] == 2 * first["p"] == 0.25
+    assert first["p_holm"] == 2 * first["p"] == 0.125
 
 
 class ByTarget(Scorer):
@@ -659,6 +667,28 @@ def test_flips_show_what_was_asked_and_answered_and_counts_stay_exact() -> None:
     assert second["index_a"] == 1
 
 
+def test_the_primary_metric_is_tested_alone_and_all_others_together() -> None:
+    store = MemoryStore()
+    a, b = (evaluated(store, name, scores([1] * right + [0] * (20 - right))) for name, right in (("a", 10), ("b", 16)))
+    others = [Mean(missing=missing, range=(0, 1)) for missing in ("leave_out", "wrong")]
+    [alone] = compare(a, b, metrics=[Accuracy()]).pairs
+    first, *more = compare(a, b, metrics=[Accuracy(), *others]).pairs
+    assert (first["p_holm"], first["verdict"]) == (alone["p"], alone["verdict"])
+    assert [pair["family"] for pair in (alone, first, *more)] == ["primary"] * 2 + ["secondary"] * 2
+    assert [pair["p_holm"] for pair in more] == [2 * pair["p"] for pair in more]
+    assert more[0]["verdict"].endswith("after Holm, secondary")
+    named = compare(a, b, metrics=[Accuracy(), *others], primary="mean").pairs
+    assert [pair["family"] for pair in named] == ["secondary", "primary", "secondary"]
+    assert families_text(named) == "secondary: 2 tests, adjusted together (Holm); primary: 1 test"
+
+
+def test_a_comparison_says_what_pairing_saves() -> None:
+    """Values that vary alike, beside a shift of half of them: covariances by hand."""
+    pair = two([0.0, 0.0, 0.5, 0.5], [0.25, 0.0, 0.75, 0.5], metrics=Mean(range=(0, 1)))
+    assert pair["correlation"] == pytest.approx(0.25 / math.sqrt(0.25 * 0.3125))
+    assert pair["variance_saved"] == pytest.approx(1 - 0.0625 / (0.25 + 0.3125))
+
+
 def test_metrics_of_one_kind_are_reported_apart() -> None:
     store, file = MemoryStore(), io.StringIO()
     sides = [evaluated(store, name, scores(given)) for name, given in (("a", [0, 0]), ("b", [1, 1]), ("c", [0, 1]))]
@@ -667,7 +697,7 @@ def test_metrics_of_one_kind_are_reported_apart() -> None:
     lines = [line.rstrip() for line in file.getvalue().splitlines()]
     for missing in ("leave_out", "wrong"):
         label = f"accuracy(missing={missing}) · {made.pairs[0]['scorer']}"
-        assert label in lines
+        assert label + (" (secondary)" if missing == "wrong" else "") in lines
         assert f"ranking by {label}" in lines
         assert any(line.startswith(f"{label}, A → B: 2 won") for line in lines)
 
@@ -860,13 +890,22 @@ def test_measures_may_be_given_with_their_scorer() -> None:
     assert [(p["metric"], p["share"]) for p in pairs] == [("mean", True), ("accuracy", True)]
 
 
-def test_a_verdict_that_its_interval_denies_says_that_the_interval_is_approximate() -> None:
-    store = MemoryStore()
-    a, b = evaluated(store, "a", scores([0] * 5)), evaluated(store, "b", scores([1, 1.2, 0.9, 1.1, 1.0]))
-    clause = "(exact test; the interval is approximate)"
-    assert f"b − a = +1.04 [0.898, 1.18]; p = 0.0625 {clause}; 5 rows" in str(compare(a, b, metrics=Mean()))
-    c = evaluated(store, "c", scores([1, 1.2, -0.9, 1.1, 1.0]))
-    assert clause not in str(compare(a, c, metrics=Mean()))
+@given(st.integers(0, 1 << 32), st.integers(2, 60), st.sampled_from(["binary", "shares", "clusters", "weights", "r2"]))
+def test_a_pair_differs_at_a_level_exactly_where_its_interval_leaves_0_out(seed: int, n: int, kind: str) -> None:
+    rng = np.random.default_rng(seed)
+    cut, shift = rng.random(2)
+    a = rng.random(n).round(2)
+    b = np.clip(a + rng.normal(shift / 4, 0.2, n) * (rng.random(n) < cut), 0, 1).round(2)
+    a, b = ((a < cut).astype(float), (b < cut).astype(float)) if kind == "binary" else (a, b)
+    example = rng.integers(0, n, n) if kind == "clusters" else None
+    rows = rows_of(a, b, example, Mean(range=(0, 1), weighted=kind == "weights"))
+    rows = replace(rows, weight=rng.integers(1, 4, n).astype(float))
+    measured = measure_pair(rows, 0, 1)
+    if kind == "r2":
+        measured = MetricSample.of(PairedChange(a.mean(), b.mean(), a, b, (-math.inf, 1), n), n, math.inf)
+    for level in (0.8, 0.9, 0.95, 0.99):
+        low, high = measured.interval(level)
+        assert (measured.p <= 1 - level) == (low > 0 or high < 0)
 
 
 @pytest.mark.slow

@@ -17,12 +17,10 @@ from support.effort import simulations
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.disparity_differences import disparity_change
 from evaluand.comparison.metric_differences import MetricSample, paired_change
-from evaluand.comparison.significance import sign_flip
 from evaluand.metrics.base.left_out import Blocks
 from evaluand.metrics.base.metric import CLUSTER, LABELS, VALUE
 from evaluand.metrics.names import make_metric
 from evaluand.metrics.stats.disparity import Kind
-from evaluand.metrics.stats.intervals import cluster_sums
 
 CODES = np.array(["a", "b", "c"], np.object_)
 LARGE = 200_000
@@ -364,19 +362,17 @@ class Found(NamedTuple):
 def compare(name: str, sides: tuple[Side, Side], n: int) -> Found:
     if name in DISPARITIES:
         of, kind = DISPARITIES[name]
-        by_groups = MetricSample(disparity_change([rates(rate, sides, n) for rate in of], kind, n), n, 1.0)
+        by_groups = MetricSample.of(disparity_change([rates(rate, sides, n) for rate in of], kind, n), n, 1.0)
         return Found(*by_groups.interval(0.95), by_groups.change.p, *by_groups.bounds(0.95))
     name = name.split()[0]
     metric, keys, group = make_metric(name, **PARAMETERS.get(name, {})), np.arange(n), np.zeros(n, np.int64)
     a, b = (metric.prepare(side) if name in PREPARED else side for side in sides)
     if metric.averages:
-        change, weight = b[VALUE] - a[VALUE], np.ones(n)
-        state, span = cluster_sums(change, weight, keys, group), metric.row_range[1] - metric.row_range[0]
-        by_rows = Sample(change, weight, state, True, False, span, 1.0, float(change.mean()))
-        return Found(*by_rows.interval(0.95), sign_flip(state["cluster_sum"]).p, *by_rows.bounds(0.95))
+        by_rows = Sample.of(np.stack([a[VALUE], b[VALUE]]), np.ones(n), keys, metric.row_range)
+        return Found(*by_rows.interval(0.95), by_rows.p, *by_rows.bounds(0.95))
     blocks = Blocks(keys, n)
     left = [metric.leave_out({**side, CLUSTER: keys}, group, 1, blocks) for side in (a, b)]
-    found = MetricSample(paired_change(left[0], left[1], metric, n), n, 1.0)
+    found = MetricSample.of(paired_change(left[0], left[1], metric, n), n, 1.0)
     return Found(*found.interval(0.95), found.change.p, *found.bounds(0.95))
 
 

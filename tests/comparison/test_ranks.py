@@ -75,6 +75,9 @@ def test_the_example_of_demsar_gives_his_figures() -> None:
     assert found.mean == pytest.approx([3.143, 2.000, 2.893, 1.964], abs=0.001)
     assert found.friedman is not None
     assert found.critical_difference == pytest.approx(1.25, abs=0.005)
+    assert found.against_control is not None  # by 14 problems and 4 systems: 0.016, 0.607, 0.019 before Holm
+    assert found.against_control == pytest.approx([math.nan, 3 * 0.0157, 0.608, 3 * 0.0157], abs=0.001, nan_ok=True)
+    assert np.isnan(rank_systems(AUC, np.full(14, True), control=3).against_control).tolist() == [False] * 3 + [True]
     assert found.friedman.chi_squared == pytest.approx(stats.friedmanchisquare(*AUC.T).statistic)
     # without the correction for ties, the paper has 9.28 and 3.69
     assert found.friedman.chi_squared >= 9.28

@@ -12,6 +12,8 @@ PAIR: dict[str, Any] = {
     "difference": -0.375,
     "low": -0.7,
     "high": -0.05,
+    "interval": "paired score",
+    "family": "primary",
     "p": 0.03,
     "p_holm": 0.375,
     "direction": "higher",
@@ -29,11 +31,15 @@ def test_an_interval_without_0_beside_an_adjusted_p_is_explained() -> None:
     assert "[-70.0, -5.0]; p = 0.3750 after Holm (the interval is not adjusted for the 3 comparisons); with" in said
 
 
-def test_a_p_that_its_own_interval_denies_is_of_an_exact_test() -> None:
-    for family in (1, 3):
-        said = verdict(PAIR | {"p": 0.125}, ["small", "big"], 0.95, family)
-        assert " (exact test; the interval is approximate)" in said
-        assert "not adjusted" not in said
+def test_a_secondary_metric_is_marked() -> None:
+    said = verdict(PAIR | {"family": "secondary", "p_holm": 0.03}, ["small", "big"], 0.95, 2)
+    assert said == "small is better: big − small = -37.5 points [-70.0, -5.0]; p = 0.0300 after Holm, secondary"
+
+
+def test_after_several_looks_the_interval_alone_decides() -> None:
+    looked = PAIR | {"interval": "anytime", "p": None, "p_holm": None, "detectable": None}
+    assert verdict(looked, ["old", "new"], 0.95, 0).endswith("[-70.0, -5.0]; at all looks")
+    assert verdict(looked | {"high": 0.1}, ["old", "new"], 0.95, 0).startswith("no difference could be shown")
 
 
 def test_nothing_is_explained_where_interval_and_p_agree_or_nothing_is_adjusted() -> None:

@@ -87,6 +87,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "evaluand run experiment.yaml": YOURS,
         "kind         id            created           name           counts": "ids of one machine",
         "evaluand compare 6c63c04ad9f4 support/bot": YOURS,
+        "evaluand compare exp/base exp/mine --by topic             # and each group of an attribute": YOURS,
     },
     "docs/howto/detection.md": {
         "scorers:": FRAGMENT,

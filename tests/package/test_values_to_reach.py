@@ -44,35 +44,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     return Folder(tmp_path)
 
 
-# Decisions
-
-EXPERIMENT = """
-name: t
-dataset: {path: rows.jsonl, input: n, expected: y}
-tasks: ["systems.py:base", "systems.py:mine"]
-scorers: {same: exact_match}
-metrics: [accuracy]
-"""
-
-SYSTEMS = """
-def base(n):
-    return "yes" if n % 10 < 5 else "no"
-
-def mine(n):
-    return "yes" if n % 10 < 9 else "no"
-"""
-
-
-@missing("a comparison after --until has the interval of a fixed number of rows")
-def test_after_an_early_stop_no_interval_is_narrower_than_its_rule_allows(folder: Folder) -> None:
-    Path("t.yaml").write_text(EXPERIMENT)
-    Path("systems.py").write_text(SYSTEMS)
-    Path("rows.jsonl").write_text("".join(f'{{"n": {n}, "y": "yes"}}\n' for n in range(300)))
-    [gate] = folder.json("run", "t.yaml", "--until", "accuracy better than base")["gates"]
-    [pair] = folder.json("compare", "t/base", "t/mine")["pairs"]
-    assert pair["low"] <= gate["values"][0]["bound"]
-
-
 # Tables
 
 

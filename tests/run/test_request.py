@@ -9,6 +9,7 @@ from typing import Any, get_type_hints
 import pytest
 
 from evaluand import Dataset, Evaluator, Experiment, Runner, SpecError, evaluate
+from evaluand.comparison import comparing
 from evaluand.experiment import Suite
 from evaluand.matches.matcher import Matcher
 from evaluand.predictions.arrays import arrays
@@ -155,6 +156,7 @@ def test_evaluate_takes_the_defaults_that_its_signature_names() -> None:
         (request.Repetition, request.RepetitionOptions),
         (request.StepRequest, request.StepOptions),
         (request.Request, request.RequestOptions),
+        (comparing.RowRequest, comparing.RowOptions),
         (request.PathRequest, request.PathOptions),
         (request.ExperimentRequest, request.ExperimentOptions),
         (arrays.ArrayOptions, arrays.Keywords),

@@ -55,7 +55,7 @@ def test_all_that_was_stored_is_read_as_the_earlier_version_read_it(folder: Path
     commands = dict(EXPECTED["commands"])
     exported, expected = read["commands"].pop("export"), commands.pop("export")
     for one in (read["commands"], commands):  # by scorer; since then the metric that is declared first comes first
-        one["compare"] = sorted(one["compare"], key=str)
+        one["compare"] = sorted(([*row[:8], *row[9:]] for row in one["compare"]), key=str)  # p is now a mid-p value
     for part, values in read.items():
         assert values == (commands if part == "commands" else EXPECTED[part]), part
     for name, text in expected.items():

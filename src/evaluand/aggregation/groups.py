@@ -48,7 +48,6 @@ from evaluand.core.errors import DataError, Fault
 from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.base.metric import (
-    CLUSTER,
     INDEPENDENT,
     LABELS,
     VALUE,
@@ -197,7 +196,7 @@ class Summary:
             largest = (
                 _largest_groups(keys, self.counts[grouping, rules_for(metric)][:, SCORED], most) if names else None
             )
-            for group in _in_order(keys):
+            for group in order_groups(keys):
                 if largest is not None and group not in largest:
                     continue
                 by = dict(zip(names, keys[group][1:], strict=True))
@@ -270,7 +269,7 @@ class Summary:
                 n_abstained=int(counts[group, ABSTAINED]),
                 n_skipped=int(counts[group, SKIPPED]),
             )
-            for group in _in_order(groups)
+            for group in order_groups(groups)
         ]
 
 
@@ -373,30 +372,20 @@ class Units:
     Attributes:
         index: the example.
         replication: the replication; 0 where a metric takes all replications of an example together.
-        response: the answer, where several count separately; else 0.
         group: the place of its group among `keys`.
         keys: the groups: target, then the values of the attributes.
         outcome: the status, as a position in `SCORE_STATUSES`.
-        value: the metric's number for the unit, NaN without one.
-        worst: `value` if everything missing in it were the worst, NaN where the metric has no such bound.
-        best: `value` if everything missing in it were the best.
         weight: of the example; None without weights.
-        cluster: the key of the example's cluster; None without clusters.
-        labels: of the metric's columns.
+        value: the metric's number for the unit, NaN without one.
     """
 
     index: np.ndarray
     replication: np.ndarray
-    response: np.ndarray
     group: np.ndarray
-    keys: list[Key]
+    keys: Sequence[Key]
     outcome: np.ndarray
-    value: np.ndarray
-    worst: np.ndarray
-    best: np.ndarray
     weight: np.ndarray | None
-    cluster: np.ndarray | None
-    labels: Labels
+    value: np.ndarray
 
 
 def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> Units:
@@ -407,33 +396,50 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
         metric: one that `averages`; of any other, each unit that it reads has the number 0.
     """
     table = Shard.of(shard)
-    units = table.units(rules_for(metric)._replace(weighing=False))
-    scored = units.status == SCORED
+    units = table.units(unweighed_rules(metric))
+    groups, replication = table.groups(by), table.replication[units.first]
+    return Units(
+        index=table.index[units.first],
+        replication=0 * replication if metric.over_replications else replication,
+        group=groups.code[units.first],
+        keys=groups.keys,
+        outcome=units.outcome,
+        weight=table.array_at(WEIGHT, units.first),
+        value=unit_values(metric, table, units).value,
+    )
+
+
+class UnitValues(NamedTuple):
+    """The number of each unit.
+
+    Attributes:
+        value: NaN without one.
+        worst: `value` if everything missing in it were the worst, NaN where the metric has no such bound.
+        best: `value` if everything missing in it were the best.
+        labels: of the metric's columns.
+    """
+
+    value: np.ndarray
+    worst: np.ndarray
+    best: np.ndarray
+    labels: Labels
+
+
+def unit_values(metric: Metric, table: Shard, units: UnitRows) -> UnitValues:
+    """The numbers that a metric averages; arguments as for `units_of`."""
     columns, labels = prepare_rows(metric, table, units)
     value = _by_unit(metric, table, columns, units, shown_fill(metric))
-    complete = np.bincount(units.unit[units.status < SKIPPED], minlength=len(units.first)) == np.bincount(
-        units.unit[scored], minlength=len(units.first)
+    if units.complete:
+        return UnitValues(value, value, value, labels)
+    scored, n = units.status == SCORED, len(units.first)
+    complete = np.bincount(units.unit[units.status < SKIPPED], minlength=n) == np.bincount(
+        units.unit[scored], minlength=n
     )
     worst, best = (
         _by_unit(metric, table, columns, units, fill) if math.isfinite(end) else np.where(complete, value, np.nan)
         for fill, end in zip(_ENDS, metric.ends, strict=True)
     )
-    groups, first, zeros = table.groups(by), units.first, np.zeros(len(units.first), np.int64)
-    extra = table.extra_columns(metric, first, repeated=False)
-    return Units(
-        index=table.index[first],
-        replication=zeros if metric.over_replications else table.replication[first],
-        response=table.response[first] if rules_for(metric).reduce == "all" else zeros,
-        group=groups.code[first],
-        keys=groups.keys,
-        outcome=units.outcome,
-        value=value,
-        worst=worst,
-        best=best,
-        weight=extra.get(WEIGHT),
-        cluster=extra[CLUSTER] if CLUSTER in table.table.column_names else None,
-        labels=labels,
-    )
+    return UnitValues(value, worst, best, labels)
 
 
 def merge(summaries: Sequence[Summary]) -> Summary:
@@ -486,6 +492,11 @@ def merge_labels(parts: Sequence[Labels]) -> Labels:
 def rules_for(metric: Metric) -> RowRules:
     """The rule by which rows of the table become the rows of a metric."""
     return RowRules(EXAMPLES if metric.over_replications else metric.reduce, getattr(metric, "weighted", False))
+
+
+def unweighed_rules(metric: Metric) -> RowRules:
+    """As `rules_for`, with rows of weight 0."""
+    return rules_for(metric)._replace(weighing=False)
 
 
 def shown_fill(metric: Metric) -> Fill | None:
@@ -670,7 +681,7 @@ def _bound(compute: Callable[[State], Values], state: State | None, values: Valu
     return np.where(missing == 0, values.value, filled)
 
 
-def _in_order(groups: Sequence[Key]) -> list[int]:
+def order_groups(groups: Sequence[Key]) -> list[int]:
     """The groups in order: by number if all values of an attribute are numbers, else by text; missing values last."""
     places = [_ranks(texts) for texts in zip(*groups, strict=True)]
     return sorted(range(len(groups)), key=lambda group: [ranks[groups[group][i]] for i, ranks in enumerate(places)])

@@ -174,21 +174,20 @@ class Shard:
             repeated: whether examples have several replications.
             over: whether rows of several targets are pooled.
         """
-        found = {}
-        if WEIGHT in self.table.column_names:
-            found[WEIGHT] = self._array_at(WEIGHT, rows)
-        if CLUSTER in self.table.column_names:
-            found[CLUSTER] = self._array_at(CLUSTER, rows)
-        elif metric.counts_independent_rows and metric.reduce == "first" and not (over or repeated):
+        names = (WEIGHT, CLUSTER, *((PEOPLE, DRAW, STRATUM) if metric.reads_labels else ()))
+        found = {name: array for name in names if (array := self.array_at(name, rows)) is not None}
+        if CLUSTER in found:
+            return found
+        if metric.counts_independent_rows and metric.reduce == "first" and not (over or repeated):
             found[INDEPENDENT] = self.at(self.index, rows)
         elif over or metric.by_cluster or (not metric.over_replications and (repeated or metric.reduce == "all")):
             found[CLUSTER] = self.at(self.index, rows)
-        for name in (PEOPLE, DRAW, STRATUM) if metric.reads_labels else ():
-            if name in self.table.column_names:
-                found[name] = self._array_at(name, rows)
         return found
 
-    def _array_at(self, name: str, rows: np.ndarray) -> np.ndarray:
+    def array_at(self, name: str, rows: np.ndarray) -> np.ndarray | None:
+        """Some rows of a column; None without the column."""
+        if name not in self.table.column_names:
+            return None
         column = _column(self.table, name)
         return _array(column if self.has_all(rows) else column.take(pa.array(rows)))
 
@@ -269,7 +268,7 @@ def _integers(table: pa.Table, name: str, otherwise: np.ndarray | None = None) -
     if otherwise is not None and name not in table.column_names:
         return otherwise
     column = _column(table, name)
-    column = column if pa.types.is_int64(column.type) else column.cast(pa.int64())
+    column = column if column.type in (pa.int32(), pa.int64()) else column.cast(pa.int64())
     return np.asarray(column.fill_null(-1) if column.null_count else column)
 
 
@@ -299,6 +298,8 @@ def _encode(column: pa.Array, name: str = "target") -> Groups:
     """The groups of a column, in order of appearance."""
     if pa.types.is_nested(column.type) or "binary" in str(column.type):
         raise SpecError(f"cannot group by {name!r}, which holds {column.type}; group by text, numbers, bools or times")
+    if column.null_count == len(column):
+        return _one_group(len(column))
     if pa.types.is_floating(column.type):
         column = pc.add(column.cast(pa.float64()), 0.0)  # -0.0 is 0.0
     encoded = column.dictionary_encode(null_encoding="encode")

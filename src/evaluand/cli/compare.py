@@ -46,6 +46,8 @@ Examples:
   evaluand compare support --metric accuracy
   evaluand compare base mine --gate "accuracy not worse than baseline by 0.02"
   evaluand compare base mine --gate "accuracy >= 0.9" --junit gates.xml
+  evaluand compare base mine --by topic --where 'level >= 3'
+  evaluand compare prompts --over prompt
   evaluand compare --pairwise support/base support/mine support/new --judge judge.py:better
 """
 
@@ -62,6 +64,13 @@ class _Options:
     missing: Missing | None = option("How rows without a score count; of matches: see `evaluand rate`.")
     confidence: float = confidence_option
     flips: int = option("Examples to show.", type=click.IntRange(min=0), default=3, show_default=True, metavar="N")
+    by: tuple[str, ...] = option("Also the difference in each group of an attribute; repeatable.", metavar="ATTRIBUTE")
+    where: str | None = option(
+        "Only examples whose attributes match, such as 'sex == \"F\" and age > 30'.", metavar="CONDITION"
+    )
+    over: str | None = option(
+        "The effect of prompts, or of models, in a matrix of both: `prompt` or `model`.", metavar="FACTOR"
+    )
     pairwise: PairwiseOptions
     gates: tuple[str, ...] = gate_option
     junit: Path | None = junit_option
@@ -93,6 +102,8 @@ def command(options: _Options) -> None:
         of_both = ("confidence", "gates", "junit", "allow_unmeasured")
         chosen = vars(pairwise) | {name: getattr(options, name) for name in of_both}
         return compare_pairwise(open_store(options.folder), options.artifacts, chosen, as_json=options.as_json)
+    if options.gates and options.where is not None:
+        raise click.UsageError('--where does not reach gates; write the group in a gate: "accuracy[topic=x] >= 0.9"')
     rules = look_at_any_time([*map(Gate.parse, options.gates)], anytime=options.anytime, where="--gate")
     store = open_store(options.folder)
     labels, evaluations = zip(
@@ -122,6 +133,10 @@ def command(options: _Options) -> None:
             flips=options.flips,
             labels=labels,
             declared=declared,
+            by=options.by,
+            where=options.where,
+            over=options.over,
+            primary=next((rule.metric for rule in rules if rule.baseline is not None), None),
         )
     judges = judge_facts(dict(zip(labels, evaluations, strict=True)))
     name_store_in(judges)

@@ -51,7 +51,7 @@ _NEW = ("judge", "by_score", "schedule", "baseline", "budget", "orders", "seed",
 """The options that need `--pairwise` and say which matches are played."""
 _HOW = ("retry_failed", "same_failures")
 """The further options that need it."""
-_OLD = ("scorers", "metrics", "missing", "flips")
+_OLD = ("scorers", "metrics", "missing", "flips", "by", "where", "over")
 """The options that `--pairwise` does not have."""
 _ORIGIN: Final = "compare"
 """The entry of a manifest's origin with the command that began its matches."""

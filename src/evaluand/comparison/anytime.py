@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from evaluand.aggregation.score_shards import clusters_of, dataset_of, weights_of
-from evaluand.comparison.checking import refuse_anytime
-from evaluand.comparison.difference import Sample, row_weights
-from evaluand.comparison.pairing import pair_rows
-from evaluand.comparison.rule import ANYTIME, Gate
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.anytime import anytime_least_mean, fewest_to_exceed
-from evaluand.metrics.stats.intervals import cluster_sums
 from evaluand.metrics.stats.least_mean import least_mean
 from evaluand.run.kind import RUNS
 
@@ -90,39 +84,3 @@ def heaviest_cluster(evaluation: Evaluation, metric: Metric, dataset: Dataset | 
     run = evaluation.store.manifest(RUNS, evaluation.manifest["provenance"]["run"])
     times = 1 if metric.over_replications else run["spec"]["replications"]
     return float(np.bincount(cluster, weight).max(initial=0)) * times
-
-
-def seen_differences(sample: Sample, heaviest: float) -> Seen:
-    """The differences between two systems by cluster."""
-    return Seen(sample.state["cluster_sum"], sample.state["cluster_weight"], (-sample.span, sample.span), heaviest)
-
-
-def seen_values(
-    evaluation: Evaluation, scorer: str, metric: Metric, where: Mapping[str, str], heaviest: float
-) -> dict[str | None, Seen]:
-    """The values of one system by cluster: target → clusters."""
-    rows = pair_rows([evaluation], scorer, metric, where)
-    found = {}
-    for place, key in enumerate(rows.keys):
-        chosen = rows.take((rows.group == place) & rows.known[0])
-        weight = row_weights(chosen, metric)
-        chosen, weight = chosen.take(weight > 0), weight[weight > 0]
-        cluster = chosen.example if chosen.cluster is None else chosen.cluster
-        state = cluster_sums(chosen.value[0], weight, cluster, np.zeros(len(weight), np.int64))
-        found[key[0]] = Seen(state["cluster_sum"], state["cluster_weight"], metric.row_range, heaviest)
-    return found
-
-
-def check_anytime(gate: Gate, metric: Metric) -> None:
-    """Refuses a metric that has no such bound.
-
-    Raises:
-        SpecError: the metric averages nothing, or its values have no range.
-    """
-    if not metric.averages or (metric.reduce == "all" and not metric.over_replications):
-        refuse_anytime(gate, metric.kind)
-    if not np.isfinite(metric.row_range).all():
-        raise gate.fault(
-            f"a bound for repeated looks (`{ANYTIME}`, --until) needs the lowest and the highest possible value of"
-            f" {metric.kind}; declare its range under metrics of the experiment"
-        )

@@ -94,16 +94,16 @@ def describe_other_scorers(
 
 def _find_changed(evaluations: Sequence[Evaluation], by_position: bool = False) -> Iterator[ChangedExamples]:
     """The examples that differ; with `by_position`, those without a column of ids have their position as id."""
-    datasets = {}
-    for evaluation in evaluations:
-        try:
-            datasets[evaluation.manifest["spec"]["dataset"]] = dataset_of(evaluation)
-        except NotFound:
-            return
-    if len(datasets) < 2 or not (by_position or all(dataset.roles.id for dataset in datasets.values())):
+    ids = [evaluation.manifest["spec"]["dataset"] for evaluation in evaluations]
+    if len({*ids}) < 2:
+        return
+    try:
+        datasets = {id: dataset_of(evaluation) for id, evaluation in zip(ids, evaluations, strict=True)}
+    except NotFound:
+        return
+    if not (by_position or all(dataset.roles.id for dataset in datasets.values())):
         return
     digests = {id: _digests_by_id(evaluations[0], id, dataset) for id, dataset in datasets.items()}
-    ids = [evaluation.manifest["spec"]["dataset"] for evaluation in evaluations]
     for (a, one), (b, other) in combinations(enumerate(ids), 2):
         if one == other:
             continue

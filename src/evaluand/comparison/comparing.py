@@ -3,38 +3,54 @@
 Its tables are `pairs`, `ranking` and `flips`, and `left_out` if metrics refused the scores of an evaluation.
 """
 
-import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Final, Protocol
+from dataclasses import dataclass
+from typing import Any, Final, Protocol, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.aggregator import Measure
+from evaluand.aggregation.groups import group_text, order_groups
 from evaluand.aggregation.labelled_rows import digests_of_labels
-from evaluand.aggregation.score_shards import dataset_of
+from evaluand.aggregation.score_shards import dataset_of, datasets_of
+from evaluand.comparison.anytime import heaviest_cluster
 from evaluand.comparison.changed import check_examples, check_rows
-from evaluand.comparison.difference import change_of_rows, difference, rows_without_partner, weighted_mean
-from evaluand.comparison.labelled_differences import labelled_difference, pair_labelled_rows
-from evaluand.comparison.measures import declared_measures, definition, resolve_measures
-from evaluand.comparison.metric_differences import Computed, metric_difference, metric_value
-from evaluand.comparison.pairing import PairedRows, pair_rows
-from evaluand.comparison.prompts import prompt_changes, task_specs
+from evaluand.comparison.difference import change_of_rows, describe, rows_without_partner, weighted_mean
+from evaluand.comparison.factors import Factor, find_factor
+from evaluand.comparison.labelled_differences import LabelledRows
+from evaluand.comparison.measures import declared_as, declared_measures, definition, resolve_measures
+from evaluand.comparison.measuring import measure_pair, read_rows
+from evaluand.comparison.metric_differences import Computed, metric_value
+from evaluand.comparison.pairing import PairedRows, Pairing, pair_rows
+from evaluand.comparison.prompts import prompt_changes
 from evaluand.comparison.significance import assign_letters, benjamini_hochberg, holm, shaffer
-from evaluand.comparison.verdict import is_significant, printable, same_evaluation_verdict, verdict
+from evaluand.comparison.verdict import (
+    GROUPS,
+    PRIMARY,
+    SECONDARY,
+    family_key,
+    family_of,
+    format_p,
+    is_significant,
+    printable,
+    same_evaluation_verdict,
+    verdict,
+)
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
+from evaluand.core.near import keywords
 from evaluand.core.provenance import provenance
+from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
-from evaluand.metrics.prediction_powered import PredictionPoweredMean
 from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
@@ -43,7 +59,7 @@ from evaluand.store.store import MemoryStore, Ref, Store, check_name, early_stop
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 from evaluand.store.window import WindowedStore
 
-METHOD = 4
+METHOD = 5
 """Raised whenever the same evaluations and parameters would give other numbers."""
 
 
@@ -95,13 +111,14 @@ class Comparison(Artifact):
 
         `clustered_by` is the column that defines the `clusters`; where it is None, each example is a cluster.
         """
-        rows, column = self.read_rows("pairs"), self._cluster_column()
-        family = sum(pair["p"] is not None for pair in rows)
+        column = self._cluster_column()
+        missing = dict.fromkeys(("p_shaffer", "by", "family", "correlation", "variance_saved", "p_interaction"))
+        rows = [missing | row for row in self.read_rows("pairs")]  # those of earlier versions lack some
         return [
-            {"p_shaffer": None}
-            | pair
+            pair
+            | {"by": pair["by"] and dict(pair["by"])}
             | {"clustered_by": None if pair["clusters"] is None else column}
-            | {"verdict": self._verdict(pair, family)}
+            | {"verdict": self._verdict(pair, family_of(pair, rows))}
             for pair in rows
         ]
 
@@ -148,11 +165,11 @@ class Comparison(Artifact):
             "digest": self.digest,
             "confidence": self.confidence,
             "evaluations": [
-                {"id": id, "name": _find_name(self.store, id), "label": label}
-                | _find_usage(self.store, id, label, refs)
+                _describe_evaluation(self.store, id, label, refs)
                 for id, label in zip(self.evaluations, self.labels, strict=True)
             ],
-            "prompts": prompt_changes(task_specs(self._runs())),
+            "over": self.manifest["spec"].get("over"),
+            "prompts": prompt_changes(find_tasks(self.store, self.evaluations, self.labels)),
             "pairs": self.pairs,
             "ranking": self.ranking,
             "left_out": self.left_out,
@@ -160,24 +177,14 @@ class Comparison(Artifact):
             "flips": self.flips(),
         }
 
-    def _runs(self) -> list[Run | None]:
-        """The runs that were evaluated; None where one is not in the store, or it is not certain which one is meant."""
-        found: list[Run | None] = []
-        refs = self.store.refs()
-        for id, label in zip(self.evaluations, self.labels, strict=True):
-            try:
-                found.append(find_labelled_run(Evaluation(self.store, id), label, refs))
-            except NotFound:
-                found.append(None)
-        return found
-
     def _verdict(self, pair: Mapping[str, Any], family: int) -> str:
         a, b = self.evaluations[pair["a"]], self.evaluations[pair["b"]]
-        return (
-            same_evaluation_verdict(pair, self.labels, a)
-            if a == b
-            else verdict(pair, self.labels, self.confidence, family)
-        )
+        if over := self.manifest["spec"].get("over"):
+            sentence, p = verdict(pair, over["levels"], self.confidence, family), pair["p_interaction"]
+            return sentence if p is None else f"{sentence}; interaction with the {over['other']}: {format_p(p)}"
+        if a == b:
+            return same_evaluation_verdict(pair, self.labels, a)
+        return verdict(pair, self.labels, self.confidence, family)
 
     def read_rows(self, table: str) -> list[dict[str, Any]]:
         """The stored rows of a table; those of earlier versions may lack columns."""
@@ -200,6 +207,18 @@ class Comparison(Artifact):
             return {}
 
 
+def find_tasks(store: Store, evaluations: Sequence[str], labels: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The identities of the tasks that were evaluated; empty where a run is not certain or not in its store."""
+    refs, found = store.refs(), []
+    for id, label in zip(evaluations, labels, strict=True):
+        spec: Mapping[str, Any] = {}
+        with suppress(NotFound):
+            run = find_labelled_run(Evaluation(store, id), label, refs)
+            spec = {} if run is None else run.manifest["spec"]["task"]
+        found.append(spec)
+    return found
+
+
 class Storable(Protocol):
     """Results in memory that become an evaluation in a store, such as those of `evaluate`."""
 
@@ -207,6 +226,31 @@ class Storable(Protocol):
         """The evaluation in a store."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class RowRequest:
+    """Which rows are compared, and of which sides.
+
+    Attributes:
+        by: attributes: a difference for each of their groups, too, with p values adjusted for all groups of a metric.
+        where: a condition on attributes, such as `sex == "F" and age > 30`: only these examples.
+        over: `prompt` or `model`: the evaluations are those of each prompt with each model, and two prompts (or models)
+            are compared by the mean of each example over all models (or prompts).
+    """
+
+    by: str | Sequence[str] = ()
+    where: str | None = None
+    over: str | None = None
+
+
+class RowOptions(TypedDict, total=False):
+    """The keywords of `RowRequest`."""
+
+    by: str | Sequence[str]
+    where: str | None
+    over: str | None
+
+
+@keywords(RowRequest)
 def compare(
     *evaluations: Evaluation | Storable,
     scorers: str | Sequence[str] | None = None,
@@ -218,6 +262,8 @@ def compare(
     name: str | None = None,
     origin: dict[str, Any] | None = None,
     declared: Sequence[Measure] | None = None,
+    primary: str | None = None,
+    **rows: Unpack[RowOptions],
 ) -> Comparison:
     """Compares evaluations of one store row by row; a comparison that is already stored is returned.
 
@@ -238,9 +284,12 @@ def compare(
         origin: where the request came from, for provenance.
         declared: measures that define the direction, range, column and weights of metrics given by name; None takes
             those of the aggregations that summarised the evaluations.
+        primary: the metric that decides, such as that of a gate: its pairs are tested alone, and all others together.
+            By default, and where it is not compared, the first metric is primary.
+        rows: `by`, `where` and `over`, see `RowRequest`.
 
     Raises:
-        SpecError: the evaluations share nothing that could be compared.
+        SpecError: the evaluations share nothing that could be compared, lack an attribute or form no such matrix.
         DataError: a metric that is named, or every declared one, refuses the scores of an evaluation; with
             `missing='refuse'` rows are missing; or examples of the same id differ in the recorded outputs of the
             systems.
@@ -261,14 +310,17 @@ def compare(
     check_whole_number("compare", "flips", flips, 0)
     if name is not None:
         check_name(name)
-    if labels is not None:
-        _check_labels(labels, len(evaluations))
+    n = len(evaluations)
+    is_list = isinstance(labels, list | tuple) and len(labels) == n and all(isinstance(each, str) for each in labels)
+    if not (labels is None or is_list):
+        raise SpecError(f"labels must be a list of texts, one for each of the {n} evaluations, not {labels!r}")
     evaluations, labels = _as_evaluations(evaluations, labels)
     store = _one_store(evaluations)
     known = declared_measures(evaluations) if declared is None else declared
     measures, left_out = resolve_measures(evaluations, scorers, metrics, missing, known)
     short = short_labels(labels or [e.name for e in evaluations], [e.id for e in evaluations])
     check_examples(evaluations, short)
+    asked = RowsAsked.of(RowRequest(**rows), evaluations, short)
     spec = {
         "method": METHOD,
         "evaluations": [e.digest for e in evaluations],
@@ -279,13 +331,17 @@ def compare(
         "flips": flips,
         "labels": short,
     } | digests_of_labels(evaluations, (measure.metric for measure in measures))
-    if left_out:
-        spec["left_out"] = left_out
+    over = asked.factor and asked.factor.describe()
+    meant = [] if primary is None else declared_as(primary, measures)
+    first = next((place for place, measure in enumerate(measures) if measure.metric in meant), 0)
+    chosen = {"left_out": left_out, "primary": first, "stopped": asked.stopped}
+    chosen |= {"by": [*asked.by], "where": rows.get("where"), "over": over}
+    spec |= {name: value for name, value in chosen.items() if value}
     id = identity.artifact_id("comparisons", spec)
     stored, is_asked = store.is_sealed("comparisons", id), bool(metrics) or missing == "refuse"
     if not stored or (is_asked and Comparison(store, id).refused):  # then the error is raised again
-        tables = compute_tables(evaluations, measures, float(confidence), flips, None if is_asked else short)
-        batches = {table: pa.RecordBatch.from_pylist(rows, TABLES[table]) for table, rows in tables.items()}
+        tables = compute_tables(asked, measures, first, float(confidence), flips, None if is_asked else short)
+        batches = {table: pa.RecordBatch.from_pylist(own, TABLES[table]) for table, own in tables.items()}
         made_from = provenance(origin) | {"labels": short, "evaluations": [e.id for e in evaluations]}
         seal_tables(store, "comparisons", id, spec, batches, name, made_from)
     if name is not None:
@@ -316,11 +372,6 @@ def _as_evaluations(
 _LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
 
 
-def _check_labels(labels: Any, n: int) -> None:
-    if not isinstance(labels, list | tuple) or len(labels) != n or not all(isinstance(one, str) for one in labels):
-        raise SpecError(f"labels must be a list of texts, one for each of the {n} evaluations, not {labels!r}")
-
-
 def _one_store(evaluations: Sequence[Evaluation]) -> Store:
     if not all(isinstance(e, Evaluation) for e in evaluations):
         raise SpecError(
@@ -334,6 +385,52 @@ def _one_store(evaluations: Sequence[Evaluation]) -> Store:
         if not exists(store, EVALUATIONS, evaluation.id):
             raise SpecError(f"{evaluation!r} is in another store; evaluations are compared in one store")
     return store
+
+
+MOST_GROUPS: Final = 50
+"""The most groups of an attribute; one with more values, such as an id, makes none."""
+
+
+@dataclass(frozen=True)
+class RowsAsked:
+    """The rows that a request chooses; see `Pairing`.
+
+    Attributes:
+        stopped: the places of the evaluations of runs that a rule stopped at one of several looks.
+    """
+
+    evaluations: Sequence[Evaluation]
+    by: Sequence[str]
+    matching: Sequence[np.ndarray] | None
+    factor: Factor | None
+    stopped: Sequence[int]
+
+    @classmethod
+    def of(cls, request: RowRequest, evaluations: Sequence[Evaluation], labels: Sequence[str]) -> "RowsAsked":
+        """The rows of some evaluations.
+
+        Raises:
+            SpecError: an attribute does not exist or has too many groups, no example matches, or there is no matrix.
+        """
+        by = (request.by,) if isinstance(request.by, str) else tuple(dict.fromkeys(request.by))
+        where, over, matching = request.where, request.over, dict[str, np.ndarray]()
+        datasets = datasets_of(evaluations) if by or where is not None else []
+        for dataset in datasets:
+            dataset.check_attributes([*by, *([] if where is None else RowFilter(where).columns)])
+            for name in by:
+                if (n := dataset.count_values(name)) > MOST_GROUPS:
+                    raise SpecError(
+                        f"{name!r} has {n:,} values; compare by one with at most {MOST_GROUPS}, such as ranges of it"
+                    )
+            if where is not None and dataset.digest not in matching:
+                matching[dataset.digest] = dataset.matches(where)
+                if not matching[dataset.digest].any():
+                    raise SpecError(f"no example matches {where!r}, so nothing can be compared")
+        tasks = [] if over is None else find_tasks(evaluations[0].store, [each.id for each in evaluations], labels)
+        factor = None if over is None else find_factor(over, tasks, labels)
+        matches = [matching[each.digest] for each in datasets] if matching else None
+        stopped = [place for place, e in enumerate(evaluations) if early_stops(e.store, [(EVALUATIONS, e.id)])]
+        return cls(evaluations, by, matches, factor, stopped)
 
 
 def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
@@ -356,24 +453,20 @@ def _question_and_answers(
 def row_title(row: Mapping[str, Any]) -> str:
     """The metric, scorer and target of a row of pairs or of the ranking."""
     metric = row.get("metric") or str(row["signature"]).split(" ", 1)[0]
-    return " · ".join(part for part in (metric, row["scorer"], row["target"]) if part is not None)
+    group = group_text(row["by"]) if row.get("by") else None
+    return " · ".join(part for part in (metric, row["scorer"], row["target"], group) if part is not None)
 
 
-def _find_name(store: Store, id: str) -> str | None:
-    try:
-        return store.manifest(EVALUATIONS, id)["name"]  # type: ignore[no-any-return]
-    except NotFound:
-        return None
-
-
-def _find_usage(store: Store, id: str, label: str, refs: Sequence[Ref]) -> dict[str, Any]:
-    """What the calls and the judges of an evaluation have used, `{"usage": {run, evaluation}}`, where it is known."""
+def _describe_evaluation(store: Store, id: str, label: str, refs: Sequence[Ref]) -> dict[str, Any]:
+    """What is known of an evaluation, with what its calls and its judges have used, `{"usage": {run, evaluation}}`."""
+    found: dict[str, Any] = {"id": id, "name": None, "label": label}
     made: dict[str, Run | Evaluation | None] = {}
     with suppress(NotFound):
         made["evaluation"] = evaluation = Evaluation(store, id)
+        found["name"] = evaluation.manifest["name"]
         made["run"] = find_labelled_run(evaluation, label, refs)
-    known = {name: one.manifest["usage"] for name, one in made.items() if one and "usage" in one.manifest}
-    return {"usage": known} if known else {}
+    known = {name: each.manifest["usage"] for name, each in made.items() if each and "usage" in each.manifest}
+    return found | ({"usage": known} if known else {})
 
 
 SHOWN_IDS: Final = 5
@@ -383,8 +476,9 @@ TABLES: Final = {"pairs": PAIRS, "ranking": RANKING, "flips": FLIPS, "left_out":
 
 
 def compute_tables(
-    evaluations: Sequence[Evaluation],
+    asked: RowsAsked,
     measures: Sequence[Measure],
+    primary: int,
     confidence: float,
     flips: int,
     labels: Sequence[str] | None,
@@ -393,25 +487,34 @@ def compute_tables(
 
     Args:
         labels: names of the evaluations, for why a measure is left out; None where no measure may be.
+        primary: the place of the primary measure.
+        stopped: the places of the evaluations of runs that a rule stopped at one of several looks.
 
     Raises:
         DataError: a measure refuses the scores of an evaluation; with labels, all measures do.
     """
     rows: dict[str, list[dict[str, Any]]] = {table: [] for table in TABLES}
+    pairing: Pairing | None = None
+    compared: list[Measure] = []
     for measure in measures:
+        if pairing is None or pairing.scorer != measure.scorer:
+            pairing = Pairing(asked.evaluations, measure.scorer, by=asked.by, matching=asked.matching)
         try:
-            found = _compare_by(measure, evaluations, confidence, flips, len(rows["pairs"]))
+            found = _compare_by(measure.metric, pairing, asked, confidence, flips, len(rows["pairs"]))
+            compared.append(measure)
         except (DataError, SpecError) as error:
             if labels is None:
                 raise
-            found = {"left_out": [_leave_out(measure, dict(zip(labels, evaluations, strict=True)), error)]}
+            found = {"left_out": [_leave_out(measure, dict(zip(labels, asked.evaluations, strict=True)), error)]}
         for table, own in found.items():
             rows[table] += own
-    if len(rows["left_out"]) == len(measures):
+    if not compared:
         reasons = "; ".join(f"{one['metric']} · {one['scorer']}: {one['reason']}" for one in rows["left_out"])
         raise DataError(f"no declared metric can be compared: {reasons}")
-    _adjust(rows["pairs"], len(evaluations))
-    _add_letters(rows["ranking"], rows["pairs"], confidence)
+    systems = len(asked.evaluations if asked.factor is None else asked.factor.levels)
+    first = measures[primary] if measures[primary] in compared else compared[0]
+    _adjust(rows["pairs"], (first.scorer, definition(first.metric)), systems)
+    _add_letters(rows["ranking"], [pair for pair in rows["pairs"] if pair["by"] is None], confidence)
     return {table: own for table, own in rows.items() if own or table != "left_out"}
 
 
@@ -420,44 +523,64 @@ _Tables = dict[str, list[dict[str, Any]]]
 
 
 def _compare_by(
-    measure: Measure, evaluations: Sequence[Evaluation], confidence: float, flips: int, n_pairs: int
+    metric: Metric, pairing: Pairing, asked: RowsAsked, confidence: float, flips: int, n_pairs: int
 ) -> _Tables:
-    """The rows of pairs, ranking and flips by one measure.
+    """The rows of pairs, ranking and flips by one metric.
 
     Args:
-        n_pairs: the number of pairs by earlier measures.
+        n_pairs: the number of pairs by earlier metrics.
     """
-    metric = measure.metric
-    if isinstance(metric, PredictionPoweredMean):
-        return _compare_labelled(evaluations, measure.scorer, metric, confidence)
+    evaluations, factor = asked.evaluations, asked.factor
+    if factor and (not metric.averages or metric.reads_labels):
+        raise SpecError(
+            f"{metric.kind} is no mean of one number per row, of which a {factor.name} has an effect on each"
+        )
     pairs: list[dict[str, Any]] = []
     flipped: list[dict[str, Any]] = []
     ranked: list[dict[str, Any]] = []
-    found = pair_rows(evaluations, measure.scorer, metric)
-    for target, chosen in _split_targets(found):
-        head = _describe_measure(measure.scorer, found.metric, target)
+    heaviest = max(heaviest_cluster(each, metric) for each in evaluations) if asked.stopped else None
+    every = read_rows(pairing, metric)
+    sides = [[side] for side in range(len(evaluations))] if factor is None else factor.cells.tolist()
+    for target, by, chosen in _split_groups(every, pairing.by):
+        cells = every.take(chosen)
+        rows = cells if factor is None else factor.average(cells)
+        head = _describe_measure(pairing.scorer, every.metric, target)
         computed: Computed = {}
-        for a, b in itertools.combinations(range(len(evaluations)), 2):
-            if metric.averages:
-                found_flips = _choose_flips(chosen, a, b, metric, flips)
-                flipped += [{"pair": n_pairs + len(pairs)} | flip for flip in found_flips]
-                compared = difference(chosen, a, b, metric, confidence)
-            else:
-                compared = metric_difference(chosen, a, b, confidence, computed)
-            numbers = _finite_or_none(dataclasses.asdict(compared))
-            ids = {
-                "only_a": _first_ids(evaluations[a], chosen, a, b),
-                "only_b": _first_ids(evaluations[b], chosen, b, a),
+        found: list[dict[str, Any]] = []
+        for a, b in itertools.combinations(range(len(sides)), 2):
+            # of labelled rows few would be shown; of groups the same as of all; of factors no answer
+            if metric.averages and not isinstance(rows, LabelledRows) and by is None and factor is None:
+                place = {"pair": n_pairs + len(pairs)}
+                flipped += [place | flip for flip in _choose_flips(rows, a, b, metric, flips)]
+            looks = heaviest if {*sides[a], *sides[b]} & {*asked.stopped} else None
+            found.append(describe(measure_pair(rows, a, b, computed, looks), rows, a, b, confidence))
+            first_a, first_b = sides[a][0], sides[b][0]
+            more = {
+                "by": by,
+                "a": first_a,
+                "b": first_b,
+                "only_a": _first_ids(evaluations[first_a], rows, a, b),
+                "only_b": _first_ids(evaluations[first_b], rows, b, a),
+                "p_interaction": factor.interaction(cells, a, b) if factor else None,
             }
-            pairs.append(head | {"a": a, "b": b} | numbers | ids)
-        ranked += _rank(head, chosen, metric) if len(evaluations) > 2 else []
+            pairs.append(head | _finite_or_none(found[-1] | more))
+        if len(sides) > 2 and by is None:
+            ranked += _rank(head, rows, found, [side[0] for side in sides])
     return {"pairs": pairs, "ranking": ranked, "flips": flipped}
 
 
-def _split_targets(found: PairedRows) -> Iterator[tuple[str | None, PairedRows]]:
-    """Each target in order with its rows; None with all rows where there are no targets."""
-    for key in sorted(found.keys, key=lambda key: key[0] or "") or [(None,)]:
-        yield key[0], found.take(found.group == found.keys.index(key)) if found.keys else found
+def _split_groups(
+    rows: PairedRows, attributes: Sequence[str]
+) -> Iterator[tuple[str | None, list[tuple[str, str | None]] | None, np.ndarray]]:
+    """By target in order: all of its rows (if there are no targets, of none), then those of each group."""
+    keys = rows.keys or [(None,) * (1 + len(attributes))]
+    for target in sorted({key[0] for key in keys}, key=lambda target: target or ""):
+        own = [place for place, key in enumerate(keys) if key[0] == target]
+        yield target, None, np.isin(rows.group, own)
+        for number, name in enumerate(attributes, 1):
+            values = [*dict.fromkeys((keys[place][number],) for place in own)]
+            for value in (values[place][0] for place in order_groups(values)):
+                yield target, [(name, value)], np.isin(rows.group, [p for p in own if keys[p][number] == value])
 
 
 def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: EvaluandError) -> dict[str, Any]:
@@ -465,8 +588,9 @@ def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: E
     reason = first_fault(error)
     for label, evaluation in evaluations.items():
         try:
-            for _, rows in _split_targets(pair_rows([evaluation], measure.scorer, measure.metric)):
-                metric_value(rows, 0)
+            rows = pair_rows([evaluation], measure.scorer, measure.metric)
+            for *_, chosen in _split_groups(rows, ()):
+                metric_value(rows.take(chosen), 0)
         except (DataError, SpecError) as own:
             reason = f"{label}: {first_fault(own)}"
             break
@@ -474,52 +598,33 @@ def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: E
     return {"scorer": measure.scorer, "metric": measure.metric.kind, "signature": signature, "reason": reason}
 
 
-def _adjust(pairs: Sequence[dict[str, Any]], systems: int) -> None:
-    """Adds adjusted p values to the rows: all of them are one family."""
-    p = np.array([math.nan if pair["p"] is None else pair["p"] for pair in pairs])
-    by_shaffer = np.full(len(pairs), math.nan)
-    if systems > 2:
-        measures: dict[tuple[Any, ...], int] = {}
-        group = [measures.setdefault(_measure_key(pair), len(measures)) for pair in pairs]
-        by_shaffer = shaffer(p, group, dict.fromkeys(_on_the_same_rows(group, pairs), systems))
-    for pair, *adjusted in zip(pairs, holm(p), by_shaffer, benjamini_hochberg(p), strict=True):
-        names = ("p_holm", "p_shaffer", "p_benjamini_hochberg")
-        pair |= _finite_or_none(dict(zip(names, map(float, adjusted), strict=True)))
+def _adjust(pairs: Sequence[dict[str, Any]], primary: tuple[str, str], systems: int) -> None:
+    """Adds families and p values that are adjusted within them: the primary metric, all others, groups of a metric."""
+    families: dict[Any, list[dict[str, Any]]] = {}
+    for pair in pairs:
+        is_primary = (pair["scorer"], pair["signature"]) == primary
+        pair["family"] = GROUPS if pair["by"] else PRIMARY if is_primary else SECONDARY
+        families.setdefault(family_key(pair), []).append(pair)
+    for own in families.values():
+        p = np.array([math.nan if pair["p"] is None else pair["p"] for pair in own])
+        by_shaffer = np.full(len(own), math.nan)
+        if systems > 2:
+            measures: dict[tuple[Any, ...], int] = {}
+            group = [measures.setdefault(_measure_key(pair), len(measures)) for pair in own]
+            by_shaffer = shaffer(p, group, dict.fromkeys(_on_the_same_rows(group, own), systems))
+        for pair, *adjusted in zip(own, holm(p), by_shaffer, benjamini_hochberg(p), strict=True):
+            names = ("p_holm", "p_shaffer", "p_benjamini_hochberg")
+            pair |= _finite_or_none(dict(zip(names, map(float, adjusted), strict=True)))
 
 
 def _measure_key(row: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(row[name] for name in ("scorer", "signature", "target"))
+    return (*(row[name] for name in ("scorer", "signature", "target")), repr(row.get("by")))
 
 
 def _on_the_same_rows(group: Sequence[int], pairs: Sequence[Mapping[str, Any]]) -> set[int]:
     """The groups in which no row is left out of any pair: only there two equalities imply a third."""
     names = ("n_a_missing", "n_b_missing", "n_skipped", "n_only_a", "n_only_b")
     return set(group) - {each for each, pair in zip(group, pairs, strict=True) if any(pair[name] for name in names)}
-
-
-def _compare_labelled(
-    evaluations: Sequence[Evaluation], scorer: str, metric: PredictionPoweredMean, confidence: float
-) -> _Tables:
-    """The rows of pairs and ranking of a prediction-powered mean; its flips would be among the labelled rows only."""
-    every = pair_labelled_rows(evaluations, scorer, metric)
-    pairs: list[dict[str, Any]] = []
-    ranked: list[dict[str, Any]] = []
-    for place, key in enumerate(every.rows.keys or [(None,)]):
-        chosen = every.take(every.rows.group == place) if every.rows.keys else every
-        head = _describe_measure(scorer, metric, key[0])
-        values = [math.nan] * len(evaluations)
-        for a, b in itertools.combinations(range(len(evaluations)), 2):
-            found = labelled_difference(chosen, a, b, confidence)
-            values[b] = found.value_b if a == 0 else values[b]
-            values[a] = found.value_a if math.isnan(values[a]) else values[a]
-            ids = {
-                "only_a": _first_ids(evaluations[a], chosen.rows, a, b),
-                "only_b": _first_ids(evaluations[b], chosen.rows, b, a),
-            }
-            pairs.append(head | {"a": a, "b": b} | _finite_or_none(dataclasses.asdict(found)) | ids)
-        if len(evaluations) > 2:
-            ranked += _in_order(head, values, metric, int(np.all(chosen.rows.known, axis=0).sum()))
-    return {"pairs": pairs, "ranking": ranked}
 
 
 def _describe_measure(scorer: str, metric: Metric, target: str | None) -> dict[str, Any]:
@@ -541,7 +646,7 @@ def _first_ids(evaluation: Evaluation, found: PairedRows, a: int, b: int) -> lis
     """The ids of the first examples that only side `a` has."""
     indices = np.unique(found.index[a, rows_without_partner(found, a, b)])[:SHOWN_IDS].tolist()
     try:
-        examples = examples_at(read_run(evaluation), indices)
+        examples = examples_at(read_run(evaluation), indices) if indices else {}
     except NotFound:
         examples = {}
     return [str(examples[i]["id"]) if i in examples else f"{INDEX} {i}" for i in indices]
@@ -567,22 +672,33 @@ def _choose_flips(found: PairedRows, a: int, b: int, metric: Metric, at_most: in
             }
 
 
-def _rank(head: Mapping[str, Any], found: PairedRows, metric: Metric) -> list[dict[str, Any]]:
-    """The evaluations by their means over the rows that all have, best first."""
-    common = found.take(np.all(found.known, axis=0))
-    values = [
-        weighted_mean(common, common.value[side], metric) if metric.averages else metric_value(common, side)
-        for side in range(len(common.status))
-    ]
-    return _in_order(head, values, metric, len(common.group))
+def _rank(
+    head: Mapping[str, Any], rows: PairedRows, found: Sequence[Mapping[str, Any]], evaluations: Sequence[int]
+) -> list[dict[str, Any]]:
+    """The sides by their values over the rows that all have, best first.
 
-
-def _in_order(head: Mapping[str, Any], values: Sequence[float], metric: Metric, n: int) -> list[dict[str, Any]]:
-    """The rows of a ranking, best first."""
+    Args:
+        found: every pair; a mean that people correct has values in pairs only.
+        evaluations: the first of each side.
+    """
+    metric, systems = rows.metric, len(rows.status)
+    common = rows.take(np.all(rows.known, axis=0))
+    if isinstance(rows, LabelledRows):
+        values = [math.nan] * systems
+        for (a, b), pair in zip(itertools.combinations(range(systems), 2), found, strict=True):
+            values[b] = pair["value_b"] if a == 0 else values[b]
+            values[a] = pair["value_a"] if math.isnan(values[a]) else values[a]
+    elif metric.averages:
+        values = [weighted_mean(common, common.value[side], metric) for side in range(systems)]
+    else:
+        values = [metric_value(common, side) for side in range(systems)]
     worst_first = metric.direction == "lower"
-    order = sorted(range(len(values)), key=lambda side: values[side] if worst_first else -values[side])
+    order = sorted(range(systems), key=lambda side: values[side] if worst_first else -values[side])
     key = {name: head[name] for name in ("scorer", "signature", "target")}
-    return [key | _finite_or_none({"evaluation": side, "value": values[side]}) | {"n": n} for side in order]
+    return [
+        key | _finite_or_none({"evaluation": evaluations[side], "value": values[side]}) | {"n": len(common.group)}
+        for side in order
+    ]
 
 
 def _add_letters(ranked: Sequence[dict[str, Any]], pairs: Sequence[dict[str, Any]], confidence: float) -> None:

@@ -1,156 +1,193 @@
-"""One system against another on the same rows: the difference with its interval, tests, counts and power."""
+"""One system against another on the same rows: what was measured of the difference, and the row that shows it."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from functools import cached_property
 from statistics import NormalDist
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 
 from evaluand.aggregation.groups import Units
+from evaluand.comparison.anytime import Seen
 from evaluand.comparison.pairing import ABSENT, PairedRows
 from evaluand.comparison.power import detectable_difference
-from evaluand.comparison.significance import mcnemar, sign_flip
-from evaluand.metrics.base.metric import WEIGHT, WEIGHTLESS, Metric, weights_of
+from evaluand.comparison.significance import TestResult, mid_mcnemar, sign_flip
+from evaluand.comparison.verdict import AT_ALL_LOOKS
+from evaluand.metrics.base.metric import WEIGHT, WEIGHTLESS, Fill, Metric, weights_of
 from evaluand.metrics.stats.intervals import (
     BOUND_CORRECTION,
     Arrays,
     Spread,
     cluster_sums,
     cluster_variance,
+    normal_tail,
     paired_score,
     t_quantile,
+    t_tail,
 )
 from evaluand.metrics.stats.least_mean import least_mean
-from evaluand.metrics.stats.resampling import bootstrap
 
 POWER: Final = 0.8
-REPLICATES: Final = 2000
-BOOTSTRAPPED_CLUSTERS: Final = 20_000
-"""With more clusters the bootstrap is slow and agrees with the t interval."""
-
 PAIRED_SCORE: Final = "paired score"
 STUDENT: Final = "student"
 CLUSTERED: Final = "clustered student"
 
 
-@dataclass(frozen=True)
-class Difference:
-    """B compared with A; numbers are NaN where undefined.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Measured(ABC):
+    """A difference that was measured: what tables, verdicts, gates and plans read.
+
+    The interval leaves 0 out exactly where p is small enough: p is the larger of that at which the form's own interval
+    ends at 0 and the mid-p value of exchanging both systems, and where the latter is too large, the nearer end is 0.
 
     Attributes:
-        n: rows that both were asked.
-        n_used: rows that have a value on both sides.
-        n_a_missing: rows of `n` without a score in A: failed or abstained.
-        n_b_missing: the same in B.
-        n_skipped: rows of both that one side skipped; not in `n`.
-        n_only_a: rows without a partner in B.
-        n_only_b: rows without a partner in A.
-        clusters: the number of independent observations, where these are not the rows.
-        binary: all values are 0 or 1.
-        value_a: of the rows used.
-        value_b: of the rows used.
-        difference: B − A.
-        low: lower end of its interval.
-        high: upper end of its interval.
-        interval: the interval's method.
-        bootstrap_low: lower end of the bootstrap interval.
-        bootstrap_high: upper end of the bootstrap interval.
-        worst: the difference if every missing row counted against B.
-        best: the difference if every missing row counted for B.
-        p: the two-sided p value: McNemar's where rows are independent and binary, else that of the permutation test.
-        test: the name of the test behind `p`.
-        p_permutation: of the paired permutation test.
-        permutation: the method of `p_permutation`.
-        won: rows in which B is better; rows without weight count nowhere; None if rows have no values of their own.
-        tied: rows in which they are equal.
-        lost: rows in which A is better.
-        effect: the odds of winning a row that differs (binary), or the mean difference in standard deviations.
-        detectable: the smallest true difference that as many rows detect in 80 of 100 cases.
-        reason: why something is undefined.
+        value_a, value_b: of both sides; NaN where undefined.
+        value: their difference, B − A.
+        clusters: the number of independent observations.
+        span: the largest possible distance of two values; infinite where unknown.
+        binary: all values are 0 or 1, and the metric knows no others.
+        heaviest: the weight of the heaviest cluster that could come, where a rule could stop the run at any look: the
+            interval then holds at all looks together, and there is no p. None for a single look.
     """
 
-    n: int
-    n_used: int
-    n_a_missing: int
-    n_b_missing: int
-    n_skipped: int
-    n_only_a: int
-    n_only_b: int
-    clusters: int | None
-    binary: bool
     value_a: float
     value_b: float
-    difference: float
-    low: float
-    high: float
-    interval: str
-    bootstrap_low: float
-    bootstrap_high: float
-    worst: float
-    best: float
-    p: float
-    test: str
-    p_permutation: float
-    permutation: str
-    won: int | None
-    tied: int | None
-    lost: int | None
-    effect: float
-    detectable: float
-    reason: str | None
+    value: float
+    clusters: int
+    span: float
+    binary: bool = False
+    heaviest: float | None = None
+
+    @property
+    @abstractmethod
+    def method(self) -> str:
+        """The name of the form's own interval."""
+
+    @property
+    @abstractmethod
+    def fault(self) -> str | None:
+        """Why the value is undefined, or its own interval; None where nothing speaks against one."""
+
+    @abstractmethod
+    def ends(self, confidence: float) -> tuple[float, float]:
+        """The form's own interval, NaN where there is none."""
+
+    @property
+    @abstractmethod
+    def p_of_ends(self) -> float:
+        """The two-sided p value at which the form's own interval ends at 0; NaN where there is none."""
+
+    @abstractmethod
+    def extreme(self, rows: PairedRows, a: int, b: int, end: Fill) -> float:
+        """The difference if all missing rows counted for or against B; NaN where their values have no bound."""
+
+    @property
+    def exchange(self) -> TestResult | None:
+        """The test that exchanges the answers of both systems."""
+        return None
+
+    @property
+    def outcomes(self) -> tuple[int, int, int] | None:
+        """The rows won, tied and lost by B; None if rows have no values of their own."""
+        return None
+
+    @property
+    def contributions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray] | None:
+        """What each row contributes to the value of A and of B, and its weight."""
+        return None
+
+    @property
+    def effect(self) -> float:
+        """The odds of winning a row that differs (binary), or the mean difference in standard deviations."""
+        return math.nan
+
+    def detectable(self, confidence: float) -> float:
+        """The difference detected with a power of 80 % at the observed discordance or spread; NaN if there is none."""
+        return math.nan
+
+    def seen(self, heaviest: float) -> Seen | None:
+        """What bounds at all looks together follow from; None where there are none."""
+        return None
+
+    def bounds(self, level: float) -> tuple[float, float]:
+        """One-sided bounds at a level such as 0.95."""
+        return self.ends(2 * level - 1)
+
+    def interval(self, confidence: float) -> tuple[float, float]:
+        """The interval of the difference, NaN where there is none."""
+        if self.heaviest is not None:
+            seen = self.seen(self.heaviest)
+            return (math.nan, math.nan) if seen is None else seen.bounds((1 + confidence) / 2)
+        low, high = self.ends(confidence)
+        if not low <= 0 <= high and self.exchange and self.exchange.mid_p > 1 - confidence + _ROUNDING:
+            return min(low, 0.0), max(high, 0.0)
+        return low, high
+
+    @property
+    def p(self) -> float:
+        """The two-sided p value, NaN where there is no interval of a single look."""
+        if self.heaviest is not None:
+            return math.nan
+        return self.exchange.mid_p if self.exchange and self.is_by_exchange else self.p_of_ends
+
+    @property
+    def is_by_exchange(self) -> bool:
+        """Whether p is that of the exchange."""
+        return self.exchange is not None and self.exchange.mid_p >= self.p_of_ends
+
+    @property
+    def association(self) -> tuple[float, float]:
+        """The correlation of both sides and the share of variance that pairing saves; NaN where a side is constant."""
+        if self.contributions is None:
+            return math.nan, math.nan
+        *sides, weight = self.contributions
+        with np.errstate(over="ignore", invalid="ignore"):
+            a, b = (side - weight @ side / max(weight.sum(), _ROUNDING) for side in sides)
+            of_a, of_b, of_both = (float(weight @ product) for product in (a * a, b * b, a * b))
+        if not (0 < of_a < math.inf and 0 < of_b < math.inf):
+            return math.nan, math.nan
+        return max(-1.0, min(of_both / math.sqrt(of_a) / math.sqrt(of_b), 1.0)), 2 * of_both / (of_a + of_b)
 
 
-def difference(rows: PairedRows, a: int, b: int, metric: Metric, confidence: float) -> Difference:
-    """Compares side `b` with side `a` over the rows of one group.
+def describe(measured: Measured, rows: PairedRows, a: int, b: int, confidence: float) -> dict[str, Any]:
+    """The columns of `store.tables.PAIRS` that say what was measured of side `b` against side `a`; NaN where undefined.
 
     Args:
-        rows: paired rows, see `pairing.pair_rows`.
-        metric: the metric whose values the rows hold.
-        confidence: of the intervals.
+        rows: of one group, also those that one side lacks.
     """
-    asked = rows.asked[a] & rows.asked[b]
-    used = rows.known[a] & rows.known[b]
-    counts = count_pairs(rows, a, b)
-    sample = Sample.from_rows(rows.take(used), a, b, metric)
-    low, high = sample.interval(confidence)
-    boot_low, boot_high = sample.bootstrap(confidence)
-    permuted = sign_flip(sample.state["cluster_sum"])
-    exact = sample.independent and sample.binary
-    wins = 1 if metric.direction != "lower" else -1
-    won, lost = int((sample.change * wins > 0).sum()), int((sample.change * wins < 0).sum())
-    empty = counts["n_used"] == 0 or math.isnan(sample.value)
-    return Difference(
-        **counts,
-        clusters=None if rows.cluster is None and sample.clusters == counts["n_used"] else sample.clusters,
-        binary=sample.binary,
-        value_a=weighted_mean(rows.take(used), rows.value[a, used], metric),
-        value_b=weighted_mean(rows.take(used), rows.value[b, used], metric),
-        difference=sample.value,
-        low=low,
-        high=high,
-        interval=sample.method,
-        bootstrap_low=boot_low,
-        bootstrap_high=boot_high,
-        worst=_extreme_difference(rows.take(asked), a, b, metric, "worst"),
-        best=_extreme_difference(rows.take(asked), a, b, metric, "best"),
-        p=math.nan if empty else mcnemar(won, lost) if exact else permuted.p,
-        test="exact McNemar" if exact else "permutation",
-        p_permutation=math.nan if empty else permuted.p,
-        permutation=permuted.method,
-        won=won,
-        tied=len(sample.change) - won - lost,
-        lost=lost,
-        effect=_effect(sample, won, lost),
-        detectable=sample.detectable(confidence),
-        reason=_reason(counts, sample, low),
-    )
+    counts, of_one_look, exchange = count_pairs(rows, a, b), measured.heaviest is None, measured.exchange
+    exchange = exchange if of_one_look else None
+    low, high = measured.interval(confidence)
+    own = measured.method if of_one_look else AT_ALL_LOOKS
+    return counts | {
+        "clusters": None if rows.cluster is None and measured.clusters == counts["n_used"] else measured.clusters,
+        "binary": measured.binary,
+        "value_a": measured.value_a,
+        "value_b": measured.value_b,
+        "difference": measured.value,
+        "low": low,
+        "high": high,
+        "interval": own,
+        "worst": measured.extreme(rows, a, b, "worst"),
+        "best": measured.extreme(rows, a, b, "best"),
+        "p": measured.p,
+        "test": f"mid-p {exchange.name}" if exchange and measured.is_by_exchange else own,
+        "p_permutation": exchange.mid_p if exchange and not math.isnan(measured.value) else math.nan,
+        "permutation": exchange.method if exchange else "none",
+        **dict(zip(("won", "tied", "lost"), measured.outcomes or (None, None, None), strict=True)),
+        "effect": measured.effect,
+        "detectable": measured.detectable(confidence) if of_one_look else math.nan,
+        **dict(zip(("correlation", "variance_saved"), measured.association, strict=True)),
+        "reason": _reason(counts, measured, low),
+    }
 
 
 def count_pairs(rows: PairedRows, a: int, b: int) -> dict[str, int]:
-    """The counts of a `Difference`."""
+    """The counts among the columns of `store.tables.PAIRS`."""
     asked = rows.asked[a] & rows.asked[b]
     both = (rows.status[a] != ABSENT) & (rows.status[b] != ABSENT)
     return {
@@ -180,118 +217,168 @@ def rows_without_partner(rows: PairedRows, a: int, b: int) -> np.ndarray:
     return np.asarray((rows.status[a] != ABSENT) & (rows.status[b] == ABSENT))
 
 
-def weighted_mean(rows: PairedRows, values: np.ndarray, metric: Metric) -> float:
-    """The mean of values of rows, weighted if the metric is; NaN without rows or weight."""
-    weight = row_weights(rows, metric)
-    total = weight.sum()
-    return float(weight @ values / total) if total > 0 else math.nan
-
-
-@dataclass(frozen=True)
-class Sample:
-    """The differences of the rows that are used and have weight, and their independent clusters.
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Sample(Measured):
+    """The difference of means, from the rows that are used and have weight, and their independent clusters.
 
     Attributes:
-        change: B − A of each row.
+        values: sides × rows.
         weight: of each row.
-        state: sums by cluster; each row is a cluster where rows are independent.
+        state: sums of changes by cluster; each row is a cluster where rows are independent.
         independent: rows share no example and no cluster, and all have the same weight.
-        binary: all values are 0 or 1, and the metric knows no others.
-        span: the largest possible distance of two values; infinite where unknown.
-        observed: the largest observed distance of two values.
-        value: the weighted mean of `change`.
+        direction: of the metric.
     """
 
-    change: np.ndarray
+    values: np.ndarray
     weight: np.ndarray
     state: Arrays
-    independent: bool
-    binary: bool
-    span: float
-    observed: float
-    value: float
+    independent: bool = False
+    direction: str | None = None
 
     @classmethod
-    def from_rows(cls, rows: PairedRows, a: int, b: int, metric: Metric) -> Sample:
-        rows = rows.take(row_weights(rows, metric) > 0)
-        weight = row_weights(rows, metric)
-        values = rows.value[[a, b]]
-        change = change_of_rows(*values)
+    def from_rows(cls, rows: PairedRows, a: int, b: int, heaviest: float | None = None) -> Sample:
+        metric = rows.metric
+        rows = rows.take(rows.known[a] & rows.known[b] & (row_weights(rows, metric) > 0))
         cluster = rows.example if rows.cluster is None else rows.cluster
         repeated = rows.cluster is not None or len(np.unique(cluster)) < len(cluster)
+        found = cls.of(rows.value[[a, b]], row_weights(rows, metric), cluster, metric.row_range)
+        independent = not repeated and not _is_weighted(metric)
+        return replace(found, independent=independent, direction=metric.direction, heaviest=heaviest)
+
+    @classmethod
+    def of(cls, values: np.ndarray, weight: np.ndarray, cluster: np.ndarray, row_range: tuple[float, float]) -> Sample:
+        """That of rows of clusters; values are sides × rows."""
+        change = change_of_rows(*values)
         state = cluster_sums(change, weight, cluster, np.zeros(len(change), np.int64))
-        low, high = metric.row_range
-        total = weight.sum()
+        value_a, value_b, value = (_mean(numbers, weight) for numbers in (*values, change))
         return cls(
-            change=change,
+            value_a=value_a,
+            value_b=value_b,
+            value=value,
+            clusters=len(state["cluster_key"]),
+            span=row_range[1] - row_range[0],
+            binary=row_range in _OF_BINARY and bool(((values == 0) | (values == 1)).all()),
+            values=values,
             weight=weight,
             state=state,
-            independent=not repeated and not _is_weighted(metric),
-            binary=(low, high) in _OF_BINARY and bool(((values == 0) | (values == 1)).all()),
-            span=high - low,
-            observed=float(np.ptp(values)) if values.size else 0.0,
-            value=float(weight @ change / total) if total > 0 else math.nan,
         )
 
+    @cached_property
+    def change(self) -> np.ndarray:
+        """B − A of each row."""
+        return change_of_rows(*self.values)
+
     @property
-    def clusters(self) -> int:
-        return len(self.state["cluster_key"])
+    def is_pairs(self) -> bool:
+        """Whether rows are independent pairs of 0 and 1."""
+        return self.independent and self.binary
+
+    @cached_property
+    def _up_and_down(self) -> tuple[int, int]:
+        return int((self.change > 0).sum()), int((self.change < 0).sum())
+
+    @property
+    def outcomes(self) -> tuple[int, int, int]:
+        won, lost = self._up_and_down[:: -1 if self.direction == "lower" else 1]
+        return won, len(self.change) - won - lost, lost
+
+    @property
+    def contributions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        return self.values[0], self.values[1], self.weight
 
     @property
     def method(self) -> str:
-        return PAIRED_SCORE if self.independent and self.binary else STUDENT if self.independent else CLUSTERED
+        return PAIRED_SCORE if self.is_pairs else STUDENT if self.independent else CLUSTERED
+
+    @property
+    def fault(self) -> str | None:
+        if math.isnan(self.value):
+            return WEIGHTLESS
+        if self.is_pairs or not math.isnan(self.ends(0.5)[0]):
+            return None
+        if self.clusters == 1:
+            return "one row has no interval" if len(self.change) == 1 else "one cluster has no interval"
+        if math.isinf(self.error):
+            return "the values lie too far apart for an interval"
+        return "all rows differ alike, so nothing tells the spread"
 
     @property
     def reach(self) -> float:
         """The largest possible distance of two values, or the largest observed one where that is unknown."""
-        return self.span if math.isfinite(self.span) else self.observed
+        return self.span if math.isfinite(self.span) else float(np.ptp(self.values)) if self.values.size else 0.0
 
     @property
     def error(self) -> float:
         """The standard error of the mean difference, from the spread between clusters."""
         return float(np.sqrt(self.spread.variance[0]))
 
-    @property
+    @cached_property
     def spread(self) -> Spread:
         return cluster_variance(self.state, np.array([self.value]))
 
-    def interval(self, confidence: float, correction: float = 0.0) -> tuple[float, float]:
-        """The interval of the difference; NaN where the rows show no spread."""
-        if self.independent and self.binary:
-            won, lost = int((self.change > 0).sum()), int((self.change < 0).sum())
-            return paired_score(won, lost, len(self.change), confidence, correction=correction)
+    def ends(self, confidence: float, correction: float = 0.0) -> tuple[float, float]:
+        if self.is_pairs:
+            return paired_score(*self._up_and_down, len(self.change), confidence, correction=correction)
         if self.clusters < 2 or math.isnan(self.value):
             return math.nan, math.nan
-        if not self.change.any():  # each effective cluster counts as one row
-            if not self.reach:
-                return math.nan, math.nan
+        if self.error == 0:  # as many unseen clusters as where each effective one counts as a row may differ as much
+            most = abs(self.value) or self.reach or math.nan
             low, high = paired_score(0, 0, round(float(self.spread.effective[0])), confidence, correction=correction)
-            return low * self.reach, high * self.reach
+            return max(self.value + low * most, -self.span), min(self.value + high * most, self.span)
         half = float(t_quantile(confidence, np.array([self.clusters - 1]))[0]) * self.error
-        if not 0 < half < math.inf:
+        if not half < math.inf:
             return math.nan, math.nan
         return max(self.value - half, -self.span), min(self.value + half, self.span)
 
+    @property
+    def p_of_ends(self) -> float:
+        if self.value == 0:
+            return 1.0
+        if math.isnan(self.ends(0.5)[0]):
+            return math.nan
+        if self.is_pairs:
+            return 2 * normal_tail(abs(self.value) * len(self.change) / math.sqrt(sum(self._up_and_down)))
+        return t_tail(abs(self.value) / self.error, self.clusters - 1) if self.error > 0 else 0.0
+
+    @cached_property
+    def exchange(self) -> TestResult:
+        if self.is_pairs:
+            return mid_mcnemar(*self._up_and_down)
+        return sign_flip(self.state["cluster_sum"])
+
+    def extreme(self, rows: PairedRows, a: int, b: int, end: Fill) -> float:
+        rows = rows.take(rows.asked[a] & rows.asked[b])
+        own, other = (rows.best, rows.worst) if end == "best" else (rows.worst, rows.best)
+        return weighted_mean(rows, own[b] - other[a], rows.metric)
+
+    @property
+    def effect(self) -> float:
+        if self.binary:
+            won, _, lost = self.outcomes
+            return won / lost if lost else math.nan
+        with np.errstate(over="ignore"):
+            spread = float(np.std(self.change, ddof=1)) if len(self.change) > 1 else 0.0
+        least = _ROUNDING * float(np.abs(self.change).max(initial=0.0))
+        return self.value / spread if least < spread < math.inf else math.nan
+
+    def seen(self, heaviest: float) -> Seen | None:
+        if not math.isfinite(self.span):
+            return None
+        return Seen(self.state["cluster_sum"], self.state["cluster_weight"], (-self.span, self.span), heaviest)
+
     def bounds(self, level: float) -> tuple[float, float]:
         """One-sided bounds: those of the t interval, or wider ones where few rows differ and it is too narrow."""
-        low, high = self.interval(2 * level - 1, correction=BOUND_CORRECTION)
-        if (self.independent and self.binary) or math.isnan(low) or not math.isfinite(self.span):
+        low, high = self.ends(2 * level - 1, correction=BOUND_CORRECTION)
+        if self.is_pairs or math.isnan(low) or not math.isfinite(self.span):
             return low, high
         total, weight = self.state["cluster_sum"], self.state["cluster_weight"]
         least, most = least_mean(total, weight, -self.span, level), -least_mean(-total, weight, -self.span, level)
         return min(low, least), max(high, most)
 
-    def bootstrap(self, confidence: float) -> tuple[float, float]:
-        if not 2 <= self.clusters <= BOOTSTRAPPED_CLUSTERS:
-            return math.nan, math.nan
-        low, high = bootstrap(self.state, np.array([self.value]), confidence, REPLICATES)
-        return float(low[0]), float(high[0])
-
     def detectable(self, confidence: float) -> float:
-        """The difference detected with a power of 80 % at the observed discordance or spread; NaN if there is none."""
-        if 2.0 ** (1 - min(self.clusters, 60)) > 1 - confidence:  # no possible outcome has so small a p value
+        if 2.0 ** -min(self.clusters, 60) > 1 - confidence:  # no possible outcome has so small a p value
             return math.nan
-        if self.independent and self.binary:
+        if self.is_pairs:
             differ = float(np.mean(self.change != 0)) if len(self.change) else 0.0
             return detectable_difference(differ, len(self.change), confidence, POWER)
         if self.clusters < 2:
@@ -308,6 +395,15 @@ _ULPS: Final = 64
 _Z_POWER: Final = NormalDist().inv_cdf(POWER)
 
 
+def weighted_mean(rows: PairedRows, values: np.ndarray, metric: Metric) -> float:
+    """The mean of values of rows, weighted if the metric is; NaN without rows or weight."""
+    return _mean(values, row_weights(rows, metric))
+
+
+def _mean(values: np.ndarray, weight: np.ndarray) -> float:
+    return float(weight @ values / total) if (total := weight.sum()) > 0 else math.nan
+
+
 def _is_weighted(metric: Metric) -> bool:
     return bool(getattr(metric, "weighted", False))
 
@@ -319,33 +415,13 @@ def row_weights(rows: PairedRows | Units, metric: Metric) -> np.ndarray:
     return weights_of({} if rows.weight is None else {WEIGHT: rows.weight}, metric.kind)
 
 
-def _extreme_difference(rows: PairedRows, a: int, b: int, metric: Metric, end: str) -> float:
-    """The difference if all missing rows counted for or against B; NaN where their values have no bound."""
-    own, other = (rows.best, rows.worst) if end == "best" else (rows.worst, rows.best)
-    change = own[b] - other[a]
-    return weighted_mean(rows, change, metric)
-
-
-def _effect(sample: Sample, won: int, lost: int) -> float:
-    if sample.binary:
-        return won / lost if lost else math.nan
-    with np.errstate(over="ignore"):
-        spread = float(np.std(sample.change, ddof=1)) if len(sample.change) > 1 else 0.0
-    least = _ROUNDING * float(np.abs(sample.change).max(initial=0.0))
-    return sample.value / spread if least < spread < math.inf else math.nan
-
-
-def _reason(counts: dict[str, int], sample: Sample, low: float) -> str | None:
+def _reason(counts: dict[str, int], measured: Measured, low: float) -> str | None:
     if counts["n"] == 0:
         return "no row was asked of both"
     if counts["n_used"] == 0:
         return "no row has a score on both sides"
-    if math.isnan(sample.value):
-        return WEIGHTLESS
-    if not math.isnan(low):
-        return None
-    if sample.clusters == 1:
-        return "one row has no interval" if len(sample.change) == 1 else "one cluster has no interval"
-    if math.isinf(sample.error):
-        return "the values lie too far apart for an interval"
-    return "all rows differ alike, so nothing tells the spread"
+    if math.isnan(measured.value) or measured.heaviest is None:
+        return measured.fault if math.isnan(low) else None
+    if math.isnan(low):
+        return "no interval of this metric holds at all looks of a run that a rule stopped"
+    return "no p value: the interval holds at all looks of a run that a rule stopped"

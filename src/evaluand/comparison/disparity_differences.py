@@ -14,7 +14,7 @@ from evaluand.aggregation.disparity import SMALL
 from evaluand.aggregation.groups import shown_fill
 from evaluand.comparison.difference import count_pairs, row_weights
 from evaluand.comparison.metric_differences import MetricSample, read_columns
-from evaluand.comparison.pairing import PairedRows, pair_rows
+from evaluand.comparison.pairing import PairedRows, Pairing
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.left_out import Blocks
@@ -71,7 +71,8 @@ def disparity_differences(
     Raises:
         SpecError: the scorer, a column or an attribute does not exist, or the metric has no such differences.
     """
-    paired = [pair_rows(evaluations, scorer, metric, by=by) for metric in metrics]
+    pairing = Pairing(evaluations, scorer, by=by)
+    paired = [pairing.rows(metric) for metric in metrics]
     keys = paired[0].keys
     known = np.all([rows.known.all(axis=0) & (row_weights(rows, rows.metric) > 0) for rows in paired], axis=0)
     for target in sorted({key[0] for key in keys}, key=lambda target: target or ""):
@@ -100,7 +101,7 @@ def _sample(
         side[:, basis < smallest] = np.nan
     low, high = rows.metric.range
     change = disparity_change([one.sides for one in found], kind, len(keys))
-    return MetricSample(change, len(keys), 1.0 if kind == "ratio" else high - low), basis
+    return MetricSample.of(change, len(keys), 1.0 if kind == "ratio" else high - low), basis
 
 
 def disparity_change(values: Sequence[tuple[np.ndarray, np.ndarray]], kind: Kind, n: int) -> PairedChange:

@@ -31,6 +31,8 @@ class DrawnPower:
         difference: the assumed true one, to which that of the pilot is moved.
         margin: by which the new system may be worse, or differ.
         signs: of the differences that must exceed -margin: -1 where lower values are better, both for equality.
+        scale: how many times as far apart as those of the pilot clusters are assumed to be.
+        part: which of so many equal parts of all draws to take, (0, 1) for all.
 
     Attributes:
         level: of the one-sided bound.
@@ -44,11 +46,14 @@ class DrawnPower:
         difference: float,
         margin: float,
         signs: Sequence[float],
+        scale: float = 1.0,
+        part: tuple[int, int] = (0, 1),
     ) -> None:
+        self.draws, self.first = DRAWS // part[1], part[0] * (DRAWS // part[1])
         self.gate, self.sample, self.signs, self.limit = gate, sample, signs, -margin
         self.level = (1 + confidence) / 2 if gate is None else gate.level or LEVEL
         weight = sample.state["cluster_weight"]
-        wider = math.sqrt(len(weight) / (len(weight) - 1))  # draws of few clusters vary less than new ones
+        wider = scale * math.sqrt(len(weight) / (len(weight) - 1))  # draws of few clusters vary less than new ones
         off = wider * (sample.state["cluster_sum"] - sample.value * weight)
         self.sums, self.weight = np.clip(off + difference * weight, -sample.span * weight, sample.span * weight), weight
         self._normal: np.ndarray | None = None
@@ -66,8 +71,9 @@ class DrawnPower:
         with np.errstate(divide="ignore", invalid="ignore"):
             half = t_quantile(2 * self.level - 1, n - 1) * np.sqrt(n / (n - 1) * rest) / size
             half = np.where((half > 0) & (half < math.inf), half, np.nan)
-        for draw in np.flatnonzero(square == 0):
-            half[draw] = self._half_of_nothing(float(size[draw] ** 2 / (count[draw] @ self.weight**2)))
+        for draw in np.flatnonzero(rest == 0):
+            effective = float(size[draw] ** 2 / (count[draw] @ self.weight**2))
+            half[draw] = self._half_of_equals(effective, abs(float(value[draw])) if square[draw] else self.sample.reach)
         if self.gate is None:
             return np.asarray(np.abs(value) > half)
         passed = np.ones(len(count), bool)
@@ -79,13 +85,11 @@ class DrawnPower:
                 )
         return passed
 
-    def _half_of_nothing(self, effective: float) -> float:
-        """Half the interval where all clusters are equal on both sides; each effective one counts as a row."""
-        if not self.sample.reach:
-            return math.nan
+    def _half_of_equals(self, effective: float, most: float) -> float:
+        """Half the interval where all clusters differ alike; as many unseen ones may differ by the most."""
         correction = 0.0 if self.gate is None else BOUND_CORRECTION
         low, _ = paired_score(0, 0, round(effective), 2 * self.level - 1, correction=correction)
-        return -low * self.sample.reach
+        return -low * most if most else math.nan
 
     def _draw(self, n: int) -> np.ndarray:
         """Draws × clusters: how often each cluster is drawn among n."""
@@ -93,10 +97,10 @@ class DrawnPower:
         if n > _FEW * k:
             even = n / k
             return np.maximum(even + math.sqrt(even) * self._deviations(k), 0.0)
-        count, at_once = np.empty((DRAWS, k)), max(_AT_ONCE // n, 1)
-        for first in range(0, DRAWS, at_once):
-            draws = min(at_once, DRAWS - first)
-            bits = random_bits(np.arange(first * n, (first + draws) * n, dtype=np.uint64), 2)
+        count, at_once = np.empty((self.draws, k)), max(_AT_ONCE // n, 1)
+        for first in range(0, self.draws, at_once):
+            draws, start = min(at_once, self.draws - first), self.first + first
+            bits = random_bits(np.arange(start * n, (start + draws) * n, dtype=np.uint64), 2)
             places = (bits % np.uint64(k)).astype(np.int64).reshape(draws, n) + k * np.arange(draws)[:, None]
             count[first : first + draws] = np.bincount(places.ravel(), minlength=draws * k).reshape(draws, k)
         return count
@@ -104,7 +108,8 @@ class DrawnPower:
     def _deviations(self, k: int) -> np.ndarray:
         """Standard normal deviations of counts, which add up to 0 in each draw."""
         if self._normal is None:
-            bits = random_bits(np.arange(2 * DRAWS * k, dtype=np.uint64), 2).reshape(2, DRAWS, k)
+            places = 2 * k * self.first + np.arange(2 * self.draws * k, dtype=np.uint64)
+            bits = random_bits(places.astype(np.uint64), 2).reshape(2, self.draws, k)
             even, angle = ((bits >> np.uint64(11)) + 0.5) / 2**53
             found = np.sqrt(-2 * np.log(even)) * np.cos(2 * np.pi * angle)
             self._normal = found - found.mean(axis=1, keepdims=True)

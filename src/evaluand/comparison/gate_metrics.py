@@ -10,12 +10,11 @@ from typing import Final
 
 from evaluand.aggregation.aggregator import Measure, shared_ranges, with_ranges
 from evaluand.aggregation.fairness import CRITERIA
-from evaluand.comparison.anytime import check_anytime
 from evaluand.comparison.checking import check_distance, check_threshold, refuse_anytime
 from evaluand.comparison.disparity_differences import COMPARED
 from evaluand.comparison.measures import declared_as, default_metric, find_evaluations
 from evaluand.comparison.pairing import why_unpairable
-from evaluand.comparison.rule import EQUAL, WIN_RATE, Gate, quote_word
+from evaluand.comparison.rule import ANYTIME, EQUAL, WIN_RATE, Gate, quote_word
 from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.core.identity import encode
 from evaluand.evaluation.evaluator import Evaluation
@@ -220,8 +219,14 @@ def find_ranges(metrics: Sequence[Metric], scorer: str, evaluations: Sequence[Ev
 
 def check_ranges(gate: Gate, scorer: str, metrics: Sequence[Metric]) -> None:
     """Refuses a bound of values that could have a range and have none: rare values, not seen yet, could be anywhere."""
-    if gate.anytime:
-        check_anytime(gate, metrics[0])
+    for metric in metrics[:1] if gate.anytime else ():
+        if not metric.averages or (metric.reduce == "all" and not metric.over_replications):
+            refuse_anytime(gate, metric.kind)
+        if not all(map(math.isfinite, metric.row_range)):
+            raise gate.fault(
+                f"a bound for repeated looks (`{ANYTIME}`, --until) needs the lowest and the highest possible value of"
+                f" {metric.kind}; declare its range under metrics of the experiment"
+            )
     for metric in metrics if gate.level is not None else ():
         can_have = any(field.name == "range" for field in dataclasses.fields(metric))
         if can_have and metric.range == (-math.inf, math.inf):

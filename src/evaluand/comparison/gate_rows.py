@@ -14,13 +14,12 @@ from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.group_rules import read_rules
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
-from evaluand.comparison.anytime import Seen, seen_differences, seen_values
+from evaluand.comparison.anytime import Seen
 from evaluand.comparison.checking import Row
-from evaluand.comparison.difference import Sample, count_pairs
+from evaluand.comparison.difference import Measured, Sample, count_pairs, row_weights
 from evaluand.comparison.disparity_differences import better_disparity, disparity_differences
 from evaluand.comparison.gate_metrics import CORRECTED_MEAN, at_level, check_attributes, with_missing
-from evaluand.comparison.labelled_differences import LabelledSample, pair_labelled_rows
-from evaluand.comparison.metric_differences import MetricSample
+from evaluand.comparison.measuring import measure_pair, pair_sides
 from evaluand.comparison.pairing import pair_rows, why_unpairable
 from evaluand.comparison.rule import EQUAL, LEVEL, Gate, quote_word
 from evaluand.core.errors import DataError, SpecError, first_fault, plural
@@ -28,9 +27,8 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.standing import ScorerStanding
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.judging.estimate import Estimate
-from evaluand.metrics.prediction_powered import PredictionPoweredMean
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
-from evaluand.metrics.stats.intervals import clopper_pearson
+from evaluand.metrics.stats.intervals import clopper_pearson, cluster_sums
 
 
 class Question(NamedTuple):
@@ -109,7 +107,7 @@ def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     rows, seen = _summarise(asked, asked.evaluation, metric), dict[str | None, Seen]()
     is_mean = metric.averages and np.isfinite(metric.row_range).all() and not why_unpairable(metric)
     if gate.level is not None and is_mean:  # of values with a range, of which rare ones may not have been seen
-        seen = seen_values(asked.evaluation, asked.scorer, metric, dict(gate.where), asked.heaviest)
+        seen = _seen_values(asked, metric)
     for row, looks in (_with_bounds(gate, row, seen.get(row.target)) for row in rows):
         yield _measured(
             gate,
@@ -139,6 +137,20 @@ def _with_bounds(gate: Gate, row: MetricRow, seen: Seen | None) -> tuple[MetricR
         low, high = seen.bounds_of_one_look(gate.level)
         return row._replace(low=float(np.fmin(row.low, low)), high=float(np.fmax(row.high, high))), {}
     return row, {}
+
+
+def _seen_values(asked: Question, metric: Metric) -> dict[str | None, Seen]:
+    """The values of one system by cluster: target → clusters."""
+    rows = pair_rows([asked.evaluation], asked.scorer, metric, dict(asked.gate.where))
+    found = {}
+    for place, key in enumerate(rows.keys):
+        chosen = rows.take((rows.group == place) & rows.known[0])
+        weight = row_weights(chosen, metric)
+        chosen, weight = chosen.take(weight > 0), weight[weight > 0]
+        cluster = chosen.example if chosen.cluster is None else chosen.cluster
+        state = cluster_sums(chosen.value[0], weight, cluster, np.zeros(len(weight), np.int64))
+        found[key[0]] = Seen(state["cluster_sum"], state["cluster_weight"], metric.row_range, asked.heaviest)
+    return found
 
 
 def _summarise(asked: Question, evaluation: Evaluation, metric: Metric) -> list[MetricRow]:
@@ -200,35 +212,21 @@ def _interval_rule(gate: Gate, metric: Metric) -> str:
 
 
 def _find_differences(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
-    [metric], sides, where = metrics, [cast("Evaluation", asked.base), asked.evaluation], dict(asked.gate.where)
-    labelled = None
-    if isinstance(metric, PredictionPoweredMean):
-        labelled = pair_labelled_rows(sides, asked.scorer, metric, where)
-    every = pair_rows(sides, asked.scorer, metric, where) if labelled is None else labelled.rows
+    [metric], sides = metrics, [cast("Evaluation", asked.base), asked.evaluation]
+    every = pair_sides(sides, asked.scorer, metric, dict(asked.gate.where))
     for place, (target, *_) in enumerate(every.keys):
-        here = every.group == place
-        rows = every.take(here)
+        rows = every.take(every.group == place)
         counts = _count_pairs(count_pairs(rows, 0, 1))
         has_worst = metric.missing != "leave_out" or math.isfinite(metric.ends[0])
         if not (has_worst or counts["n_used"] == counts["n"] or _is_one_sided(counts)):
             why = f"undefined: rows without a score have no worst value; {_pairs_text(counts)}"
             yield Row(key={"target": target}, facts={"level": asked.gate.level} | counts, missing=why)
             continue
-        sample: _AnySample
-        if labelled is not None:
-            sample = LabelledSample.from_rows(labelled.take(here), 0, 1)
-        elif metric.averages:
-            sample = Sample.from_rows(rows.take(np.all(rows.known, axis=0)), 0, 1, metric)
-        else:
-            sample = MetricSample.from_rows(rows, 0, 1)
-        yield _difference_row(asked, sample, target, metric.direction, counts)
-
-
-_AnySample = Sample | MetricSample | LabelledSample
+        yield _difference_row(asked, measure_pair(rows, 0, 1), target, metric.direction, counts)
 
 
 def _difference_row(
-    asked: Question, sample: _AnySample, target: str | None, better: str | None, counts: dict[str, int]
+    asked: Question, measured: Measured, target: str | None, better: str | None, counts: dict[str, int]
 ) -> Row:
     """A difference with the bound nearer to the margin of the gate.
 
@@ -236,34 +234,34 @@ def _difference_row(
         better: the direction.
     """
     gate, level = asked.gate, asked.gate.level or LEVEL
-    seen = seen_differences(sample, asked.heaviest) if gate.anytime and isinstance(sample, Sample) else None
-    low, high = seen.bounds(level) if seen else sample.bounds(level)
+    seen = measured.seen(asked.heaviest) if gate.anytime else None
+    low, high = seen.bounds(level) if seen else measured.bounds(level)
     end = "low" if (low <= -high if gate.relation == EQUAL else better == "higher") else "high"
     looks = seen.facts(end, -gate.number if end == "low" else gate.number, level) if seen else {}
-    interval, pairs = sample.interval(level), _pairs_text(counts)
-    is_bounded = math.isfinite(sample.span)
+    interval, pairs = measured.interval(level), _pairs_text(counts)
+    is_bounded = math.isfinite(measured.span)
     row = Row(
-        sample.value,
+        measured.value,
         low,
         high,
         end,
         {"target": target},
-        {"difference": sample.value, "level": level},
+        {"difference": measured.value, "level": level},
         {"low": interval[0], "high": interval[1]} | counts | looks,
-        lead=f"difference {_target_text(target)}{sample.value:+.4g}, ",
+        lead=f"difference {_target_text(target)}{measured.value:+.4g}, ",
         counts=pairs,
         sign="+",
         is_exact=is_bounded,
         is_bounded=is_bounded,
-        is_same=asked.is_same and not math.isnan(sample.value),
+        is_same=asked.is_same and not math.isnan(measured.value),
         missing=f"undefined: one side has no scores; {pairs}" if _is_one_sided(counts) else "",
-        reason=(None if isinstance(sample, Sample) else sample.fault) or "the difference has no interval",
+        reason=measured.fault or "the difference has no interval",
     )
     is_compared = not (seen or row.missing or row.is_same)
-    return row._replace(counts=pairs + _interval_note(gate, sample, row, interval)) if is_compared else row
+    return row._replace(counts=pairs + _interval_note(gate, measured, row, interval)) if is_compared else row
 
 
-def _interval_note(gate: Gate, sample: _AnySample, row: Row, interval: tuple[float, float]) -> str:
+def _interval_note(gate: Gate, measured: Measured, row: Row, interval: tuple[float, float]) -> str:
     """Why the bound and the interval of a comparison say different things, where they do."""
     low, high = interval
     near, bound = (low, row.low) if row.end == "low" else (-high, -row.high)
@@ -272,11 +270,13 @@ def _interval_note(gate: Gate, sample: _AnySample, row: Row, interval: tuple[flo
         return f"; the {shown} is two-sided and so wider than the bound"
     if not bound < near:
         return ""
-    if isinstance(sample, MetricSample | LabelledSample) or (sample.independent and sample.binary):
+    if not isinstance(measured, Sample) or measured.is_pairs:
         why = "which is slightly too narrow where few rows differ"
     else:
-        unit = "row" if sample.clusters == len(sample.change) else "cluster"
-        why = f"which uses observed {unit}s only: the bound allows for an unseen one that differs by {sample.span:.4g}"
+        unit = "row" if measured.clusters == len(measured.change) else "cluster"
+        why = (
+            f"which uses observed {unit}s only: the bound allows for an unseen one that differs by {measured.span:.4g}"
+        )
     return f"; beyond the {shown}, {why}"
 
 

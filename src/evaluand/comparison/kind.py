@@ -16,12 +16,22 @@ _LEFT_OUT: Final = checks.object_of(
     {"scorer": checks.text, "metric": checks.text, "reason": checks.text}, {"signature": or_null(checks.text)}
 )
 
+_OVER: Final = checks.object_of({"factor": checks.text, "other": checks.text, "levels": checks.TEXTS})
+
 KIND: Final = Kind(
     name=COMPARISONS,
     rank=40,
     spec=checks.object_of(
         SUMMARISED | {"confidence": checks.confidence, "flips": checks.count},
-        {"left_out": checks.list_of(_LEFT_OUT)} | PEOPLE,
+        {
+            "left_out": checks.list_of(_LEFT_OUT),
+            "primary": checks.count,
+            "stopped": checks.list_of(checks.count),
+            "by": checks.TEXTS,
+            "where": checks.text,
+            "over": _OVER,
+        }
+        | PEOPLE,
     ),
     provenance=provenance({"evaluations": checks.IDS, "labels": checks.TEXTS}),
     view="evaluand.report.kinds.comparisons:ComparisonView",

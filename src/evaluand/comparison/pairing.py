@@ -8,20 +8,22 @@ with a replication (and a target). Rows are sorted by digest, so no result depen
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Final
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.groups import Key, Units, merge_labels, units_of
+from evaluand.aggregation.groups import Units, merge_labels, unit_values, units_of, unweighed_rules
 from evaluand.aggregation.score_shards import attribute_columns, dataset_of, shards
+from evaluand.aggregation.shard import EXAMPLES, Groups, Key, RowRules, Shard, UnitRows
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, plural
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.row_numbers import count_earlier, digest_halves, number_rows
+from evaluand.data.dataset import Dataset
 from evaluand.data.kind import DATASETS
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.metrics.base.metric import Metric, stored_as
+from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric, stored_as
 from evaluand.store.tables import SCORE_STATUSES, SKIPPED
 
 ABSENT: Final = -1
@@ -29,6 +31,13 @@ ABSENT: Final = -1
 
 _SKIPPED: Final = SCORE_STATUSES.index(SKIPPED)
 _SHOWN: Final = 10
+
+
+class Side(NamedTuple):
+    """The scores of one evaluation: the columns that a metric reads, and their units."""
+
+    table: Shard
+    units: UnitRows
 
 
 @dataclass(frozen=True)
@@ -48,7 +57,7 @@ class PairedRows:
         value: by side, the value that the metric averages, 0 if it averages nothing; NaN where there is none.
         worst: by side, the value if what is missing were the worst; NaN where there is no bound.
         best: by side, the value if what is missing were the best.
-        tables: by side, the table of scores.
+        sides: the tables of scores.
         unit: by side, the place of the row among the units of the table; -1 where it is absent.
     """
 
@@ -64,14 +73,16 @@ class PairedRows:
     value: np.ndarray
     worst: np.ndarray
     best: np.ndarray
-    tables: Sequence[pa.Table] = ()
+    sides: Sequence[Side] = ()
     unit: np.ndarray | None = None
 
-    def take(self, chosen: np.ndarray) -> PairedRows:
+    def take(self, chosen: np.ndarray) -> Self:
         """The chosen rows, by mask or position."""
-        names = [each.name for each in fields(self) if each.name not in ("metric", "keys", "tables")]
-        arrays: dict[str, Any] = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        return replace(self, **{name: array[..., chosen] for name, array in arrays.items()})
+        if chosen.dtype == np.bool_ and chosen.all():
+            return self
+        arrays = {name: array for name, array in vars(self).items() if isinstance(array, np.ndarray)}
+        taken = {id(array): array[..., chosen] for array in arrays.values()}
+        return replace(self, **{name: taken[id(array)] for name, array in arrays.items()})  # type: ignore[arg-type]
 
     @property
     def asked(self) -> np.ndarray:
@@ -99,10 +110,11 @@ def iterate_units(evaluation: Evaluation, scorer: str, metric: Metric) -> Iterat
     """
     if why := why_unpairable(metric):
         raise SpecError(why)
-    for table in _iterate_tables(evaluation, scorer, metric, ()):
+    dataset = _check(evaluation, scorer, ())
+    read = [*dict.fromkeys([*_KEY, *_columns_of(evaluation, scorer, metric)])]
+    for table in shards(evaluation, dataset, scorer, (), read):
         units = units_of(table, metric)
-        if metric.missing == "refuse":
-            _refuse_missing(evaluation, units, metric)
+        _check_missing(evaluation, units.index, units.outcome, metric)
         yield units
 
 
@@ -113,39 +125,88 @@ def pair_rows(
     where: Mapping[str, str] | None = None,
     by: Sequence[str] = (),
 ) -> PairedRows:
-    """Aligns the rows of a scorer in several evaluations.
-
-    Args:
-        where: attribute → value: only these examples.
-        by: attributes by whose values rows are grouped.
+    """Aligns the rows of a scorer in several evaluations; for several metrics of a scorer see `Pairing`.
 
     Raises:
         SpecError: the metric has no differences, a side lacks the scorer, a column or an attribute, or the sides differ
             in a column that must be constant, such as the levels of quantiles.
         DataError: the metric refuses missing rows, and some rows are missing.
     """
-    if why := why_unpairable(metric):
-        raise SpecError(why)
-    sides = [_Side.read(evaluation, scorer, metric, dict(where or {}), tuple(by)) for evaluation in evaluations]
-    if why := why_incomparable(evaluations, scorer, metric):
-        raise SpecError(why)
-    examples = number_rows([side.example_key for side in sides])
-    keys = list(dict.fromkeys(key for side in sides for key in side.units.keys))
-    places = {key: place for place, key in enumerate(keys)}
-    columns = [
-        (
-            np.array([places[key] for key in side.units.keys], np.int64)[side.units.group],
-            example[side.example],
-            side.units.replication,
-            side.units.response,
-        )
-        for side, example in zip(sides, examples, strict=True)
-    ]
-    rows = number_rows([np.stack(column, axis=1).astype(np.int64) for column in columns])
-    alike = number_rows([side.example_key[:, :2] for side in sides])
-    examples = [content[side.example] for side, content in zip(sides, alike, strict=True)]
-    settled = metric.settled(merge_labels([side.units.labels for side in sides]))
-    return _side_by_side(settled, sides, rows, columns, examples, keys)
+    return Pairing(evaluations, scorer, where, by).rows(metric)
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """The rows of a scorer in several evaluations, aligned once for all metrics that reduce responses alike.
+
+    Attributes:
+        where: attribute → value: only these examples.
+        by: attributes by whose values rows are grouped.
+        matching: by side, of each example of its dataset whether it is compared; None where all are.
+    """
+
+    evaluations: Sequence[Evaluation]
+    scorer: str
+    where: Mapping[str, str] | None = None
+    by: Sequence[str] = ()
+    matching: Sequence[np.ndarray] | None = None
+    _aligned: dict[RowRules, tuple[Sequence[Side], dict[str, Any]]] = field(
+        default_factory=dict, init=False, repr=False
+    )
+
+    def rows(self, metric: Metric) -> PairedRows:
+        """The rows with the values of a metric; errors as for `pair_rows`."""
+        if why := why_unpairable(metric):
+            raise SpecError(why)
+        rules = unweighed_rules(metric)
+        if rules not in self._aligned:
+            sides, columns = zip(*(self._read(number, rules) for number in range(len(self.evaluations))), strict=True)
+            self._aligned[rules] = sides, _align(self.evaluations, columns)
+        sides, aligned = self._aligned[rules]
+        unit = aligned["unit"]
+        ends = [np.full(unit.shape, np.nan) for _ in range(1 if all(side.units.complete for side in sides) else 3)]
+        tables, labels = [], []
+        for number, (evaluation, side) in enumerate(zip(self.evaluations, sides, strict=True)):
+            names = [*dict.fromkeys(_columns_of(evaluation, self.scorer, metric))]
+            table = pa.Table.from_batches(evaluation.batches(self.scorer, names)) if names else side.table.table
+            side = side._replace(table=replace(side.table, table=table))
+            *values, own = unit_values(metric, *side)
+            _check_missing(evaluation, aligned["index"][number], aligned["status"][number], metric)
+            present = unit[number] >= 0
+            for end, of_units in zip(ends, values, strict=False):
+                end[number, present] = of_units[unit[number, present]]
+            tables.append(side)
+            labels.append(own)
+        if why := why_incomparable(self.evaluations, self.scorer, metric):
+            raise SpecError(why)
+        settled = metric.settled(merge_labels(labels))
+        return PairedRows(settled, **aligned, value=ends[0], worst=ends[len(ends) // 2], best=ends[-1], sides=tables)
+
+    def _read(self, number: int, rules: RowRules) -> tuple[Side, dict[str, Any]]:
+        """The units of one evaluation that are compared: columns of `PairedRows`, and the groups that occur."""
+        evaluation, values = self.evaluations[number], dict(self.where or {})
+        attributes = (*values, *self.by)
+        dataset = _check(evaluation, self.scorer, attributes)
+        pieces = shards(evaluation, dataset, self.scorer, attributes, [*_KEY])
+        table = Shard.of(pa.concat_tables(pieces, promote_options="permissive"))
+        units = table.units(rules)
+        groups = _select_groups(table.groups(attribute_columns(attributes)), (*values.values(),))
+        index = table.at(table.index, units.first)
+        chosen = table.at(groups.code, units.first) >= 0
+        if self.matching is not None:
+            chosen &= self.matching[number][np.searchsorted(np.frombuffer(dataset.indices, np.int64), index)]
+        place = np.flatnonzero(chosen).astype(np.int32)
+        first = units.first if chosen.all() else units.first[place]
+        return Side(replace(table, table=table.table.select([])), units), {
+            "keys": groups.keys,
+            "group": table.at(groups.code, first),
+            "replication": table.at(table.replication, first) * (rules.reduce != EXAMPLES),
+            "cluster": table.array_at(CLUSTER, first),
+            "weight": table.array_at(WEIGHT, first),
+            "status": units.outcome if first is units.first else units.outcome[place],
+            "index": table.at(table.index, first),
+            "unit": place,
+        }
 
 
 def why_unpairable(metric: Metric) -> str | None:
@@ -186,116 +247,71 @@ def _first_list(evaluation: Evaluation, scorer: str, name: str) -> tuple[float, 
     return ()
 
 
-def _side_by_side(
-    metric: Metric,
-    sides: Sequence[_Side],
-    rows: Sequence[np.ndarray],
-    columns: Sequence[tuple[np.ndarray, ...]],
-    examples: Sequence[np.ndarray],
-    keys: list[Key],
-) -> PairedRows:
-    n = max((int(row.max()) + 1 for row in rows if len(row)), default=0)
-
-    def by_side(name: str, nothing: float, kind: Any) -> np.ndarray:
-        result = np.full((len(sides), n), nothing, kind)
-        for place, side in enumerate(sides):
-            result[place, rows[place]] = side.position if name == "position" else getattr(side.units, name)
-        return result
-
-    def by_row(columns: Sequence[np.ndarray]) -> np.ndarray:
-        result = np.zeros(n, np.int64)
-        for row, column in zip(rows, columns, strict=True):
-            result[row] = column
-        return result
-
-    def by_example(name: str, kind: Any) -> np.ndarray | None:
-        """Equal examples have equal values, so any side's value will do."""
-        if any(getattr(side.units, name) is None for side in sides):
-            return None
-        result = np.zeros(n, kind)
-        for row, side in zip(rows, sides, strict=True):
-            result[row] = getattr(side.units, name)
-        return result
-
-    return PairedRows(
-        metric=metric,
-        keys=keys,
-        group=by_row([column[0] for column in columns]),
-        example=by_row(examples),
-        replication=by_row([column[2] for column in columns]),
-        cluster=by_example("cluster", np.int64),
-        weight=by_example("weight", np.float64),
-        status=by_side("outcome", ABSENT, np.int8),
-        index=by_side("index", -1, np.int64),
-        value=by_side("value", np.nan, np.float64),
-        worst=by_side("worst", np.nan, np.float64),
-        best=by_side("best", np.nan, np.float64),
-        tables=[side.table for side in sides],
-        unit=by_side("position", -1, np.int64),
+def _align(evaluations: Sequence[Evaluation], sides: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The fields of `PairedRows` that depend on no metric; rows are in the order of target, example and replication."""
+    keys = [*dict.fromkeys(key for side in sides for key in side["keys"])]
+    places = {key: place for place, key in enumerate(keys)}
+    targets = {target: place for place, target in enumerate(dict.fromkeys(key[0] for key in keys))}
+    target_of = np.array([targets[key[0]] for key in keys], np.int64)
+    contents, examples = number_examples(evaluations, [side["index"] for side in sides])
+    most, times = (
+        max((int(array.max()) + 1 for array in arrays if len(array)), default=0)
+        for arrays in (examples, [side["replication"] for side in sides])
     )
+    numbers = []
+    for side, content, example in zip(sides, contents, examples, strict=True):
+        side["example"] = content
+        side["group"] = np.array([places[key] for key in side.pop("keys")], np.int32)[side["group"]]
+        numbers.append(((target_of[side["group"]] * most + example) * times + side["replication"])[:, None])
+    rows = number_rows(numbers)
+    n = max((int(row.max()) + 1 for row in rows if len(row)), default=0)
+    found: dict[str, Any] = {"keys": keys}
+    for name, first in sides[0].items():
+        by_side = name in ("status", "index", "unit")
+        if not by_side and any(side[name] is None for side in sides):
+            found[name] = None
+            continue
+        found[name] = np.full((len(sides), n) if by_side else n, ABSENT, first.dtype)
+        for number, (side, row) in enumerate(zip(sides, rows, strict=True)):
+            into = (
+                found[name][number] if by_side else found[name]
+            )  # equal rows have equal values, so any side's will do
+            into[row] = side[name]
+    return found
 
 
-@dataclass(frozen=True)
-class _Side:
-    table: pa.Table
-    units: Units
-    position: np.ndarray  # of each unit among all of the table
-    example: np.ndarray  # the example of each unit, by its position in `example_key`
-    example_key: np.ndarray  # the digest in two halves, and the number of equal examples before it
-
-    @classmethod
-    def read(
-        cls, evaluation: Evaluation, scorer: str, metric: Metric, where: Mapping[str, str], by: tuple[str, ...]
-    ) -> _Side:
-        attributes = (*where, *by)
-        table = pa.concat_tables(_iterate_tables(evaluation, scorer, metric, attributes), promote_options="permissive")
-        every = units_of(table, metric, attribute_columns(attributes))
-        units, position = _select_group(every, tuple(where.values()))
-        if metric.missing == "refuse":
-            _refuse_missing(evaluation, units, metric)
-        indices, example = np.unique(units.index, return_inverse=True)
-        digests = read_digests(evaluation, indices)
-        return cls(table, units, position, example, np.column_stack([digests, count_earlier(digests)]))
+_KEY: Final = (INDEX, "replication", "_response_index_", "target", "status")
 
 
-def _iterate_tables(
-    evaluation: Evaluation, scorer: str, metric: Metric, attributes: tuple[str, ...]
-) -> Iterator[pa.Table]:
-    """The scores that a metric reads, with the attributes, in pieces that do not split an example."""
+def _check(evaluation: Evaluation, scorer: str, attributes: Sequence[str]) -> Dataset:
+    """The dataset of an evaluation that has a scorer and attributes."""
     if scorer not in evaluation.scorers:
         known = ", ".join(evaluation.scorers)
         raise SpecError(f"{evaluation!r} has no scorer {scorer!r}{nearest(scorer, evaluation.scorers)}; it has {known}")
     dataset = dataset_of(evaluation)
-    unknown = [name for name in attributes if name not in dataset.roles.attributes]
-    if unknown:
-        raise SpecError(
-            f"{unknown[0]!r} is not an attribute of the dataset{nearest(unknown[0], dataset.roles.attributes)};"
-            " declare it under attributes"
-        )
+    dataset.check_attributes(attributes)
+    return dataset
+
+
+def _columns_of(evaluation: Evaluation, scorer: str, metric: Metric) -> list[str]:
+    """The columns of scores that a metric reads."""
     available = evaluation.columns(scorer)
-    columns = [*map(stored_as, metric.columns_for(available)), *(n for n in metric.fill_columns if n in available)]
-    key = [INDEX, "replication", "_response_index_", "target", "status"]
-    read = [*dict.fromkeys([*key, *columns])]
-    return shards(evaluation, dataset, scorer, attributes, read)
+    return [*map(stored_as, metric.columns_for(available)), *(n for n in metric.fill_columns if n in available)]
 
 
-_ARRAYS: Final = tuple(field.name for field in fields(Units) if field.name not in ("keys", "group", "labels"))
-
-
-def _select_group(units: Units, values: tuple[str, ...]) -> tuple[Units, np.ndarray]:
-    """The units whose first attributes have these values, grouped by the target and the others; and their places."""
-    of_key = [(key[0], *key[1 + len(values) :]) if key[1 : 1 + len(values)] == values else None for key in units.keys]
+def _select_groups(groups: Groups, values: tuple[str, ...]) -> Groups:
+    """Groups by the target and the other attributes, where the first attributes have these values; else -1."""
+    of_key = [(key[0], *key[1 + len(values) :]) if key[1 : 1 + len(values)] == values else None for key in groups.keys]
     keys = [*dict.fromkeys(key for key in of_key if key is not None)]
     places: dict[Key | None, int] = {None: -1} | {key: place for place, key in enumerate(keys)}
-    place = np.array([places[key] for key in of_key], np.int64)
-    chosen = np.flatnonzero(place[units.group] >= 0)
-    present = [name for name in _ARRAYS if getattr(units, name) is not None]
-    arrays = {name: getattr(units, name)[chosen] for name in present}
-    return replace(units, keys=keys, group=place[units.group[chosen]], **arrays), chosen
+    return Groups(np.array([places[key] for key in of_key], np.int64)[groups.code], keys)
 
 
-def _refuse_missing(evaluation: Evaluation, units: Units, metric: Metric) -> None:
-    missing = np.unique(units.index[(units.outcome != 0) & (units.outcome != _SKIPPED)])
+def _check_missing(evaluation: Evaluation, index: np.ndarray, outcome: np.ndarray, metric: Metric) -> None:
+    """Refuses missing rows for a metric that does."""
+    if metric.missing != "refuse":
+        return
+    missing = np.unique(index[(outcome != 0) & (outcome != _SKIPPED)])
     if len(missing):
         shown = ", ".join([*map(str, missing[:_SHOWN].tolist()), *["…"] * (len(missing) > _SHOWN)])
         raise DataError(
@@ -307,12 +323,33 @@ def _refuse_missing(evaluation: Evaluation, units: Units, metric: Metric) -> Non
         )
 
 
-def read_digests(evaluation: Evaluation, indices: np.ndarray) -> np.ndarray:
-    """The digests of examples, each as two integers."""
-    batches = evaluation.store.read(DATASETS, evaluation.manifest["spec"]["dataset"], "examples", [INDEX, DIGEST])
-    found, digests = [], []
-    for batch in batches:
-        found.append(batch.column(0).to_numpy())
-        digests.append(digest_halves(batch.column(1)))
-    place = np.searchsorted(np.concatenate(found), indices)  # examples are stored in the order of their index
-    return np.asarray(np.concatenate(digests)[place])
+def number_examples(
+    evaluations: Sequence[Evaluation], indices: Sequence[np.ndarray]
+) -> tuple[list[np.ndarray], list[np.ndarray]]:
+    """Numbers of the examples of rows, in the order of their digests.
+
+    Args:
+        indices: by evaluation the `_index_` of its rows, ascending.
+
+    Returns:
+        By evaluation, numbers that are equal for equal examples; and numbers that are equal only for the first example
+        of one evaluation and the first that equals it in another, and so on.
+    """
+    starts = [np.append(True, index[1:] != index[:-1])[: len(index)] for index in indices]
+    digests: dict[str, tuple[np.ndarray, np.ndarray]] = {}
+    read = []
+    for evaluation, index, start in zip(evaluations, indices, starts, strict=True):
+        dataset = evaluation.manifest["spec"]["dataset"]
+        if dataset not in digests:
+            batches = evaluation.store.read(DATASETS, dataset, "examples", [INDEX, DIGEST])
+            parts = zip(*((each.column(0).to_numpy(), digest_halves(each.column(1))) for each in batches), strict=True)
+            all_indices, halves = map(np.concatenate, parts)
+            digests[dataset] = all_indices, halves
+        known, of_example = digests[dataset]  # examples are stored in the order of their index
+        read.append(of_example if len(known) == start.sum() else of_example[np.searchsorted(known, index[start])])
+    contents = examples = number_rows(read)
+    if any(np.bincount(content, minlength=1).max() > 1 for content in contents):
+        examples = number_rows([np.column_stack([each, count_earlier(each[:, None])]) for each in contents])
+    rows = [np.cumsum(start) - 1 for start in starts]
+    contents, examples = ([each[row] for each, row in zip(of, rows, strict=True)] for of in (contents, examples))
+    return contents, examples

@@ -2,14 +2,20 @@
 
 The power is that of the very bound or test that gates and `compare` use. For shares it is exact: the sum over all
 outcomes that pass. For other values the clusters of a pilot are drawn again, with the difference that is assumed.
+
+A pilot does not say how large the difference is. So the first number of its plan has the power on average over what it
+leaves open: differences and spreads that are equally likely given the pilot, by a uniform prior for pairs of 0 and 1,
+and by Student's distribution for other values.
+Source: A. O'Hagan, J. Stevens & M. Campbell, "Assurance in clinical trial design" (Pharmaceutical Statistics 4, 2005).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
+from functools import cache, partial
+from statistics import NormalDist
 from typing import Any, Final
 
 import numpy as np
@@ -205,7 +211,7 @@ class _Question:
         """What decides, in words."""
         if self.gate is not None:
             return "the bound of gates for pairs of 0 and 1" if binary else "the bound of gates"
-        return "McNemar's exact test" if binary else "the t interval, with which the permutation test agrees"
+        return "McNemar's mid-p test" if binary else "the t interval, with which the permutation test agrees"
 
     def unit(self, unit: str) -> str:
         """What is counted; for a gate on one group, its examples."""
@@ -224,6 +230,10 @@ class _Question:
         if -self.margin < difference and not (self.is_equality and difference >= self.margin):
             return None
         return f"a true difference of {difference:+.3g} does not fulfil it, so more examples make it fail more surely"
+
+    def paired_power(self, difference: float, differ: float) -> Power:
+        """The power where so large a share of independent pairs of 0 and 1 differ."""
+        return partial(self.power_of_pairs, (differ + difference) / 2, max((differ - difference) / 2, 0.0))
 
     def power_of_pairs(self, won: float, lost: float, n: int) -> float:
         """The chance that n independent pairs of 0 and 1 pass."""
@@ -284,28 +294,21 @@ def _plan_shares(asked: _Question, value: float | None, base: float | None, diff
             )
         )
     }  # fmt: skip
-    needs = [_find_paired(asked, text, new - old, share) for text, share in assumed.items()]
+    change = new - old
+    needs = [
+        _find_need(asked, text, change, asked.paired_power(change, share), asked.why_not(change))
+        for text, share in assumed.items()
+    ]
     return asked.plan(f"exact, by {asked.test(binary=True)}", needs)
 
 
-def _find_paired(asked: _Question, text: str, difference: float, differ: float) -> Need:
-    won, lost = (differ + difference) / 2, max((differ - difference) / 2, 0.0)
-    return _find_need(asked, text, difference, partial(asked.power_of_pairs, won, lost), asked.why_not(difference))
-
-
-def _find_need(asked: _Question, text: str, difference: float, power_of: Power, why_not: str | None) -> Need:
-    known: dict[int, float] = {}
-
-    def power(n: int) -> float:
-        if n not in known:
-            known[n] = power_of(n)
-        return known[n]
-
-    n = None
-    if why_not is None and isinstance(power_of, DrawnPower):
-        n = fewest_drawn(power, asked.power, power_of.level)
-    elif why_not is None:
-        n = fewest_rows(power, asked.power)
+def _find_need(
+    asked: _Question, text: str, difference: float, power_of: Power, why_not: str | None, *, drawn: bool = False
+) -> Need:
+    """What is needed under an assumption."""
+    power, n = cache(power_of), None
+    if why_not is None:
+        n = fewest_drawn(power, asked.power) if drawn else fewest_rows(power, asked.power)
     numbers = {*asked.at} if n is None else {max(n // 4, 1), max(n // 2, 1), n, 2 * n, *asked.at}
     table = tuple((each, power(each)) for each in sorted(numbers))
     if n is None:
@@ -327,24 +330,40 @@ def _plan_pilot(
     if gate is not None:
         check_ranges(gate, scorers[0], [metric])
     by_variant = _read_pilot(pilot, scorers, metric, dict(gate.where) if gate else None)
-    rows = _mean_of(by_variant)
-    sample = Sample.from_rows(rows, 0, 1, metric)
+    every = [rows for of_variant in by_variant for rows in of_variant]
+    rows = replace(every[0], value=np.mean([each.value for each in every], axis=0))
+    sample = Sample.from_rows(rows, 0, 1)
     if sample.clusters < _FEWEST_CLUSTERS or not sample.change.any():
         raise DataError(f"the pilot has {sample.clusters} independent rows, or none that differ; it tells no spread")
     sign = -1.0 if metric.direction == "lower" else 1.0
+    power_at: Callable[[float], Power]
+    possible: list[tuple[float, Power]]
+    if sample.is_pairs:
+        differ, counted = float(np.mean(sample.change != 0)), "examples"
+        method = f"exact, by {asked.test(binary=True)}"
+        power_at = lambda d: asked.paired_power(sign * d, max(differ, abs(d)))  # noqa: E731
+        possible = [(won - lost, partial(asked.power_of_pairs, won, lost)) for won, lost in _possible_shares(sample)]
+    else:
+        counted = "examples" if rows.cluster is None else "clusters"
+        method = f"by {asked.test(binary=False)}, for {DRAWS:,} draws of the pilot's {asked.unit(counted)}"
+        signs = (1.0, -1.0) if asked.is_equality else (sign,)
+        power_at = draw = partial(DrawnPower, gate, asked.confidence, sample, margin=asked.margin, signs=signs)
+        possible = [
+            (sign * d, draw(d, scale=scale, part=(place, _POSSIBLE)))
+            for place, (d, scale) in enumerate(_possible_differences(sample))
+        ]
+    find_need = partial(_find_need, asked, drawn=not sample.is_pairs)
+    held = np.mean([asked.why_not(d) is None for d, _ in possible])
+    average = find_need(
+        f"the difference is one of those that the pilot leaves open, about {sample.value:+.3g}: power on average",
+        sample.value,
+        lambda n: float(np.mean([power(n) for _, power in possible])),
+        None if held > asked.power else f"the pilot leaves open whether it is true: {100 * held:.0f} % that it is",
+    )
     assumed = _assumed_differences(sample, sign, asked.is_equality)
-    if sample.independent and sample.binary:
-        differ = float(np.mean(sample.change != 0))
-        needs = [_find_paired(asked, text, sign * d, max(differ, abs(d))) for text, d in assumed]
-        return asked.plan(f"exact, by {asked.test(binary=True)}", needs)
-    signs = (1.0, -1.0) if asked.is_equality else (sign,)
-    draw = partial(DrawnPower, gate, asked.confidence, sample, margin=asked.margin, signs=signs)
-    needs = [_find_need(asked, text, d, draw(difference=d), asked.why_not(sign * d)) for text, d in assumed]
-    clustered = rows.cluster is not None
-    counted = "clusters" if clustered else "examples"
-    method = f"by {asked.test(binary=False)}, for {DRAWS:,} draws of the pilot's {asked.unit(counted)}"
+    needs = [average, *(find_need(text, d, power_at(d), asked.why_not(sign * d)) for text, d in assumed)]
     examples = next((need.examples for need in needs if need.examples), None)
-    is_split = not (clustered or getattr(metric, "weighted", False))
+    is_split = not (sample.is_pairs or counted == "clusters" or getattr(metric, "weighted", False))
     variance = split_variance(by_variant, examples) if is_split and examples else None
     return asked.plan(method, needs, counted, variance)
 
@@ -371,14 +390,9 @@ def _read_pilot(
     sides = [evaluation for pair in pilot for evaluation in pair]
     by_judge = align([pair_rows(sides, scorer, metric, where) for scorer in scorers])
     return [
-        [replace(rows, value=rows.value[place : place + 2]) for rows in by_judge] for place in range(0, len(sides), 2)
+        [replace(rows, value=rows.value[place : place + 2], status=rows.status[place : place + 2]) for rows in by_judge]
+        for place in range(0, len(sides), 2)
     ]
-
-
-def _mean_of(by_variant: Sequence[Sequence[PairedRows]]) -> PairedRows:
-    """The rows with the mean value over all variants and judges."""
-    value = np.mean([rows.value for of_variant in by_variant for rows in of_variant], axis=0)
-    return replace(by_variant[0][0], value=value)
 
 
 def _assumed_differences(sample: Sample, sign: float, is_equality: bool) -> Iterator[tuple[str, float]]:
@@ -390,6 +404,41 @@ def _assumed_differences(sample: Sample, sign: float, is_equality: bool) -> Iter
     if not math.isnan(low):
         yield f"it is the worse end of the pilot's 80 % interval, {ends[0]:+.3g}", ends[0]
         yield f"it is the better end, {ends[1]:+.3g}", ends[1]
+
+
+_POSSIBLE: Final = 20
+_GOLDEN: Final = (0.7548776662466927, 0.5698402909980532)
+"""Multiples of these, without their whole numbers, fill a square evenly: 1 / x and 1 / x² for x³ = x + 1."""
+
+
+def _even_points() -> Iterator[tuple[float, float]]:
+    return (((0.5 + place * _GOLDEN[0]) % 1, (0.5 + place * _GOLDEN[1]) % 1) for place in range(_POSSIBLE))
+
+
+def _possible_shares(sample: Sample) -> Iterator[tuple[float, float]]:
+    """Equally likely shares of rows won and lost, in the direction of the metric; before the pilot, all were."""
+    won, tied, lost = sample.outcomes
+    for at_differ, at_won in _even_points():
+        differ, share = _beta_quantile(won + lost + 2, tied + 1, at_differ), _beta_quantile(won + 1, lost + 1, at_won)
+        yield differ * share, differ * (1 - share)
+
+
+def _possible_differences(sample: Sample) -> Iterator[tuple[float, float]]:
+    """Equally likely differences, and how many times the spread is that of the pilot, by Student's distribution."""
+    degrees, normal = sample.clusters - 1, NormalDist()
+    for at_spread, at_value in _even_points():
+        part = 2 / (9 * degrees)  # Wilson & Hilferty's quantile of chi-squared
+        scale = max(1 - part + normal.inv_cdf(at_spread) * math.sqrt(part), _LEAST) ** -1.5
+        yield sample.value + scale * sample.error * normal.inv_cdf(at_value), scale
+
+
+_LEAST: Final = 0.1
+
+
+def _beta_quantile(a: int, b: int, chance: float) -> float:
+    if chance > 0.5:
+        return 1 - _beta_quantile(b, a, 1 - chance)
+    return clopper_pearson(a, a + b - 1, 1 - chance)[0]
 
 
 def _check_share(name: str, share: float | None) -> float:
@@ -415,9 +464,8 @@ def examples_for_width(width: float, share: float, confidence: float = 0.95) -> 
     if not 0 < width < 1:
         raise SpecError(f"width is a share between 0 and 1, such as 0.04, not {width!r}")
     z2 = normal_quantile(confidence) ** 2
-    low, high = 1, 1 << 40
-    while low < high:
-        n = (low + high) // 2
-        own = 2 * math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n)
-        low, high = (low, n) if own <= width else (n + 1, high)
-    return low
+
+    def is_narrow(n: int) -> bool:
+        return 2 * math.sqrt(z2 * (share * (1 - share) / n + z2 / (4 * n * n))) / (1 + z2 / n) <= width
+
+    return first_that(is_narrow, 1, 1 << 40)

@@ -6,9 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evaluand.core.errors import NotFound
 from evaluand.core.identity import json_text
-from evaluand.run.runner import Run
 
 _AROUND: Final = 2  # lines that stay the same around one that changes
 _MESSAGES: Final = "messages"
@@ -36,19 +34,6 @@ def prompt_changes(tasks: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
         return []
     found = [_changes(number, tasks[0], task) for number, task in enumerate(tasks) if number and "chat" in task]
     return [each for each in found if each["settings"] or each["prompt"]]
-
-
-def task_specs(runs: Sequence[Run | None]) -> list[Mapping[str, Any]]:
-    """The identities of the tasks of some runs; empty where a run is not known or not in its store."""
-    return [{} if run is None else _task_spec(run) for run in runs]
-
-
-def _task_spec(run: Run) -> Mapping[str, Any]:
-    try:
-        spec: Mapping[str, Any] = run.manifest["spec"]["task"]
-    except NotFound:
-        return {}
-    return spec
 
 
 def _changes(number: int, one: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Final, Literal, NamedTuple
 import numpy as np
 
 from evaluand.comparison.difference import change_of_rows
-from evaluand.comparison.significance import assign_letters, mcnemar
+from evaluand.comparison.significance import assign_letters, holm, mcnemar
 from evaluand.metrics.stats.intervals import f_tail, normal_tail
 from evaluand.metrics.stats.two_samples import chi_squared_tail
 
@@ -55,6 +55,9 @@ class RankedSystems:
         statistic: of the signed-rank test, the smaller sum of ranks; of the sign test, the problems won by the first.
         method: how `p` was computed.
         critical_difference: two systems whose mean ranks differ by less do not differ significantly (Nemenyi).
+        against_control: the p value of each system against the control, by the difference of mean ranks, adjusted for
+            all of them by Holm's procedure, which finds more than comparing all pairs; NaN for the control itself. None
+            unless there are three systems or more, and a test.
         letters: systems that share a letter do not differ significantly; None without a test.
         reason: why there is no test.
     """
@@ -67,12 +70,18 @@ class RankedSystems:
     statistic: float | None = None
     method: str | None = None
     critical_difference: float | None = None
+    against_control: np.ndarray | None = None
     letters: Sequence[str] | None = None
     reason: str | None = None
 
 
 def rank_systems(
-    values: np.ndarray, higher_is_better: np.ndarray, confidence: float = 0.95, *, same_scale: bool = True
+    values: np.ndarray,
+    higher_is_better: np.ndarray,
+    confidence: float = 0.95,
+    *,
+    same_scale: bool = True,
+    control: int = 0,
 ) -> RankedSystems:
     """Ranks systems on each problem and tests whether they differ.
 
@@ -82,6 +91,7 @@ def rank_systems(
         confidence: 1 − the level of the tests.
         same_scale: whether differences on two problems have a meaning together; otherwise two systems are compared by
             their signs alone.
+        control: the system with which the others are compared, besides all pairs.
 
     Example:
         >>> values = np.array([[0.9, 0.7, 0.5]] * 8 + [[0.6, 0.7, 0.5]] * 2)
@@ -114,6 +124,7 @@ def rank_systems(
         found,
         method="Iman–Davenport" if math.isfinite(found.f) else "exact",
         critical_difference=distance,
+        against_control=_against_control(mean, problems, control),
         letters=_letters(mean, apart),
     )
 
@@ -125,8 +136,21 @@ def _compare_two(
     found = wilcoxon(change, scale) if same_scale else SignedRanks(won, mcnemar(won, lost), "exact")
     test: RankTest = "wilcoxon" if same_scale else "sign"
     apart = [frozenset((0, 1))] if found.p < 1 - confidence else []
-    letters = _letters(mean, apart)
-    return RankedSystems(ranks, mean, test, found.p, None, found.statistic, found.method, None, letters)
+    return RankedSystems(
+        ranks,
+        mean,
+        test,
+        found.p,
+        statistic=found.statistic,
+        method=found.method,
+        letters=_letters(mean, apart),
+    )
+
+
+def _against_control(mean: np.ndarray, problems: int, control: int) -> np.ndarray:
+    systems = len(mean)
+    z = np.abs(mean - mean[control]) / math.sqrt(systems * (systems + 1) / (6 * problems))
+    return holm(np.array([math.nan if each == control else 2 * normal_tail(float(z[each])) for each in range(systems)]))
 
 
 def _letters(mean: np.ndarray, apart: Sequence[frozenset[int]]) -> list[str]:

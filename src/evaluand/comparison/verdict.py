@@ -4,9 +4,16 @@ Reports need the words without the arithmetic, so this module imports neither Nu
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 from evaluand.core.errors import plural
+
+AT_ALL_LOOKS: Final = "anytime"
+"""What intervals are called that hold at all looks of a run together."""
+
+PRIMARY: Final = "primary"
+SECONDARY: Final = "secondary"
+GROUPS: Final = "groups"
 
 
 def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, family: int) -> str:
@@ -15,7 +22,7 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
     Args:
         pair: a row of the table of pairs.
         confidence: a difference is significant if the adjusted p value is at most 1 − confidence.
-        family: the number of tests made together.
+        family: the number of tests made together, see `family_of`.
     """
     a, b = labels[pair["a"]], labels[pair["b"]]
     if pair["difference"] is None:
@@ -26,18 +33,13 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
         if pair["low"] is None
         else f" [{format_difference(pair['low'], pair)}, {format_difference(pair['high'], pair)}]"
     )
-    p = f"{format_p(adjusted_p(pair))} after {adjustment([pair])}" if family > 1 else format_p(pair["p"])
-    excludes_zero = pair["low"] is not None and not pair["low"] <= 0 <= pair["high"]
-    is_found = pair["p"] is not None and pair["p"] <= 1 - confidence  # by the test alone, before it is adjusted
-    disagree = None not in (pair["p"], pair["low"]) and is_found != excludes_zero
-    if disagree:
-        p += " (exact test; the interval is approximate)"
+    p = p_text(pair, family)
     if is_significant(pair, confidence):
         word = "higher" if pair["direction"] is None else "better"
         first = (pair["difference"] > 0) == (pair["direction"] != "lower")
         return f"{b if first else a} is {word}: {b} − {a} = {size}{unit_suffix(pair)}{interval}; {p}"
     finding = f"no difference could be shown: {b} − {a} = {size}{unit_suffix(pair)}{interval}; {p}"
-    if family > 1 and excludes_zero and not disagree:
+    if family > 1 and excludes_zero(pair):
         finding += f" (the interval is not adjusted for the {family} comparisons)"
     rows = plural(pair["n_used"], "row")
     if pair["detectable"] is not None:
@@ -46,9 +48,44 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
         return (
             f"{finding}; with these {rows} only a difference of at least {least} would be found 80 % of the time{alone}"
         )
-    if pair["won"] is None:
-        return f"{finding}; {pair['reason']}" if pair["low"] is None else finding
+    if pair["low"] is None:
+        return f"{finding}; {pair['reason']}"
+    if pair["won"] is None or pair["p"] is None:
+        return finding
     return f"{finding}; {rows}, of which {pair['won'] + pair['lost']:,} differ, are too few to show any"
+
+
+def family_key(pair: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What the tests have in common that are adjusted together: of groups the metric, too."""
+    return (pair["family"], *((pair["scorer"], pair["signature"]) if pair["family"] == GROUPS else ()))
+
+
+def family_of(pair: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> int:
+    """The number of tests among all pairs that are adjusted together with that of a pair."""
+    return sum(other["p"] is not None and family_key(other) == family_key(pair) for other in pairs)
+
+
+def families_text(pairs: Sequence[Mapping[str, Any]]) -> str:
+    """The size and the method of each family of tests; empty where there is one test only."""
+    parts = []
+    for key in dict.fromkeys(family_key(pair) for pair in pairs if pair["p"] is not None and pair["family"]):
+        own = [pair for pair in pairs if family_key(pair) == key]
+        n = family_of(own[0], pairs)
+        name = f"{GROUPS} by {own[0]['metric']}" if key[0] == GROUPS else key[0]
+        parts.append(f"{name}: {plural(n, 'test')}{f', adjusted together ({adjustment(own)})' if n > 1 else ''}")
+    return "; ".join(parts) if len(pairs) > 1 else ""
+
+
+def p_text(pair: Mapping[str, Any], family: int) -> str:
+    """The p value after adjustment, marked if the metric is secondary; what the interval allows for in its place."""
+    if pair["interval"] == AT_ALL_LOOKS:
+        return "at all looks" if pair["low"] is not None else "p undefined"
+    p = f"{format_p(adjusted_p(pair))} after {adjustment([pair])}" if family > 1 else format_p(pair["p"])
+    return f"{p}, {SECONDARY}" if pair["family"] == SECONDARY else p
+
+
+def excludes_zero(pair: Mapping[str, Any]) -> bool:
+    return pair["low"] is not None and not pair["low"] <= 0 <= pair["high"]
 
 
 def same_evaluation_verdict(pair: Mapping[str, Any], labels: Sequence[str], id: str) -> str:
@@ -58,9 +95,9 @@ def same_evaluation_verdict(pair: Mapping[str, Any], labels: Sequence[str], id: 
 
 
 def is_significant(pair: Mapping[str, Any], confidence: float) -> bool:
-    """Whether the two differ, adjusted for all tests of the family."""
+    """Whether the two differ, adjusted for all tests of the family; without p, as after looks, the interval says it."""
     p = adjusted_p(pair)
-    return p is not None and p <= 1 - confidence + 1e-12
+    return excludes_zero(pair) if p is None else p <= 1 - confidence + 1e-12
 
 
 def adjusted_p(pair: Mapping[str, Any]) -> float | None:

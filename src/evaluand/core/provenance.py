@@ -46,7 +46,10 @@ class UntilOrigin(NamedTuple):
         return f"stopped early, after {drawn}: {ONE_LOOK}"
 
 
-ONE_LOOK: Final = "other intervals, p values and gates are those of a single look, and too sure after several"
+ONE_LOOK: Final = (
+    "differences have intervals that hold at all looks; other intervals and gates are those of a single look, and too"
+    " sure after several"
+)
 
 
 class ExperimentOrigin(NamedTuple):

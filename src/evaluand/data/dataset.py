@@ -22,7 +22,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import DataError, EngineError, SpecError, kind_of, warn
+from evaluand.core.errors import DataError, EngineError, SpecError, kind_of, nearest, warn
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.near import Explained
 from evaluand.core.text.html_table import escape_markup
@@ -334,6 +334,22 @@ class Dataset(metaclass=Explained):
             unknown = rows.describe_unknown(mask.null_count, len(mask), "example")
             warn(f"where: {unknown}, which matches nothing")
         return np.asarray(mask.fill_null(False).to_numpy(), bool)
+
+    def check_attributes(self, names: Iterable[str]) -> None:
+        """Refuses names that are no attributes.
+
+        Raises:
+            SpecError: one is none.
+        """
+        known = self.roles.attributes
+        for name in names:
+            if name not in known:
+                hint = nearest(name, known)
+                raise SpecError(f"{name!r} is not an attribute of the dataset{hint}; declare it under attributes")
+
+    def count_values(self, name: str) -> int:
+        """The number of distinct values of a column."""
+        return len({value for batch in self.columns([name]) for value in batch.column(0).unique().to_pylist()})
 
     def view(self, adapters: Any, *, schema: Any = None, checked: bool = False) -> Dataset:
         """This dataset with inputs transformed by adapters, for a service that needs them in another shape.

@@ -33,6 +33,7 @@ class Suite:
         macro_mean: whether scores are averaged over problems; by default if all are of one kind and range.
         seed: of the bootstrap.
         confidence: level of intervals, and 1 − that of tests.
+        control: the task with which the ranks of the others are compared; by default the first.
 
     Raises:
         SpecError: an argument has a wrong type, or the tasks of two problems have different names.
@@ -55,6 +56,7 @@ class Suite:
     macro_mean: bool | None = None
     seed: int = 0
     confidence: float = 0.95
+    control: str | None = None
 
     @classmethod
     def from_file(cls, path: str | os.PathLike[str], *, model: str | None = None) -> Suite:
@@ -85,7 +87,7 @@ class Suite:
             faults.add(None, error)
         faults.check()
         spec = parsed.spec
-        return cls(spec.name, problems, scores, spec.macro_mean, spec.seed, spec.confidence)
+        return cls(spec.name, problems, scores, spec.macro_mean, spec.seed, spec.confidence, spec.control)
 
     def __post_init__(self) -> None:
         check_name(self.name)
@@ -99,6 +101,11 @@ class Suite:
             if {*experiment.tasks} != {*self.systems}:
                 raise SpecError(f"problems.{name} has the tasks {', '.join(experiment.tasks)}; all problems need those"
                                 f" of the first: {', '.join(self.systems)}")  # fmt: skip
+        if self.control is not None and self.control not in self.systems:
+            raise SpecError(
+                f"control: no task is called {self.control!r}{nearest(self.control, self.systems)};"
+                f" there are {', '.join(self.systems)}"
+            )
         self.problems = {
             name: replace(one, name=join_name(self.name, name)) if one.name != join_name(self.name, name) else one
             for name, one in experiments.items()
@@ -144,7 +151,7 @@ class Suite:
                 if isinstance(failure, Unreachable):
                     reason = NotRun(f"its server could not be reached on {name}")
                     lost[system] = experiment.tasks[system], reason
-        return SuiteResults(self.name, self.systems, found, self.macro_mean, self.seed, self.confidence)
+        return SuiteResults(self.name, self.systems, found, self.macro_mean, self.seed, self.confidence, self.control)
 
 
 def _build(parsed: ParsedSuite, name: str, problem: ProblemParts) -> Experiment:

@@ -75,6 +75,7 @@ class SuiteResults:
         macro_mean: whether scores are averaged over problems; None where it depends on their kinds and ranges.
         seed: of the bootstrap.
         confidence: level of intervals, and 1 − that of tests.
+        control: the task with which the others are compared; None means the first.
     """
 
     suite: str
@@ -83,6 +84,7 @@ class SuiteResults:
     macro_mean: bool | None
     seed: int
     confidence: float
+    control: str | None = None
 
     def __str__(self) -> str:
         """The tables of the terminal."""
@@ -136,7 +138,8 @@ class SuiteResults:
         values = [[each["value"] for each in facts["values"]] for _, facts in self._ranked]
         higher = np.array([facts["direction"] == "higher" for _, facts in self._ranked], bool)
         by_problem = np.array(values, float).reshape(len(values), len(self.systems))
-        return rank_systems(by_problem, higher, self.confidence, same_scale=self._unlike is None)
+        control = 0 if self.control is None else [*self.systems].index(self.control)
+        return rank_systems(by_problem, higher, self.confidence, same_scale=self._unlike is None, control=control)
 
     def _with_ranks(self) -> list[Facts]:
         """The problems with the rank of each system; null where the problem is left out."""
@@ -163,7 +166,7 @@ class SuiteResults:
         ]
 
     def _rank_facts(self) -> Facts:
-        found = self._ranking
+        found, p = self._ranking, self._ranking.against_control
         test = None if found.friedman is None else {n: _finite(v) for n, v in found.friedman._asdict().items()}
         return {
             "problems": len(found.ranks),
@@ -172,6 +175,7 @@ class SuiteResults:
                     "system": system,
                     "mean_rank": none_if_nan(float(found.mean[place])),
                     "letters": None if found.letters is None else found.letters[place],
+                    "p_control": None if p is None else none_if_nan(float(p[place])),
                 }
                 for place, system in enumerate(self.systems)
             ],
@@ -181,6 +185,7 @@ class SuiteResults:
             "statistic": found.statistic,
             "friedman": test,
             "critical_difference": found.critical_difference,
+            "control": None if p is None else self.control or self.systems[0],
             "reason": found.reason,
         }
 

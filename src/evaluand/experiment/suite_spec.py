@@ -60,6 +60,7 @@ class SuiteSpec(BaseModel):
     )
     seed: int = Field(0, ge=0, lt=2**63, strict=True, description="of the bootstrap")
     confidence: float = Field(0.95, gt=0, lt=1, description="level of intervals, and 1 − that of tests")
+    control: str | None = Field(None, description="the task that others are compared with; by default the first")
     run: Any = Field(None, description="how calls are made, for problems that do not say it")
 
     @field_validator("score", mode="before")

@@ -19,9 +19,9 @@ from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
 from evaluand.apps.leaderboards.records import find_recording
 from evaluand.apps.recording.kind import RECORDINGS
 from evaluand.apps.recording.stored import Recording
-from evaluand.comparison.comparing import find_labelled_run, read_labelled_run
+from evaluand.comparison.comparing import find_tasks, read_labelled_run
 from evaluand.comparison.measures import find_evaluations, find_summaries, resolve_measures
-from evaluand.comparison.prompts import prompt_changes, task_specs
+from evaluand.comparison.prompts import prompt_changes
 from evaluand.comparison.stored import find_comparison
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
 from evaluand.core.labels import shown_name
@@ -299,9 +299,9 @@ def _comparisons(
         return {"comparisons": [], "not_compared": None, "prompts": [], "headlines": []}
     comparison = find_comparison([*graded.values()], summaries)
     sides = [] if comparison is None else name_sides(comparison, graded)
-    refs = next(iter(graded.values())).store.refs()
-    names, specs = [*graded], task_specs([find_labelled_run(each, name, refs) for name, each in graded.items()])
-    prompts = [one | {"a": names[one["a"]], "b": names[one["b"]]} for one in prompt_changes(specs)]
+    names, store = [*graded], next(iter(graded.values())).store
+    changes = prompt_changes(find_tasks(store, [each.id for each in graded.values()], names))
+    prompts = [one | {"a": names[one["a"]], "b": names[one["b"]]} for one in changes]
     if comparison is None:
         declared = [measure for summary in summaries for measure in summary.measures]
         why = _explain_missing(root, id, graded, declared, facts["metrics"], is_written=is_written)

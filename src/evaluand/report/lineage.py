@@ -24,11 +24,11 @@ from evaluand.aggregation.aggregator import Aggregation
 from evaluand.aggregation.groups import rules_for
 from evaluand.aggregation.score_shards import attribute_columns, dataset_of, shards
 from evaluand.aggregation.shard import Shard
-from evaluand.comparison.pairing import read_digests
+from evaluand.comparison.pairing import number_examples
 from evaluand.core import identity
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest, plural, warn
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
-from evaluand.core.row_numbers import count_earlier, number_rows
+from evaluand.core.row_numbers import number_rows
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import read_column
 from evaluand.evaluation.evaluator import Evaluation
@@ -348,13 +348,8 @@ class Lineage:
         """A number for each score, equal for scores of the same answer to the same example in any evaluation."""
         number, index = self._numbers("evaluation"), self._numbers(INDEX)
         sides = [np.unique(index[number == each]) for each in range(len(self.evaluations))]
-        keys = [np.empty((0, 3), np.int64) for _ in sides]
-        for each, indices in enumerate(sides):
-            if len(indices):
-                digests = read_digests(self.evaluations[each], indices)
-                keys[each] = np.column_stack([digests, count_earlier(digests)])
         example = np.empty(len(number), np.int64)
-        for each, known in enumerate(number_rows(keys)):
+        for each, known in enumerate(number_examples(self.evaluations, sides)[1]):
             mine = number == each
             example[mine] = known[np.searchsorted(sides[each], index[mine])]
         texts = [

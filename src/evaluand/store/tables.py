@@ -221,6 +221,8 @@ PAIRS: Final = pa.schema(
         pa.field("direction", pa.string()),
         pa.field("share", pa.bool_(), nullable=False),
         pa.field("target", pa.string()),
+        pa.field("by", _GROUP),
+        pa.field("family", pa.string()),
         *(pa.field(name, pa.int32(), nullable=False) for name in ("a", "b")),
         *(pa.field(name, pa.int64(), nullable=False) for name in ("n", "n_used", "n_a_missing", "n_b_missing")),
         *(pa.field(name, pa.int64(), nullable=False) for name in ("n_skipped", "n_only_a", "n_only_b")),
@@ -229,19 +231,29 @@ PAIRS: Final = pa.schema(
         pa.field("binary", pa.bool_(), nullable=False),
         *(pa.field(name, pa.float64()) for name in ("value_a", "value_b", "difference", "low", "high")),
         pa.field("interval", pa.string(), nullable=False),
-        *(pa.field(name, pa.float64()) for name in ("bootstrap_low", "bootstrap_high", "worst", "best", "p")),
+        *(pa.field(name, pa.float64()) for name in ("worst", "best", "p")),
         pa.field("test", pa.string(), nullable=False),
         pa.field("p_permutation", pa.float64()),
         pa.field("permutation", pa.string(), nullable=False),
         *(pa.field(name, pa.float64()) for name in ("p_holm", "p_shaffer", "p_benjamini_hochberg")),
         *(pa.field(name, pa.int64()) for name in ("won", "tied", "lost")),
-        *(pa.field(name, pa.float64()) for name in ("effect", "detectable")),
+        *(pa.field(name, pa.float64()) for name in ("effect", "detectable", "correlation", "variance_saved")),
         pa.field("reason", pa.string()),
+        pa.field("p_interaction", pa.float64()),
     ]
 )
-"""`a` and `b` are the numbers of the compared evaluations, from 0; `share`: values lie between 0 and 1; `only_a` and
-`only_b` are the ids of the first examples that only one side has. `p_shaffer` decides where several
-systems are compared, and is null where they are two."""
+"""`by` is the group of examples, null for all; `a` and `b` are the numbers of the compared evaluations, from 0 (of
+prompts or models, those of the first evaluation of each); `share`: values lie between 0 and 1; `only_a` and `only_b`
+are the ids of the first examples that only one side has. `family` is `primary` for the metric that decides, `groups`
+for the groups of a metric, else `secondary`; p values are adjusted within it. `p_shaffer` decides where several systems
+are compared, and is null where they are two. `p_interaction` says whether the difference depends on the other factor.
+
+`n` rows were asked of both, and `n_used` of them have a value on both sides; `clusters` are the independent
+observations, where these are not the rows. `worst` and `best` are the difference if every missing row counted against
+or for B. `test` is what `p` is of: the exchange of both systems, whose mid-p value alone is `p_permutation`, or the
+interval where that ends at 0 at a larger p. Rows `won` are those in which B is better. `effect` is the odds of winning
+a row that differs (`binary`), or the mean difference in standard deviations; `detectable` the smallest true difference
+that as many rows detect in 80 of 100 cases; `variance_saved` the share of the variance that pairing removes."""
 
 RANKING: Final = pa.schema(
     [

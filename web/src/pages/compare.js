@@ -45,7 +45,7 @@ function Chosen() {
   return html`<${Loaded} found=${found}>${(facts) => html`<${Compared} a=${a} b=${b} ...${facts} />`}</${Loaded}>`;
 }
 
-function Compared({ a, b, experiment, tasks, pairs, left_out: leftOut, caveats, grouped, meanings, confidence, attributes, command }) {
+function Compared({ a, b, experiment, tasks, pairs, left_out: leftOut, caveats, grouped, meanings, confidence, families, attributes, command }) {
   const [first, second] = tasks.map((task) => task.task);
   return html`<${Head} title=${`${second} compared with ${first}`} kind="Comparison" within=${experiment && { name: experiment, to: address(["e", experiment]) }}>
       <p class="meta">Differences are <${Name} of=${second} /> minus <${Name} of=${first} /> over the rows that both have. <a href=${address(["c"], { a: b, b: a })}>Swap them</a></p></${Head}>
@@ -53,7 +53,7 @@ function Compared({ a, b, experiment, tasks, pairs, left_out: leftOut, caveats, 
     ${attributes.length > 0 && html`<${WorseGroups} a=${a} b=${b} />`}
     ${caveats.length > 0 && html`<ul class="words warn" aria-label="Caveats">${caveats.map((each) => html`<li>${shown(ended(each))}</li>`)}</ul>`}
     <p><${Command} text=${command} /></p>
-    <${Differences} pairs=${pairs} names=${[first, second]} confidence=${confidence} />
+    <${Differences} pairs=${pairs} names=${[first, second]} confidence=${confidence} families=${families} />
     <${Markup} of=${meanings} />
     ${leftOut.length > 0 && html`<p class="note">Not compared: ${shown(leftOut.map((each) => `${each.metric} · ${each.scorer}: ${each.reason}`).join("; "))}.</p>`}
     <section aria-labelledby="gate-title"><h2 id="gate-title">Gate</h2><${Gate} a=${a} b=${b} names=${[first, second]} /></section>
@@ -67,11 +67,11 @@ const percent = (level) => `${Number((level * 100).toPrecision(6))} %`;
 const p = (value) => (value === null ? "–" : value < 0.0001 ? "< 0.0001" : String(Number(value.toPrecision(2))));
 const signed = (value) => (value === null ? "–" : value > 0 ? `+${number(value)}` : number(value));
 
-function Differences({ pairs, names, confidence }) {
+function Differences({ pairs, names, confidence, families }) {
   const heads = ["metric", ...names, "difference", `${percent(confidence)} interval`, "p", "won", "tied", "lost", "detectable", "rows"];
-  return html`<div class="scroll" role="region" aria-label="Differences" tabindex="0"><table class="numbers"><caption><span>Differences, with p values for all metrics together</span></caption>
+  return html`<div class="scroll" role="region" aria-label="Differences" tabindex="0"><table class="numbers"><caption><span>Differences${families && `; p values: ${families}`}</span></caption>
     <thead><tr>${heads.map((head, i) => html`<th scope="col" class=${i ? "" : "text"}>${shown(head)}</th>`)}</tr></thead>
-    <tbody>${pairs.map((pair) => html`<tr><th scope="row"><${Name} of=${pair.label} />${pair.target !== null && html` · <${Name} of=${pair.target} />`}</th>
+    <tbody>${pairs.map((pair) => html`<tr><th scope="row"><${Name} of=${pair.label} />${pair.target !== null && html` · <${Name} of=${pair.target} />`}${pair.family === "secondary" && " (secondary)"}</th>
       <td>${number(pair.value_a)}</td><td>${number(pair.value_b)}</td><td class="value">${signed(pair.difference)}</td>
       <td>${interval(pair.low, pair.high, signed)}</td><td>${p(pair.p_adjusted)}</td>
       ${["won", "tied", "lost"].map((name) => html`<td>${pair[name] === null ? "" : `${word.format(pair[name])}${pair.direction === null ? UNJUDGED[name] : ""}`}</td>`)}

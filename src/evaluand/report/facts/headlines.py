@@ -1,6 +1,6 @@
 """Headlines: by each metric, which system is best, or that none is shown to be, in one sentence.
 
-They say what a stored comparison has found, with its intervals and its p values, which are adjusted for all its tests.
+They say what a stored comparison has found, with its intervals and its p values, which are adjusted within families.
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
-from evaluand.comparison.verdict import adjusted_p, adjustment, format_difference, format_p, is_significant, unit_suffix
+from evaluand.comparison.verdict import family_of, format_difference, is_significant, p_text, unit_suffix
 from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
 from evaluand.report.metric_labels import add_labels
@@ -36,7 +36,6 @@ def headlines(
     by_key: dict[_Key, list[Facts]] = {}
     for pair in add_labels(comparison["pairs"]):
         by_key.setdefault(_key_of(pair), []).append(pair)
-    family = sum(pair["p"] is not None for pair in comparison["pairs"])
     found = []
     for key, pairs in by_key.items():
         order = _order(pairs, [row for row in comparison["ranking"] if _key_of(row) == key])
@@ -52,7 +51,10 @@ def headlines(
         shown = _format_value(systems[best], value, pairs, metrics)
         metric = pairs[0]["label"] if key[2] is None else f"{pairs[0]['label']} · {key[2]}"
         caution = "" if pairs[0]["metric"] == _BY_PEOPLE else _caution(key[0], judges)
-        found.append(_sentence(metric, names, shown, better, similar, systems, family) + caution)
+        found.append(
+            _sentence(metric, names, shown, better, similar, systems, family_of(pairs[0], comparison["pairs"]))
+            + caution
+        )
     more = len(found) - _MOST_METRICS
     return [*found[:_MOST_METRICS], *([f"{plural(more, 'more metric')} in the tables"] if more > 0 else [])]
 
@@ -140,8 +142,7 @@ def _describe(pair: Facts, family: int) -> str:
     ends = (
         "" if pair["low"] is None else f" [{', '.join(format_difference(pair[end], pair) for end in ('low', 'high'))}]"
     )
-    p = f"{format_p(adjusted_p(pair))} after {adjustment([pair])}" if family > 1 else format_p(pair["p"])
-    return f"{size}{ends}, {p}"
+    return f"{size}{ends}, {p_text(pair, family)}"
 
 
 def _join(names: Sequence[str]) -> str:

@@ -8,7 +8,15 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from evaluand.comparison.verdict import adjusted_p, adjustment, format_difference, unit_suffix
+from evaluand.comparison.verdict import (
+    SECONDARY,
+    adjusted_p,
+    adjustment,
+    families_text,
+    family_of,
+    format_difference,
+    unit_suffix,
+)
 from evaluand.core.errors import plural
 from evaluand.models.usage_total import UsageTotal
 from evaluand.report.facts.gates import shorten_refusals
@@ -31,21 +39,26 @@ def comparison_table(facts: Facts) -> RenderableType:
 
 def comparison_parts(facts: Facts) -> Iterator[RenderableType]:
     """The same, part by part."""
-    facts = {**facts, "pairs": add_labels(facts["pairs"]), "ranking": add_labels(facts["ranking"])}
+    over = facts.get("over")
+    sides = [safe(name, CELL) for name in over["levels"]] if over else [*map(_letter, range(len(facts["evaluations"])))]
+    named = [{name: sides[pair[name]] for name in "ab"} for pair in facts["pairs"]]
+    pairs = [pair | {"sides": names} for pair, names in zip(add_labels(facts["pairs"]), named, strict=True)]
+    facts = {**facts, "sides": sides, "pairs": pairs, "ranking": add_labels(facts["ranking"])}
     yield _legend(facts)
     yield from (Text(safe(sentence), "yellow") for sentence in facts["early_stops"])
     yield from map(_prompt_change, facts["prompts"])
     if used := list(_list_usage(facts)):
         yield _usage_table(used)
-    family = sum(pair["p"] is not None for pair in facts["pairs"])
-    for _, group in itertools.groupby(facts["pairs"], _measure_key):
+    for _, group in itertools.groupby(pairs, _measure_key):
         pairs = list(group)
         different = [pair for pair in pairs if not _is_same(pair, facts)]
         if different:
-            yield _differences(different, facts["confidence"], family)
+            yield _differences(different, facts["confidence"], family_of(pairs[0], facts["pairs"]))
         else:
             yield Text(_title(pairs[0]), "bold")
         yield _notes(pairs, facts)
+    if families := families_text(facts["pairs"]):
+        yield Text(f"p values: {families}", "dim")
     if facts["left_out"]:
         yield Text(f"not compared: {left_out_text(facts['left_out'], facts['pairs'])}", "dim")
     if facts["ranking"]:
@@ -109,12 +122,18 @@ def _letter(number: int) -> str:
     return "ABCDEFGHIJKLMNOPQRSTUVWXYZ"[number] if number < 26 else f"#{number + 1}"
 
 
-def _measure_key(row: Facts) -> tuple[str, str, str | None]:
-    return row["scorer"], row["signature"], row["target"]
+def _measure_key(row: Facts) -> tuple[Any, ...]:
+    return row["scorer"], row["signature"], row["target"], bool(row.get("by"))
 
 
 def _title(row: Facts) -> str:
-    return row["label"] if row["target"] is None else f"{row['label']} · {safe(row['target'], CELL)}"
+    title = row["label"] if row["target"] is None else f"{row['label']} · {safe(row['target'], CELL)}"
+    return f"{title}, by group" if row.get("by") else title
+
+
+def _names(pair: Facts) -> str:
+    group = ", ".join(f"{name}={value}" for name, value in (pair.get("by") or {}).items())
+    return f"{safe(group, CELL)} {' → '.join(pair['sides'].values())}".strip()
 
 
 def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> RenderableType:
@@ -126,7 +145,7 @@ def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> Rend
     for pair, before, after in zip(pairs, values[::2], values[1::2], strict=True):
         low, high = format_difference(pair["low"], pair), format_difference(pair["high"], pair)
         table.add_row(
-            Text(f"{_letter(pair['a'])} → {_letter(pair['b'])}", "bold"),
+            Text(_names(pair), "bold"),
             f"{before} → {after}",
             format_difference(pair["difference"], pair, signed=True),
             "–" if pair["low"] is None else f"[{low}, {high}]",
@@ -134,7 +153,8 @@ def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> Rend
             *("–" if pair[side] is None else f"{pair[side]:,}" for side in ("won", "lost")),
             f"{pair['n_used']:,}",
         )
-    return Group(Text(_title(pairs[0]), "bold"), table, Text(safe(pairs[0]["signature"]), "dim"))
+    title = f"{_title(pairs[0])}{f' ({SECONDARY})' if pairs[0]['family'] == SECONDARY else ''}"
+    return Group(Text(title, "bold"), table, Text(safe(pairs[0]["signature"]), "dim"))
 
 
 def _change_words(pair: Facts) -> dict[str, str]:
@@ -156,7 +176,7 @@ def _notes(pairs: Sequence[Facts], facts: Facts) -> RenderableType:
     grid.add_column(no_wrap=True, style="bold")
     grid.add_column(overflow="fold")
     for pair in pairs:
-        label = f"{_letter(pair['a'])} → {_letter(pair['b'])}"
+        label = _names(pair)
         counts = () if _is_same(pair, facts) else _counts(pair)
         for line in (Text(safe(pair["verdict"])), *(Text(line, "yellow") for line in counts)):
             grid.add_row(label, line)
@@ -166,7 +186,7 @@ def _notes(pairs: Sequence[Facts], facts: Facts) -> RenderableType:
 
 def _counts(pair: Facts) -> Iterator[str]:
     """The rows that the numbers leave out."""
-    a, b = _letter(pair["a"]), _letter(pair["b"])
+    a, b = pair["sides"].values()
     if pair["n_a_missing"] or pair["n_b_missing"]:
         bounds = ""
         if pair["worst"] is not None and pair["best"] is not None:
@@ -191,14 +211,14 @@ def _ranking(facts: Facts) -> RenderableType:
         table = plain_table("", "", "value", "rows", "alike")
         for place, value in zip(places, numbers(*(place["value"] for place in places)), strict=True):
             label = safe(facts["evaluations"][place["evaluation"]]["label"], CELL)
-            table.add_row(_letter(place["evaluation"]), label, value, f"{place['n']:,}", place["letters"])
+            table.add_row(facts["sides"][place["evaluation"]], label, value, f"{place['n']:,}", place["letters"])
         parts += [Text(f"ranking by {_title(places[0])}", "bold"), table]
     level, method = f"{100 * facts['confidence']:g} %", adjustment(facts["pairs"])
     return Group(*parts, Text(f"runs that share a letter cannot be distinguished at {level} ({method})", "dim"))
 
 
 def _flips(pair: Facts, flips: Sequence[Facts]) -> RenderableType:
-    a, b = _letter(pair["a"]), _letter(pair["b"])
+    a, b = pair["sides"].values()
     parts: list[RenderableType] = []
     for flip, group in itertools.groupby(flips, lambda one: one["flip"]):
         shown = list(group)

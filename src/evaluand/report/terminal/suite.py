@@ -41,6 +41,9 @@ def rank_sentences(facts: Facts) -> Iterator[str]:
                 f"systems that share a letter do not differ significantly: mean ranks less than {distance} apart"
                 f" (Nemenyi, level {level})"
             )
+            others = [each for each in ranks["systems"] if each["p_control"] is not None]
+            tests = ", ".join(f"{each['system']} p = {each['p_control']:.2g}" for each in others[:_SHOWN_SYSTEMS])
+            yield f"against {ranks['control']} alone: {tests}{', …' if len(others) > _SHOWN_SYSTEMS else ''} (Holm)"
         else:
             yield f"no difference of the systems was found (level {level})"
     else:

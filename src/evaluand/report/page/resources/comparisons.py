@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -13,14 +14,13 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.aggregation.score_shards import dataset_of
 from evaluand.comparison.changed import describe_other_scorers
-from evaluand.comparison.comparing import Comparison, compare
+from evaluand.comparison.comparing import MOST_GROUPS, Comparison, compare
 from evaluand.comparison.gates import check_gates
-from evaluand.comparison.group_changes import GroupChange, group_changes
 from evaluand.comparison.kind import COMPARISONS
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.rule import Gate
 from evaluand.comparison.significance import holm
-from evaluand.comparison.verdict import adjusted_p, adjustment
+from evaluand.comparison.verdict import adjusted_p, adjustment, families_text
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
@@ -38,6 +38,7 @@ from evaluand.store.overlay import OverlayStore
 
 _COLUMNS: Final = (
     *("scorer", "label", "target", "direction", "value_a", "value_b", "difference", "low", "high", "p"),
+    *("family", "correlation", "variance_saved"),
     *("won", "tied", "lost", "detectable", "n", "n_used", "n_a_missing", "n_b_missing", "n_only_a", "n_only_b"),
     *("clusters", "interval", "test", "verdict", "reason", "binary"),
 )
@@ -82,6 +83,7 @@ def read_comparison(source: Source, a: str, b: str) -> Facts:
             {name: pair.get(name) for name in _COLUMNS} | {"p_adjusted": adjusted_p(pair)}
             for pair in add_labels(comparison.pairs)
         ],
+        "families": families_text(comparison.pairs),
         "left_out": comparison.left_out,
         "caveats": [*_list_caveats(source, tasks, comparison)],
         "grouped": [label for label, _ in _find_measures(_read_evaluations(source, tasks))],
@@ -165,8 +167,7 @@ def read_group_changes(source: Source, a: str, b: str, query: Mapping[str, str])
     if number >= len(measures):
         return []
     label, measure = measures[number]
-    lower = measure.metric.direction == "lower"
-    return [_describe_group(each, label) | {"lower_is_better": lower} for each in _find_changes(source, tasks, measure)]
+    return [_describe_group(pair, label) for pair in _find_changes(source, tasks, measure)]
 
 
 @resource("compare-worse/{a}/{b}")
@@ -181,13 +182,12 @@ def read_worse_groups(source: Source, a: str, b: str) -> Facts:
     found = []
     for number, (label, measure) in enumerate(measures):
         with suppress(SpecError, DataError):  # which the table of this metric says
-            is_lower = measure.metric.direction == "lower"
-            found += [(number, label, is_lower, each) for each in _find_changes(source, tasks, measure)]
-    adjusted = holm(np.array([each.change.p for *_, each in found]))
+            found += [(number, label, pair) for pair in _find_changes(source, tasks, measure)]
+    adjusted = holm(np.array([math.nan if pair["p"] is None else pair["p"] for *_, pair in found]))
     groups = [
-        _describe_group(each, label) | {"number": number, "p_adjusted": float(p)}
-        for (number, label, is_lower, each), p in zip(found, adjusted, strict=True)
-        if p <= _SIGNIFICANT and (each.change.difference > 0) == is_lower
+        _describe_group(pair, label) | {"number": number, "p_adjusted": float(p)}
+        for (number, label, pair), p in zip(found, adjusted, strict=True)
+        if p <= _SIGNIFICANT and (pair["difference"] > 0) == (pair["direction"] == "lower")
     ]
     return {"groups": sorted(groups, key=lambda group: group["p_adjusted"]), "n": int((~np.isnan(adjusted)).sum())}
 
@@ -195,16 +195,27 @@ def read_worse_groups(source: Source, a: str, b: str) -> Facts:
 _SIGNIFICANT: Final = 0.05
 
 
-def _find_changes(source: Source, tasks: list[Facts], measure: Measure) -> list[GroupChange]:
-    """The changes by a metric in all groups.
+def _find_changes(source: Source, tasks: list[Facts], measure: Measure) -> list[Facts]:
+    """The pairs by a metric in all groups, the largest loss first, undefined ones last.
 
     Raises:
         SpecError: the metric has no differences.
         DataError: the metric refuses the scores.
     """
-    first, second = _read_evaluations(source, tasks)
-    key = "changes", first.id, second.id, measure.scorer, definition(measure.metric)
-    return source.facts.get(key, lambda: group_changes(first, second, measure, _list_attributes(source, tasks)))
+    sides = _read_evaluations(source, tasks)
+    sign = -1 if measure.metric.direction == "lower" else 1
+
+    def compute() -> list[Facts]:
+        datasets = [dataset_of(each) for each in sides]
+        names = _list_attributes(source, tasks)
+        by = [name for name in names if all(each.count_values(name) <= MOST_GROUPS for each in datasets)]
+        with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
+            pairs = compare(*sides, metrics=measure, by=by, flips=0).pairs
+        groups = [pair for pair in pairs if pair["by"]]
+        return sorted(groups, key=lambda pair: math.inf if pair["difference"] is None else sign * pair["difference"])
+
+    key = "changes", *(side.id for side in sides), measure.scorer, definition(measure.metric)
+    return source.facts.get(key, compute)
 
 
 def _find_measures(evaluations: list[Evaluation]) -> list[tuple[str, Measure]]:
@@ -216,12 +227,15 @@ def _find_measures(evaluations: list[Evaluation]) -> list[tuple[str, Measure]]:
     return [(labels[key], each) for key, each in zip(keys, found, strict=True) if each.metric.direction is not None]
 
 
-def _describe_group(each: GroupChange, label: str) -> Facts:
-    change = each.change
-    names = ("value_a", "value_b", "difference", "low", "high", "won", "tied", "lost", "n", "n_used", "reason")
-    return {"metric": label, "by": each.by, "target": each.target, "p_adjusted": each.p} | {
-        name: getattr(change, name) for name in names
-    }
+def _describe_group(pair: Facts, label: str) -> Facts:
+    names = (
+        "by",
+        "target",
+        *("value_a", "value_b", "difference", "low", "high"),
+        *("won", "tied", "lost", "n", "n_used"),
+    )
+    more = {"metric": label, "p_adjusted": pair["p_holm"], "lower_is_better": pair["direction"] == "lower"}
+    return {name: pair[name] for name in (*names, "reason")} | more
 
 
 @resource("gate/{a}/{b}")
