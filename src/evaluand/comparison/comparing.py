@@ -47,7 +47,7 @@ from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.sealing import seal_tables, tables_digest
-from evaluand.store.store import MemoryStore, Ref, Store, check_name, early_stops, exists
+from evaluand.store.store import MemoryStore, Ref, Store, check_name, early_stops, exists, sealed_manifest
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 from evaluand.store.window import WindowedStore
 
@@ -155,7 +155,7 @@ class Comparison(Artifact):
             "digest": self.digest,
             "confidence": self.confidence,
             "evaluations": [
-                {"id": id, "name": _find_name(self.store, id), "label": label}
+                {"id": id, "name": (sealed_manifest(self.store, EVALUATIONS, id) or {}).get("name"), "label": label}
                 | _find_usage(self.store, id, label, refs)
                 for id, label in zip(self.evaluations, self.labels, strict=True)
             ],
@@ -373,13 +373,6 @@ def row_title(row: Mapping[str, Any]) -> str:
     """The metric, scorer and target of a row of pairs or of the ranking."""
     metric = row.get("metric") or str(row["signature"]).split(" ", 1)[0]
     return " · ".join(part for part in (metric, row["scorer"], row["target"]) if part is not None)
-
-
-def _find_name(store: Store, id: str) -> str | None:
-    try:
-        return store.manifest(EVALUATIONS, id)["name"]  # type: ignore[no-any-return]
-    except NotFound:
-        return None
 
 
 def _find_usage(store: Store, id: str, label: str, refs: Sequence[Ref]) -> dict[str, Any]:
