@@ -56,14 +56,14 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
 
 def family_of(pair: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> int:
     """The number of tests among all pairs that are adjusted together with that of a pair."""
-    return sum(other["p"] is not None and other["family"] == pair["family"] for other in pairs)
+    return sum(other["p"] is not None and other.get("family") == pair.get("family") for other in pairs)
 
 
 def families_text(pairs: Sequence[Mapping[str, Any]]) -> str:
     """The size and the method of each family of tests; empty where there is one test only."""
     parts = []
-    for family in dict.fromkeys(pair["family"] for pair in pairs if pair["p"] is not None and pair["family"]):
-        own = [pair for pair in pairs if pair["family"] == family]
+    for family in filter(None, dict.fromkeys(pair.get("family") for pair in pairs if pair["p"] is not None)):
+        own = [pair for pair in pairs if pair.get("family") == family]
         n = family_of(own[0], pairs)
         parts.append(f"{family}: {plural(n, 'test')}{f', adjusted together ({adjustment(own)})' if n > 1 else ''}")
     return "; ".join(parts) if len(pairs) > 1 else ""
