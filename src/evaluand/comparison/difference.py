@@ -32,9 +32,6 @@ from evaluand.metrics.stats.intervals import (
 from evaluand.metrics.stats.least_mean import least_mean
 
 POWER: Final = 0.8
-PAIRED_SCORE: Final = "paired score"
-STUDENT: Final = "student"
-CLUSTERED: Final = "clustered student"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -288,7 +285,7 @@ class Sample(Measured):
 
     @property
     def method(self) -> str:
-        return PAIRED_SCORE if self.is_pairs else STUDENT if self.independent else CLUSTERED
+        return "paired score" if self.is_pairs else "student" if self.independent else "clustered student"
 
     @property
     def fault(self) -> str | None:

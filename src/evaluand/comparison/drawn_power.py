@@ -71,9 +71,11 @@ class DrawnPower:
         with np.errstate(divide="ignore", invalid="ignore"):
             half = t_quantile(2 * self.level - 1, n - 1) * np.sqrt(n / (n - 1) * rest) / size
             half = np.where((half > 0) & (half < math.inf), half, np.nan)
-        for draw in np.flatnonzero(rest == 0):
-            effective = float(size[draw] ** 2 / (count[draw] @ self.weight**2))
-            half[draw] = self._half_of_equals(effective, abs(float(value[draw])) if square[draw] else self.sample.reach)
+        for draw in np.flatnonzero(rest == 0):  # see `Sample.ends`
+            effective = round(float(size[draw] ** 2 / (count[draw] @ self.weight**2)))
+            correction = 0.0 if self.gate is None else BOUND_CORRECTION
+            low, _ = paired_score(0, 0, effective, 2 * self.level - 1, correction=correction)
+            half[draw] = -low * (abs(float(value[draw])) or self.sample.reach or math.nan)
         if self.gate is None:
             return np.asarray(np.abs(value) > half)
         passed = np.ones(len(count), bool)
@@ -84,12 +86,6 @@ class DrawnPower:
                     sign * self.sums, self.weight, count[passed], -self.sample.span, self.level, self.limit
                 )
         return passed
-
-    def _half_of_equals(self, effective: float, most: float) -> float:
-        """Half the interval where all clusters differ alike; as many unseen ones may differ by the most."""
-        correction = 0.0 if self.gate is None else BOUND_CORRECTION
-        low, _ = paired_score(0, 0, round(effective), 2 * self.level - 1, correction=correction)
-        return -low * most if most else math.nan
 
     def _draw(self, n: int) -> np.ndarray:
         """Draws × clusters: how often each cluster is drawn among n."""

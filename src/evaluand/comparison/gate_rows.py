@@ -104,11 +104,16 @@ def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     gate, [metric] = asked.gate, metrics
     metric = metric if gate.level is None else at_level(gate, metric)
     counted = ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")
-    rows, seen = _summarise(asked, asked.evaluation, metric), dict[str | None, Seen]()
     is_mean = metric.averages and np.isfinite(metric.row_range).all() and not why_unpairable(metric)
-    if gate.level is not None and is_mean:  # of values with a range, of which rare ones may not have been seen
-        seen = _seen_values(asked, metric)
-    for row, looks in (_with_bounds(gate, row, seen.get(row.target)) for row in rows):
+    seen = _seen_values(asked, metric) if gate.level is not None and is_mean else {}
+    for row in _summarise(asked, asked.evaluation, metric):
+        own, looks = seen.get(row.target), {}
+        if gate.level is not None and gate.anytime and own is not None:
+            (low, high), looks = own.bounds(gate.level), own.facts(str(gate.end), gate.number, gate.level)
+            row = row._replace(low=low, high=high)
+        elif gate.level is not None:
+            low, high = bounds_of_value(row, own, gate.level)
+            row = row._replace(low=low, high=high)
         yield _measured(
             gate,
             row,
@@ -123,20 +128,22 @@ def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
         )
 
 
-def _with_bounds(gate: Gate, row: MetricRow, seen: Seen | None) -> tuple[MetricRow, dict[str, Any]]:
-    """A value with the bounds of a gate's level, and what decides whether to look again."""
-    if gate.level is None:
-        return row, {}
-    if gate.anytime and seen is not None:
-        low, high = seen.bounds(gate.level)
-        return row._replace(low=low, high=high), seen.facts(str(gate.end), gate.number, gate.level)
+def bounds_of_value(row: MetricRow, seen: Seen | None, level: float) -> tuple[float, float]:
+    """The one-sided bounds of a value at a level.
+
+    Where it is no share of independent rows, they are no narrower than its interval of 2 · level − 1; and those of
+    means with a range allow for rare values that no row has shown.
+
+    Args:
+        row: with that interval.
+        seen: the clusters, of a mean with a range.
+    """
     if _is_exact(row):
-        low, high = clopper_pearson(row.data["correct"], row.data["n"], gate.level)
-        return row._replace(low=low, high=high), {}
-    if seen is not None:
-        low, high = seen.bounds_of_one_look(gate.level)
-        return row._replace(low=float(np.fmin(row.low, low)), high=float(np.fmax(row.high, high))), {}
-    return row, {}
+        return clopper_pearson(row.data["correct"], row.data["n"], level)
+    if seen is None:
+        return row.low, row.high
+    low, high = seen.bounds_of_one_look(level)
+    return float(np.fmin(row.low, low)), float(np.fmax(row.high, high))
 
 
 def _seen_values(asked: Question, metric: Metric) -> dict[str | None, Seen]:

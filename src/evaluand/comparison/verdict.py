@@ -57,7 +57,8 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
 
 def family_key(pair: Mapping[str, Any]) -> tuple[Any, ...]:
     """What the tests have in common that are adjusted together: of groups the metric, too."""
-    return (pair["family"], *((pair["scorer"], pair["signature"]) if pair["family"] == GROUPS else ()))
+    family = pair.get("family")
+    return (family, *((pair["scorer"], pair["signature"]) if family == GROUPS else ()))
 
 
 def family_of(pair: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> int:
@@ -68,7 +69,7 @@ def family_of(pair: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> in
 def families_text(pairs: Sequence[Mapping[str, Any]]) -> str:
     """The size and the method of each family of tests; empty where there is one test only."""
     parts = []
-    for key in dict.fromkeys(family_key(pair) for pair in pairs if pair["p"] is not None and pair["family"]):
+    for key in dict.fromkeys(family_key(pair) for pair in pairs if pair["p"] is not None and pair.get("family")):
         own = [pair for pair in pairs if family_key(pair) == key]
         n = family_of(own[0], pairs)
         name = f"{GROUPS} by {own[0]['metric']}" if key[0] == GROUPS else key[0]

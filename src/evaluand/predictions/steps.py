@@ -398,6 +398,7 @@ class Steps:
                     declared=self.measures_of_all_rows,
                     name=name,
                     origin=self.origin,
+                    primary=next((gate.metric for gate in self.gates if gate.baseline is not None), None),
                 )
         except (DataError, SpecError):
             return None

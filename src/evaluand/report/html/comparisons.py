@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from evaluand.comparison.verdict import adjustment
+from evaluand.comparison.verdict import adjustment, families_text
 from evaluand.core.errors import plural, pluralize
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.explanations import explain
@@ -48,7 +48,9 @@ def comparisons_section(facts: Facts) -> str:
     heads = "".join(th(n, "text") for n in ("a", "b", "metric"))
     heads += "".join(map(th, ("difference", "interval", f"p ({adjusted})", "won", "lost", "n")))
     differences = table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")
-    return differences + explain(adjusted) + below
+    families = families_text(facts["comparisons"])
+    tests = f'<p class="note">p values: {clean(families)}.</p>' if families else ""
+    return differences + tests + explain(adjusted) + below
 
 
 def prompts_section(changes: Sequence[Facts]) -> str:
