@@ -55,7 +55,7 @@ from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.sealing import seal_tables, tables_digest
-from evaluand.store.store import MemoryStore, Ref, Store, check_name, early_stops, exists, sealed_manifest
+from evaluand.store.store import MemoryStore, Ref, Store, check_name, early_stops, exists
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 from evaluand.store.window import WindowedStore
 
