@@ -97,7 +97,7 @@ SETUPS = {
 }
 
 NONCENTRAL = "noncentral"
-JACKKNIFE, INFLUENCE, STUDENT, WILSON, WOODRUFF, NONE = "jackknife", "influence", "student", "wilson", "woodruff", None
+JACKKNIFE, INFLUENCE, HALL, WILSON, WOODRUFF, NONE = "jackknife", "influence", "hall", "wilson", "woodruff", None
 SCORE = "score"
 KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "accuracy": [("values", {}, WILSON), ("labels", {}, WILSON)],
@@ -113,8 +113,8 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "completeness": [("labels", {}, JACKKNIFE)],
     "confusion_matrix": [("labels", {}, NONE)],
     "count": [("values", {}, NONE)],
-    "coverage_error": [("scores", {}, STUDENT)],
-    "crps": [("forecasts", {}, STUDENT), ("forecasts", {"source": "quantiles"}, STUDENT)],
+    "coverage_error": [("scores", {}, HALL)],
+    "crps": [("forecasts", {}, HALL), ("forecasts", {"source": "quantiles"}, HALL)],
     "d2_absolute_error": [("numbers", {}, JACKKNIFE)],
     "d2_pinball": [("numbers", {"alpha": 0.3}, JACKKNIFE)],
     "d2_tweedie": [("numbers", {"power": 1}, JACKKNIFE)],
@@ -132,31 +132,31 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "kendall": [("numbers", {}, INFLUENCE)],
     "label_ranking_average_precision": [("scores", {}, SCORE)],
     "label_ranking_loss": [("scores", {}, SCORE)],
-    "log_loss": [("scores", {}, STUDENT)],
+    "log_loss": [("scores", {}, HALL)],
     "map_at_k": [("rankings", {"k": 3}, SCORE)],
     "matthews_correlation": [("labels", {}, JACKKNIFE)],
     "majority_vote": [("labels", {}, WILSON)],
     "max_error": [("numbers", {}, NONE)],
     "mean": [("values", {"range": [0, 1]}, SCORE)],
-    "mean_absolute_error": [("numbers", {}, STUDENT)],
-    "mean_absolute_percentage_error": [("numbers", {}, STUDENT)],
-    "mean_absolute_scaled_error": [("forecasts", {}, STUDENT), ("numbers", {"scale": 2}, STUDENT)],
+    "mean_absolute_error": [("numbers", {}, HALL)],
+    "mean_absolute_percentage_error": [("numbers", {}, HALL)],
+    "mean_absolute_scaled_error": [("forecasts", {}, HALL), ("numbers", {"scale": 2}, HALL)],
     "mean_average_precision": [("boxes", {}, JACKKNIFE)],
-    "mean_gamma_deviance": [("numbers", {}, STUDENT)],
+    "mean_gamma_deviance": [("numbers", {}, HALL)],
     "mean_iou": [("segments", {}, JACKKNIFE), ("segments", {"label": "a"}, JACKKNIFE)],
-    "mean_poisson_deviance": [("numbers", {}, STUDENT)],
-    "mean_quantile_loss": [("forecasts", {}, STUDENT)],
+    "mean_poisson_deviance": [("numbers", {}, HALL)],
+    "mean_quantile_loss": [("forecasts", {}, HALL)],
     "mean_reciprocal_rank": [("rankings", {}, SCORE)],
-    "mean_squared_error": [("numbers", {}, STUDENT)],
-    "mean_squared_log_error": [("numbers", {}, STUDENT)],
-    "mean_tweedie_deviance": [("numbers", {"power": 1.5}, STUDENT)],
+    "mean_squared_error": [("numbers", {}, HALL)],
+    "mean_squared_log_error": [("numbers", {}, HALL)],
+    "mean_tweedie_deviance": [("numbers", {"power": 1.5}, HALL)],
     "median_absolute_error": [("numbers", {}, WOODRUFF)],
     "ndcg": [("rankings", {"k": 3}, SCORE)],
     "normalized_mutual_information": [("labels", {}, JACKKNIFE)],
     "panoptic_quality": [("segments", {}, JACKKNIFE), ("segments", {"part": "stuff"}, JACKKNIFE)],
     "pass_at_k": [("values", {"k": 1}, SCORE)],
     "pearson": [("numbers", {}, JACKKNIFE)],
-    "pinball_loss": [("numbers", {"alpha": 0.9}, STUDENT)],
+    "pinball_loss": [("numbers", {"alpha": 0.9}, HALL)],
     "precision": [("labels", {}, JACKKNIFE), ("spans", {}, WILSON)],
     "precision_at_k": [("rankings", {"k": 3}, SCORE)],
     "precision_at_top_k": [("numbers", {"k": 5}, NONE)],
@@ -167,7 +167,7 @@ KINDS: dict[str, list[tuple[str, dict[str, Any], str | None]]] = {
     "recognition_quality": [("segments", {}, JACKKNIFE)],
     "roc_auc": [("scores", {"label": "a"}, INFLUENCE)],
     "roc_auc_one_vs_one": [("scores", {}, INFLUENCE)],
-    "root_mean_squared_error": [("numbers", {}, STUDENT)],
+    "root_mean_squared_error": [("numbers", {}, HALL)],
     "segmentation_quality": [("segments", {}, JACKKNIFE)],
     "selection_rate": [("labels", {"label": "a"}, WILSON)],
     "spearman": [("numbers", {}, INFLUENCE)],
@@ -273,10 +273,19 @@ def wilson(metric: Metric, table: pa.Table) -> tuple[float, float]:
     return float(low), float(high)
 
 
-def student(metric: Metric, table: pa.Table) -> tuple[float, float]:
+def hall(metric: Metric, table: pa.Table) -> tuple[float, float]:
+    """The values of the mean at which the transformed statistic is as far off as Student's quantile."""
     rooted = metric.kind.startswith("root")
     values = by_row(metric, table) ** (2 if rooted else 1)
-    ends = scipy.stats.t.interval(0.95, N - 1, values.mean(), scipy.stats.sem(values))
+    skew, quantile = scipy.stats.skew(values, bias=False) * (1 + 5 / N), scipy.stats.t.ppf(0.975, N - 1)
+    scale = values.std(ddof=1)
+
+    def off(mean: float, end: int) -> float:
+        t = (values.mean() - mean) / scale
+        transformed = t + skew * t**2 / 3 + skew**2 * t**3 / 27 + skew / (6 * N)
+        return float(math.sqrt(N) * transformed - end * quantile)
+
+    ends = [scipy.optimize.brentq(off, -1e3 * scale, 1e3 * scale, args=(end,), xtol=1e-13) for end in (1, -1)]
     low, high = np.clip(ends, *metric.range) ** (0.5 if rooted else 1)
     return float(low), float(high)
 
@@ -381,7 +390,7 @@ def noncentral(metric: Any, table: pa.Table) -> tuple[float, float]:
 INTERVALS = {
     WILSON: wilson,
     SCORE: steady_score,
-    STUDENT: student,
+    HALL: hall,
     WOODRUFF: woodruff,
     JACKKNIFE: jackknife,
     INFLUENCE: influence,

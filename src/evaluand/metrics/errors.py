@@ -47,7 +47,7 @@ class RootMeanSquaredError(MeanSquaredError):
 
     Example:
         >>> RootMeanSquaredError().signature
-        'root_mean_squared_error v1 missing=leave_out reduce=first interval=student 95%'
+        'root_mean_squared_error v1 missing=leave_out reduce=first interval=hall 95%'
     """
 
     kind = "root_mean_squared_error"
@@ -124,7 +124,13 @@ def _rescale(state: State, exponent: np.ndarray) -> State:
     less = np.where(state["n"] > 0, 2 * (state[_EXPONENT] - exponent), 0)
     linear = {name: np.ldexp(state[name], less) for name in ("mean", "rest", "weight_value") if name in state}
     by_cluster = {n: np.ldexp(state[n], less[state["cluster_group"]]) for n in ("cluster_sum",) if n in state}
-    return {**state, **linear, **by_cluster, "m2": np.ldexp(state["m2"], 2 * less)}
+    return {
+        **state,
+        **linear,
+        **by_cluster,
+        "m2": np.ldexp(state["m2"], 2 * less),
+        "m3": np.ldexp(state["m3"], 3 * less),
+    }
 
 
 _EXPONENT: Final = "exponent"

@@ -117,7 +117,7 @@ class CoverageError(OfLabelRanking):
 
     Example:
         >>> CoverageError().signature
-        'coverage_error v1 missing=leave_out reduce=first interval=student 95%'
+        'coverage_error v1 missing=leave_out reduce=first interval=hall 95%'
     """
 
     kind = "coverage_error"

@@ -28,11 +28,14 @@ from evaluand.metrics.base.metric import (
 from evaluand.metrics.stats.intervals import (
     CLUSTER_TABLE,
     Spread,
+    cluster_skew,
     cluster_sums,
     cluster_variance,
     merge_clusters,
     merge_moments,
     moments,
+    skewed_interval,
+    skewness,
     steady_intervals,
     sum_rows,
     t_quantile,
@@ -216,16 +219,23 @@ def zeros_and_ones(columns: Columns, name: str, kind: str, remedy: str = "") -> 
 
 @dataclass(frozen=True, kw_only=True)
 class Student(Averaging):
-    """A mean with the score interval within a finite range, see `steady_interval`, else with Student's t interval."""
+    """A mean with the score interval within a finite range, see `steady_interval`, else with Student's t interval.
+
+    Of values with one end, such as errors, it is corrected for their skewness, see `skewed_interval`.
+    """
 
     method = "student"
 
     @property
     def interval(self) -> str:
-        return "score" if np.isfinite(self.range).all() else super().interval
+        return "score" if np.isfinite(self.range).all() else "hall" if self._has_one_end else super().interval
 
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
-        return moments(values, group, n_groups)
+        return moments(values, group, n_groups, third=self._has_one_end)
+
+    @property
+    def _has_one_end(self) -> bool:
+        return bool(np.isfinite(self.range).sum() == 1)
 
     def merge(self, states: Sequence[State]) -> State:
         others = [{name: state[name] for name in state if name.startswith(("weight", "cluster"))} for state in states]
@@ -256,7 +266,13 @@ class Student(Averaging):
         """Lower and upper ends, the number of independent rows or clusters, and whether all of these are equal."""
         n = state["n"]
         spread = cluster_variance(state, value) if "cluster_key" in state else Spread(variance / np.maximum(n, 1), n, n)
-        low, high = self.drawn(state, value, *self.interval_of(value, spread))
+        if self._has_one_end:
+            is_clustered = "cluster_key" in state
+            skew = cluster_skew(state, value) if is_clustered else skewness(n, state["m2"], state["m3"])
+            ends = skewed_interval(value, spread, skew, self.confidence)
+        else:
+            ends = self.interval_of(value, spread)
+        low, high = self.drawn(state, value, *ends)
         known = np.isfinite(low) & np.isfinite(high)
         low, high = (np.where(known, np.clip(end, *self.range), np.nan) for end in (low, high))
         return low, high, spread.clusters, spread.variance == 0
