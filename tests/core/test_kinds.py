@@ -321,9 +321,12 @@ def jackknife(metric: Any, table: pa.Table) -> tuple[float, float]:
     if metric.kind == "mean_average_precision":  # no less than that of a share of the true boxes
         variance = max(variance, row.value * (1 - row.value) / row.data["expected"])
     least, most = metric.range
-    if math.isinf(most - least):
-        half = scipy.stats.t.ppf(0.975, N - 1) * math.sqrt(variance)
-        return max(row.value - half, least), min(row.value + half, most)
+    if math.isinf(most - least):  # on logarithms of the distance from the end of the range
+        half, edge = scipy.stats.t.ppf(0.975, N - 1) * math.sqrt(variance), most if math.isinf(least) else least
+        off, sign = abs(row.value - edge), math.copysign(1, row.value - edge)
+        near = (off * math.exp(-half / off) + max(off - half, 0)) / 2
+        low, high = sorted((edge + sign * off * math.exp(half / off), edge + sign * near))
+        return low, high
     share, width = (row.value - least) / (most - least), most - least
     ends = score_interval(share, variance / width**2, round(row.data.get("rests_on", N)))
     return least + width * ends[0], least + width * ends[1]

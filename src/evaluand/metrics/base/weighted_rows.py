@@ -44,6 +44,7 @@ from evaluand.metrics.stats.intervals import (
     interval_within,
     mean_of_parts,
     random_bits,
+    ratio_interval,
     runs,
     steady_interval,
 )
@@ -475,6 +476,8 @@ class WeightedRowsMetric(Metric):
         variance = max(variance, least) if variance else variance
         if not math.isfinite(variance) or not (variance or math.isfinite(self.range[1] - self.range[0])):
             return math.nan, math.nan
+        if np.isfinite(self.range).sum() == 1:
+            return ratio_interval(value, variance, n, self.range, self.confidence)
         spread = Spread(*(np.array([x]) for x in (variance, n, min(rests_on, n) if variance else rests_on)))
         low, high = interval_within(np.array([value]), spread, self.range, self.confidence)
         return float(low[0]), float(high[0])

@@ -669,7 +669,7 @@ def skewness(n: np.ndarray, squares: np.ndarray, cubes: np.ndarray) -> np.ndarra
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = np.sqrt(n * (n - 1.0)) / (n - 2.0) * (cubes / n) / (squares / n) ** 1.5
-    return np.where((n > 2) & np.isfinite(found), found, 0.0) * (1 + _MORE_SKEW / np.maximum(n, 1))
+    return np.asarray(np.where((n > 2) & np.isfinite(found), found, 0.0) * (1 + _MORE_SKEW / np.maximum(n, 1)))
 
 
 def skewed_interval(
@@ -695,6 +695,31 @@ def skewed_interval(
         off = np.where(np.abs(skew) > _NEAR, 3 / some * (np.cbrt(1 + some * (w - some / (6 * n))) - 1), w)
         ends.append(np.where(np.isfinite(off) & (spread.variance > 0), value - deviation * off, np.nan))
     return np.minimum(ends[0], value), np.maximum(ends[1], value)
+
+
+def ratio_interval(
+    value: float, variance: float, clusters: int, range: tuple[float, float], confidence: float
+) -> tuple[float, float]:
+    """Student's interval of a ratio of sums, or of 1 less one, on logarithms of the distance from the end of its range.
+
+    Such a ratio varies more the farther it lies from that end, so that the ends are not equally far from the value; the
+    nearer end is the mean of that on logarithms and that of Student's interval, of which one is too near and one too
+    far. Chosen by simulation, see docs/intervals.md.
+
+    Returns:
+        NaN at the end of the range, and where the farther end is so many times as far as to say nothing.
+    """
+    edge = range[0] if math.isfinite(range[0]) else range[1]
+    off, half = value - edge, float(t_quantile(confidence, np.array(clusters - 1))) * math.sqrt(variance)
+    if not off or not half <= _FARTHEST * abs(off):
+        return math.nan, math.nan
+    by = math.exp(half / abs(off))
+    nearer = (off / by + max(abs(off) - half, 0.0) * math.copysign(1, off)) / 2
+    ends = edge + off * by, edge + nearer
+    return min(ends), max(ends)
+
+
+_FARTHEST = 3.0
 
 
 _MORE_SKEW = 5.0
