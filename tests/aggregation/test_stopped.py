@@ -8,13 +8,16 @@ import numpy as np
 import pytest
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, find_summary
-from evaluand.comparison.anytime import heaviest_cluster, seen_values
+from evaluand.comparison.anytime import Seen, heaviest_cluster
+from evaluand.comparison.difference import row_weights
+from evaluand.comparison.pairing import pair_rows
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.column_statistics import Mean, Quantile
 from evaluand.metrics.stats.anytime import anytime_interval
+from evaluand.metrics.stats.intervals import cluster_sums
 from evaluand.report.facts.aggregation import disparities_facts
 from evaluand.run.runner import Runner
 from evaluand.store.store import MemoryStore, Store
@@ -43,7 +46,11 @@ def test_a_bounded_mean_has_the_interval_of_its_gate(metric: Metric, roles: dict
     evaluation = evaluated(MemoryStore(), weight="weight", **roles)
     for row in summarised(evaluation, metric, by="side").table().to_pylist():
         where = dict(row["by"])
-        seen = seen_values(evaluation, "same", metric, where, heaviest_cluster(evaluation, metric))[None]
+        rows = pair_rows([evaluation], "same", metric, where)
+        cluster, weight = rows.example if rows.cluster is None else rows.cluster, row_weights(rows, metric)
+        state = cluster_sums(rows.value[0], weight, cluster, np.zeros(len(weight), np.int64))
+        heaviest = heaviest_cluster(evaluation, metric)
+        seen = Seen(state["cluster_sum"], state["cluster_weight"], metric.row_range, heaviest)
         assert (row["low"], row["high"]) == pytest.approx(seen.bounds((1 + metric.confidence) / 2))  # type: ignore[attr-defined]
         assert row["reason"] is None
 

@@ -455,7 +455,8 @@ def test_the_page_on_intervals_names_that_of_every_metric(kind: str) -> None:
     shown = "; ".join(named) or "the jackknife's variance"
     words = {
         "wilson": "Wilson",
-        "student": "Student|roots",
+        "student": "Student",
+        "hall": "Hall|roots",
         "score": "score interval",
         "woodruff": "Woodruff",
         "jackknife": "jackknife",

@@ -10,22 +10,8 @@ intervals for selected parameters" (JASA 100, 2005).
 import math
 from collections.abc import Callable, Sequence
 
-import numpy as np
-
 from evaluand.aggregation.disparity import DisparityRow
-from evaluand.aggregation.group_rules import BONFERRONI
-
-
-def is_beyond_none(disparity: str, low: float | None, high: float | None) -> bool:
-    """Whether an interval shows a disparity: a difference above 0, or a ratio below 1.
-
-    Example:
-        >>> is_beyond_none("difference", 0.01, 0.2), is_beyond_none("ratio_to_overall", 0.8, 1.0)
-        (True, False)
-    """
-    if disparity.startswith("ratio"):
-        return high is not None and high < 1
-    return disparity.startswith("difference") and low is not None and low > 0
+from evaluand.aggregation.group_rules import BONFERRONI, is_beyond_none
 
 
 def with_family_ends(
@@ -55,7 +41,7 @@ def _selected_ends(
     joint: Sequence[DisparityRow], compute: Callable[[float], Sequence[DisparityRow]], n: int
 ) -> Sequence[DisparityRow]:
     """Rows of which as many are found as the share of the error allows for: the most for which that is so."""
-    harmonic = float((1 / np.arange(1, n + 1)).sum())
+    harmonic = sum(1 / rank for rank in range(1, n + 1))
     selected = n
     while True:
         rows = compute(max(selected, 1) / (n * harmonic))

@@ -146,3 +146,15 @@ def _read_group(what: str, value: Any, by: Sequence[Sequence[str]], faults: list
 
 def _text(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def is_beyond_none(disparity: str, low: float | None, high: float | None) -> bool:
+    """Whether an interval shows a disparity: a difference above 0, or a ratio below 1.
+
+    Example:
+        >>> is_beyond_none("difference", 0.01, 0.2), is_beyond_none("ratio_to_overall", 0.8, 1.0)
+        (True, False)
+    """
+    if disparity.startswith("ratio"):
+        return high is not None and high < 1
+    return disparity.startswith("difference") and low is not None and low > 0

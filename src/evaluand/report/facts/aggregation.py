@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from evaluand.aggregation.families import is_beyond_none
+from evaluand.aggregation.group_rules import is_beyond_none
 from evaluand.core.errors import NotFound, SpecError, nearest
 from evaluand.data.kind import DATASETS
 from evaluand.metrics.names import has_name, name_in_tables
