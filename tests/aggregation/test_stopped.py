@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, find_summary
-from evaluand.comparison.anytime import Seen, heaviest_cluster
+from evaluand.aggregation.seen import Seen, heaviest_cluster
 from evaluand.comparison.difference import row_weights
 from evaluand.comparison.pairing import pair_rows
 from evaluand.data.dataset import Dataset

@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 from support.effort import simulations
 
-from evaluand.comparison.anytime import Seen
+from evaluand.aggregation.seen import Seen
 from evaluand.metrics.column_statistics import Mean
 from evaluand.metrics.stats.least_mean import least_mean
 

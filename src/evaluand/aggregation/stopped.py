@@ -13,14 +13,13 @@ import numpy as np
 
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.groups import By, Key, MetricRow, units_of
-from evaluand.aggregation.score_shards import attribute_values, clusters_of, shards, weights_of
+from evaluand.aggregation.score_shards import attribute_values, shards
+from evaluand.aggregation.seen import Seen, cluster_keys, heaviest_cluster
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.stats.anytime import anytime_interval
 from evaluand.metrics.stats.intervals import cluster_sums
-from evaluand.run.kind import RUNS
 from evaluand.store.store import find_stops
 
 
@@ -76,7 +75,7 @@ class StoppedRun:
     ) -> Iterator[tuple[Key, tuple[float, float]]]:
         """The interval of each group, whose ends have this level each."""
         attributes = [*attribute_values(dict.fromkeys(by))]
-        indices, clusters = np.frombuffer(self.dataset.indices, np.int64), self._clusters()
+        indices, clusters = np.frombuffer(self.dataset.indices, np.int64), cluster_keys(self.dataset)
         places: dict[Key, int] = {}
         parts = []
         for table in shards(self.evaluation, self.dataset, scorer, attributes, where=where):
@@ -88,24 +87,8 @@ class StoppedRun:
             columns = (units.value, weight, clusters[np.searchsorted(indices, units.index)], group)
             parts.append([column[used] for column in columns])
         state = cluster_sums(*map(np.concatenate, zip(*parts, strict=True)))
-        heaviest = self._heaviest_cluster(metric)
+        heaviest = heaviest_cluster(self.evaluation, metric, self.dataset)
         for key, place in places.items():
             own = state["cluster_group"] == place
-            total, weight = state["cluster_sum"][own], state["cluster_weight"][own]
-            if len(weight):
-                yield key, anytime_interval(total, weight, metric.row_range, level, heaviest)
-
-    def _clusters(self) -> np.ndarray:
-        """The key of each example's cluster; without clusters, equal examples are one."""
-        clusters = clusters_of(self.dataset)
-        if clusters is None:
-            return np.frombuffer(b"".join(self.dataset.example_digests()), ">i8").reshape(-1, 2)[:, 0].astype(np.int64)
-        return clusters
-
-    def _heaviest_cluster(self, metric: Metric) -> float:
-        """The weight of the heaviest cluster of the dataset, run or not."""
-        _, cluster = np.unique(self._clusters(), return_inverse=True)
-        weight = weights_of(self.dataset) if getattr(metric, "weighted", False) else None
-        run = self.evaluation.store.manifest(RUNS, self.evaluation.manifest["provenance"]["run"])
-        times = 1 if metric.over_replications else run["spec"]["replications"]
-        return float(np.bincount(cluster, weight).max(initial=0)) * times
+            seen = Seen(state["cluster_sum"][own], state["cluster_weight"][own], metric.row_range, heaviest)
+            yield key, seen.bounds(level)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from evaluand.aggregation.groups import Units
-from evaluand.comparison.anytime import Seen
+from evaluand.aggregation.seen import Seen
 from evaluand.comparison.pairing import ABSENT, PairedRows
 from evaluand.comparison.power import detectable_difference
 from evaluand.comparison.significance import TestResult, mid_mcnemar, sign_flip

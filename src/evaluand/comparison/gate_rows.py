@@ -14,7 +14,7 @@ from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.group_rules import read_rules
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
-from evaluand.comparison.anytime import Seen
+from evaluand.aggregation.seen import Seen
 from evaluand.comparison.checking import Row
 from evaluand.comparison.difference import Measured, Sample, count_pairs, row_weights
 from evaluand.comparison.disparity_differences import better_disparity, disparity_differences

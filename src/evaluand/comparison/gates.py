@@ -35,7 +35,7 @@ from typing import Final
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.score_shards import dataset_of
-from evaluand.comparison.anytime import heaviest_cluster
+from evaluand.aggregation.seen import heaviest_cluster
 from evaluand.comparison.checking import GateResult, decide
 from evaluand.comparison.comparing import find_labelled_run
 from evaluand.comparison.gate_metrics import (

@@ -11,7 +11,7 @@ from evaluand.aggregation.score_shards import clusters_of, dataset_of, weights_o
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.stats.anytime import anytime_least_mean, fewest_to_exceed
+from evaluand.metrics.stats.anytime import anytime_interval, fewest_to_exceed
 from evaluand.metrics.stats.least_mean import least_mean
 from evaluand.run.kind import RUNS
 
@@ -35,8 +35,7 @@ class Seen(NamedTuple):
         """The lower and the upper bound, each at the level; NaN where nothing has been seen."""
         if not len(self.weight):
             return math.nan, math.nan
-        low = anytime_least_mean(self.total, self.weight, self.range[0], level, self.heaviest)
-        return low, -anytime_least_mean(-self.total, self.weight, -self.range[1], level, self.heaviest)
+        return anytime_interval(self.total, self.weight, self.range, level, self.heaviest)
 
     def bounds_of_one_look(self, level: float) -> tuple[float, float]:
         """Bounds that allow for a value that no row has shown, see `least_mean`; NaN where nothing has been seen."""
@@ -76,11 +75,16 @@ def heaviest_cluster(evaluation: Evaluation, metric: Metric, dataset: Dataset | 
         dataset: from which the examples of the evaluation were drawn; by default its own.
     """
     dataset = dataset_of(evaluation) if dataset is None else dataset
-    keys: Any = clusters_of(dataset)
-    if keys is None:  # equal examples count as one cluster
-        keys = np.array(list(dataset.example_digests()))
-    _, cluster = np.unique(keys, return_inverse=True)
+    _, cluster = np.unique(cluster_keys(dataset), return_inverse=True)
     weight = weights_of(dataset) if getattr(metric, "weighted", False) else None
     run = evaluation.store.manifest(RUNS, evaluation.manifest["provenance"]["run"])
     times = 1 if metric.over_replications else run["spec"]["replications"]
     return float(np.bincount(cluster, weight).max(initial=0)) * times
+
+
+def cluster_keys(dataset: Dataset) -> np.ndarray:
+    """The key of each example's cluster; without clusters, equal examples are one."""
+    clusters = clusters_of(dataset)
+    if clusters is None:
+        return np.frombuffer(b"".join(dataset.example_digests()), ">i8").reshape(-1, 2)[:, 0].astype(np.int64)
+    return clusters
