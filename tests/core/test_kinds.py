@@ -360,7 +360,7 @@ def of_shares(metric: Any, table: pa.Table) -> tuple[float, float]:
     truth, prediction = (np.array(table[name].to_pylist()) for name in ("truth", "prediction"))
     each = [(int((prediction[truth == name] == name).sum()), int((truth == name).sum())) for name in np.unique(truth)]
     recall = np.array([right / n for right, n in each])
-    found = [scipy.stats.binomtest(right, n).proportion_ci(0.95, "wilson") for right, n in each]
+    found = [scipy.stats.binomtest(right, n).proportion_ci(0.95, "wilsoncc") for right, n in each]
     ends = [
         recall.mean() + side * math.sqrt(float(np.square(end - recall).sum())) / len(each)
         for side, end in ((-1, [one.low for one in found]), (1, [one.high for one in found]))

@@ -121,7 +121,7 @@ class OfCounts(Confusion):
             return None
         right, n = shares
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends = mean_of_shares(right / n, *wilson(right, n, confidence))
+            ends = mean_of_shares(right / n, *wilson(right, n, confidence, correction=0.5))
             low, high = (self.of_mean(end, counts) for end in ends)
         return low, high
 
