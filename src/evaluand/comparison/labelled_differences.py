@@ -109,8 +109,8 @@ class LabelledSample:
         judged, labels = rows.value[[a, b]], every.labels[[a, b]]
         cluster = rows.example if rows.cluster is None else rows.cluster
         arguments = (judged, labels, every.draw, every.stratum, weight, cluster)
-        found, fault = metric.difference(*arguments)
-        return cls(judged, labels, found, fault, arguments, metric)
+        found, fault = metric.measure(*arguments)
+        return cls(judged, labels, found, fault or found.both.reason, arguments, metric)
 
     @property
     def value(self) -> float:
@@ -124,7 +124,7 @@ class LabelledSample:
     def interval(self, confidence: float) -> tuple[float, float]:
         """The interval of the difference; NaN where it does not count."""
         at_level = dataclasses.replace(self.metric, confidence=confidence)
-        both = at_level.difference(*self.arguments)[0].both
+        both = at_level.measure(*self.arguments)[0].both
         return (math.nan, math.nan) if self.fault else (both.low, both.high)
 
     def bounds(self, level: float) -> tuple[float, float]:
@@ -137,7 +137,7 @@ class LabelledSample:
         if self.fault:
             return math.nan, math.nan
         labels = np.where(np.isnan(self.labels[1]), np.nan, self.labels[0])  # only what both have
-        base = self.metric.difference(*self._against_zero(self.judged[0], labels))[0].both.value
+        base = self.metric.measure(*self._against_zero(self.judged[0], labels))[0].both.value
         return base, base + self.value
 
     def _against_zero(self, judged: np.ndarray, labels: np.ndarray) -> Sequence[Any]:

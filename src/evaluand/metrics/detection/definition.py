@@ -54,6 +54,10 @@ class Definition:
         """Which areas of objects lie outside the range that counts."""
         return np.asarray((area < self.area[0]) | (area > self.area[1]))
 
+    def reaches(self, overlap: np.ndarray, limit: float) -> np.ndarray:
+        """Which overlaps are large enough for a match."""
+        return np.asarray(overlap > limit if self.strict else overlap >= limit)
+
     def threshold(self, iou: float) -> float:
         """The overlap from which boxes match."""
         return min(iou, 1 - 1e-10) if self.rounded and not self.strict else iou
