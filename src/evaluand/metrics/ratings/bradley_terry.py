@@ -216,9 +216,8 @@ def _ties_are_bounded(counts: MatchCounts, ties: Ties, penalty: float) -> np.nda
     if not len(doubtful):
         return bounded
     tied, won, lost = tied[doubtful], won[doubtful], lost[doubtful]
-    length = np.full((len(doubtful), counts.systems, counts.systems), np.inf)
-    length[:, counts.a, counts.b] = np.where(won, -2.0, np.where(tied, 2.0, np.inf))
-    length[:, counts.b, counts.a] = np.where(lost, -2.0, np.where(tied, 2.0, np.inf))
+    forth, back = (np.where(ahead, -2.0, np.where(tied, 2.0, np.inf)) for ahead in (won, lost))
+    length = counts.fill(forth, back, np.inf)
     for pivot in range(counts.systems):
         np.minimum(length, length[:, :, pivot, None] + length[:, None, pivot, :], out=length)
         np.maximum(length, -4.0 * counts.systems, out=length)  # cycles below 0 would grow exponentially
@@ -296,9 +295,7 @@ def _slopes(counts: MatchCounts, at: np.ndarray, ties: Ties, penalty: float) -> 
     theta, tie = at[:, :systems], at[:, systems:]
     each = _PAIRS[ties](counts, theta[:, counts.a] - theta[:, counts.b], tie)
     gradient, hessian = np.zeros(at.shape), np.zeros((*at.shape, systems + 1))
-    pulls, mixed = np.zeros((2, len(at), systems, systems))
-    for square, pair in ((pulls, each.slope), (mixed, each.mixed)):
-        square[:, counts.a, counts.b], square[:, counts.b, counts.a] = pair, -pair
+    pulls, mixed = (counts.fill(pair, -pair) for pair in (each.slope, each.mixed))
     gradient[:, :systems] = pulls.sum(axis=-1) - penalty * theta
     gradient[:, systems] = each.tie_slope.sum(axis=-1)
     hessian[:, counts.a, counts.b] = hessian[:, counts.b, counts.a] = -each.curvature
