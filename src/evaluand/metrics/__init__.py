@@ -121,10 +121,7 @@ if TYPE_CHECKING:
         RecognitionQuality as RecognitionQuality,
         SegmentationQuality as SegmentationQuality,
     )
-    from evaluand.metrics.text_errors import (
-        CharacterErrorRate as CharacterErrorRate,
-        WordErrorRate as WordErrorRate,
-    )
+    from evaluand.metrics.text_errors import CharacterErrorRate as CharacterErrorRate, WordErrorRate as WordErrorRate
     from evaluand.metrics.weighted_kappa import WeightedKappa as WeightedKappa
 
 __getattr__, __dir__ = lazy_names(__name__, explain="evaluand.metrics.names:usage")

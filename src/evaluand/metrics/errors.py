@@ -9,14 +9,7 @@ import numpy as np
 from evaluand.metrics.base.averaging import TOO_FAR
 from evaluand.metrics.base.left_out import Blocks, LeftOut
 from evaluand.metrics.base.metric import NO_ROWS, VALUE, Columns, Metric, State, Values
-from evaluand.metrics.base.numeric_pairs import (
-    PREDICTION,
-    TOO_LARGE,
-    TRUTH,
-    MeanError,
-    absolute_errors,
-    paired_numbers,
-)
+from evaluand.metrics.base.numeric_pairs import PREDICTION, TOO_LARGE, TRUTH, MeanError, absolute_errors, paired_numbers
 from evaluand.metrics.column_statistics import Positional, at_share
 from evaluand.metrics.stats.intervals import count_rows
 

@@ -40,7 +40,7 @@ from evaluand.metrics.base.metric import (
 )
 from evaluand.metrics.base.signature import encode_word, format_percent
 from evaluand.metrics.base.weighted_rows import GroupResult, WeightedRowsMetric, clusters_in
-from evaluand.metrics.stats.intervals import random_bits
+from evaluand.metrics.stats.resampling import draw_places
 
 PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     TRUTH: ("truth", "y_true", "expected", "target", "actual", "labels_true", "gold", "y"),
@@ -118,12 +118,7 @@ class FunctionMetric(WeightedRowsMetric):
     def _identify(self, name: str) -> dict[str, Any]:
         """What distinguishes the code; code that may compute something else next time is distinct each time."""
         found = code_identity(
-            "function",
-            self.function,
-            name,
-            version=self.code_version,
-            files=self.files,
-            place=_place_of(self.function),
+            "function", self.function, name, version=self.code_version, files=self.files, place=_place_of(self.function)
         )
         if found.pinned:
             return dict(found.spec)
@@ -226,8 +221,7 @@ class FunctionMetric(WeightedRowsMetric):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the call with all rows has warned
             for draw in np.arange(self.bootstrap):
-                counter = np.arange(draw * n, (draw + 1) * n, dtype=np.uint64)
-                drawn = (((random_bits(counter, 0) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
+                [drawn] = draw_places(n, draw, 1, seed=0)
                 rows = (
                     order[drawn]
                     if n == len(key)

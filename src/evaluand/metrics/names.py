@@ -19,7 +19,16 @@ from evaluand.core import registry
 from evaluand.core.errors import SpecError
 from evaluand.core.near import near
 from evaluand.metrics.base.signature import encode_word, words_of
-from evaluand.metrics.name_table import AVERAGES, BINARY, FUNCTION, MetricName, averaged, averaged_parameters, table
+from evaluand.metrics.name_table import (
+    AVERAGES,
+    BINARY,
+    FUNCTION,
+    MetricName,
+    averaged,
+    averaged_parameters,
+    kinds_at_k,
+    table,
+)
 
 if TYPE_CHECKING:
     from evaluand.metrics.base.metric import Metric
@@ -281,30 +290,10 @@ def _by_name() -> dict[str, MetricName]:
     return found
 
 
-_AT_K: Final[Mapping[str, str]] = {
-    "ndcg": "ndcg",
-    "map": "map_at_k",
-    "average_precision": "map_at_k",
-    "mean_average_precision": "map_at_k",
-    "precision": "precision_at_k",
-    "p": "precision_at_k",
-    "recall": "recall_at_k",
-    "r": "recall_at_k",
-    "hits": "hits_at_k",
-    "hit": "hits_at_k",
-    "hit_rate": "hits_at_k",
-    "success": "hits_at_k",
-    "pass": "pass_at_k",
-    "top": "top_k",
-    "accuracy": "top_k",
-    "acc": "top_k",
-}
-"""What stands before `@` and a number → kind with the parameter k."""
-
 _NUMBERED: Final[Sequence[tuple[re.Pattern[str], Callable[[re.Match[str]], Resolved | None]]]] = (
     (
         re.compile(r"([a-z_]+?)_?(?:@|_at_)(\d+)"),
-        lambda found: Resolved(_AT_K[found[1]], {"k": int(found[2])}) if found[1] in _AT_K else None,
+        lambda found: Resolved(kind, {"k": int(found[2])}) if (kind := kinds_at_k().get(found[1])) else None,
     ),
     (re.compile(r"top_?(\d+)(?:_acc(?:uracy)?(?:_score)?)?"), lambda found: Resolved("top_k", {"k": int(found[1])})),
     (

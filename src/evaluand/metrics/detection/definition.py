@@ -77,14 +77,7 @@ class Definition:
 
 
 DEFINITIONS: Final = {
-    "standard": Definition(
-        pixel=0,
-        strict=False,
-        only_best=False,
-        ties="step",
-        points="area",
-        rounded=False,
-    ),
+    "standard": Definition(pixel=0, strict=False, only_best=False, ties="step", points="area", rounded=False),
     "3.1.1": Definition(
         pixel=1, strict=True, only_best=True, ties="file", points="area", rounded=True, takes="anything"
     ),

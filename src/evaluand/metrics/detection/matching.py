@@ -330,13 +330,7 @@ def _windows(
 
 
 def _compare_pairs(
-    sides: _Sides,
-    rows: np.ndarray,
-    truths: np.ndarray,
-    start: np.ndarray,
-    stop: np.ndarray,
-    least: float,
-    crowd: bool,
+    sides: _Sides, rows: np.ndarray, truths: np.ndarray, start: np.ndarray, stop: np.ndarray, least: float, crowd: bool
 ) -> Iterator[_Pairs]:
     """The pairs that reach the threshold: intersection over union, or over the detection for a crowd."""
     pixel, many = sides.definition.pixel, np.cumsum(stop - start)

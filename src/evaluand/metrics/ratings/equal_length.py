@@ -151,10 +151,8 @@ def equal_length_win_rates(
         if system == baseline:
             found.append(EqualLengthRate(win_rate=0.5, raw=0.5, length=0.0, quality=0.0, reason=_BASELINE))
             continue
-        is_first, is_second = (
-            (one == system) & (other == baseline) for one, other in ((rows.a, rows.b), (rows.b, rows.a))
-        )
-        own = np.flatnonzero(is_first | is_second)
+        is_second = (rows.b == system) & (rows.a == baseline)
+        own = np.flatnonzero(is_second | ((rows.a == system) & (rows.b == baseline)))
         won, swapped = rows.outcome[own], is_second[own]
         found.append(
             equal_length_win_rate(

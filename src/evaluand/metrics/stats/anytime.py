@@ -54,12 +54,7 @@ def anytime_least_mean(
 
 
 def fewest_to_exceed(
-    total: np.ndarray,
-    weight: np.ndarray,
-    range: tuple[float, float],
-    mean: float,
-    level: float,
-    heaviest: float = 0.0,
+    total: np.ndarray, weight: np.ndarray, range: tuple[float, float], mean: float, level: float, heaviest: float = 0.0
 ) -> float:
     """How many more of the heaviest clusters, all of the highest value, lift the bound above a mean; inf if none do.
 

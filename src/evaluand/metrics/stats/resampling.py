@@ -54,14 +54,14 @@ def _draw_means(total: np.ndarray, weight: np.ndarray, replicates: int, seed: in
     n, found = len(total), []
     step = max(1, _AT_ONCE // n)
     for first in range(0, replicates, step):
-        rows = _draw_places(n, first, min(step, replicates - first), seed)
+        rows = draw_places(n, first, min(step, replicates - first), seed)
         with np.errstate(divide="ignore", invalid="ignore"):
             found.append(total[rows].sum(axis=1) / weight[rows].sum(axis=1))
     means = np.concatenate(found)
     return np.sort(means[np.isfinite(means)])
 
 
-def _draw_places(n: int, first: int, many: int, seed: int) -> np.ndarray:
+def draw_places(n: int, first: int, many: int, seed: int) -> np.ndarray:
     """The n places drawn in each of many replicates, of which `first` is the number of the first."""
     counter = np.arange(first * n, (first + many) * n, dtype=np.uint64)
     places = ((random_bits(counter, seed) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
@@ -196,7 +196,7 @@ def draw_weights(n: int, replicates: int, seed: int, first: int = 0) -> np.ndarr
     weights = np.empty((replicates, n))
     for start in range(0, replicates, step := max(1, _AT_ONCE // max(n, 1))):
         many = min(step, replicates - start)
-        places = _draw_places(n, first + start, many, seed)
+        places = draw_places(n, first + start, many, seed)
         places += n * np.arange(many)[:, None]
         weights[start : start + many] = np.bincount(places.ravel(), minlength=many * n).reshape(many, n)
     return weights
