@@ -16,11 +16,11 @@ from evaluand.metrics.base.curves import PARTS, POINTS, Curve, Drawn, part_name,
 from evaluand.metrics.base.labels import in_order, object_array, one_vocabulary
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Fill, Metric, State, refuse, refuse_empty
 from evaluand.metrics.base.weighted_rows import BLOCK, WeightedRowsMetric, blocks_by_content
-from evaluand.metrics.detection.boxes import Boxes
+from evaluand.metrics.detection.boxes import COORDINATES, Boxes
 from evaluand.metrics.detection.definition import Area, Definition, Points, definition_of
 from evaluand.metrics.detection.matching import match
 from evaluand.metrics.detection.outlines import read_outline
-from evaluand.metrics.detection.precision import check_iou, curve, mean_over_recall, steps, steps_up
+from evaluand.metrics.detection.precision import check_iou, curve, mean_over_recall, steps
 from evaluand.metrics.stats.intervals import count_rows
 
 _BOXES: Final = "boxes"
@@ -45,7 +45,7 @@ class Detected(NamedTuple):
     found: np.ndarray  # detections × thresholds
     ignored: np.ndarray  # likewise
     last: np.ndarray  # where steps end
-    up: list[np.ndarray]  # for each threshold, where the steps end in which something is right
+    up: list[np.ndarray]  # for each threshold, ends of steps with something right; others only lower precision
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,7 +91,8 @@ class OfBoxes(WeightedRowsMetric):
             check_iou(iou, rules)
         if len(set(thresholds)) < len(thresholds):
             raise SpecError(f"{self.kind}: iou={self.iou!r} repeats a threshold; give each once")
-        object.__setattr__(self, "iou", _canonical_iou(thresholds, rules.over_thresholds))
+        ious = tuple(sorted(map(float, thresholds)))
+        object.__setattr__(self, "iou", COCO if ious == rules.over_thresholds else ious if len(ious) > 1 else ious[0])
         if rules.most == definition_of(self.definition).most:
             object.__setattr__(self, "max_detections", None)
         super().__post_init__()
@@ -272,7 +273,7 @@ class OfBoxes(WeightedRowsMetric):
                 found,
                 rows["ignored"][middle:stop],
                 last,
-                [steps_up(last, at_level) for at_level in found.T],
+                [last[np.unique(np.searchsorted(last, np.flatnonzero(right), "left"))] for right in found.T],
             )
 
     def _marker_row(self, sort: int) -> np.ndarray:
@@ -335,6 +336,7 @@ class OfBoxes(WeightedRowsMetric):
             corners, outline = _read_corners(numbers)
             masks = list(chain.from_iterable(image.get("mask") or () for image in images))
             areas = list(chain.from_iterable(image.get("area") or [None] * len(image["box"]) for image in images))
+            crowds = list(chain.from_iterable(image.get("crowd") or [False] * len(image["box"]) for image in images))
             optional = {name: [image.get(name) for image in images] for name in ("label", "confidence")}
         except (TypeError, KeyError, ValueError):
             raise DataError(f"{what}s: {_NO_BOXES}") from None
@@ -351,7 +353,7 @@ class OfBoxes(WeightedRowsMetric):
             np.ascontiguousarray(corners.T),
             None if columns_of["confidence"] is None else np.array(columns_of["confidence"], np.float64),
             None if columns_of["label"] is None else pa.array(columns_of["label"]),
-            np.concatenate([np.zeros(0, np.bool_), *(_crowd(image) for image in images)]),
+            np.array(crowds, np.bool_),
             outline,
             self._masks(columns, images, masks, what),
             np.array(areas, np.float64) if any(area is not None for area in areas) else None,
@@ -428,14 +430,12 @@ class MeanAveragePrecision(OfBoxes):
                 label = rows[DETECTED][place]
                 if total[place] > 0 and len(label.last):
                     part = None if label.name is None else part_name(label.name)
-                    found[group].append(Drawn("precision_recall", part, self._drawn_curve(label, rows[WEIGHT][None])))
+                    level, weight = int(np.argmin(self.thresholds)), rows[WEIGHT][None]
+                    (recall,), (precision,), (seen,) = self._curve(label, level, label.last, weight)
+                    points = Curve(recall, precision, label.confidence[label.last], seen)
+                    thinned = thin_curve(points, recall + seen / (seen[-1] or 1.0), POINTS)
+                    found[group].append(Drawn("precision_recall", part, thinned))
         return found
-
-    def _drawn_curve(self, label: Detected, weight: np.ndarray) -> Curve:
-        (recall,), (precision,), (seen,) = self._curve(label, int(np.argmin(self.thresholds)), label.last, weight)
-        return thin_curve(
-            Curve(recall, precision, label.confidence[label.last], seen), recall + seen / (seen[-1] or 1.0), POINTS
-        )
 
     def _curve(
         self, label: Detected, level: int, ends: np.ndarray, weight: np.ndarray
@@ -476,12 +476,6 @@ class AverageRecall(OfBoxes):
             yield from super().substitute_boxes(fill, rows, unknown)
 
 
-def _canonical_iou(thresholds: Sequence[float], of_coco: Sequence[float]) -> float | tuple[float, ...] | str:
-    """Thresholds in canonical form."""
-    each = tuple(sorted(map(float, thresholds)))
-    return COCO if each == tuple(of_coco) else each if len(each) > 1 else each[0]
-
-
 _NOTHING: Final[dict[str, list[Any]]] = {"box": []}
 _NO_BOXES: Final = (
     "the column does not hold boxes with box, label and confidence; read a table of the scorer 'detection'"
@@ -497,26 +491,18 @@ def _parse_boxes(name: str, text: str) -> Any:
 
 def _read_corners(numbers: list[Any]) -> tuple[np.ndarray, np.ndarray | None]:
     """The boxes of objects × 4, and the outlines of those that are polygons."""
-    if all(len(each) == len(_SIDES) for each in numbers):
-        return np.array(numbers, np.float64).reshape(-1, len(_SIDES)), None
+    if all(len(each) == len(COORDINATES) for each in numbers):
+        return np.array(numbers, np.float64).reshape(-1, len(COORDINATES)), None
     _, boxes, outlines = zip(*map(read_outline, numbers), strict=True)
     outline = np.full(len(numbers), None, np.object_)
     outline[:] = outlines
     return np.array(boxes, np.float64), outline
 
 
-_SIDES: Final = ("x_min", "y_min", "x_max", "y_max")
-
-
 def _mean(each: np.ndarray) -> np.ndarray:
     """The mean over the labels that have a value."""
     defined = np.isfinite(each)
     return np.asarray(np.where(defined, each, 0.0).sum(axis=0) / defined.sum(axis=0))
-
-
-def _crowd(image: Any) -> np.ndarray:
-    """Which boxes of an image are crowds."""
-    return np.array(image.get("crowd") or [False] * len(image["box"]), np.bool_)
 
 
 def _in_whole_units(weight: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, float]:

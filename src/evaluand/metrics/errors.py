@@ -229,11 +229,6 @@ class MaxError(Metric):
         n = state["n"]
         nothing = np.full(n.shape, np.nan)
         value = np.where((n > 0) & np.isfinite(state["largest"]), state["largest"], np.nan)
-        reason = [_reason(*group) for group in zip(n.tolist(), np.isfinite(value).tolist(), strict=True)]
+        of_rows = np.where(np.isnan(value), TOO_LARGE, "a largest error has no interval")
+        reason = np.where(n == 0, NO_ROWS, of_rows).tolist()
         return Values(value, nothing, nothing, reason, [{"n": rows} for rows in n.tolist()])
-
-
-def _reason(n: int, has_value: bool) -> str:
-    if n == 0:
-        return NO_ROWS
-    return "a largest error has no interval" if has_value else TOO_LARGE

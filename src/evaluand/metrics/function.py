@@ -241,18 +241,9 @@ class FunctionMetric(WeightedRowsMetric):
 
     @property
     def spec(self) -> dict[str, Any]:
-        parameters = {
-            "missing": self.missing,
-            "reduce": self.reduce,
-            "over_targets": self.over_targets,
-            "weighted": self.weighted,
-            "confidence": self.confidence,
-            "name": self.name,
-            "code": dict(self.code),
-            "direction": self.direction,
-            "range": [end if math.isfinite(end) else None for end in self.range],
-            "bootstrap": self.bootstrap,
-        }
+        names = ("missing", "reduce", "over_targets", "weighted", "confidence", "name", "code", "direction", "range")
+        plain = {"code": dict(self.code), "range": [end if math.isfinite(end) else None for end in self.range]}
+        parameters = {name: getattr(self, name) for name in (*names, "bootstrap")} | plain
         return {"kind": self.kind, "version": self.version, "parameters": parameters}
 
     @property
@@ -261,13 +252,10 @@ class FunctionMetric(WeightedRowsMetric):
         code = self.code.get("version") or identity.digest(pinned).hex()[:_SHORT]
         words = [self.kind, f"v{self.version}", f"missing={self.missing}", f"reduce={self.reduce}"]
         words += [f"name={encode_word(self.name)}", f"code={encode_word(code)}"]
-        words += [f"{name}={encode_word(value)}" for name, value in (("over_targets", self.over_targets),) if value]
+        words += [f"over_targets={encode_word(self.over_targets)}"] if self.over_targets else []
         words += ["weighted=true"] if self.weighted else []
-        words += (
-            []
-            if self.interval is None or self.confidence is None
-            else [f"interval={self.interval} {format_percent(self.confidence)}"]
-        )
+        if self.confidence is not None:
+            words.append(f"interval={self.interval} {format_percent(self.confidence)}")
         return " ".join(words)
 
 

@@ -171,15 +171,12 @@ def as_called(metric: Metric, name: str) -> Metric | None:
         return None
     own = {parameter: getattr(metric, parameter, None) for parameter in found.parameters}
     if all(own[parameter] == value for parameter, value in found.parameters.items() if value != BINARY):
-        if BINARY not in found.parameters.values() or own["average"] == BINARY or _is_of_label(metric):
+        has_label = getattr(metric, "label", None) is not None
+        if BINARY not in found.parameters.values() or own["average"] == BINARY or has_label:
             return metric
         if own["average"] is None and getattr(metric, "labels", None) is None:
             return dataclasses.replace(metric, average=BINARY)  # type: ignore[call-arg]
     return None
-
-
-def _is_of_label(metric: Metric) -> bool:
-    return getattr(metric, "label", None) is not None
 
 
 def has_name(signature: str, name: str) -> bool:
@@ -227,11 +224,8 @@ def printed_name(kind: str, words: Mapping[str, str]) -> tuple[str, frozenset[st
         ('f2', 'accuracy')
     """
     name, expressed = kind, set[str]()
-    if kind in _PRINTED_BY:
-        parameter, suffix_of = _PRINTED_BY[kind]
-        return suffix_of.get(words.get(parameter, ""), kind), frozenset(
-            {parameter} if words.get(parameter) in suffix_of else ()
-        )
+    if kind == "weighted_kappa" and words.get("weights") in ("quadratic", "linear"):
+        return f"{words['weights']}_kappa", frozenset({"weights"})
     if kind == FUNCTION and "name" in words:
         return words["name"].strip('"'), frozenset({"name", "code"})
     if kind == "f_beta" and words.get("beta") == "0.0":
@@ -250,12 +244,6 @@ def printed_name(kind: str, words: Mapping[str, str]) -> tuple[str, frozenset[st
     elif average == BINARY:
         expressed.add("average")
     return name, frozenset(expressed)
-
-
-_PRINTED_BY: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
-    "weighted_kappa": ("weights", {"quadratic": "quadratic_kappa", "linear": "linear_kappa"}),
-}
-"""Kind → the parameter whose value gives the printed name."""
 
 
 def metric_names() -> list[MetricName]:

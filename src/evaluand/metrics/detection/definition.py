@@ -58,10 +58,6 @@ class Definition:
         """Which overlaps are large enough for a match."""
         return np.asarray(overlap > limit if self.strict else overlap >= limit)
 
-    def threshold(self, iou: float) -> float:
-        """The overlap from which boxes match."""
-        return min(iou, 1 - 1e-10) if self.rounded and not self.strict else iou
-
     @property
     def recalls(self) -> np.ndarray:
         """The recalls at which precision is read."""

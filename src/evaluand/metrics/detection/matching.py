@@ -67,7 +67,8 @@ def match(detections: Boxes, truths: Boxes, ious: Sequence[float], definition: D
     if definition.most is not None:
         rows = np.lexsort((rank, place))
         counted[rows] = np.arange(len(rows)) - np.searchsorted(place[rows], place[rows]) < definition.most
-    limits = [definition.threshold(iou) for iou in ious]
+    lenient = definition.rounded and not definition.strict
+    limits = [min(iou, 1 - 1e-10) if lenient else iou for iou in ious]
     crowd = np.zeros(len(truths), np.bool_) if truths.crowd is None else truths.crowd
     truth_ignored = crowd | definition.outside(truths.areas(definition.pixel))
     outside = definition.outside(detections.areas(definition.pixel))

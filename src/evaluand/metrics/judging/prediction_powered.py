@@ -92,8 +92,14 @@ def prediction_powered_mean(
         >>> [round(end, 2) for one in (found.both, found.people) for end in (one.low, one.high)]
         [0.39, 0.7, 0.33, 0.76]
     """
-    rows = _Rows.of(judged, labels, weight, cluster, stratum, range)
-    n, labelled = len(rows.judged), int(rows.known.sum())
+    n, known = len(judged), ~np.isnan(labels)
+    numbered = [
+        np.arange(n) * (place == 0) if keys is None else np.unique(keys, return_inverse=True)[1]
+        for place, keys in enumerate((cluster, stratum))
+    ]
+    weight = np.ones(n) if weight is None else np.asarray(weight, np.float64)
+    rows = _Rows(np.asarray(judged, np.float64), np.asarray(labels, np.float64), known, weight, *numbered, range)
+    labelled = int(known.sum())
     judge = _judge_alone(rows, confidence)
     if reason := _lacking(rows):
         return PredictionPowered(undefined(reason, n), judge, undefined(reason, labelled), math.nan, math.nan)
@@ -142,25 +148,6 @@ class _Rows:
     stratum: np.ndarray
     range: tuple[float, float]
 
-    @classmethod
-    def of(
-        cls,
-        judged: np.ndarray,
-        labels: np.ndarray,
-        weight: np.ndarray | None,
-        cluster: np.ndarray | None,
-        stratum: np.ndarray | None,
-        range: tuple[float, float],
-    ) -> _Rows:
-        n = len(judged)
-        numbered = [
-            np.arange(n) * (place == 0) if each is None else np.unique(each, return_inverse=True)[1]
-            for place, each in enumerate((cluster, stratum))
-        ]
-        weight = np.ones(n) if weight is None else np.asarray(weight, np.float64)
-        numbers = (np.asarray(values, np.float64) for values in (judged, labels))
-        return cls(*numbers, ~np.isnan(labels), weight, *numbered, range)
-
     @property
     def is_bounded(self) -> bool:
         return math.isfinite(self.range[1] - self.range[0])
@@ -186,13 +173,6 @@ class _Rows:
     def labels_of_strata(self) -> np.ndarray:
         """The number of labelled clusters of equal weight with as much information, by Kish's formula."""
         return _kish(self.summed)
-
-    @property
-    def labels_of_all(self) -> float:
-        """The same of all strata, whose clusters have the weight with which they count in the mean."""
-        summed = self.summed
-        of_strata = np.bincount(self.stratum, self.weight) / summed.sum(axis=1)
-        return float(_kish(of_strata @ summed))
 
     def at(self, share: float) -> _Linear:
         """The estimate with a λ, and the influence of each cluster."""
@@ -295,7 +275,8 @@ class _Parts(NamedTuple):
         labels = np.maximum(rows.labels_of_strata + 1 - lost, 1.0)
         influence = np.vstack([found.influence, found.on_shares])
         estimated = round(float(lost.sum()))
-        degrees = max(round(rows.labels_of_all) - estimated, 1)
+        of_strata = np.bincount(rows.stratum, rows.weight) / rows.summed.sum(axis=1)
+        degrees = max(round(float(_kish(of_strata @ rows.summed))) - estimated, 1)  # clusters weigh as in the mean
         correlation = correlation_of(influence @ influence.T)
         return cls(rows, found, labels, variance, correlation, degrees, rows.find_fault(estimated))
 

@@ -194,8 +194,7 @@ def _fit(counts: MatchCounts, ties: Ties, penalty: float, start: np.ndarray | No
     else:
         rated, together = largest_component(counts, connections), connections.together
         counts = counts.scale(together[:, counts.a, counts.b])
-    bounded = _ties_are_bounded(counts, ties, penalty)
-    theta, tie, converged = _maximise(counts, ties, penalty, together, start, bounded)
+    theta, tie, converged = _maximise(counts, ties, penalty, together, start)
     return theta, rated & converged[:, None], tie, converged, connections.above, connections.component
 
 
@@ -226,12 +225,7 @@ def _ties_are_bounded(counts: MatchCounts, ties: Ties, penalty: float) -> np.nda
 
 
 def _maximise(
-    counts: MatchCounts,
-    ties: Ties,
-    penalty: float,
-    together: np.ndarray | None,
-    start: np.ndarray | None,
-    bounded: np.ndarray,
+    counts: MatchCounts, ties: Ties, penalty: float, together: np.ndarray | None, start: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Strengths, parameters of ties, and whether the maximum was reached, by Newton's method with halved steps.
 
@@ -241,7 +235,7 @@ def _maximise(
     at = np.zeros((many, systems + 1))
     if start is not None:
         at[:, :systems] = np.nan_to_num(start)
-    at[:, systems] = _starting_tie(counts, ties)
+    at[:, systems], bounded = _starting_tie(counts, ties), _ties_are_bounded(counts, ties, penalty)
     free = (ties != "half") & (counts.ties.sum(axis=-1) > 0) & bounded
     base, step, best = at.copy(), np.zeros_like(at), np.full(many, -np.inf)
     converged = np.zeros(many, np.bool_)

@@ -104,7 +104,8 @@ def equal_length_win_rate(
         >>> round(found.raw, 2), found.low < 0.5 < found.high
         (0.66, True)
     """
-    matches = _Matches.read(outcome, length, baseline_length, cluster, weight)
+    difference = np.asarray(length, np.float64) - np.asarray(baseline_length, np.float64)
+    matches = _Matches.read(outcome, difference, cluster, weight)
     n_examples, reason = len(matches.numbers), _obstacle(matches)
     if reason is not None:
         return EqualLengthRate(raw=matches.raw, deviation=matches.deviation, examples=n_examples, reason=reason)
@@ -225,15 +226,9 @@ class _Matches(NamedTuple):
 
     @classmethod
     def read(
-        cls,
-        outcome: np.ndarray,
-        length: np.ndarray,
-        baseline_length: np.ndarray,
-        cluster: np.ndarray,
-        weight: np.ndarray | None,
+        cls, outcome: np.ndarray, difference: np.ndarray, cluster: np.ndarray, weight: np.ndarray | None
     ) -> _Matches:
         outcomes = np.asarray(outcome, np.float64)
-        difference = np.asarray(length, np.float64) - np.asarray(baseline_length, np.float64)
         weights = np.ones(len(outcomes)) if weight is None else np.asarray(weight, np.float64)
         if not (len(outcomes) == len(difference) == len(cluster) == len(weights)):
             raise SpecError("equal length: all columns must have the same length")

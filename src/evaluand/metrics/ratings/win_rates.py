@@ -51,10 +51,7 @@ def win_rates(rows: MatchRows, *, confidence: float = 0.95) -> WinRates:
         >>> win_rates(rows).average.value.round(3).tolist()
         [0.775, 0.625, 0.1]
     """
-    share = np.where(rows.a < rows.b, rows.outcome, 1.0 - rows.outcome)
-    counts = count_matches(rows)
-    cells = cluster_sums(share, rows.weight, rows.cluster, rows.pairs[1])
-    value = np.bincount(cells["cluster_group"], cells["cluster_sum"], len(counts.n)) / counts.n
+    counts, cells, value = _rates_of_pairs(rows)
     spread = cluster_variance(cells, value)
     low, high = clustered_wilson(value, cautious_spread(value, spread, confidence), confidence)
     sides = (value, 1 - value), (low, 1 - high), (high, 1 - low)
@@ -69,6 +66,14 @@ def win_rates(rows: MatchRows, *, confidence: float = 0.95) -> WinRates:
         opponents=opponents,
         average_examples=average_examples,
     )
+
+
+def _rates_of_pairs(rows: MatchRows) -> tuple[MatchCounts, Arrays, np.ndarray]:
+    """The counts, the sums of each example of each pair, and the win rate of the first system of each pair."""
+    counts = count_matches(rows)
+    share = np.where(rows.a < rows.b, rows.outcome, 1.0 - rows.outcome)
+    cells = cluster_sums(share, rows.weight, rows.cluster, rows.pairs[1])
+    return counts, cells, np.bincount(cells["cluster_group"], cells["cluster_sum"], len(counts.n)) / counts.n
 
 
 def _averages(
@@ -152,10 +157,7 @@ def win_rate_influences(rows: MatchRows) -> Influences:
         >>> np.square(win_rate_influences(rows).deviation).sum(axis=0).round(4).tolist()  # s² / n = 0.25 / 3
         [0.0833, 0.0833]
     """
-    counts = count_matches(rows)
-    share = np.where(rows.a < rows.b, rows.outcome, 1.0 - rows.outcome)
-    cells = cluster_sums(share, rows.weight, rows.cluster, rows.pairs[1])
-    rate = np.bincount(cells["cluster_group"], cells["cluster_sum"], len(counts.n)) / counts.n
+    counts, cells, rate = _rates_of_pairs(rows)
     sides = _enlarged_sides(cells, rate, counts)
     keys, example = np.unique(sides.example, return_inverse=True)
     shape = len(keys), rows.systems

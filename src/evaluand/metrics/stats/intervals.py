@@ -58,7 +58,9 @@ def moments(values: np.ndarray, group: np.ndarray, n_groups: int) -> Arrays:
     n = count_rows(group, n_groups)
     share = _by_row(1.0 / np.maximum(n, 1), group)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = _last_of_each(values, group, n_groups)  # so that equal values have deviations of exactly 0
+        mean = np.zeros(n_groups)
+        rows = slice(-1, None) if n_groups == 1 else slice(None)
+        mean[group[rows]] = values[rows]  # the last of each, so that equal values have deviations of exactly 0
         deviations = values - _by_row(mean, group)
         mean += sum_rows(np.multiply(deviations, share, out=deviations), group, n_groups)
         deviations = np.subtract(values, _by_row(mean, group), out=deviations)
@@ -71,14 +73,6 @@ def moments(values: np.ndarray, group: np.ndarray, n_groups: int) -> Arrays:
 def _by_row(of_groups: np.ndarray, group: np.ndarray) -> np.ndarray:
     """The number of each row's group; of a single group once, for all rows."""
     return of_groups if len(of_groups) == 1 else of_groups[group]
-
-
-def _last_of_each(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
-    """The last value of each group, 0 without rows."""
-    found = np.zeros(n_groups)
-    rows = slice(-1, None) if n_groups == 1 else slice(None)
-    found[group[rows]] = values[rows]
-    return found
 
 
 def merge_moments(states: Sequence[Arrays]) -> Arrays:

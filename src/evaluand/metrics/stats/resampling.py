@@ -41,8 +41,10 @@ def bootstrap(
             exponent = int(np.frexp(np.abs(total).max())[1])
             total, mean = np.ldexp(total, -exponent), float(np.ldexp(value[group], -exponent))
             drawn = _draw_means(total, weight, replicates, seed)
-            ends = _bca_interval(drawn, total, weight, mean, confidence)
-            low[group], high[group] = np.ldexp(ends, exponent)
+            if len(drawn) and math.isfinite(mean):
+                skew = acceleration((total - mean * weight)[:, None])[0]
+                ends = bca_ends(drawn, np.array(mean), skew, normal_quantile(confidence))
+                low[group], high[group] = np.ldexp(ends, exponent)
     return low, high
 
 
@@ -66,16 +68,6 @@ def draw_places(n: int, first: int, many: int, seed: int) -> np.ndarray:
     counter = np.arange(first * n, (first + many) * n, dtype=np.uint64)
     places = ((random_bits(counter, seed) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
     return places.astype(np.int64).reshape(many, n)
-
-
-def _bca_interval(
-    drawn: np.ndarray, total: np.ndarray, weight: np.ndarray, value: float, confidence: float
-) -> tuple[float, float]:
-    if not len(drawn) or not math.isfinite(value):
-        return math.nan, math.nan
-    skew = acceleration((total - value * weight)[:, None])[0]
-    low, high = bca_ends(drawn, np.array(value), skew, normal_quantile(confidence))
-    return float(low), float(high)
 
 
 def bca_ends(drawn: np.ndarray, value: np.ndarray, skew: np.ndarray, quantile: float) -> tuple[np.ndarray, np.ndarray]:
