@@ -220,7 +220,7 @@ class FunctionMetric(WeightedRowsMetric):
         found = np.full(self.bootstrap, np.nan)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the call with all rows has warned
-            for draw in np.arange(self.bootstrap):
+            for draw in range(self.bootstrap):
                 [drawn] = draw_places(n, draw, 1, seed=0)
                 rows = (
                     order[drawn]

@@ -96,7 +96,7 @@ class _Pairs(NamedTuple):
     overlap: np.ndarray
 
     def select(self, chosen: np.ndarray) -> Self:
-        return self._make(column[chosen] for column in self)
+        return type(self)(*(column[chosen] for column in self))
 
     @classmethod
     def join(cls, parts: Iterable[Self]) -> Self:

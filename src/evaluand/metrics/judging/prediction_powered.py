@@ -93,12 +93,12 @@ def prediction_powered_mean(
         [0.39, 0.7, 0.33, 0.76]
     """
     n, known = len(judged), ~np.isnan(labels)
-    numbered = [
-        np.arange(n) * (place == 0) if keys is None else np.unique(keys, return_inverse=True)[1]
-        for place, keys in enumerate((cluster, stratum))
-    ]
+    unit, layer = (
+        np.unique(default if keys is None else keys, return_inverse=True)[1]
+        for keys, default in ((cluster, np.arange(n)), (stratum, np.zeros(n)))
+    )
     weight = np.ones(n) if weight is None else np.asarray(weight, np.float64)
-    rows = _Rows(np.asarray(judged, np.float64), np.asarray(labels, np.float64), known, weight, *numbered, range)
+    rows = _Rows(np.asarray(judged, np.float64), np.asarray(labels, np.float64), known, weight, unit, layer, range)
     labelled = int(known.sum())
     judge = _judge_alone(rows, confidence)
     if reason := _lacking(rows):

@@ -155,14 +155,10 @@ def equal_length_win_rates(
         is_second = (rows.b == system) & (rows.a == baseline)
         own = np.flatnonzero(is_second | ((rows.a == system) & (rows.b == baseline)))
         won, swapped = rows.outcome[own], is_second[own]
+        ours, theirs = np.where(swapped, lengths[own, ::-1].T, lengths[own].T)
+        shares, weight = np.where(swapped, 1.0 - won, won), rows.weight[own]
         found.append(
-            equal_length_win_rate(
-                np.where(swapped, 1.0 - won, won),
-                *np.where(swapped, lengths[own, ::-1].T, lengths[own].T),
-                rows.cluster[own],
-                weight=rows.weight[own],
-                confidence=confidence,
-            )
+            equal_length_win_rate(shares, ours, theirs, rows.cluster[own], weight=weight, confidence=confidence)
         )
     return found
 
