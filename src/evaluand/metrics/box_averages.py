@@ -286,16 +286,9 @@ class OfBoxes(WeightedRowsMetric):
     def _type(self) -> np.dtype[Any]:
         """The type of a row; corners are included only if they break ties."""
         corners = 4 if self.rules.ties == "box" else 0
-        return np.dtype(
-            [
-                ("label", np.int64),
-                ("sort", np.int8),
-                ("confidence", np.float64),
-                ("corners", np.float64, (corners,)),
-                ("found", np.bool_, (len(self.thresholds),)),
-                ("ignored", np.bool_, (len(self.thresholds),)),
-            ]
-        )
+        flags = np.bool_, (len(self.thresholds),)
+        types = np.int64, np.int8, np.float64, (np.float64, (corners,)), flags, flags
+        return np.dtype([*zip(_ROW, types, strict=True)])
 
     def _rows(self, columns: Columns, truths: list[Any], detections: list[Any]) -> tuple[np.ndarray, np.ndarray]:
         """For each image its marker row and the rows of its boxes, and the vocabulary of their labels."""

@@ -85,11 +85,8 @@ class OfSegments(OfSums):
         unknown = np.array([not isinstance(cell, str) for cell in cells], np.bool_)
         if fill == "wrong":
             refuse(missing, unknown, lambda row: "has no score, and its segments are unknown; use missing='leave_out'")
-        others = dict(
-            self._matrices(
-                [_NOTHING if lost else _parse_classes(cell) for cell, lost in zip(cells, unknown, strict=True)]
-            )
-        )
+        classes = [_NOTHING if lost else _parse_classes(cell) for cell, lost in zip(cells, unknown, strict=True)]
+        others = dict(self._matrices(classes))
         if fill == "best":
             others |= self.all_found(others)
             others[_ENDS] = np.where(unknown, _TO_ONE, 0.0)

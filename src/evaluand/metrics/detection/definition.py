@@ -40,12 +40,12 @@ class Definition:
                 NaN.
     """
 
-    pixel: int
-    strict: bool
-    only_best: bool
-    ties: Literal["step", "file", "box", "image"]
-    points: Points
-    rounded: bool
+    pixel: int = 0
+    strict: bool = False
+    only_best: bool = False
+    ties: Literal["step", "file", "box", "image"] = "step"
+    points: Points = "area"
+    rounded: bool = False
     most: int | None = None
     takes: Literal["proper", "inverted", "anything"] = "proper"
     area: tuple[float, float] = (-math.inf, math.inf)
@@ -72,25 +72,12 @@ class Definition:
         return tuple(steps.tolist())
 
 
+_D3M: Final = Definition(pixel=1, strict=True, only_best=True, ties="file", rounded=True, takes="anything")
 DEFINITIONS: Final = {
-    "standard": Definition(pixel=0, strict=False, only_best=False, ties="step", points="area", rounded=False),
-    "3.1.1": Definition(
-        pixel=1, strict=True, only_best=True, ties="file", points="area", rounded=True, takes="anything"
-    ),
-    "core-2022": Definition(
-        pixel=1, strict=True, only_best=True, ties="box", points="area", rounded=True, takes="anything"
-    ),
-    "coco": Definition(
-        pixel=0,
-        strict=False,
-        only_best=False,
-        ties="image",
-        points=101,
-        rounded=True,
-        most=100,
-        takes="inverted",
-        area=(0.0, 1e10),
-    ),
+    "standard": Definition(),
+    "3.1.1": _D3M,
+    "core-2022": replace(_D3M, ties="box"),
+    "coco": Definition(ties="image", points=101, rounded=True, most=100, takes="inverted", area=(0.0, 1e10)),
 }
 """`standard`: independent of the order of rows. `3.1.1`: the code published with the D3M problem schema 3.1.1, after
 that of PASCAL VOC (M. Everingham et al., "The PASCAL Visual Object Classes (VOC) Challenge", IJCV 88, 2010).

@@ -47,9 +47,8 @@ def anytime_least_mean(
         return lowest
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        low, high = (
-            (middle, high) if _log_capital(beyond, weight, count, middle) >= -math.log(1 - level) else (low, middle)
-        )
+        is_refuted = _log_capital(beyond, weight, count, middle) >= -math.log(1 - level)
+        low, high = (middle, high) if is_refuted else (low, middle)
     return lowest + low
 
 

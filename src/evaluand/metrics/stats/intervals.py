@@ -321,13 +321,13 @@ def mean_of_shares(
     return np.maximum(mean - ends[0], range[0]), np.minimum(mean + ends[1], range[1])
 
 
-def correlation_of(covariance: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
-    """The correlations of any axes × shares × shares; `otherwise` for shares without variance."""
+def correlation_of(covariance: np.ndarray) -> np.ndarray:
+    """The correlations of any axes × shares × shares; 0 for shares without variance."""
     size = covariance.shape[-1]
     spread = np.sqrt(np.maximum(np.einsum("...ii->...i", covariance), 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         found = covariance / (spread[..., :, None] * spread[..., None, :])
-    known = np.where(np.isfinite(found), np.clip(found, -1.0, 1.0), otherwise)
+    known = np.where(np.isfinite(found), np.clip(found, -1.0, 1.0), 0.0)
     return np.where(np.eye(size, dtype=np.bool_), 1.0, known)
 
 
@@ -497,10 +497,7 @@ def _paired_end(won: float, lost: float, n: int, z: float, correction: float) ->
     """The largest difference that the counts do not contradict, by bisection."""
     low, high = (won - lost) / n, 1.0
     while (middle := (low + high) / 2) not in (low, high):
-        if _below(won, lost, n, middle, correction) < z:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if _below(won, lost, n, middle, correction) < z else (low, middle)
     return high
 
 
