@@ -77,12 +77,11 @@ def add_up(parts: Sequence[Part], cluster: np.ndarray, confidence: float) -> Est
     """
     n = len(cluster)
     _, cluster = np.unique(cluster, return_inverse=True)
-    each = [_estimate_part(part, cluster, confidence) for part in parts]
-    mean, low, high = (np.array([getattr(one, name) for one in each]) for name in ("mean", "low", "high"))
+    estimated = (_estimate_part(part, cluster, confidence) for part in parts)
+    mean, low, high, influences = (np.array(column) for column in zip(*estimated, strict=True))
     clusters = int(cluster.max()) + 1
     if clusters < _FEWEST:
         return Estimate(float(mean.sum()), math.nan, math.nan, n, float(clusters), "one cluster has no interval")
-    influences = np.stack([one.influence for one in each])
     ends = mean_of_shares(mean, low, high, correlation_of(influences @ influences.T), (-1.0, 1.0))
     least, most = (len(parts) * float(end) for end in ends)
     return Estimate(float(mean.sum()), least, most, n, float(clusters))
@@ -91,16 +90,8 @@ def add_up(parts: Sequence[Part], cluster: np.ndarray, confidence: float) -> Est
 _FEWEST: Final = 2
 
 
-class _EstimatedPart(NamedTuple):
+def _estimate_part(part: Part, cluster: np.ndarray, confidence: float) -> tuple[float, float, float, np.ndarray]:
     """A part times its weight, the ends of its interval, and the influence of each cluster on it."""
-
-    mean: float
-    low: float
-    high: float
-    influence: np.ndarray
-
-
-def _estimate_part(part: Part, cluster: np.ndarray, confidence: float) -> _EstimatedPart:
     shares, total = part.shares[part.rows], float(part.rows.sum())
     mean, weight = float(shares.mean()), np.bincount(cluster, part.rows)
     influence = np.bincount(cluster, part.rows * (part.shares - mean)) / total
@@ -114,7 +105,7 @@ def _estimate_part(part: Part, cluster: np.ndarray, confidence: float) -> _Estim
         spread = (variance, clusters, total**2 / float(weight @ weight))
         ends = clustered_wilson(np.array([mean]), Spread(*(np.array([each]) for each in spread)), confidence)
     low, high = sorted(part.weight * float(end[0]) for end in ends)
-    return _EstimatedPart(part.weight * mean, low, high, part.weight * influence)
+    return part.weight * mean, low, high, part.weight * influence
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -266,9 +257,8 @@ def slope_within(
         return Estimate(slope, math.nan, math.nan, n, float(clusters), "it depends on one cluster alone")
     variance = (clusters - 1) / clusters * float(np.square(each - each.mean()).sum())
     if math.sqrt(variance) <= _ROUNDING * float(np.abs(values).max(initial=0.0)) / math.sqrt(float(whole[1, 1])):
-        return Estimate(
-            slope, math.nan, math.nan, n, float(clusters), "no answer departs from it, which gives no interval"
-        )
+        reason = "no answer departs from it, which gives no interval"
+        return Estimate(slope, math.nan, math.nan, n, float(clusters), reason)
     half = float(t_quantile(confidence, np.array([clusters - 1.0]))[0]) * math.sqrt(variance)
     return Estimate(slope, slope - half, slope + half, n, float(clusters))
 
