@@ -111,7 +111,9 @@ class FunctionMetric(WeightedRowsMetric):
         object.__setattr__(self, "files", tuple(self.files))
         object.__setattr__(self, "range", (float(self.range[0]), float(self.range[1])))
         object.__setattr__(self, "reads", chosen)
-        object.__setattr__(self, "keywords", _keywords_of(self.function))
+        parameters = inspect.signature(function).parameters.values()
+        keywords = (one.name for one in parameters if one.kind is one.KEYWORD_ONLY or one.default is not one.empty)
+        object.__setattr__(self, "keywords", frozenset(keywords))
         object.__setattr__(self, "code", self._identify(name))
         super().__post_init__()
 
@@ -191,7 +193,9 @@ class FunctionMetric(WeightedRowsMetric):
             vocabulary = rows[LABELS]
             for name in self.label_columns:
                 decoded[name] = vocabulary[rows[name]]
-            decoded[SCORES] = _order_scores(rows[SCORES], vocabulary)
+            scores, ordered = rows[SCORES], in_order(vocabulary).tolist()
+            known = [place for place in ordered if not np.isnan(scores[:, place]).all()]
+            decoded[SCORES] = scores[:, known[1] if len(known) == 2 else known]  # as scikit-learn has it
         decoded |= {name: _natural_type(column) for name, column in decoded.items()}
         return {p: rows[WEIGHT] if column == WEIGHT else decoded[column] for p, column in self.reads.items()}
 
@@ -289,13 +293,6 @@ def _place_of(function: Any) -> str:
     return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__qualname__)}"
 
 
-def _keywords_of(function: Callable[..., Any]) -> frozenset[str]:
-    """The parameters that are passed by name."""
-    parameters = inspect.signature(function).parameters
-    only = {name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY}
-    return frozenset(only | {name for name, one in parameters.items() if one.default is not one.empty})
-
-
 def _read_parameters(function: Callable[..., Any], name: str) -> dict[str, str]:
     """Parameter → the column it reads: of those without a default, and those for weights."""
     try:
@@ -316,12 +313,6 @@ def _read_parameters(function: Callable[..., Any], name: str) -> dict[str, str]:
 
 
 _VARIADIC: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
-
-def _order_scores(scores: np.ndarray, vocabulary: np.ndarray) -> np.ndarray:
-    """The scores with a column for each class in order; of two classes those of the second, as scikit-learn has it."""
-    known = [place for place in in_order(vocabulary).tolist() if not np.isnan(scores[:, place]).all()]
-    return scores[:, known[1]] if len(known) == 2 else scores[:, known]
 
 
 def _natural_type(column: np.ndarray) -> np.ndarray:

@@ -251,18 +251,14 @@ def metric_names() -> list[MetricName]:
     named = {one.name: one for one in table()}
     for kind in registry.names(GROUP):
         if kind not in _by_name():
-            named[kind] = MetricName(kind, kind, _first_line(kind))
+            lines = (registry.find(GROUP, kind).__doc__ or "").strip().splitlines()
+            named[kind] = MetricName(kind, kind, lines[0].rstrip(".") if lines else "")
     return [named[name] for name in sorted(named)]
 
 
 def averaged_names() -> list[str]:
     """The names of metrics of one class, which have averages."""
     return [base.name for base in averaged()]
-
-
-def _first_line(kind: str) -> str:
-    text = (registry.find(GROUP, kind).__doc__ or "").strip().splitlines()
-    return text[0].rstrip(".") if text else ""
 
 
 # Names that are found
