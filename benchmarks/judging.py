@@ -23,9 +23,14 @@ import numpy as np
 
 from evaluand.metrics.judging.agreement import kappa
 from evaluand.metrics.judging.alpha import RATINGS, KrippendorffAlpha, Level
-from evaluand.metrics.judging.biases import contrast_within, preference_within, slope_within
 from evaluand.metrics.judging.correction import rogan_gladen
-from evaluand.metrics.judging.differences import Slope, mean_difference
+from evaluand.metrics.judging.differences import (
+    Slope,
+    contrast_within,
+    mean_difference,
+    preference_within,
+    slope_within,
+)
 from evaluand.metrics.judging.estimate import Estimate, estimate, share
 
 LARGE, OFTEN = 10_000, 20

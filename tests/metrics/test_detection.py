@@ -19,13 +19,9 @@ from support.thinned import thinned
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.interop.d3m.metrics import object_detection_ap, objectDetectionAP
-from evaluand.metrics.detection import (
-    DEFINITIONS,
-    Boxes,
-    BoxPrecisionCurve,
-    average_precision,
-    average_precision_by_label,
-)
+from evaluand.metrics.detection.boxes import Boxes
+from evaluand.metrics.detection.definition import DEFINITIONS
+from evaluand.metrics.detection.precision import BoxPrecisionCurve, average_precision, average_precision_by_label
 
 VECTORS = VECTORS_FOLDER / "d3m" / "detection.json"
 PUBLISHED = {"published": False, "published_voc07": True}

@@ -168,17 +168,17 @@ def test_intervals_of_differences_cover_the_truth() -> None:
 def test_a_table_stays_put_when_a_system_is_added() -> None:
     first, second = biased(200, 0.4, 1, 100), biased(200, -0.5, 0.5, -200, seed=5)
     zeros, ones = np.zeros(200, int), np.ones(200, int)
-    columns = {
-        "a": np.concatenate([ones, zeros, ones]),
-        "b": np.concatenate([zeros, 2 * ones, 2 * ones]),
-        "outcome": np.concatenate([first["outcome"], 1 - second["outcome"], ones]),
-        "cluster": np.tile(np.arange(200), 3),
-        "length_a": np.concatenate([first["length"], second["baseline_length"], first["length"]]),
-        "length_b": np.concatenate([first["baseline_length"], second["length"], second["length"]]),
-    }
-    few = {name: each[:200] for name, each in columns.items()}
-    before = equal_length_win_rates(**few, systems=2, baseline=0)
-    after = equal_length_win_rates(**columns, systems=3, baseline=0)
+    columns = (
+        np.concatenate([ones, zeros, ones]),
+        np.concatenate([zeros, 2 * ones, 2 * ones]),
+        np.concatenate([first["outcome"], 1 - second["outcome"], ones]),
+        np.tile(np.arange(200), 3),
+    )
+    length_a = np.concatenate([first["length"], second["baseline_length"], first["length"]])
+    length_b = np.concatenate([first["baseline_length"], second["length"], second["length"]])
+    lengths = np.stack([length_a, length_b], axis=1)
+    before = equal_length_win_rates(MatchRows.read(*(each[:200] for each in columns)), lengths[:200], baseline=0)
+    after = equal_length_win_rates(MatchRows.read(*columns), lengths, baseline=0)
     assert repr(after[:2]) == repr(before)
     assert repr(after[2]) == repr(equal_length_win_rate(**second))
     assert (after[0].win_rate, after[0].reason) == (0.5, "the baseline, by definition")
@@ -186,12 +186,12 @@ def test_a_table_stays_put_when_a_system_is_added() -> None:
 
 def test_a_system_that_never_met_the_baseline_has_a_reason() -> None:
     matches = biased(20, 0, 1, 0)
-    columns = {"length_a": matches["length"], "length_b": matches["baseline_length"], "cluster": matches["cluster"]}
-    ones, twos = np.ones(20, int), np.full(20, 2)
-    found = equal_length_win_rates(a=ones, b=twos, outcome=matches["outcome"], **columns, systems=3, baseline=0)
+    rows = MatchRows.read(np.ones(20, int), np.full(20, 2), matches["outcome"], matches["cluster"])
+    lengths = np.stack([matches["length"], matches["baseline_length"]], axis=1)
+    found = equal_length_win_rates(rows, lengths, baseline=0)
     assert [each.reason for each in found[1:]] == ["0 examples cannot determine 2 terms"] * 2
     with pytest.raises(SpecError, match="the baseline must be a system from 0 to 2, not 3"):
-        equal_length_win_rates(a=ones, b=twos, outcome=matches["outcome"], **columns, systems=3, baseline=3)
+        equal_length_win_rates(rows, lengths, baseline=3)
 
 
 def test_a_system_that_won_all_gets_an_interval_below_1() -> None:

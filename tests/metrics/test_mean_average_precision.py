@@ -22,9 +22,8 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.detection import Detection
-from evaluand.metrics.base.boxes import OfBoxes
-from evaluand.metrics.box_averages import AverageRecall, MeanAveragePrecision
-from evaluand.metrics.detection import average_precision_by_label
+from evaluand.metrics.box_averages import AverageRecall, MeanAveragePrecision, OfBoxes
+from evaluand.metrics.detection.precision import average_precision_by_label
 from evaluand.run.runner import Runner
 
 Boxes = list[dict[str, Any]]

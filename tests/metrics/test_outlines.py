@@ -13,9 +13,10 @@ from hypothesis import given, strategies as st
 from evaluand.core.errors import DataError
 from evaluand.evaluation.scorers.detection import Detection
 from evaluand.interop.d3m.metrics import object_detection_ap
-from evaluand.metrics.detection import Boxes, as_box, average_precision, polygon_of
+from evaluand.metrics.detection.boxes import Boxes
 from evaluand.metrics.detection.masks import areas_of, read_mask
-from evaluand.metrics.detection.outlines import area_of, polygon_fault, read_outline, shared_areas
+from evaluand.metrics.detection.outlines import area_of, as_box, polygon_fault, polygon_of, read_outline, shared_areas
+from evaluand.metrics.detection.precision import average_precision
 
 SQUARE = [1, 1, 5, 1, 5, 5, 1, 5]
 BOX = [10, 20, 50, 90]

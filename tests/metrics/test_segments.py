@@ -11,9 +11,13 @@ from hypothesis import given, settings, strategies as st
 from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.scorers.segmentation import Segmentation
-from evaluand.metrics.base.segments import OfSegments
-from evaluand.metrics.mean_iou import MeanIou
-from evaluand.metrics.panoptic_quality import PanopticQuality, RecognitionQuality, SegmentationQuality
+from evaluand.metrics.segment_averages import (
+    MeanIou,
+    OfSegments,
+    PanopticQuality,
+    RecognitionQuality,
+    SegmentationQuality,
+)
 
 pytest.importorskip("pycocotools.mask")
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation")  # of pycocotools with NumPy 2

@@ -58,7 +58,7 @@ class LabelledSample(Measured):
     """The difference of prediction-powered means over the rows that both have.
 
     Attributes:
-        arguments: of `metric.difference`.
+        arguments: of `metric.measure`.
         lacking: why it does not count; None if it does.
     """
 
@@ -75,12 +75,13 @@ class LabelledSample(Measured):
         cluster = used.example if used.cluster is None else used.cluster
         judged, labels = used.value[[a, b]], used.labels[[a, b]]
         others = used.draw, used.stratum, row_weights(used, metric), cluster
-        found, lacking = metric.difference(judged, labels, *others)
+        found, fault = metric.measure(judged, labels, *others)
+        lacking = fault or found.both.reason
         value_a = value_b = math.nan
         if lacking is None:  # by the same λ, and only what both have
             shared = np.where(np.isnan(labels[1]), np.nan, labels[0])
             alone, people = (np.stack([0 * side, side]) for side in (judged[0], shared))
-            value_a = metric.difference(alone, people, *others)[0].both.value
+            value_a = metric.measure(alone, people, *others)[0].both.value
             value_b = value_a + found.both.value
         return cls(
             value_a=value_a,
@@ -99,12 +100,12 @@ class LabelledSample(Measured):
         return self.lacking
 
     def ends(self, confidence: float) -> tuple[float, float]:
-        both = dataclasses.replace(self.metric, confidence=confidence).difference(*self.arguments)[0].both
+        both = dataclasses.replace(self.metric, confidence=confidence).measure(*self.arguments)[0].both
         return (math.nan, math.nan) if self.lacking else (both.low, both.high)
 
     @property
     def p_of_ends(self) -> float:
-        return math.nan if self.lacking else self.metric.difference(*self.arguments)[0].p
+        return math.nan if self.lacking else self.metric.measure(*self.arguments)[0].p
 
     @property
     def outcomes(self) -> tuple[int, int, int]:

@@ -90,14 +90,8 @@ if TYPE_CHECKING:
         LabelRankingAveragePrecision as LabelRankingAveragePrecision,
         LabelRankingLoss as LabelRankingLoss,
     )
-    from evaluand.metrics.mean_iou import MeanIou as MeanIou
     from evaluand.metrics.names import make_metric as make_metric
     from evaluand.metrics.one_vs_one import OneVsOneRocAuc as OneVsOneRocAuc
-    from evaluand.metrics.panoptic_quality import (
-        PanopticQuality as PanopticQuality,
-        RecognitionQuality as RecognitionQuality,
-        SegmentationQuality as SegmentationQuality,
-    )
     from evaluand.metrics.partitions import (
         AdjustedRand as AdjustedRand,
         Completeness as Completeness,
@@ -121,10 +115,13 @@ if TYPE_CHECKING:
         RecallAtK as RecallAtK,
     )
     from evaluand.metrics.replications import KOfN as KOfN, MajorityVote as MajorityVote, PassAtK as PassAtK
-    from evaluand.metrics.text_errors import (
-        CharacterErrorRate as CharacterErrorRate,
-        WordErrorRate as WordErrorRate,
+    from evaluand.metrics.segment_averages import (
+        MeanIou as MeanIou,
+        PanopticQuality as PanopticQuality,
+        RecognitionQuality as RecognitionQuality,
+        SegmentationQuality as SegmentationQuality,
     )
+    from evaluand.metrics.text_errors import CharacterErrorRate as CharacterErrorRate, WordErrorRate as WordErrorRate
     from evaluand.metrics.weighted_kappa import WeightedKappa as WeightedKappa
 
 __getattr__, __dir__ = lazy_names(__name__, explain="evaluand.metrics.names:usage")

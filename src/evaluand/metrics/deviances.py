@@ -28,7 +28,10 @@ class OfQuantile(Metric):
     alpha: float = 0.5
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "alpha", check_level(self.kind, self.alpha))
+        alpha: Any = self.alpha
+        if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 <= alpha <= 1:
+            raise SpecError(f"{self.kind}: alpha={alpha!r} must be a number from 0 to 1")
+        object.__setattr__(self, "alpha", float(alpha))
         super().__post_init__()
 
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
@@ -77,13 +80,6 @@ def pinball(truth: np.ndarray, prediction: np.ndarray, alpha: float | np.ndarray
     """The pinball loss of each prediction of the quantile `alpha`."""
     above = truth - prediction
     return np.asarray(np.where(above >= 0, alpha * above, (alpha - 1) * above))
-
-
-def check_level(kind: str, alpha: Any) -> float:
-    """Return the level of a quantile as a float; a SpecError if it is not from 0 to 1."""
-    if isinstance(alpha, bool) or not isinstance(alpha, int | float) or not 0 <= alpha <= 1:
-        raise SpecError(f"{kind}: alpha={alpha!r} must be a number from 0 to 1")
-    return float(alpha)
 
 
 @dataclass(frozen=True, kw_only=True)

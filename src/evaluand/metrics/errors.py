@@ -9,14 +9,7 @@ import numpy as np
 from evaluand.metrics.base.averaging import TOO_FAR
 from evaluand.metrics.base.left_out import Blocks, LeftOut
 from evaluand.metrics.base.metric import NO_ROWS, VALUE, Columns, Metric, State, Values
-from evaluand.metrics.base.numeric_pairs import (
-    PREDICTION,
-    TOO_LARGE,
-    TRUTH,
-    MeanError,
-    absolute_errors,
-    paired_numbers,
-)
+from evaluand.metrics.base.numeric_pairs import PREDICTION, TOO_LARGE, TRUTH, MeanError, absolute_errors, paired_numbers
 from evaluand.metrics.column_statistics import Positional, at_share
 from evaluand.metrics.stats.intervals import count_rows
 
@@ -242,11 +235,6 @@ class MaxError(Metric):
         n = state["n"]
         nothing = np.full(n.shape, np.nan)
         value = np.where((n > 0) & np.isfinite(state["largest"]), state["largest"], np.nan)
-        reason = [_reason(*group) for group in zip(n.tolist(), np.isfinite(value).tolist(), strict=True)]
+        of_rows = np.where(np.isnan(value), TOO_LARGE, "a largest error has no interval")
+        reason = np.where(n == 0, NO_ROWS, of_rows).tolist()
         return Values(value, nothing, nothing, reason, [{"n": rows} for rows in n.tolist()])
-
-
-def _reason(n: int, has_value: bool) -> str:
-    if n == 0:
-        return NO_ROWS
-    return "a largest error has no interval" if has_value else TOO_LARGE

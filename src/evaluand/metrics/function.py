@@ -40,7 +40,7 @@ from evaluand.metrics.base.metric import (
 )
 from evaluand.metrics.base.signature import encode_word, format_percent
 from evaluand.metrics.base.weighted_rows import GroupResult, WeightedRowsMetric, clusters_in
-from evaluand.metrics.stats.intervals import random_bits
+from evaluand.metrics.stats.resampling import draw_places
 
 PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
     TRUTH: ("truth", "y_true", "expected", "target", "actual", "labels_true", "gold", "y"),
@@ -111,19 +111,16 @@ class FunctionMetric(WeightedRowsMetric):
         object.__setattr__(self, "files", tuple(self.files))
         object.__setattr__(self, "range", (float(self.range[0]), float(self.range[1])))
         object.__setattr__(self, "reads", chosen)
-        object.__setattr__(self, "keywords", _keywords_of(self.function))
+        parameters = inspect.signature(function).parameters.values()
+        keywords = (one.name for one in parameters if one.kind is one.KEYWORD_ONLY or one.default is not one.empty)
+        object.__setattr__(self, "keywords", frozenset(keywords))
         object.__setattr__(self, "code", self._identify(name))
         super().__post_init__()
 
     def _identify(self, name: str) -> dict[str, Any]:
         """What distinguishes the code; code that may compute something else next time is distinct each time."""
         found = code_identity(
-            "function",
-            self.function,
-            name,
-            version=self.code_version,
-            files=self.files,
-            place=_place_of(self.function),
+            "function", self.function, name, version=self.code_version, files=self.files, place=_place_of(self.function)
         )
         if found.pinned:
             return dict(found.spec)
@@ -196,7 +193,9 @@ class FunctionMetric(WeightedRowsMetric):
             vocabulary = rows[LABELS]
             for name in self.label_columns:
                 decoded[name] = vocabulary[rows[name]]
-            decoded[SCORES] = _order_scores(rows[SCORES], vocabulary)
+            scores, ordered = rows[SCORES], in_order(vocabulary).tolist()
+            known = [place for place in ordered if not np.isnan(scores[:, place]).all()]
+            decoded[SCORES] = scores[:, known[1] if len(known) == 2 else known]  # as scikit-learn has it
         decoded |= {name: _natural_type(column) for name, column in decoded.items()}
         return {p: rows[WEIGHT] if column == WEIGHT else decoded[column] for p, column in self.reads.items()}
 
@@ -225,9 +224,8 @@ class FunctionMetric(WeightedRowsMetric):
         found = np.full(self.bootstrap, np.nan)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the call with all rows has warned
-            for draw in np.arange(self.bootstrap):
-                counter = np.arange(draw * n, (draw + 1) * n, dtype=np.uint64)
-                drawn = (((random_bits(counter, 0) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)).astype(np.int64)
+            for draw in range(self.bootstrap):
+                [drawn] = draw_places(n, draw, 1, seed=0)
                 rows = (
                     order[drawn]
                     if n == len(key)
@@ -247,18 +245,9 @@ class FunctionMetric(WeightedRowsMetric):
 
     @property
     def spec(self) -> dict[str, Any]:
-        parameters = {
-            "missing": self.missing,
-            "reduce": self.reduce,
-            "over_targets": self.over_targets,
-            "weighted": self.weighted,
-            "confidence": self.confidence,
-            "name": self.name,
-            "code": dict(self.code),
-            "direction": self.direction,
-            "range": [end if math.isfinite(end) else None for end in self.range],
-            "bootstrap": self.bootstrap,
-        }
+        names = ("missing", "reduce", "over_targets", "weighted", "confidence", "name", "code", "direction", "range")
+        plain = {"code": dict(self.code), "range": [end if math.isfinite(end) else None for end in self.range]}
+        parameters = {name: getattr(self, name) for name in (*names, "bootstrap")} | plain
         return {"kind": self.kind, "version": self.version, "parameters": parameters}
 
     @property
@@ -267,13 +256,10 @@ class FunctionMetric(WeightedRowsMetric):
         code = self.code.get("version") or identity.digest(pinned).hex()[:_SHORT]
         words = [self.kind, f"v{self.version}", f"missing={self.missing}", f"reduce={self.reduce}"]
         words += [f"name={encode_word(self.name)}", f"code={encode_word(code)}"]
-        words += [f"{name}={encode_word(value)}" for name, value in (("over_targets", self.over_targets),) if value]
+        words += [f"over_targets={encode_word(self.over_targets)}"] if self.over_targets else []
         words += ["weighted=true"] if self.weighted else []
-        words += (
-            []
-            if self.interval is None or self.confidence is None
-            else [f"interval={self.interval} {format_percent(self.confidence)}"]
-        )
+        if self.confidence is not None:
+            words.append(f"interval={self.interval} {format_percent(self.confidence)}")
         return " ".join(words)
 
 
@@ -307,13 +293,6 @@ def _place_of(function: Any) -> str:
     return f"{getattr(function, '__module__', '')}:{getattr(function, '__qualname__', type(function).__qualname__)}"
 
 
-def _keywords_of(function: Callable[..., Any]) -> frozenset[str]:
-    """The parameters that are passed by name."""
-    parameters = inspect.signature(function).parameters
-    only = {name for name, one in parameters.items() if one.kind is one.KEYWORD_ONLY}
-    return frozenset(only | {name for name, one in parameters.items() if one.default is not one.empty})
-
-
 def _read_parameters(function: Callable[..., Any], name: str) -> dict[str, str]:
     """Parameter → the column it reads: of those without a default, and those for weights."""
     try:
@@ -334,12 +313,6 @@ def _read_parameters(function: Callable[..., Any], name: str) -> dict[str, str]:
 
 
 _VARIADIC: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-
-
-def _order_scores(scores: np.ndarray, vocabulary: np.ndarray) -> np.ndarray:
-    """The scores with a column for each class in order; of two classes those of the second, as scikit-learn has it."""
-    known = [place for place in in_order(vocabulary).tolist() if not np.isnan(scores[:, place]).all()]
-    return scores[:, known[1]] if len(known) == 2 else scores[:, known]
 
 
 def _natural_type(column: np.ndarray) -> np.ndarray:

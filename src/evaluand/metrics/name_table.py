@@ -85,8 +85,15 @@ def averaged() -> tuple[OneClass, ...]:
     return tuple(OneClass(**_with_tuples(entry)) for entry in _read()["averaged"])
 
 
-def _read() -> dict[str, list[dict[str, Any]]]:
-    found: dict[str, list[dict[str, Any]]] = orjson.loads(Path(__file__).with_name("names.json").read_bytes())
+@cache
+def kinds_at_k() -> Mapping[str, str]:
+    """What stands before `@` and a number → kind with the parameter k."""
+    kinds: dict[str, str] = _read()["at_k"]
+    return kinds
+
+
+def _read() -> dict[str, Any]:
+    found: dict[str, Any] = orjson.loads(Path(__file__).with_name("names.json").read_bytes())
     return found
 
 

@@ -19,7 +19,16 @@ from evaluand.core import registry
 from evaluand.core.errors import SpecError
 from evaluand.core.near import near
 from evaluand.metrics.base.signature import encode_word, words_of
-from evaluand.metrics.name_table import AVERAGES, BINARY, FUNCTION, MetricName, averaged, averaged_parameters, table
+from evaluand.metrics.name_table import (
+    AVERAGES,
+    BINARY,
+    FUNCTION,
+    MetricName,
+    averaged,
+    averaged_parameters,
+    kinds_at_k,
+    table,
+)
 
 if TYPE_CHECKING:
     from evaluand.metrics.base.metric import Metric
@@ -162,15 +171,12 @@ def as_called(metric: Metric, name: str) -> Metric | None:
         return None
     own = {parameter: getattr(metric, parameter, None) for parameter in found.parameters}
     if all(own[parameter] == value for parameter, value in found.parameters.items() if value != BINARY):
-        if BINARY not in found.parameters.values() or own["average"] == BINARY or _is_of_label(metric):
+        has_label = getattr(metric, "label", None) is not None
+        if BINARY not in found.parameters.values() or own["average"] == BINARY or has_label:
             return metric
         if own["average"] is None and getattr(metric, "labels", None) is None:
             return dataclasses.replace(metric, average=BINARY)  # type: ignore[call-arg]
     return None
-
-
-def _is_of_label(metric: Metric) -> bool:
-    return getattr(metric, "label", None) is not None
 
 
 def has_name(signature: str, name: str) -> bool:
@@ -218,11 +224,8 @@ def printed_name(kind: str, words: Mapping[str, str]) -> tuple[str, frozenset[st
         ('f2', 'accuracy')
     """
     name, expressed = kind, set[str]()
-    if kind in _PRINTED_BY:
-        parameter, suffix_of = _PRINTED_BY[kind]
-        return suffix_of.get(words.get(parameter, ""), kind), frozenset(
-            {parameter} if words.get(parameter) in suffix_of else ()
-        )
+    if kind == "weighted_kappa" and words.get("weights") in ("quadratic", "linear"):
+        return f"{words['weights']}_kappa", frozenset({"weights"})
     if kind == FUNCTION and "name" in words:
         return words["name"].strip('"'), frozenset({"name", "code"})
     if kind == "f_beta" and words.get("beta") == "0.0":
@@ -243,29 +246,19 @@ def printed_name(kind: str, words: Mapping[str, str]) -> tuple[str, frozenset[st
     return name, frozenset(expressed)
 
 
-_PRINTED_BY: Final[Mapping[str, tuple[str, Mapping[str, str]]]] = {
-    "weighted_kappa": ("weights", {"quadratic": "quadratic_kappa", "linear": "linear_kappa"}),
-}
-"""Kind → the parameter whose value gives the printed name."""
-
-
 def metric_names() -> list[MetricName]:
     """All metrics with a name, sorted by it: those of the table, and the further registered kinds."""
     named = {one.name: one for one in table()}
     for kind in registry.names(GROUP):
         if kind not in _by_name():
-            named[kind] = MetricName(kind, kind, _first_line(kind))
+            lines = (registry.find(GROUP, kind).__doc__ or "").strip().splitlines()
+            named[kind] = MetricName(kind, kind, lines[0].rstrip(".") if lines else "")
     return [named[name] for name in sorted(named)]
 
 
 def averaged_names() -> list[str]:
     """The names of metrics of one class, which have averages."""
     return [base.name for base in averaged()]
-
-
-def _first_line(kind: str) -> str:
-    text = (registry.find(GROUP, kind).__doc__ or "").strip().splitlines()
-    return text[0].rstrip(".") if text else ""
 
 
 # Names that are found
@@ -281,30 +274,10 @@ def _by_name() -> dict[str, MetricName]:
     return found
 
 
-_AT_K: Final[Mapping[str, str]] = {
-    "ndcg": "ndcg",
-    "map": "map_at_k",
-    "average_precision": "map_at_k",
-    "mean_average_precision": "map_at_k",
-    "precision": "precision_at_k",
-    "p": "precision_at_k",
-    "recall": "recall_at_k",
-    "r": "recall_at_k",
-    "hits": "hits_at_k",
-    "hit": "hits_at_k",
-    "hit_rate": "hits_at_k",
-    "success": "hits_at_k",
-    "pass": "pass_at_k",
-    "top": "top_k",
-    "accuracy": "top_k",
-    "acc": "top_k",
-}
-"""What stands before `@` and a number → kind with the parameter k."""
-
 _NUMBERED: Final[Sequence[tuple[re.Pattern[str], Callable[[re.Match[str]], Resolved | None]]]] = (
     (
         re.compile(r"([a-z_]+?)_?(?:@|_at_)(\d+)"),
-        lambda found: Resolved(_AT_K[found[1]], {"k": int(found[2])}) if found[1] in _AT_K else None,
+        lambda found: Resolved(kind, {"k": int(found[2])}) if (kind := kinds_at_k().get(found[1])) else None,
     ),
     (re.compile(r"top_?(\d+)(?:_acc(?:uracy)?(?:_score)?)?"), lambda found: Resolved("top_k", {"k": int(found[1])})),
     (

@@ -27,7 +27,7 @@ from evaluand.metrics.base.metric import (
     weights_of,
 )
 from evaluand.metrics.column_statistics import check_range
-from evaluand.metrics.judging.estimate import Estimate
+from evaluand.metrics.judging.estimate import Estimate, undefined
 from evaluand.metrics.judging.prediction_powered import UNBOUNDED, PredictionPowered, prediction_powered_mean
 from evaluand.metrics.stats.intervals import count_rows
 
@@ -128,21 +128,13 @@ class PredictionPoweredMean(OfColumn):
     def _compute_group(self, rows: State) -> tuple[Estimate, dict[str, Any] | None]:
         rows = {name: column[rows[_WEIGHT] > 0] for name, column in rows.items()}
         if not len(rows[VALUE]):
-            return _undefined(NO_ROWS), None
-        judged, labels = self.on_scale(rows[VALUE], rows[PEOPLE])
-        range = self._range_of(judged, labels)
-        found = self._estimate(judged, labels, rows[_WEIGHT], rows[CLUSTER], rows[STRATUM], range)
-        if reason := _find_scale_fault(judged, labels, range) or self.find_draw_fault(
-            labels, rows[DRAW], rows[STRATUM]
-        ):
-            return _undefined(reason), _describe(found)
-        return found.both, _describe(found)
+            return undefined(NO_ROWS), None
+        found, fault = self.measure(
+            rows[VALUE][None], rows[PEOPLE][None], rows[DRAW], rows[STRATUM], rows[_WEIGHT], rows[CLUSTER]
+        )
+        return undefined(fault) if fault else found.both, _describe(found)
 
-    def on_scale(self, judged: np.ndarray, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The values of judge and people with their thresholds applied."""
-        return _divide(judged, self.threshold), _divide(labels, self.people_threshold)
-
-    def difference(
+    def measure(
         self,
         judged: np.ndarray,
         labels: np.ndarray,
@@ -151,40 +143,30 @@ class PredictionPoweredMean(OfColumn):
         weight: np.ndarray,
         cluster: np.ndarray,
     ) -> tuple[PredictionPowered, str | None]:
-        """The second system against the first on the same rows, from the rows that are labelled for both.
+        """The mean of one system, or of the second minus the first on the same rows, from those labelled for both.
 
         Args:
-            judged: of both systems: 2 × rows, like `labels`.
+            judged: of one system or of both: systems × rows, like `labels`.
             draw: the place of each row in the random order; the other arguments as in `prediction_powered_mean`.
 
         Returns:
-            The mean of the differences, and why it does not count; None if it does.
+            The mean, and why it does not count; None if it does.
         """
-        judged, labels = self.on_scale(judged, labels)
+        judged, labels = _divide(judged, self.threshold), _divide(labels, self.people_threshold)
         least, most = self._range_of(judged, labels)
-        change, of_people = judged[1] - judged[0], labels[1] - labels[0]
-        found = self._estimate(change, of_people, weight, cluster, stratum, (least - most, most - least))
         fault = _find_scale_fault(judged, labels, (least, most))
-        return found, fault or self.find_draw_fault(of_people, draw, stratum) or found.both.reason
-
-    def _estimate(
-        self,
-        judged: np.ndarray,
-        labels: np.ndarray,
-        weight: np.ndarray,
-        cluster: np.ndarray,
-        stratum: np.ndarray,
-        range: tuple[float, float],
-    ) -> PredictionPowered:
-        return prediction_powered_mean(
-            judged,
-            labels,
+        if len(judged) > 1:
+            judged, labels, least, most = np.diff(judged, axis=0), np.diff(labels, axis=0), least - most, most - least
+        found = prediction_powered_mean(
+            judged[0],
+            labels[0],
             weight=weight,
             cluster=cluster,
             stratum=stratum if self.strata is not None else None,
-            range=range,
+            range=(least, most),
             confidence=self.confidence,
         )
+        return found, fault or self._find_draw_fault(labels[0], draw, stratum)
 
     def _range_of(self, judged: np.ndarray, labels: np.ndarray) -> tuple[float, float]:
         """The declared range; that of shares where none is declared for these numbers and all are 0 and 1."""
@@ -193,7 +175,7 @@ class PredictionPoweredMean(OfColumn):
         is_binary = all(np.isin(each[~np.isnan(each)], (0.0, 1.0)).all() for each in (judged, labels))
         return (0.0, 1.0) if is_binary else self.range
 
-    def find_draw_fault(self, labels: np.ndarray, draw: np.ndarray, stratum: np.ndarray) -> str | None:
+    def _find_draw_fault(self, labels: np.ndarray, draw: np.ndarray, stratum: np.ndarray) -> str | None:
         """Why the labelled rows are not known to be drawn at random; None if they are."""
         known = ~np.isnan(labels)
         if self.drawn or not known.any() or known.all():
@@ -241,17 +223,9 @@ def _find_scale_fault(judged: np.ndarray, labels: np.ndarray, range: tuple[float
 
 
 def _describe(found: PredictionPowered) -> dict[str, Any]:
-    alone = {name: _number(one) for name, one in (("judge", found.judge), ("people", found.people))}
+    alone = {
+        name: {end: None if math.isnan(number := getattr(mean, end)) else number for end in ("value", "low", "high")}
+        for name, mean in (("judge", found.judge), ("people", found.people))
+    }
     share = None if math.isnan(found.weight) else found.weight
     return {"n": found.judge.n, "labelled": found.people.n, "judge_share": share} | alone
-
-
-def _number(one: Estimate) -> dict[str, float | None]:
-    return {
-        name: None if math.isnan(end) else end
-        for name, end in (("value", one.value), ("low", one.low), ("high", one.high))
-    }
-
-
-def _undefined(reason: str) -> Estimate:
-    return Estimate(math.nan, math.nan, math.nan, 0, 0.0, reason)

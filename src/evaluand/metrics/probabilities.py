@@ -189,9 +189,8 @@ class ExpectedCalibrationError(ConfidenceBins):
             np.stack([np.bincount(rows[BIN], each * values, minlength=self.bins) for each in weight])
             for values in (1.0, rows["probability"], rows["right"])
         )
-        return total / total.sum(axis=1, keepdims=True), np.abs(probability - right) / np.where(
-            total > 0, total, np.inf
-        )
+        distance = np.abs(probability - right) / np.where(total > 0, total, np.inf)
+        return total / total.sum(axis=1, keepdims=True), distance
 
 
 _NO_INTERVAL: Final = "no interval: by chance alone the calibration error of few rows is above 0"

@@ -8,7 +8,8 @@ import pyarrow as pa
 
 from evaluand.core.errors import DataError, Fault, SpecError, nearest
 from evaluand.interop.d3m.names import name_of
-from evaluand.metrics.detection import BoxPrecisionCurve, Points, average_precision
+from evaluand.metrics.detection.definition import Points
+from evaluand.metrics.detection.precision import BoxPrecisionCurve, average_precision
 from evaluand.predictions import judge
 from evaluand.predictions.problem.problem import Criterion
 

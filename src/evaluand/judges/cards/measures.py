@@ -17,8 +17,7 @@ from evaluand.metrics.correlations import Spearman
 from evaluand.metrics.errors import MeanAbsoluteError
 from evaluand.metrics.judging.agreement import kappa
 from evaluand.metrics.judging.alpha import RATINGS, KrippendorffAlpha, Level
-from evaluand.metrics.judging.biases import contrast_within, slope_within
-from evaluand.metrics.judging.differences import Slope, mean_difference
+from evaluand.metrics.judging.differences import Slope, contrast_within, mean_difference, slope_within
 from evaluand.metrics.judging.estimate import Estimate, estimate, share, undefined
 
 

@@ -12,7 +12,7 @@ from evaluand.judges.cards.measures import Measure, people, same_shares, undecid
 from evaluand.judges.cards.scales import Readings, mean_of
 from evaluand.metrics.judging.agreement import kappa
 from evaluand.metrics.judging.alpha import RATINGS, KrippendorffAlpha
-from evaluand.metrics.judging.biases import preference_within
+from evaluand.metrics.judging.differences import preference_within
 from evaluand.metrics.judging.estimate import Estimate, estimate, share, undefined
 from evaluand.metrics.ratings.positions import inconsistency, position_bias
 

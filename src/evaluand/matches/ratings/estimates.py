@@ -13,7 +13,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, cast
 
 import numpy as np
@@ -299,18 +299,8 @@ def estimate_equal_length(
     # each system is fitted alone, so the sum of its weights is the number of its matches
     opponent = np.where(rows.a == base, rows.b, rows.a)
     matches, weight = (np.bincount(opponent, each, rows.systems) for each in (shares, rows.weight))
-    found = equal_length_win_rates(
-        rows.a,
-        rows.b,
-        rows.outcome,
-        rows.cluster,
-        lengths[:, 0],
-        lengths[:, 1],
-        systems=rows.systems,
-        baseline=base,
-        weight=rows.weight * (matches[opponent] / weight[opponent]),
-        confidence=confidence,
-    )
+    weighted = replace(rows, weight=rows.weight * (matches[opponent] / weight[opponent]))
+    found = equal_length_win_rates(weighted, lengths, base, confidence)
     value, low, high = (np.array([getattr(each, name) for each in found]) for name in ("win_rate", "low", "high"))
     error = np.array([math.sqrt(each.variance) or math.nan for each in found])  # NaN where outcomes show no spread
     error[base] = 0.0

@@ -135,7 +135,9 @@ class OfScores(Metric):
         if columns[TRUTH].ndim == 2 and not (self.takes_sets and self.scored_by != "predicted"):
             setting = " with scored_by='predicted'" if self.takes_sets else ""
             raise SpecError(f"{self.kind}{setting} reads one label per row, but these rows have lists of labels")
-        refuse_unknown_truth(columns)
+        truth = columns[TRUTH]
+        unknown = np.asarray(np.isnan(truth).any(axis=1) if truth.ndim == 2 else truth < 0)
+        refuse(columns, unknown, lambda row: "is scored but has no truth; such rows must abstain")
 
     def _refuse_rows_without_scores(self, columns: Columns) -> None:
         """`absent` fills in single classes, not rows without any score."""
@@ -159,13 +161,6 @@ class OfScores(Metric):
                 f"have that of {columns[LABELS][others[0]]!r}; use scored_by='classes', or for two classes "
                 "scored_by='predicted'"
             )
-
-
-def refuse_unknown_truth(columns: Columns) -> None:
-    """Raise a DataError that lists the scored rows without a truth, if there are any."""
-    truth = columns[TRUTH]
-    unknown = np.asarray(np.isnan(truth).any(axis=1) if truth.ndim == 2 else truth < 0)
-    refuse(columns, unknown, lambda row: "is scored but has no truth; such rows must abstain")
 
 
 def has_label(labels: np.ndarray, code: int) -> np.ndarray:

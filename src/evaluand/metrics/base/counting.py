@@ -187,12 +187,10 @@ class Counting(ClassRatio):
                 f"{self.kind} reads 'truth' and 'prediction', or else {', '.join(map(repr, counted))}; the table has "
                 f"{', '.join(map(repr, available))}; take the scorer prediction for classes, or spans for items"
             )
-        for name, works in (
-            ("average", self.average in (None, "micro", "macro", BINARY)),
-            ("labels", self.labels is None),
-        ):
-            if not works:
-                raise SpecError(f"{self.kind}: {name}={getattr(self, name)!r} does not work for counted items")
+        if self.average not in (None, "micro", "macro", BINARY):
+            raise SpecError(f"{self.kind}: average={self.average!r} does not work for counted items")
+        if self.labels is not None:
+            raise SpecError(f"{self.kind}: labels={self.labels!r} does not work for counted items")
         if self.zero_division is not None:
             raise SpecError(f"{self.kind}: zero_division does not work for counted items; remove it")
         return counted
@@ -253,12 +251,8 @@ class Counting(ClassRatio):
             return super().state(columns, group, n_groups)
         row, tag, counts = _entries(columns)
         weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(group))
-        table = (
-            tag,
-            group[row],
-            columns.get(CLUSTER, columns.get(INDEPENDENT, group))[row],
-            counts * weights[row, None],
-        )
+        cluster = columns.get(CLUSTER, columns.get(INDEPENDENT, group))
+        table = tag, group[row], cluster[row], counts * weights[row, None]
         limits = {
             name: count_rows(group[columns[name]] if name in columns else group[:0], n_groups) for name in _LIMITS
         }
@@ -268,10 +262,8 @@ class Counting(ClassRatio):
         if LABELS in states[0]:
             return super().merge(states)
         by_group = [{name: state[name] for name in state if name not in _TABLE} for state in states]
-        return {
-            **Metric.merge(self, by_group),
-            **{name: np.concatenate([state[name] for state in states]) for name in _TABLE},
-        }
+        table = {name: np.concatenate([state[name] for state in states]) for name in _TABLE}
+        return {**Metric.merge(self, by_group), **table}
 
     def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
         if LABELS in state:
@@ -307,11 +299,9 @@ class Counting(ClassRatio):
         if not has_value:
             reason = self.nothing if self.label is None else f"{self.nothing} with the label {self.label!r}"
             return f"{reason}, or none of finite weight" if self.weighted else reason
-        return (
-            None
-            if has_interval or self.confidence is None
-            else "no interval: all counted items come from one example or cluster"
-        )
+        if has_interval or self.confidence is None:
+            return None
+        return "no interval: all counted items come from one example or cluster"
 
     def _data(self, sums: _Sums, group: int, clusters: int) -> dict[str, Any]:
         data = _counts_data(sums.counts[group].sum(axis=0)) | (

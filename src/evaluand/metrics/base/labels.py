@@ -66,7 +66,8 @@ def encode_members(
         >>> matrix.tolist(), vocabulary.tolist()
         ([[1.0, 1.0], [0.0, 0.0], [1.0, 0.0]], ['b', 'a'])
     """
-    columns = [_decoded(_storage_array(column)) for column in sets]
+    columns = [_storage_array(column) for column in sets]
+    columns = [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in columns]
     codes, vocabulary = encode_labels([*(_members(column) for column in columns), *labels])
     matrices = []
     for column, code in zip(columns, codes, strict=False):
@@ -147,10 +148,6 @@ def score_matrix(scores: pa.Array, code: np.ndarray, n_labels: int) -> np.ndarra
     row = np.asarray(pc.list_parent_indices(scores)).astype(np.int64)
     found[row, code] = np.asarray(pc.struct_field(pc.list_flatten(scores), "score"))
     return found
-
-
-def _decoded(column: pa.Array) -> pa.Array:
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def _members(column: pa.Array) -> pa.Array:

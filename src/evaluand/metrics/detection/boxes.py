@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.metrics.base.labels import contents
 from evaluand.metrics.detection.masks import box_and_area
 from evaluand.metrics.detection.outlines import FEWEST, area_of, read_outline
 
@@ -115,8 +116,9 @@ class Boxes:
         if len(lengths) > 1:
             counts = " and ".join(map(str, sorted(lengths)))
             raise DataError(f"{what}: the columns have {counts} rows; give all columns equally many")
-        if confidence is not None and len(confidence) and np.isnan(confidence).all() and _all_null(columns[CONFIDENCE]):
-            confidence = None
+        if confidence is not None and len(confidence) and np.isnan(confidence).all():
+            # NaN in a file of confidences is a fault, and null is not
+            confidence = None if _arrow(columns[CONFIDENCE], CONFIDENCE).null_count == len(confidence) else confidence
         return cls(what, image, np.stack(sides), confidence, label, crowd, outline)
 
     def refuse_odd(self, takes: Literal["proper", "inverted", "anything"]) -> None:
@@ -197,23 +199,18 @@ def _columns_of_rows(rows: Sequence[Any], what: str) -> Mapping[str, Any]:
     if bad:
         raise DataError(Fault(f"{what} row {row}", f"is {rows[row]!r}, not a list of {_FORM}") for row in bad)
     length = len(rows[0])
-    if length in _POLYGON:
-        _refuse_other_lengths(rows, length, what)
-        columns = {IMAGE: [row[0] for row in rows], BOX: [",".join(map(str, row[1:9])) for row in rows]}
-        return columns | ({CONFIDENCE: [row[9] for row in rows]} if length == _POLYGON[1] else {})
-    if length not in _BY_LENGTH:
+    if length not in (*_POLYGON, *_BY_LENGTH):
         raise DataError(Fault(_where(what, 0, next(iter(rows[0]), None)), f"has {length} cells; give {_FORM}"))
-    _refuse_other_lengths(rows, length, what)
-    return dict(zip(_BY_LENGTH[length], zip(*rows, strict=True), strict=True))
-
-
-def _refuse_other_lengths(rows: Sequence[Any], length: int, what: str) -> None:
     odd = [row for row, cells in enumerate(rows) if len(cells) != length]
     if odd:
         raise DataError(
             Fault(_where(what, row, next(iter(rows[row]), None)), f"has {len(rows[row])} cells, and the first {length}")
             for row in odd
         )
+    if length in _POLYGON:
+        columns = {IMAGE: [row[0] for row in rows], BOX: [",".join(map(str, row[1:9])) for row in rows]}
+        return columns | ({CONFIDENCE: [row[9] for row in rows]} if length == _POLYGON[1] else {})
+    return dict(zip(_BY_LENGTH[length], zip(*rows, strict=True), strict=True))
 
 
 _FORM: Final = "image, x_min, y_min, x_max, y_max (or the eight numbers of a polygon) and perhaps a confidence"
@@ -230,11 +227,6 @@ def _arrow(values: Any, what: str) -> pa.Array:
     return pa.array([], pa.string()) if pa.types.is_null(column.type) and not len(column) else column
 
 
-def _all_null(values: Any) -> bool:
-    column = _arrow(values, CONFIDENCE)
-    return bool(column.null_count == len(column))
-
-
 @dataclass(frozen=True)
 class _Parser:
     """Converts cells into numbers, and reports those that are not numbers."""
@@ -248,7 +240,7 @@ class _Parser:
             return values.astype(np.float64, copy=False)
         try:
             column = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
-            if _is_text(column.type):
+            if contents(column.type) == "text":
                 column = pc.utf8_trim_whitespace(column)
             elif pa.types.is_boolean(column.type):
                 return self._each(column.to_pylist(), name)
@@ -272,9 +264,10 @@ class _Parser:
         column = _arrow(values, f"{self.what}: {BOX}")
         if not len(column):
             return [np.empty(0)] * 4, None
-        if not _is_text(column.type) and not pa.types.is_list(column.type):
+        is_text = contents(column.type) == "text"
+        if not is_text and not pa.types.is_list(column.type):
             raise DataError(f"{self.what}: the column box holds {column.type}; give text such as '10,11,100,100'")
-        parts = pc.split_pattern(column, ",") if _is_text(column.type) else column
+        parts = pc.split_pattern(column, ",") if is_text else column
         counts = np.asarray(pc.fill_null(pc.list_value_length(parts), 0))
         odd = (counts != 4) & ((counts < FEWEST) | (counts % 2 == 1))
         self._refuse(odd, lambda row: f"box is {column[row].as_py()!r}; give x_min,y_min,x_max,y_max, or a polygon")
@@ -282,12 +275,9 @@ class _Parser:
         if (counts == 4).all():
             sides = [flat.take(pa.array(np.arange(i, len(flat), 4))) for i in range(4)]
             return [self.numbers(side, name) for side, name in zip(sides, COORDINATES, strict=True)], None
-        return self._polygons(np.split(self._coordinates(flat, counts), np.cumsum(counts)[:-1]))
-
-    def _coordinates(self, flat: Any, counts: np.ndarray) -> np.ndarray:
-        """The numbers of all polygons; those that are none are reported with the row of their polygon."""
-        rows = np.repeat(np.arange(len(counts)), counts)
-        return _Parser(self.what, self.image.take(pa.array(rows))).numbers(flat, "a coordinate")
+        polygon = np.repeat(np.arange(len(counts)), counts)  # whose row is reported
+        numbers = _Parser(self.what, self.image.take(pa.array(polygon))).numbers(flat, "a coordinate")
+        return self._polygons(np.split(numbers, np.cumsum(counts)[:-1]))
 
     def _polygons(self, each: Sequence[np.ndarray]) -> tuple[list[np.ndarray], np.ndarray | None]:
         """The boxes around polygons, and their outlines where they differ."""
@@ -317,10 +307,6 @@ class _Parser:
                 Fault(_where(self.what, row, self.image[row].as_py() if row < len(self.image) else None), message(row))
                 for row in np.flatnonzero(bad).tolist()
             )
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
 def _quote_hint(cell: Any) -> str:

@@ -40,12 +40,12 @@ class Definition:
                 NaN.
     """
 
-    pixel: int
-    strict: bool
-    only_best: bool
-    ties: Literal["step", "file", "box", "image"]
-    points: Points
-    rounded: bool
+    pixel: int = 0
+    strict: bool = False
+    only_best: bool = False
+    ties: Literal["step", "file", "box", "image"] = "step"
+    points: Points = "area"
+    rounded: bool = False
     most: int | None = None
     takes: Literal["proper", "inverted", "anything"] = "proper"
     area: tuple[float, float] = (-math.inf, math.inf)
@@ -54,9 +54,9 @@ class Definition:
         """Which areas of objects lie outside the range that counts."""
         return np.asarray((area < self.area[0]) | (area > self.area[1]))
 
-    def threshold(self, iou: float) -> float:
-        """The overlap from which boxes match."""
-        return min(iou, 1 - 1e-10) if self.rounded and not self.strict else iou
+    def reaches(self, overlap: np.ndarray, limit: float) -> np.ndarray:
+        """Which overlaps are large enough for a match."""
+        return np.asarray(overlap > limit if self.strict else overlap >= limit)
 
     @property
     def recalls(self) -> np.ndarray:
@@ -72,32 +72,12 @@ class Definition:
         return tuple(steps.tolist())
 
 
+_D3M: Final = Definition(pixel=1, strict=True, only_best=True, ties="file", rounded=True, takes="anything")
 DEFINITIONS: Final = {
-    "standard": Definition(
-        pixel=0,
-        strict=False,
-        only_best=False,
-        ties="step",
-        points="area",
-        rounded=False,
-    ),
-    "3.1.1": Definition(
-        pixel=1, strict=True, only_best=True, ties="file", points="area", rounded=True, takes="anything"
-    ),
-    "core-2022": Definition(
-        pixel=1, strict=True, only_best=True, ties="box", points="area", rounded=True, takes="anything"
-    ),
-    "coco": Definition(
-        pixel=0,
-        strict=False,
-        only_best=False,
-        ties="image",
-        points=101,
-        rounded=True,
-        most=100,
-        takes="inverted",
-        area=(0.0, 1e10),
-    ),
+    "standard": Definition(),
+    "3.1.1": _D3M,
+    "core-2022": replace(_D3M, ties="box"),
+    "coco": Definition(ties="image", points=101, rounded=True, most=100, takes="inverted", area=(0.0, 1e10)),
 }
 """`standard`: independent of the order of rows. `3.1.1`: the code published with the D3M problem schema 3.1.1, after
 that of PASCAL VOC (M. Everingham et al., "The PASCAL Visual Object Classes (VOC) Challenge", IJCV 88, 2010).

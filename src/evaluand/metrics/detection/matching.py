@@ -9,17 +9,18 @@ Only pairs that can reach the threshold are compared: a box that overlaps anothe
 / t of the other's width before it and (1 - t) after it, and true boxes are sorted by where they begin.
 """
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
 from evaluand.core.errors import DataError
-from evaluand.metrics.base.labels import encode_labels
+from evaluand.metrics.base.labels import encode_labels, in_order
 from evaluand.metrics.detection.boxes import Boxes
 from evaluand.metrics.detection.definition import Definition
 from evaluand.metrics.detection.masks import overlaps
 from evaluand.metrics.detection.outlines import area_of, polygon_of, shared_areas
+from evaluand.metrics.stats.intervals import runs
 
 
 class Matching(NamedTuple):
@@ -64,22 +65,21 @@ def match(detections: Boxes, truths: Boxes, ious: Sequence[float], definition: D
     rank[order] = np.arange(len(order))
     counted = np.ones(len(order), np.bool_)
     if definition.most is not None:
-        counted = _most_confident(place, rank, definition.most)
-    limits = [definition.threshold(iou) for iou in ious]
+        rows = np.lexsort((rank, place))
+        counted[rows] = np.arange(len(rows)) - np.searchsorted(place[rows], place[rows]) < definition.most
+    lenient = definition.rounded and not definition.strict
+    limits = [min(iou, 1 - 1e-10) if lenient else iou for iou in ious]
     crowd = np.zeros(len(truths), np.bool_) if truths.crowd is None else truths.crowd
     truth_ignored = crowd | definition.outside(truths.areas(definition.pixel))
     outside = definition.outside(detections.areas(definition.pixel))
-    pairs = _all_overlapping(detections, place, truths, truth_place, crowd, min(limits), definition)
-    pairs = _Pairs(*(column[counted[pairs.detection]] for column in pairs))
+    pairs = _overlapping(_Sides(detections, place, truths, truth_place, crowd, definition), min(limits))
+    pairs = pairs.select(counted[pairs.detection])
     found, met = (np.zeros((len(limits), n), np.bool_) for n in (len(order), len(truths)))
     ignored = np.repeat(outside[None], len(limits), axis=0)
     for level, limit in enumerate(limits):
-        enough = pairs.overlap > limit if definition.strict else pairs.overlap >= limit
-        some = _Pairs(*(column[enough] for column in pairs))
-        proposals, claims = (
-            _proposal_order(some, truths, truth_ignored, definition),
-            _preferences(some, detections, rank, definition),
-        )
+        some = pairs.select(definition.reaches(pairs.overlap, limit))
+        proposals = _proposal_order(some, truths, truth_ignored, definition)
+        claims = _preferences(some, detections, rank, definition)
         partner, met[level] = _match_pairs(some, proposals, claims, crowd, len(order), definition.only_best)
         matched = np.flatnonzero(partner >= 0)
         ignored[level, matched] = truth_ignored[partner[matched]]
@@ -89,11 +89,30 @@ def match(detections: Boxes, truths: Boxes, ious: Sequence[float], definition: D
 
 
 class _Pairs(NamedTuple):
-    """Pairs of boxes that overlap enough."""
+    """Pairs of objects that overlap enough."""
 
     detection: np.ndarray
     truth: np.ndarray
     overlap: np.ndarray
+
+    def select(self, chosen: np.ndarray) -> Self:
+        return type(self)(*(column[chosen] for column in self))
+
+    @classmethod
+    def join(cls, parts: Iterable[Self]) -> Self:
+        nothing = np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0)
+        return cls._make(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True))
+
+
+class _Sides(NamedTuple):
+    """What is compared: objects of the same place, an image and label."""
+
+    detections: Boxes
+    place: np.ndarray
+    truths: Boxes
+    truth_place: np.ndarray
+    crowd: np.ndarray
+    definition: Definition
 
 
 def _places(
@@ -128,29 +147,12 @@ def _order(detections: Boxes, definition: Definition) -> np.ndarray:
     n = len(detections)
     confidence = np.zeros(n) if detections.confidence is None else detections.confidence
     if definition.ties == "image":
-        return np.asarray(np.lexsort((_sorted_codes(detections), -confidence)))
+        (code,), images = encode_labels([detections.image])
+        return np.asarray(np.lexsort((np.argsort(in_order(images))[code], -confidence)))
     order = np.argsort(-confidence, kind="stable")
     if definition.ties == "file" or not _has_equal_neighbours(confidence[order]):
         return order
     return np.asarray(np.lexsort((*detections.corners[::-1], -confidence)))
-
-
-def _sorted_codes(detections: Boxes) -> np.ndarray:
-    """The image of each row, as its position among the sorted images."""
-    (code,), images = encode_labels([detections.image])
-    place = np.empty(len(images), np.int64)
-    place[np.array(sorted(range(len(images)), key=lambda i: images[i]), np.int64)] = np.arange(len(images))
-    return np.asarray(place[code])
-
-
-def _most_confident(place: np.ndarray, rank: np.ndarray, most: int) -> np.ndarray:
-    """Which detections are among the most confident of their place."""
-    rows = np.lexsort((rank, place))
-    starts = np.flatnonzero(np.diff(place[rows], prepend=-1))
-    number = np.arange(len(rows)) - np.repeat(starts, np.diff(starts, append=len(rows)))
-    within = np.empty(len(rows), np.bool_)
-    within[rows] = number < most
-    return within
 
 
 def _preferences(pairs: _Pairs, detections: Boxes, rank: np.ndarray, definition: Definition) -> np.ndarray:
@@ -218,73 +220,52 @@ _AT_ONCE = 1 << 17  # pairs of boxes that fit into the processor's cache
 _SLACK = 1e-9
 
 
-def _all_overlapping(
-    detections: Boxes,
-    place: np.ndarray,
-    truths: Boxes,
-    truth_place: np.ndarray,
-    crowd: np.ndarray,
-    least: float,
-    definition: Definition,
-) -> _Pairs:
+def _overlapping(sides: _Sides, least: float) -> _Pairs:
     """All pairs of the same place whose overlap reaches a threshold: of masks, of polygons, or of boxes."""
+    detections, truths = sides.detections, sides.truths
     if detections.mask is not None and truths.mask is not None:
-        found = _overlapping_masks(detections.mask, place, truths.mask, truth_place, crowd)
+        found = _Pairs.join(_overlapping_masks(sides, detections.mask, truths.mask))
     elif detections.mask is not None or truths.mask is not None:
         with_, without = ("detection", "truth") if truths.mask is None else ("truth", "detection")
         if len(detections) and len(truths):
             raise DataError(f"{with_}s have masks, but {without}s do not; give masks to both or to neither")
-        return _Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))
+        return _Pairs.join([])
     elif detections.outline is not None or truths.outline is not None:
-        found = _overlapping_outlines(detections, place, truths, truth_place, crowd, definition)
+        found = _overlapping_outlines(sides)
     else:
-        return _overlapping(detections.corners, place, truths.corners, truth_place, crowd, least, definition)
-    enough = found.overlap > least if definition.strict else found.overlap >= least
-    return _Pairs(*(column[enough] for column in found))
+        return _overlapping_boxes(sides, least)
+    return found.select(sides.definition.reaches(found.overlap, least))
 
 
-def _overlapping_masks(
-    masks: Sequence[Any], place: np.ndarray, others: Sequence[Any], truth_place: np.ndarray, crowd: np.ndarray
-) -> _Pairs:
+def _overlapping_masks(sides: _Sides, masks: Sequence[Any], others: Sequence[Any]) -> Iterator[_Pairs]:
     """The pairs of masks of the same place."""
-    found = [_Pairs(np.empty(0, np.int64), np.empty(0, np.int64), np.empty(0))]
-    by_place = dict(_rows_by_place(truth_place))
-    for key, rows in _rows_by_place(place):
+    by_place = dict(_rows_by_place(sides.truth_place))
+    for key, rows in _rows_by_place(sides.place):
         among = by_place.get(key)
         if among is not None:
-            overlap = overlaps([masks[row] for row in rows], [others[row] for row in among], crowd[among])
-            found.append(_Pairs(np.repeat(rows, len(among)), np.tile(among, len(rows)), overlap.ravel()))
-    return _Pairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+            overlap = overlaps([masks[row] for row in rows], [others[row] for row in among], sides.crowd[among])
+            yield _Pairs(np.repeat(rows, len(among)), np.tile(among, len(rows)), overlap.ravel())
 
 
 def _rows_by_place(place: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
     order = np.argsort(place, kind="stable")
-    starts = np.flatnonzero(np.diff(place[order], prepend=-1))
-    for rows in np.split(order, starts[1:]) if len(order) else ():
+    for rows in np.split(order, runs(place[order])[1:]) if len(order) else ():
         yield int(place[rows[0]]), rows
 
 
-def _overlapping_outlines(
-    detections: Boxes,
-    place: np.ndarray,
-    truths: Boxes,
-    truth_place: np.ndarray,
-    crowd: np.ndarray,
-    definition: Definition,
-) -> _Pairs:
+def _overlapping_outlines(sides: _Sides) -> _Pairs:
     """The pairs of polygons of the same place: of all whose boxes overlap, the exact overlap."""
-    if definition.pixel:
+    if sides.definition.pixel:
         raise DataError(
             "polygons that are no upright rectangles have no overlap under a definition in which boxes include their"
             " last pixel; use the definition standard or coco"
         )
-    near = _overlapping(detections.corners, place, truths.corners, truth_place, crowd, 0.0, definition)
-    one, two = near.detection, near.truth
-    outlines, others = _outlines(detections), _outlines(truths)
+    one, two, _ = near = _overlapping_boxes(sides, 0.0)
+    outlines, others = _outlines(sides.detections), _outlines(sides.truths)
     shared = shared_areas(outlines, others, one, two)
-    area, other = (np.array([area_of(each) for each in some], np.float64) for some in (outlines, others))
-    total = np.where(crowd[two], area[one], area[one] + other[two] - shared)
-    return _Pairs(one, two, np.minimum(shared / total, 1.0))
+    area, other = (np.array([area_of(outline) for outline in side], np.float64) for side in (outlines, others))
+    total = np.where(sides.crowd[two], area[one], area[one] + other[two] - shared)
+    return near._replace(overlap=np.minimum(shared / total, 1.0))
 
 
 def _outlines(boxes: Boxes) -> list[np.ndarray]:
@@ -297,59 +278,31 @@ def _outlines(boxes: Boxes) -> list[np.ndarray]:
     ]
 
 
-def _overlapping(
-    corners: np.ndarray,
-    place: np.ndarray,
-    truth_corners: np.ndarray,
-    truth_place: np.ndarray,
-    crowd: np.ndarray,
-    least: float,
-    definition: Definition,
-) -> _Pairs:
-    """All pairs of the same place whose overlap reaches a threshold."""
-    every, truths = _usable(corners, place, truth_corners, truth_place, definition)
-    nothing = np.empty(0, np.int64)
-    found = [_Pairs(nothing, nothing, np.empty(0))]
-    for many in (False, True):
-        among = truths[crowd[truths] == many]
-        if not len(every) or not len(among):
-            continue
-        sides = (corners, place, every, truth_corners, truth_place, among)
-        rows, among, start, stop = _windows(*sides, least, many, definition)
-        own, other = _add_areas(corners[:, rows], definition), _add_areas(truth_corners[:, among], definition)
-        for piece in _pieces(start, stop):
-            one, two, overlap = _compare_pairs(own, other, *piece, least, many, definition)
-            found.append(_Pairs(rows[one], among[two], overlap))
-    return _Pairs(*(np.concatenate(column) for column in zip(*found, strict=True)))
+def _overlapping_boxes(sides: _Sides, least: float) -> _Pairs:
+    """All pairs of boxes of the same place whose overlap reaches a threshold."""
+    parts: list[_Pairs] = []
+    usable, truth_usable = (
+        _have_area(side.corners, sides.definition.pixel) for side in (sides.detections, sides.truths)
+    )
+    if sides.definition.takes == "anything":
+        usable &= ~np.isin(sides.place, sides.truth_place[np.isnan(sides.truths.corners).any(axis=0)])
+    rows = np.flatnonzero(usable)
+    for crowd in (False, True):
+        among = np.flatnonzero(truth_usable & (sides.crowd == crowd))
+        if len(rows) and len(among):
+            parts += _compare_pairs(sides, *_windows(sides, rows, among, least, crowd), least, crowd)
+    return _Pairs.join(parts)
 
 
-def _usable(
-    corners: np.ndarray, place: np.ndarray, truth_corners: np.ndarray, truth_place: np.ndarray, definition: Definition
-) -> tuple[np.ndarray, np.ndarray]:
-    """The rows of either side that can overlap anything."""
-    usable, truth_usable = (_has_area(each, definition.pixel) for each in (corners, truth_corners))
-    if definition.takes == "anything":
-        spoilt = truth_place[np.isnan(truth_corners).any(axis=0)]
-        usable &= ~np.isin(place, spoilt)
-    return np.flatnonzero(usable), np.flatnonzero(truth_usable)
-
-
-def _has_area(corners: np.ndarray, pixel: int) -> np.ndarray:
+def _have_area(corners: np.ndarray, pixel: int) -> np.ndarray:
+    """Which boxes can overlap anything."""
     with np.errstate(invalid="ignore", over="ignore"):
         extent = corners[2:] - corners[:2] + pixel
     return np.asarray(np.isfinite(corners).all(axis=0) & np.isfinite(extent).all(axis=0) & (extent > 0).all(axis=0))
 
 
 def _windows(
-    corners: np.ndarray,
-    place: np.ndarray,
-    rows: np.ndarray,
-    truth_corners: np.ndarray,
-    truth_place: np.ndarray,
-    truths: np.ndarray,
-    least: float,
-    crowd: bool,
-    definition: Definition,
+    sides: _Sides, rows: np.ndarray, truths: np.ndarray, least: float, crowd: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The rows of detections, the true boxes sorted by place and beginning, and which of them each row may overlap.
 
@@ -357,19 +310,19 @@ def _windows(
     Place and beginning form one sortable number. Rounding may enlarge the window of a row but never shrink it, since it
     preserves the order of numbers; the distance of places is so large that no window reaches into the next.
     """
-    begin = truth_corners[0, truths]
+    begin, corners = sides.truths.corners[0, truths], sides.detections.corners
     lowest, highest = float(begin.min()), float(begin.max())
     stride = 2 * (highest - lowest) or 1.0
-    key = truth_place[truths] * stride + (begin - lowest)
+    key = sides.truth_place[truths] * stride + (begin - lowest)
     order = np.argsort(key, kind="stable")
     truths, key = truths[order], key[order]
-    x_min, width = corners[0, rows], corners[2, rows] - corners[0, rows] + definition.pixel
+    x_min, width = corners[0, rows], corners[2, rows] - corners[0, rows] + sides.definition.pixel
     with np.errstate(divide="ignore", over="ignore"):
         before = (1 - least) * width / np.float64(least)
         slack = _SLACK * (np.abs(x_min) + width / np.float64(least))
         ends = np.stack([x_min - before - slack, x_min + (1 - least) * width + slack])
         ends[0] = -np.inf if crowd else ends[0]
-    low, high = place[rows] * stride + (np.clip(ends, lowest, highest) - lowest)
+    low, high = sides.place[rows] * stride + (np.clip(ends, lowest, highest) - lowest)
     by_window = np.argsort(low)  # ordered look-ups are faster
     rows, low, high = rows[by_window], low[by_window], high[by_window]
     start, stop = np.searchsorted(key, low, "left"), np.searchsorted(key, high, "right")
@@ -377,45 +330,29 @@ def _windows(
     return rows[some], truths, start[some], stop[some]
 
 
-def _pieces(start: np.ndarray, stop: np.ndarray) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """The rows in pieces of about `_AT_ONCE` pairs."""
-    many = np.cumsum(stop - start)
-    cuts = np.unique(np.searchsorted(many, np.arange(_AT_ONCE, int(many[-1]) if len(many) else 0, _AT_ONCE)))
-    for first, last in zip([0, *cuts.tolist()], [*cuts.tolist(), len(start)], strict=True):
-        if last > first:
-            yield slice(first, last), start[first:last], stop[first:last]
-
-
 def _compare_pairs(
-    corners: np.ndarray,
-    truths: np.ndarray,
-    rows: slice,
-    start: np.ndarray,
-    stop: np.ndarray,
-    least: float,
-    crowd: bool,
-    definition: Definition,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The pairs of some rows that reach the threshold: intersection over union, or over the detection for a crowd."""
-    counts = stop - start
-    one = np.repeat(np.arange(rows.start, rows.stop), counts)
-    two = np.arange(len(one)) + np.repeat(start - (np.cumsum(counts) - counts), counts)
-    height = _overlap_length(corners[1:4:2], truths[1:4:2], one, two) + definition.pixel
-    over = np.flatnonzero(height > 0)
-    one, two, height = one[over], two[over], height[over]
-    width = _overlap_length(corners[0:4:2], truths[0:4:2], one, two) + definition.pixel
-    both = np.maximum(width, 0) * height
-    overlap = both / (corners[4, one] if crowd else corners[4, one] + truths[4, two] - both)
-    enough = overlap > least if definition.strict else overlap >= least
-    return one[enough], two[enough], overlap[enough]
+    sides: _Sides, rows: np.ndarray, truths: np.ndarray, start: np.ndarray, stop: np.ndarray, least: float, crowd: bool
+) -> Iterator[_Pairs]:
+    """The pairs that reach the threshold: intersection over union, or over the detection for a crowd."""
+    pixel, many = sides.definition.pixel, np.cumsum(stop - start)
+    own, other = np.take(sides.detections.corners, rows, axis=1), np.take(sides.truths.corners, truths, axis=1)
+    area, other_area = (np.prod(side[2:] - side[:2] + pixel, axis=0) for side in (own, other))
+    cuts = np.searchsorted(many, np.arange(_AT_ONCE, int(many[-1]) if len(many) else 0, _AT_ONCE))
+    for piece in np.split(np.arange(len(rows)), np.unique(cuts)):
+        counts = stop[piece] - start[piece]
+        one = np.repeat(piece, counts)
+        two = np.arange(len(one)) + np.repeat(start[piece] - (np.cumsum(counts) - counts), counts)
+        height = _overlap_length(own[1::2], other[1::2], one, two) + pixel
+        over = np.flatnonzero(height > 0)
+        one, two, height = one[over], two[over], height[over]
+        width = _overlap_length(own[::2], other[::2], one, two) + pixel
+        both = np.maximum(width, 0) * height
+        overlap = both / (area[one] if crowd else area[one] + other_area[two] - both)
+        enough = sides.definition.reaches(overlap, least)
+        yield _Pairs(rows[one[enough]], truths[two[enough]], overlap[enough])
 
 
 def _overlap_length(sides: np.ndarray, truth_sides: np.ndarray, one: np.ndarray, two: np.ndarray) -> np.ndarray:
     """The length from where the later box begins to where the earlier ends."""
     end = np.minimum(sides[1, one], truth_sides[1, two])
     return np.asarray(end - np.maximum(sides[0, one], truth_sides[0, two]))
-
-
-def _add_areas(corners: np.ndarray, definition: Definition) -> np.ndarray:
-    width, height = corners[2:] - corners[:2] + definition.pixel
-    return np.vstack([corners, width * height])

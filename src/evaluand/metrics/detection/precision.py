@@ -1,12 +1,12 @@
 """Recall and precision along the confidence, and their average."""
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
+from evaluand.metrics.base.labels import in_order, object_array
 from evaluand.metrics.detection.boxes import Boxes
 from evaluand.metrics.detection.definition import Area, Definition, Points, definition_of
 from evaluand.metrics.detection.matching import match
@@ -70,9 +70,10 @@ def average_precision(
         raise SpecError(
             "average_precision takes boxes of one class, but these have labels; use average_precision_by_label"
         )
-    rules = definition_of(definition, points, area=area, max_detections=max_detections)
-    [(_, value)] = _by_label(found, expected, iou, rules)
-    return value
+    of_labels = average_precision_by_label(
+        found, expected, iou=iou, definition=definition, points=points, area=area, max_detections=max_detections
+    )
+    return of_labels[None]
 
 
 def average_precision_by_label(
@@ -96,26 +97,21 @@ def average_precision_by_label(
         >>> {label: found.ap for label, found in average_precision_by_label(detections, truths).items()}
         {'cat': 1.0, 'dog': nan}
     """
-    found, expected = Boxes.of(detections, "detection"), Boxes.of(truths, "truth")
+    detected, expected = Boxes.of(detections, "detection"), Boxes.of(truths, "truth")
     rules = definition_of(definition, points, area=area, max_detections=max_detections)
-    return dict(_by_label(found, expected, iou, rules))
-
-
-def _by_label(
-    detections: Boxes, truths: Boxes, iou: float, definition: Definition
-) -> Iterator[tuple[str | int | None, BoxPrecisionCurve]]:
-    check_iou(iou, definition)
-    matching = match(detections, truths, [iou], definition)
-    confidence = np.zeros(len(detections)) if detections.confidence is None else detections.confidence
-    codes = range(len(matching.labels))
-    for code in sorted(codes, key=lambda code: (str(type(matching.labels[code])), matching.labels[code])):
+    check_iou(iou, rules)
+    matching = match(detected, expected, [iou], rules)
+    confidence = np.zeros(len(detected)) if detected.confidence is None else detected.confidence
+    curves = {}
+    for code in in_order(object_array(matching.labels)).tolist():
         rows = np.flatnonzero((matching.label == code) & ~matching.ignored[0])
-        last = steps(confidence[matching.order[rows]], definition)
+        last = steps(confidence[matching.order[rows]], rules)
         total = np.array([np.count_nonzero((matching.truth_label == code) & ~matching.truth_ignored)], np.float64)
         weight, seen = np.ones((1, len(rows))), np.arange(1.0, len(rows) + 1)[None]
-        recall, precision = curve(matching.found[0, rows], weight, seen, total, last, definition)
-        ap = float(mean_over_recall(recall, precision, definition)[0]) if total[0] else math.nan
-        yield matching.labels[code], BoxPrecisionCurve(recall[0], precision[0], ap)
+        recall, precision = curve(matching.found[0, rows], weight, seen, total, last, rules)
+        ap = float(mean_over_recall(recall, precision, rules)[0]) if total[0] else math.nan
+        curves[matching.labels[code]] = BoxPrecisionCurve(recall[0], precision[0], ap)
+    return curves
 
 
 def check_iou(iou: Any, definition: Definition) -> None:
@@ -131,11 +127,6 @@ def steps(confidence: np.ndarray, definition: Definition) -> np.ndarray:
     if definition.ties == "step":
         ends[:-1] = confidence[1:] != confidence[:-1]
     return np.flatnonzero(ends)
-
-
-def steps_up(last: np.ndarray, found: np.ndarray) -> np.ndarray:
-    """Where the steps end in which a detection is right (`found`); the other steps only lower precision."""
-    return last[np.unique(np.searchsorted(last, np.flatnonzero(found), "left"))]
 
 
 def curve(

@@ -58,7 +58,10 @@ def contributions(truths: Segments, predicted: Segments) -> dict[str, list[Any]]
         >>> contributions(*sides)["matched"]
         [1]
     """
-    _check_sizes(truths, predicted)
+    sizes = {tuple(mask["size"]): side.what for side in (predicted, truths) for mask in side.masks}
+    if len(sizes) > 1:
+        listed = " and ".join(f"{height} × {width} ({what})" for (height, width), what in sizes.items())
+        raise DataError(f"the masks of one image have the sizes {listed}; give all the size of the image")
     true_area, area = (_areas(side) for side in (truths, predicted))
     shared = intersections(truths.masks, predicted.masks)
     void = area - shared.sum(axis=0)
@@ -93,13 +96,6 @@ def contributions(truths: Segments, predicted: Segments) -> dict[str, list[Any]]
     columns |= {name: (each if name == "overlap" else each.astype(np.int64)).tolist() for name, each in found.items()}
     things = _things(truths, predicted)
     return columns | ({"thing": [things[label] for label in labels]} if things else {})
-
-
-def _check_sizes(truths: Segments, predicted: Segments) -> None:
-    sizes = {tuple(mask["size"]): side.what for side in (predicted, truths) for mask in side.masks}
-    if len(sizes) > 1:
-        found = " and ".join(f"{height} × {width} ({what})" for (height, width), what in sizes.items())
-        raise DataError(f"the masks of one image have the sizes {found}; give all the size of the image")
 
 
 def _areas(side: Segments) -> np.ndarray:

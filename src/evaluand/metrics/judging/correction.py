@@ -44,13 +44,11 @@ def rogan_gladen(raw: Estimate, sensitivity: Estimate, specificity: Estimate, *,
     z = normal_quantile(confidence)
     p, rows = _shrink(raw, z * z / 2)
     found, (se, n_right), (sp, n_wrong) = raw.value, _shrink(sensitivity, 1.0), _shrink(specificity, 1.0)
-    error = math.sqrt(se * (1 - se) / n_right + sp * (1 - sp) / n_wrong)
-    if se + sp - 1 <= z * error:
-        reason = "the judge is not shown to be better than chance, so nothing can be corrected"
-        return undefined(reason, raw.n)
+    of_right, of_wrong = se * (1 - se) / n_right, sp * (1 - sp) / n_wrong
+    if se + sp - 1 <= z * math.sqrt(of_right + of_wrong):
+        return undefined("the judge is not shown to be better than chance, so nothing can be corrected", raw.n)
     value = (found + specificity.value - 1) / (sensitivity.value + specificity.value - 1)
     middle = (p + sp - 1) / (se + sp - 1)
-    of_right, of_wrong = se * (1 - se) / n_right, sp * (1 - sp) / n_wrong
     shift = 2 * z * z * (middle * of_right - (1 - middle) * of_wrong)
     variance = p * (1 - p) / rows + middle**2 * of_right + (1 - middle) ** 2 * of_wrong
     half = z * math.sqrt(variance) / (se + sp - 1)

@@ -43,6 +43,5 @@ def draw_in_turn(places: np.ndarray, strata: np.ndarray) -> np.ndarray:
     """
     order = np.lexsort((places, strata))
     ordered = strata[order]
-    starts = np.flatnonzero(np.diff(ordered, prepend=ordered[:1] - 1))
-    turn = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+    turn = np.arange(len(order)) - np.searchsorted(ordered, ordered)
     return np.asarray(order[np.lexsort((places[order], turn))])

@@ -25,7 +25,6 @@ from evaluand.core.errors import pluralize
 from evaluand.metrics.base.metric import NO_ROWS
 from evaluand.metrics.judging.estimate import Estimate, undefined
 from evaluand.metrics.stats.intervals import (
-    Spread,
     cluster_sums,
     cluster_variance,
     correlation_of,
@@ -93,18 +92,27 @@ def prediction_powered_mean(
         >>> [round(end, 2) for one in (found.both, found.people) for end in (one.low, one.high)]
         [0.39, 0.7, 0.33, 0.76]
     """
-    rows = _Rows.of(judged, labels, weight, cluster, stratum)
-    n, labelled = len(rows.judged), int(rows.known.sum())
-    judge = _judge_alone(rows, range, confidence)
+    n, known = len(judged), ~np.isnan(labels)
+    unit, layer = (
+        np.unique(default if keys is None else keys, return_inverse=True)[1]
+        for keys, default in ((cluster, np.arange(n)), (stratum, np.zeros(n)))
+    )
+    weight = np.ones(n) if weight is None else np.asarray(weight, np.float64)
+    rows = _Rows(np.asarray(judged, np.float64), np.asarray(labels, np.float64), known, weight, unit, layer, range)
+    labelled = int(known.sum())
+    judge = _judge_alone(rows, confidence)
     if reason := _lacking(rows):
         return PredictionPowered(undefined(reason, n), judge, undefined(reason, labelled), math.nan, math.nan)
     alone = rows.at(0.0)
-    share = _tune(alone.total_influence, rows.at(1.0).total_influence)
-    people = _Parts.of_people(rows, alone)
-    both = _Parts.of_both(rows, alone, rows.at(share), share, range)
-    p = math.nan if both.fault else both.p_value(range)
-    together, without = (_estimate(one, labelled, range, confidence) for one in (both, people))
-    return PredictionPowered(together._replace(n=n), judge, without, share, p)
+    slope = rows.at(1.0).total_influence - alone.total_influence
+    square = float(slope @ slope)
+    # The variance is a quadratic function of λ.
+    share = min(max(-float(alone.total_influence @ slope) / square, 0.0), 1.0) if square > 0 else 0.0
+    lost = np.ones(rows.strata)
+    people = _Parts.of(rows, alone, rows.variances(alone.influence, lost), lost)
+    both = _Parts.of_both(rows, alone, rows.at(share), share)
+    p = math.nan if both.fault else both.p_value()
+    return PredictionPowered(both.estimate(confidence)._replace(n=n), judge, people.estimate(confidence), share, p)
 
 
 class _Linear(NamedTuple):
@@ -138,23 +146,11 @@ class _Rows:
     weight: np.ndarray
     cluster: np.ndarray
     stratum: np.ndarray
+    range: tuple[float, float]
 
-    @classmethod
-    def of(
-        cls,
-        judged: np.ndarray,
-        labels: np.ndarray,
-        weight: np.ndarray | None,
-        cluster: np.ndarray | None,
-        stratum: np.ndarray | None,
-    ) -> _Rows:
-        n = len(judged)
-        numbered = [
-            np.arange(n) * (place == 0) if each is None else np.unique(each, return_inverse=True)[1]
-            for place, each in enumerate((cluster, stratum))
-        ]
-        weight = np.ones(n) if weight is None else np.asarray(weight, np.float64)
-        return cls(np.asarray(judged, np.float64), np.asarray(labels, np.float64), ~np.isnan(labels), weight, *numbered)
+    @property
+    def is_bounded(self) -> bool:
+        return math.isfinite(self.range[1] - self.range[0])
 
     @property
     def strata(self) -> int:
@@ -177,13 +173,6 @@ class _Rows:
     def labels_of_strata(self) -> np.ndarray:
         """The number of labelled clusters of equal weight with as much information, by Kish's formula."""
         return _kish(self.summed)
-
-    @property
-    def labels_of_all(self) -> float:
-        """The same of all strata, whose clusters have the weight with which they count in the mean."""
-        summed = self.summed
-        of_strata = np.bincount(self.stratum, self.weight) / summed.sum(axis=1)
-        return float(_kish(of_strata @ summed))
 
     def at(self, share: float) -> _Linear:
         """The estimate with a λ, and the influence of each cluster."""
@@ -247,13 +236,6 @@ def _lacking(rows: _Rows) -> str | None:
     return f"{empty} of {rows.strata} strata {have} no label; label some rows of each" if empty else None
 
 
-def _tune(at_0: np.ndarray, at_1: np.ndarray) -> float:
-    """The λ from 0 to 1 with the smallest variance, which is a quadratic function of it."""
-    slope = at_1 - at_0
-    square = float(slope @ slope)
-    return min(max(-float(at_0 @ slope) / square, 0.0), 1.0) if square > 0 else 0.0
-
-
 _UNSEEN: Final = 1.5
 """Labels that contradict the judge completely, and that a sample may have missed; chosen by simulation, see
 docs/intervals.md."""
@@ -273,6 +255,7 @@ class _Parts(NamedTuple):
         fault: why there is no interval; None if there is one.
     """
 
+    rows: _Rows
     found: _Linear
     labels: np.ndarray
     variance: np.ndarray
@@ -281,29 +264,31 @@ class _Parts(NamedTuple):
     fault: str | None
 
     @classmethod
-    def of_people(cls, rows: _Rows, alone: _Linear) -> _Parts:
-        lost = np.ones(rows.strata)
-        return cls._of(rows, alone, rows.variances(alone.influence, lost), lost)
-
-    @classmethod
-    def of_both(cls, rows: _Rows, alone: _Linear, found: _Linear, share: float, range: tuple[float, float]) -> _Parts:
+    def of_both(cls, rows: _Rows, alone: _Linear, found: _Linear, share: float) -> _Parts:
         n = rows.labels_of_strata
         lost = 1 + n / n.sum()  # λ takes one degree of freedom of all
-        seen = rows.variances(found.influence, lost)
-        variance = seen + _unseen(rows, found.influence, share, range)
-        return cls._of(rows, found, np.minimum(variance, _largest_variances(rows, alone, found, range)), lost)
+        variance = rows.variances(found.influence, lost) + _unseen(rows, found.influence, share)
+        return cls.of(rows, found, np.minimum(variance, _largest_variances(rows, alone, found)), lost)
 
     @classmethod
-    def _of(cls, rows: _Rows, found: _Linear, variance: np.ndarray, lost: np.ndarray) -> _Parts:
+    def of(cls, rows: _Rows, found: _Linear, variance: np.ndarray, lost: np.ndarray) -> _Parts:
         labels = np.maximum(rows.labels_of_strata + 1 - lost, 1.0)
         influence = np.vstack([found.influence, found.on_shares])
         estimated = round(float(lost.sum()))
-        degrees = max(round(rows.labels_of_all) - estimated, 1)
+        of_strata = np.bincount(rows.stratum, rows.weight) / rows.summed.sum(axis=1)
+        degrees = max(round(float(_kish(of_strata @ rows.summed))) - estimated, 1)  # clusters weigh as in the mean
         correlation = correlation_of(influence @ influence.T)
-        return cls(found, labels, variance, correlation, degrees, rows.find_fault(estimated))
+        return cls(rows, found, labels, variance, correlation, degrees, rows.find_fault(estimated))
 
-    def value(self, range: tuple[float, float]) -> float:
-        return float(np.clip(self.found.value, *range))
+    def estimate(self, confidence: float) -> Estimate:
+        value, labelled = float(np.clip(self.found.value, *self.rows.range)), int(self.rows.known.sum())
+        if self.fault:
+            return Estimate(value, math.nan, math.nan, labelled, float(labelled), self.fault)
+        low = high = math.nan
+        if self.rows.is_bounded or self.total_variance > 0:
+            low, high = self._ends(float(t_quantile(confidence, np.array(self.degrees))))
+        effective = _effective(value, self.total_variance, self.rows, labelled)
+        return Estimate(value, low, high, labelled, effective, _flat(low))
 
     @property
     def total_variance(self) -> float:
@@ -315,17 +300,11 @@ class _Parts(NamedTuple):
         every = np.append(self.found.of_strata * off, own)
         return math.sqrt(max(float(every @ self.correlation @ every), 0.0))
 
-    def interval(self, range: tuple[float, float], confidence: float) -> tuple[float, float]:
-        """NaN without spread and range."""
-        if not math.isfinite(range[1] - range[0]) and not self.total_variance > 0:
-            return math.nan, math.nan
-        return self._ends(range, float(t_quantile(confidence, np.array(self.degrees))))
-
-    def _ends(self, range: tuple[float, float], t: float) -> tuple[float, float]:
+    def _ends(self, t: float) -> tuple[float, float]:
         """The ends at so many standard errors: score intervals of the strata, added as standard errors are."""
-        least, most = range
-        means, value = self.found.means, self.value(range)
-        if math.isfinite(most - least):
+        least, most = self.rows.range
+        means, value = self.found.means, float(np.clip(self.found.value, least, most))
+        if self.rows.is_bounded:
             inside = (np.clip(means, least, most) - least) / (most - least)
             inner = inside * (1 - inside) * (most - least) ** 2
             with np.errstate(divide="ignore", invalid="ignore"):
@@ -337,30 +316,31 @@ class _Parts(NamedTuple):
         ends = self.found.value - self._add(off[0], t), self.found.value + self._add(off[1], t)
         return float(np.clip(ends[0], least, value)), float(np.clip(ends[1], value, most))
 
-    def p_value(self, range: tuple[float, float]) -> float:
+    def p_value(self) -> float:
         """The p value that agrees with the interval: the largest level at which the interval includes 0."""
-        if not range[0] < 0 < range[1] or not self.total_variance > 0:
+        if not self.rows.range[0] < 0 < self.rows.range[1] or not self.total_variance > 0:
             return math.nan
         least, most = 0.0, 1.0
-        while self._excludes_0(range, most) and most < 1e9:
+        while self._excludes_0(most) and most < 1e9:
             most *= 2
         while least < (middle := (least + most) / 2) < most:
-            least, most = (middle, most) if self._excludes_0(range, middle) else (least, middle)
+            least, most = (middle, most) if self._excludes_0(middle) else (least, middle)
         return t_tail(least, self.degrees)
 
-    def _excludes_0(self, range: tuple[float, float], t: float) -> bool:
-        low, high = self._ends(range, t)
+    def _excludes_0(self, t: float) -> bool:
+        low, high = self._ends(t)
         return low > 0 or high < 0
 
 
-def _unseen(rows: _Rows, influence: np.ndarray, share: float, range: tuple[float, float]) -> np.ndarray:
+def _unseen(rows: _Rows, influence: np.ndarray, share: float) -> np.ndarray:
     """The variance, in each stratum, of disagreements that few labels may not have shown.
 
     Without it, 50 labels without any disagreement would make the judge's errors impossible. It is that of a few labels
     that contradict the judge by the whole range, scaled down as far as labels vary less than zeros and ones, and the
     less the more the labels of all strata do contradict it.
     """
-    least, most = range if math.isfinite(range[1] - range[0]) else _observed(rows)
+    observed = np.concatenate([rows.judged, rows.labels[rows.known]])
+    least, most = rows.range if rows.is_bounded else (float(observed.min()), float(observed.max()))
     if least == most:
         return np.zeros(rows.strata)
     scaled, n = (np.nan_to_num(rows.labels) - least) / (most - least), rows.labels_of_strata
@@ -374,17 +354,12 @@ def _unseen(rows: _Rows, influence: np.ndarray, share: float, range: tuple[float
         return np.asarray(_UNSEEN * complete / (1 + seen / _SEEN) / (n * np.maximum(n - 2, 1.0)))
 
 
-def _observed(rows: _Rows) -> tuple[float, float]:
-    values = np.concatenate([rows.judged, rows.labels[rows.known]])
-    return float(values.min()), float(values.max())
-
-
-def _largest_variances(rows: _Rows, alone: _Linear, found: _Linear, range: tuple[float, float]) -> np.ndarray:
+def _largest_variances(rows: _Rows, alone: _Linear, found: _Linear) -> np.ndarray:
     """The variances with as many effective labels as there are without the judge: no judge makes an estimate worse."""
     lost = np.ones(rows.strata)
     variance, with_judge = (rows.variances(one.influence, lost) for one in (alone, found))
-    least, most = range
-    if not math.isfinite(most - least):
+    least, most = rows.range
+    if not rows.is_bounded:
         return np.asarray(np.maximum(np.where(variance > 0, variance, math.inf), with_judge))
     spread = (alone.means - least) * (most - alone.means)
     means = np.clip(found.means, least, most)
@@ -394,16 +369,8 @@ def _largest_variances(rows: _Rows, alone: _Linear, found: _Linear, range: tuple
     return np.asarray((means - least) * (most - means) / effective * worse)
 
 
-def _estimate(parts: _Parts, labelled: int, range: tuple[float, float], confidence: float) -> Estimate:
-    value = parts.value(range)
-    if parts.fault:
-        return Estimate(value, math.nan, math.nan, labelled, float(labelled), parts.fault)
-    low, high = parts.interval(range, confidence)
-    effective = _effective(value, parts.total_variance, range, labelled)
-    return Estimate(value, low, high, labelled, effective, _flat(low))
-
-
-def _judge_alone(rows: _Rows, range: tuple[float, float], confidence: float) -> Estimate:
+def _judge_alone(rows: _Rows, confidence: float) -> Estimate:
+    """With the score interval of values with a range, else Student's."""
     if not (n := len(rows.judged)):
         return undefined(NO_ROWS)
     sums = cluster_sums(rows.judged, rows.weight, rows.cluster, np.zeros(n, np.int64))
@@ -411,8 +378,10 @@ def _judge_alone(rows: _Rows, range: tuple[float, float], confidence: float) -> 
     spread = cluster_variance(sums, np.array([mean]))
     if spread.clusters[0] < 2:
         return Estimate(mean, math.nan, math.nan, n, 1.0, "one cluster has no interval")
-    low, high = _interval(mean, spread, range, confidence)
-    return Estimate(mean, low, high, n, _effective(mean, float(spread.variance[0]), range, n), _flat(low, "values"))
+    variance, low, high = float(spread.variance[0]), math.nan, math.nan
+    if rows.is_bounded or variance > 0:
+        low, high = (float(end[0]) for end in interval_within(np.array([mean]), spread, rows.range, confidence))
+    return Estimate(mean, low, high, n, _effective(mean, variance, rows, n), _flat(low, "values"))
 
 
 def _flat(end: float, what: str = "labels") -> str | None:
@@ -420,17 +389,7 @@ def _flat(end: float, what: str = "labels") -> str | None:
     return None if math.isfinite(end) else f"no interval: all {what} are equal, and the range of the values is unknown"
 
 
-def _interval(value: float, spread: Spread, range: tuple[float, float], confidence: float) -> tuple[float, float]:
-    """The score interval of values with a range, else Student's; NaN without spread and range."""
-    if not math.isfinite(range[1] - range[0]) and not spread.variance[0] > 0:
-        return math.nan, math.nan
-    spread = spread._replace(clusters=np.rint(spread.clusters).astype(np.int64))
-    low, high = interval_within(np.array([value]), spread, range, confidence)
-    return float(low[0]), float(high[0])
-
-
-def _effective(value: float, variance: float, range: tuple[float, float], otherwise: int) -> float:
+def _effective(value: float, variance: float, rows: _Rows, otherwise: int) -> float:
     """The number of independent zeros and ones with as much information, for values with a range."""
-    least, most = range
-    within = (value - least) * (most - value) if math.isfinite(most - least) else 0.0
+    within = (value - rows.range[0]) * (rows.range[1] - value) if rows.is_bounded else 0.0
     return within / variance if within > 0 and variance > 0 else float(otherwise)

@@ -194,8 +194,7 @@ def _fit(counts: MatchCounts, ties: Ties, penalty: float, start: np.ndarray | No
     else:
         rated, together = largest_component(counts, connections), connections.together
         counts = counts.scale(together[:, counts.a, counts.b])
-    bounded = _ties_are_bounded(counts, ties, penalty)
-    theta, tie, converged = _maximise(counts, ties, penalty, together, start, bounded)
+    theta, tie, converged = _maximise(counts, ties, penalty, together, start)
     return theta, rated & converged[:, None], tie, converged, connections.above, connections.component
 
 
@@ -216,9 +215,8 @@ def _ties_are_bounded(counts: MatchCounts, ties: Ties, penalty: float) -> np.nda
     if not len(doubtful):
         return bounded
     tied, won, lost = tied[doubtful], won[doubtful], lost[doubtful]
-    length = np.full((len(doubtful), counts.systems, counts.systems), np.inf)
-    length[:, counts.a, counts.b] = np.where(won, -2.0, np.where(tied, 2.0, np.inf))
-    length[:, counts.b, counts.a] = np.where(lost, -2.0, np.where(tied, 2.0, np.inf))
+    forth, back = (np.where(ahead, -2.0, np.where(tied, 2.0, np.inf)) for ahead in (won, lost))
+    length = counts.fill(forth, back, np.inf)
     for pivot in range(counts.systems):
         np.minimum(length, length[:, :, pivot, None] + length[:, None, pivot, :], out=length)
         np.maximum(length, -4.0 * counts.systems, out=length)  # cycles below 0 would grow exponentially
@@ -227,12 +225,7 @@ def _ties_are_bounded(counts: MatchCounts, ties: Ties, penalty: float) -> np.nda
 
 
 def _maximise(
-    counts: MatchCounts,
-    ties: Ties,
-    penalty: float,
-    together: np.ndarray | None,
-    start: np.ndarray | None,
-    bounded: np.ndarray,
+    counts: MatchCounts, ties: Ties, penalty: float, together: np.ndarray | None, start: np.ndarray | None
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Strengths, parameters of ties, and whether the maximum was reached, by Newton's method with halved steps.
 
@@ -242,7 +235,7 @@ def _maximise(
     at = np.zeros((many, systems + 1))
     if start is not None:
         at[:, :systems] = np.nan_to_num(start)
-    at[:, systems] = _starting_tie(counts, ties)
+    at[:, systems], bounded = _starting_tie(counts, ties), _ties_are_bounded(counts, ties, penalty)
     free = (ties != "half") & (counts.ties.sum(axis=-1) > 0) & bounded
     base, step, best = at.copy(), np.zeros_like(at), np.full(many, -np.inf)
     converged = np.zeros(many, np.bool_)
@@ -296,9 +289,7 @@ def _slopes(counts: MatchCounts, at: np.ndarray, ties: Ties, penalty: float) -> 
     theta, tie = at[:, :systems], at[:, systems:]
     each = _PAIRS[ties](counts, theta[:, counts.a] - theta[:, counts.b], tie)
     gradient, hessian = np.zeros(at.shape), np.zeros((*at.shape, systems + 1))
-    pulls, mixed = np.zeros((2, len(at), systems, systems))
-    for square, pair in ((pulls, each.slope), (mixed, each.mixed)):
-        square[:, counts.a, counts.b], square[:, counts.b, counts.a] = pair, -pair
+    pulls, mixed = (counts.fill(pair, -pair) for pair in (each.slope, each.mixed))
     gradient[:, :systems] = pulls.sum(axis=-1) - penalty * theta
     gradient[:, systems] = each.tie_slope.sum(axis=-1)
     hessian[:, counts.a, counts.b] = hessian[:, counts.b, counts.a] = -each.curvature

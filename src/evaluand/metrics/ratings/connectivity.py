@@ -47,11 +47,12 @@ def connect(counts: MatchCounts, ties: Ties = "half") -> Connections:
         >>> connect(count_matches(rows)).component.tolist()
         [0, 1, 1]
     """
-    forth, back = _took_points(counts, ties)
-    shape = (*forth.shape[:-1], counts.systems, counts.systems)
-    above = np.zeros(shape, np.bool_)
-    above[..., counts.a, counts.b] = forth
-    above[..., counts.b, counts.a] = back
+    if ties == "half":
+        rounding = _ROUNDING * counts.n
+        above = counts.fill(counts.score > rounding, counts.n - counts.score > rounding)
+    else:
+        above = counts.fill(counts.wins + counts.ties > 0, counts.losses + counts.ties > 0)
+    shape = above.shape
     above[..., np.arange(counts.systems), np.arange(counts.systems)] = True
     above = _close(above.reshape(math.prod(shape[:-2]), counts.systems, counts.systems)).reshape(shape)
     component = (above & np.swapaxes(above, -1, -2)).argmax(axis=-1) if counts.systems else np.zeros(shape[:-1], int)
@@ -72,14 +73,6 @@ def largest_component(counts: MatchCounts, connections: Connections) -> np.ndarr
     most = np.where(best, matches, -1.0)
     best &= most == most.max(axis=-1, keepdims=True, initial=0.0)
     return np.asarray(best & (best.sum(axis=-1, keepdims=True) == size))
-
-
-def _took_points(counts: MatchCounts, ties: Ties) -> tuple[np.ndarray, np.ndarray]:
-    """Whether the first system of each pair got a share of a win from the second, and the reverse."""
-    if ties == "half":
-        rounding = _ROUNDING * counts.n
-        return counts.score > rounding, counts.n - counts.score > rounding
-    return counts.wins + counts.ties > 0, counts.losses + counts.ties > 0
 
 
 _ROUNDING: Final = 1e-12

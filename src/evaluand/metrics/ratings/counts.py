@@ -90,10 +90,8 @@ class MatchRows:
         """The matches of a mask, with the same numbers of systems."""
         if known.all():
             return self
-        columns = {
-            name: getattr(self, name)[known] for name in ("a", "b", "outcome", "cluster", "weight", "covariates")
-        }
-        return replace(self, **columns)
+        names = ("a", "b", "outcome", "cluster", "weight", "covariates")
+        return replace(self, **{name: getattr(self, name)[known] for name in names})
 
     @cached_property
     def pairs(self) -> tuple[np.ndarray, np.ndarray]:
@@ -155,25 +153,25 @@ class MatchCounts:
         ours: np.ndarray = getattr(self, side)
         n = self.n
         others = {"wins": self.losses, "losses": self.wins, "ties": self.ties, "score": n - self.score, "n": n}[side]
-        found = np.zeros((*ours.shape[:-1], self.systems, self.systems))
-        found[..., self.a, self.b] = ours
-        found[..., self.b, self.a] = others
-        return found
+        return self.fill(ours.astype(np.float64), others)
+
+    def fill(self, ours: np.ndarray, others: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
+        """… × systems × systems, from numbers of the first and of the second system of each pair."""
+        square = np.full((*ours.shape[:-1], self.systems, self.systems), otherwise, ours.dtype)
+        square[..., self.a, self.b], square[..., self.b, self.a] = ours, others
+        return square
 
     def select(self, replicates: slice | np.ndarray | int) -> MatchCounts:
         """The counts of some replicates: of these places on the first axis."""
-        sides = {name: getattr(self, name)[replicates] for name in _SIDES}
-        return replace(self, **sides)
+        return replace(self, **{name: getattr(self, name)[replicates] for name in _SIDES})
 
     def reshape(self, *axes: int) -> MatchCounts:
         """The counts with other leading axes."""
-        sides = {name: getattr(self, name).reshape(*axes, len(self.a)) for name in _SIDES}
-        return replace(self, **sides)
+        return replace(self, **{name: getattr(self, name).reshape(*axes, len(self.a)) for name in _SIDES})
 
     def scale(self, factor: np.ndarray) -> MatchCounts:
         """The counts times a factor, … × pairs."""
-        sides = {name: getattr(self, name) * factor for name in _SIDES}
-        return replace(self, **sides)
+        return replace(self, **{name: getattr(self, name) * factor for name in _SIDES})
 
 
 _SIDES = ("wins", "ties", "losses", "score")
@@ -209,7 +207,12 @@ def resample_counts(rows: MatchRows, replicates: int, seed: int = 0, first: int 
 def _columns(rows: MatchRows) -> list[np.ndarray]:
     """What each match adds to the counts of its pair, seen from the system with the lower number."""
     share = np.where(rows.a < rows.b, rows.outcome, 1 - rows.outcome)
-    return [rows.weight * each for each in (share > 0.5, share == 0.5, share < 0.5, share)]
+    return weigh_outcomes(rows.weight, share)
+
+
+def weigh_outcomes(weight: np.ndarray, share: np.ndarray) -> list[np.ndarray]:
+    """The weights of wins, ties and losses, and the weighted shares."""
+    return [weight * each for each in (share > 0.5, share == 0.5, share < 0.5, share)]
 
 
 def _counts(systems: int, codes: np.ndarray, sums: Sequence[np.ndarray]) -> MatchCounts:

@@ -140,20 +140,15 @@ def _reasons(rows: MatchRows, scale: np.ndarray, names: Sequence[str]) -> list[s
             reasons[place] = f"{name} is equal on both sides of every match"
             continue
         some = [*used, place]
-        if _unexplained(rows, rows.covariates[:, some] / scale[some]) > _INDEPENDENT:
+        hessian = _hessian(rows, rows.covariates[:, some] / scale[some], rows.weight)
+        last = hessian[:-1, -1]
+        explained = last @ np.linalg.pinv(hessian[:-1, :-1], rcond=1e-12, hermitian=True) @ last
+        if 1 - explained / hessian[-1, -1] > _INDEPENDENT:
             used.append(place)
         else:
             others = "".join(f", {names[each]}" for each in used)
             reasons[place] = f"{name} follows from which systems play{others}, so its effect cannot be separated"
     return reasons
-
-
-def _unexplained(rows: MatchRows, columns: np.ndarray) -> float:
-    """The share of the last column's variance that neither the systems nor the other columns explain."""
-    hessian = _hessian(rows, columns, rows.weight)
-    others, last = hessian[:-1, :-1], hessian[:-1, -1]
-    explained = last @ np.linalg.pinv(others, rcond=1e-12, hermitian=True) @ last
-    return float(1 - explained / hessian[-1, -1])
 
 
 class _Design(NamedTuple):
@@ -184,7 +179,9 @@ def _maximise(design: _Design) -> tuple[np.ndarray, bool]:
             step = step / 2
         else:
             base, best, p = at, value, logistic(x)
-            gradient = _sum_slopes(design, rows.weight * (rows.outcome - p)) - penalty * at
+            slope = rows.weight * (rows.outcome - p)
+            by_system = np.bincount(rows.a, slope, rows.systems) - np.bincount(rows.b, slope, rows.systems)
+            gradient = np.concatenate([by_system, slope @ design.columns]) - penalty * at
             hessian = _regular(design, _hessian(rows, design.columns, rows.weight * p * (1 - p)))
             step = np.linalg.lstsq(hessian, gradient, rcond=None)[0]
         at = base + step
@@ -206,9 +203,8 @@ def _is_finite(design: _Design, at: np.ndarray) -> bool:
     if design.penalty:
         return True
     rows, p = design.rows, logistic(_log_odds(design, at))
-    here, equal = (
-        _regular(design, _hessian(rows, design.columns, rows.weight * each)) for each in (p * (1 - p), 0.25 + 0 * p)
-    )
+    weights = rows.weight * (p * (1 - p)), rows.weight * 0.25
+    here, equal = (_regular(design, _hessian(rows, design.columns, weight)) for weight in weights)
     unit = np.linalg.inv(np.linalg.cholesky(equal))
     return bool(np.linalg.eigvalsh(unit @ here @ unit.T).min(initial=1.0) > _LEAST)
 
@@ -229,13 +225,6 @@ def _covariance(design: _Design, at: np.ndarray) -> tuple[np.ndarray, int]:
 def _log_odds(design: _Design, at: np.ndarray) -> np.ndarray:
     systems = design.rows.systems
     return np.asarray(at[design.rows.a] - at[design.rows.b] + design.columns @ at[systems:])
-
-
-def _sum_slopes(design: _Design, slope: np.ndarray) -> np.ndarray:
-    """The gradient from the slope of each match."""
-    rows, systems = design.rows, design.rows.systems
-    by_system = np.bincount(rows.a, slope, systems) - np.bincount(rows.b, slope, systems)
-    return np.concatenate([by_system, slope @ design.columns])
 
 
 def _hessian(rows: MatchRows, columns: np.ndarray, weight: np.ndarray) -> np.ndarray:

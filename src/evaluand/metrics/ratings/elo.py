@@ -187,10 +187,8 @@ def _varies(a: np.ndarray, b: np.ndarray, outcome: np.ndarray, cluster: np.ndarr
     played = np.bincount(cell, minlength=players * len(keys)).reshape(players, -1)
     wins = np.bincount(cell, np.concatenate([outcome, 1 - outcome]), players * len(keys)).reshape(players, -1)
     share = np.divide(wins, played, where=played > 0, out=np.full(wins.shape, np.nan))
-    least, most = (
-        extreme(share, axis=1, initial=end, where=played > 0) for extreme, end in ((np.min, 2), (np.max, -1))
-    )
-    return np.asarray(least < most)
+    least = np.min(share, axis=1, initial=2, where=played > 0)
+    return np.asarray(least < np.max(share, axis=1, initial=-1, where=played > 0))
 
 
 def _sampling_variance(rows: MatchRows, replicates: int, seed: int) -> np.ndarray:

@@ -28,6 +28,7 @@ import numpy as np
 
 from evaluand.core.errors import SpecError, plural
 from evaluand.metrics.ratings.bradley_terry import logistic
+from evaluand.metrics.ratings.counts import MatchRows
 from evaluand.metrics.stats.intervals import Spread, interval_within
 
 
@@ -103,7 +104,8 @@ def equal_length_win_rate(
         >>> round(found.raw, 2), found.low < 0.5 < found.high
         (0.66, True)
     """
-    matches = _Matches.read(outcome, length, baseline_length, cluster, weight)
+    difference = np.asarray(length, np.float64) - np.asarray(baseline_length, np.float64)
+    matches = _Matches.read(outcome, difference, cluster, weight)
     n_examples, reason = len(matches.numbers), _obstacle(matches)
     if reason is not None:
         return EqualLengthRate(raw=matches.raw, deviation=matches.deviation, examples=n_examples, reason=reason)
@@ -127,17 +129,7 @@ def equal_length_win_rate(
 
 
 def equal_length_win_rates(
-    a: np.ndarray,
-    b: np.ndarray,
-    outcome: np.ndarray,
-    cluster: np.ndarray,
-    length_a: np.ndarray,
-    length_b: np.ndarray,
-    *,
-    systems: int,
-    baseline: int,
-    weight: np.ndarray | None = None,
-    confidence: float = 0.95,
+    rows: MatchRows, lengths: np.ndarray, baseline: int, confidence: float = 0.95
 ) -> list[EqualLengthRate]:
     """The win rate of each system against the baseline at equal length, each from its own matches alone.
 
@@ -145,38 +137,28 @@ def equal_length_win_rates(
     systems do not count.
 
     Args:
-        a: the number of a system, 0 to `systems` − 1; `b` that of its opponent.
-        outcome: the share of the win that `a` gets.
-        length_a: the length of the response of `a`; `length_b` that of `b`.
+        lengths: matches × sides: of the responses of `a` and `b`.
 
     Example:
-        >>> a, b = np.array([0, 1] * 50), np.array([1, 0] * 50)
-        >>> lengths = np.arange(100) % 7, np.arange(100) % 5
-        >>> rates = equal_length_win_rates(
-        ...     a, b, np.full(100, 0.5), np.arange(100), *lengths, systems=2, baseline=0
-        ... )
-        >>> [round(rate.win_rate, 3) for rate in rates]
+        >>> rows = MatchRows.read([0, 1] * 50, [1, 0] * 50, np.full(100, 0.5), np.arange(100))
+        >>> lengths = np.stack([np.arange(100) % 7, np.arange(100) % 5], axis=1)
+        >>> [round(rate.win_rate, 3) for rate in equal_length_win_rates(rows, lengths, baseline=0)]
         [0.5, 0.5]
     """
-    if not 0 <= baseline < systems:
-        raise SpecError(f"equal length: the baseline must be a system from 0 to {systems - 1}, not {baseline}")
-    weights = np.ones(len(outcome)) if weight is None else np.asarray(weight, np.float64)
+    if not 0 <= baseline < rows.systems:
+        raise SpecError(f"equal length: the baseline must be a system from 0 to {rows.systems - 1}, not {baseline}")
     found = []
-    for system in range(systems):
+    for system in range(rows.systems):
         if system == baseline:
             found.append(EqualLengthRate(win_rate=0.5, raw=0.5, length=0.0, quality=0.0, reason=_BASELINE))
             continue
-        rows = np.flatnonzero(((a == system) & (b == baseline)) | ((b == system) & (a == baseline)))
-        won, is_second = outcome[rows], b[rows] == system
+        is_second = (rows.b == system) & (rows.a == baseline)
+        own = np.flatnonzero(is_second | ((rows.a == system) & (rows.b == baseline)))
+        won, swapped = rows.outcome[own], is_second[own]
+        ours, theirs = np.where(swapped, lengths[own, ::-1].T, lengths[own].T)
+        shares, weight = np.where(swapped, 1.0 - won, won), rows.weight[own]
         found.append(
-            equal_length_win_rate(
-                np.where(is_second, 1.0 - won, won),
-                np.where(is_second, length_b[rows], length_a[rows]),
-                np.where(is_second, length_a[rows], length_b[rows]),
-                cluster[rows],
-                weight=weights[rows],
-                confidence=confidence,
-            )
+            equal_length_win_rate(shares, ours, theirs, rows.cluster[own], weight=weight, confidence=confidence)
         )
     return found
 
@@ -240,15 +222,9 @@ class _Matches(NamedTuple):
 
     @classmethod
     def read(
-        cls,
-        outcome: np.ndarray,
-        length: np.ndarray,
-        baseline_length: np.ndarray,
-        cluster: np.ndarray,
-        weight: np.ndarray | None,
+        cls, outcome: np.ndarray, difference: np.ndarray, cluster: np.ndarray, weight: np.ndarray | None
     ) -> _Matches:
         outcomes = np.asarray(outcome, np.float64)
-        difference = np.asarray(length, np.float64) - np.asarray(baseline_length, np.float64)
         weights = np.ones(len(outcomes)) if weight is None else np.asarray(weight, np.float64)
         if not (len(outcomes) == len(difference) == len(cluster) == len(weights)):
             raise SpecError("equal length: all columns must have the same length")

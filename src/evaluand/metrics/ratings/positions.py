@@ -98,11 +98,8 @@ def position_bias(
     systems, low_first = systems[comparable], low_first[comparable]
     shares = np.where(a_first, outcome, 1.0 - outcome)[comparable]
     balanced = by_order.sum(axis=0)[systems] / (2 * by_order[low_first.astype(np.intp), systems])
-    share, low, high = _share_by_example(shares, balanced, cluster[comparable], len(np.unique(systems)), confidence)
     return PositionBias(
-        share=share,
-        low=low,
-        high=high,
+        *_share_by_example(shares, balanced, cluster[comparable], len(np.unique(systems)), confidence),
         first=int(np.count_nonzero(shares > 0.5)),
         ties=int(np.count_nonzero(shares == 0.5)),
         second=int(np.count_nonzero(shares < 0.5)),
@@ -127,13 +124,8 @@ def inconsistency(
     winner = np.sign(by_order[:, both] - 0.5)
     contradictory = _contradicts(by_order[:, both])
     parts = max(len(contradictory) // max(len(np.unique(cluster[row[both]])), 1), 1)
-    share, low, high = _share_by_example(
-        contradictory.astype(np.float64), np.ones(len(contradictory)), cluster[row[both]], parts, confidence
-    )
     return Inconsistency(
-        share=share,
-        low=low,
-        high=high,
+        *_share_by_example(1.0 * contradictory, np.ones(len(contradictory)), cluster[row[both]], parts, confidence),
         pairs=int(np.count_nonzero(both)),
         contradictory=int(np.count_nonzero(contradictory)),
         first_twice=int(np.count_nonzero(contradictory & (winner[_A_FIRST] > 0))),
@@ -162,10 +154,9 @@ def pair_numbers(*keys: np.ndarray) -> np.ndarray:
         [1, 1, 0]
     """
     order = np.lexsort(keys[::-1])
-    starts = np.zeros(len(order), np.int64)
-    starts[runs(*(key[order] for key in keys))] = 1
+    starts = runs(*(key[order] for key in keys))
     numbers = np.empty(len(order), np.int64)
-    numbers[order] = np.cumsum(starts) - 1
+    numbers[order] = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(order)))
     return numbers
 
 
@@ -186,13 +177,9 @@ _A_FIRST: Final = 1
 def _outcomes_by_order(outcome: np.ndarray, a_first: np.ndarray, pair: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The first match of each pair, and the mean outcome of each order: orders × pairs, NaN where there was none."""
     _, row, place = np.unique(pair, return_index=True, return_inverse=True)
-    by_order = []
-    for order in (False, True):
-        in_order = a_first == order
-        n = np.bincount(place[in_order], minlength=len(row))
-        total = np.bincount(place[in_order], outcome[in_order], minlength=len(row))
-        by_order.append(np.divide(total, n, out=np.full(len(row), np.nan), where=n > 0))
-    return row, np.stack(by_order)
+    cell, cells = a_first * len(row) + place, 2 * len(row)
+    n, total = np.bincount(cell, minlength=cells), np.bincount(cell, outcome, cells)
+    return row, np.divide(total, n, out=np.full(cells, np.nan), where=n > 0).reshape(2, -1)
 
 
 def _contradicts(by_order: np.ndarray) -> np.ndarray:

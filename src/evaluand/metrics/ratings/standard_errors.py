@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evaluand.metrics.ratings.bradley_terry import BradleyTerryFit, inverse_hessian, pair_slopes
-from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches
+from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches, weigh_outcomes
 from evaluand.metrics.stats.resampling import Units
 
 
@@ -95,7 +95,6 @@ _AT_ONCE: Final = 1 << 22
 
 def _score_tables(rows: MatchRows, fit: BradleyTerryFit, units: Units) -> Iterator[np.ndarray]:
     """The parts of `sum_scores` at a fit; the further parameter is the logarithm of that of ties."""
-    share = rows.outcome
-    wins, ties, losses, score = (rows.weight * each for each in (share > 0.5, share == 0.5, share < 0.5, share))
-    slope, tie_slope = pair_slopes(MatchCounts(rows.systems, rows.a, rows.b, wins, ties, losses, score), fit)
+    counts = MatchCounts(rows.systems, rows.a, rows.b, *weigh_outcomes(rows.weight, rows.outcome))
+    slope, tie_slope = pair_slopes(counts, fit)
     return sum_scores(rows, slope, tie_slope[:, None], units)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluand.metrics.ratings.counts import MatchRows, count_matches
+from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.intervals import Arrays, cautious_spread, cluster_sums, cluster_variance, clustered_wilson
 
@@ -51,54 +51,37 @@ def win_rates(rows: MatchRows, *, confidence: float = 0.95) -> WinRates:
         >>> win_rates(rows).average.value.round(3).tolist()
         [0.775, 0.625, 0.1]
     """
-    share = np.where(rows.a < rows.b, rows.outcome, 1.0 - rows.outcome)
-    counts = count_matches(rows)
-    cells = cluster_sums(share, rows.weight, rows.cluster, rows.pairs[1])
-    rate, examples = _pair_rates(cells, counts.n, confidence)
-    square = _Square(rows.systems, counts.a, counts.b)
-    mirrored = IntervalEnds(1 - rate.value, 1 - rate.high, 1 - rate.low)
-    average, opponents, average_examples = _averages(cells, rate.value, square, confidence)
+    counts, cells, value = _rates_of_pairs(rows)
+    spread = cluster_variance(cells, value)
+    low, high = clustered_wilson(value, cautious_spread(value, spread, confidence), confidence)
+    sides = (value, 1 - value), (low, 1 - high), (high, 1 - low)
+    average, opponents, average_examples = _averages(cells, value, counts, confidence)
     return WinRates(
-        rate=IntervalEnds(*(square.fill(*sides, np.nan) for sides in zip(rate, mirrored, strict=True))),
+        rate=IntervalEnds(*(counts.fill(*pair, np.nan) for pair in sides)),
         wins=counts.square("wins"),
         ties=counts.square("ties"),
-        n=square.fill(counts.n, counts.n, 0.0),
-        examples=square.fill(examples, examples, 0),
+        n=counts.fill(counts.n, counts.n),
+        examples=counts.fill(spread.clusters, spread.clusters),
         average=average,
         opponents=opponents,
         average_examples=average_examples,
     )
 
 
-@dataclass(frozen=True)
-class _Square:
-    """The pairs that played, as places of a square of systems."""
-
-    systems: int
-    a: np.ndarray
-    b: np.ndarray
-
-    def fill(self, ours: np.ndarray, others: np.ndarray, otherwise: float) -> np.ndarray:
-        found = np.full((*ours.shape[:-1], self.systems, self.systems), otherwise, ours.dtype)
-        found[..., self.a, self.b] = ours
-        found[..., self.b, self.a] = others
-        return found
-
-
-def _pair_rates(cells: Arrays, n: np.ndarray, confidence: float) -> tuple[IntervalEnds, np.ndarray]:
-    """The win rate of the first system of each pair with its interval, and the number of examples."""
-    value = np.bincount(cells["cluster_group"], cells["cluster_sum"], len(n)) / n
-    spread = cluster_variance(cells, value)
-    low, high = clustered_wilson(value, cautious_spread(value, spread, confidence), confidence)
-    return IntervalEnds(value, low, high), spread.clusters
+def _rates_of_pairs(rows: MatchRows) -> tuple[MatchCounts, Arrays, np.ndarray]:
+    """The counts, the sums of each example of each pair, and the win rate of the first system of each pair."""
+    counts = count_matches(rows)
+    share = np.where(rows.a < rows.b, rows.outcome, 1.0 - rows.outcome)
+    cells = cluster_sums(share, rows.weight, rows.cluster, rows.pairs[1])
+    return counts, cells, np.bincount(cells["cluster_group"], cells["cluster_sum"], len(counts.n)) / counts.n
 
 
 def _averages(
-    cells: Arrays, rate: np.ndarray, square: _Square, confidence: float
+    cells: Arrays, rate: np.ndarray, counts: MatchCounts, confidence: float
 ) -> tuple[IntervalEnds, np.ndarray, np.ndarray]:
     """The mean win rate of each system with its interval; the numbers of opponents and of examples."""
-    value, opponents = _mean_rates(rate, square)
-    sides = _enlarged_sides(cells, rate, square)
+    value, opponents = _mean_rates(rate, counts)
+    sides = _enlarged_sides(cells, rate, counts)
     state = cluster_sums(value[sides.system] + sides.deviation, sides.part, sides.example, sides.system)
     spread = cluster_variance(state, value)
     enlarged_twice = 1 - 1 / np.maximum(spread.clusters, 1)
@@ -108,11 +91,11 @@ def _averages(
     return IntervalEnds(value, low, high), opponents, spread.clusters
 
 
-def _mean_rates(rate: np.ndarray, square: _Square) -> tuple[np.ndarray, np.ndarray]:
+def _mean_rates(rate: np.ndarray, counts: MatchCounts) -> tuple[np.ndarray, np.ndarray]:
     """The mean win rate of each system over its opponents, and their number."""
-    opponents = np.bincount(np.concatenate([square.a, square.b]), minlength=square.systems)
-    totals = np.bincount(square.a, rate, square.systems) + np.bincount(square.b, 1 - rate, square.systems)
-    return np.divide(totals, opponents, out=np.full(square.systems, np.nan), where=opponents > 0), opponents
+    opponents = np.bincount(np.concatenate([counts.a, counts.b]), minlength=counts.systems)
+    totals = np.bincount(counts.a, rate, counts.systems) + np.bincount(counts.b, 1 - rate, counts.systems)
+    return np.divide(totals, opponents, out=np.full(counts.systems, np.nan), where=opponents > 0), opponents
 
 
 class _Sides(NamedTuple):
@@ -132,18 +115,18 @@ class _Sides(NamedTuple):
     part: np.ndarray
 
 
-def _enlarged_sides(cells: Arrays, rate: np.ndarray, square: _Square) -> _Sides:
+def _enlarged_sides(cells: Arrays, rate: np.ndarray, counts: MatchCounts) -> _Sides:
     """The sides of all cells, of which each is an example of a pair.
 
     A cell deviates from the win rate of its pair, so that strong and weak opponents do not widen the interval. With few
     examples the deviation is too small, as the win rate was fitted to it, and is enlarged by its leverage
     (J. MacKinnon & H. White, Journal of Econometrics 29, 1985: HC2); the only example of a pair deviates from the mean.
     """
-    value, opponents = _mean_rates(rate, square)
+    value, opponents = _mean_rates(rate, counts)
     pair, weight = cells["cluster_group"], cells["cluster_weight"]
     first = cells["cluster_sum"] / weight
     leverage = np.tile(weight / np.bincount(pair, weight, len(rate))[pair], 2)
-    system = np.concatenate([square.a[pair], square.b[pair]])
+    system = np.concatenate([counts.a[pair], counts.b[pair]])
     share = np.concatenate([first, 1 - first])
     deviation = np.concatenate([first - rate[pair], rate[pair] - first])
     several = leverage < 1
@@ -174,11 +157,8 @@ def win_rate_influences(rows: MatchRows) -> Influences:
         >>> np.square(win_rate_influences(rows).deviation).sum(axis=0).round(4).tolist()  # s² / n = 0.25 / 3
         [0.0833, 0.0833]
     """
-    counts = count_matches(rows)
-    share = np.where(rows.a < rows.b, rows.outcome, 1.0 - rows.outcome)
-    cells = cluster_sums(share, rows.weight, rows.cluster, rows.pairs[1])
-    rate = np.bincount(cells["cluster_group"], cells["cluster_sum"], len(counts.n)) / counts.n
-    sides = _enlarged_sides(cells, rate, _Square(rows.systems, counts.a, counts.b))
+    counts, cells, rate = _rates_of_pairs(rows)
+    sides = _enlarged_sides(cells, rate, counts)
     keys, example = np.unique(sides.example, return_inverse=True)
     shape = len(keys), rows.systems
     place = example * rows.systems + sides.system

@@ -47,9 +47,8 @@ def anytime_least_mean(
         return lowest
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        low, high = (
-            (middle, high) if _log_capital(beyond, weight, count, middle) >= -math.log(1 - level) else (low, middle)
-        )
+        is_refuted = _log_capital(beyond, weight, count, middle) >= -math.log(1 - level)
+        low, high = (middle, high) if is_refuted else (low, middle)
     return lowest + low
 
 
@@ -62,12 +61,7 @@ def anytime_interval(
 
 
 def fewest_to_exceed(
-    total: np.ndarray,
-    weight: np.ndarray,
-    range: tuple[float, float],
-    mean: float,
-    level: float,
-    heaviest: float = 0.0,
+    total: np.ndarray, weight: np.ndarray, range: tuple[float, float], mean: float, level: float, heaviest: float = 0.0
 ) -> float:
     """How many more of the heaviest clusters, all of the highest value, lift the bound above a mean; inf if none do.
 

@@ -52,9 +52,8 @@ def squared_errors(rows: Rows, weight: np.ndarray) -> np.ndarray:
         >>> squared_errors(rows, np.ones((1, 4))).tolist()  # 0.25² less a variance of 0.25 / 4
         [0.0]
     """
-    difference, pair, cell_of_pair = rows.probability - rows.outcome, *_pairs(rows)
-    class_of = _class_of(rows)
-    return np.array([float(_square(_sums(rows, difference, each, pair, cell_of_pair), class_of)) for each in weight])
+    pairs, class_of = _Pairs.of(rows), _class_of(rows)
+    return np.array([float(_square(pairs.sums(each), class_of)) for each in weight])
 
 
 def squared_errors_without(rows: Rows, weight: np.ndarray, block: np.ndarray, n_blocks: int) -> np.ndarray:
@@ -65,15 +64,13 @@ def squared_errors_without(rows: Rows, weight: np.ndarray, block: np.ndarray, n_
         >>> squared_errors_without(rows, np.ones(4), np.arange(4), 4).round(4).tolist()
         [-0.0833, -0.0833, -0.0833, 0.25]
     """
-    difference, pair, cell_of_pair = rows.probability - rows.outcome, *_pairs(rows)
-    whole, class_of = _sums(rows, difference, weight, pair, cell_of_pair), _class_of(rows)
-    of_entry = np.repeat(block, rows.cell.shape[1])
-    of_pair = of_entry if pair is None else of_entry[np.unique(pair, return_index=True)[1]]
-    places = of_pair * rows.n_cells + cell_of_pair
-    blocks = _sums_at(places, n_blocks * rows.n_cells, *_pair_sums(rows, difference, weight, pair, len(cell_of_pair)))
-    return _square(
-        _Sums(*(every - own.reshape(n_blocks, -1) for every, own in zip(whole, blocks, strict=True))), class_of
-    )
+    pairs, class_of = _Pairs.of(rows), _class_of(rows)
+    of_pair = np.repeat(block, rows.cell.shape[1])
+    if pairs.number is not None:
+        of_pair = of_pair[np.unique(pairs.number, return_index=True)[1]]
+    own = _sums_at(of_pair * rows.n_cells + pairs.cell, n_blocks * rows.n_cells, *pairs.add_up(weight))
+    rest = (sums - part.reshape(n_blocks, -1) for sums, part in zip(pairs.sums(weight), own, strict=True))
+    return _square(_Sums(*rest), class_of)
 
 
 class ErrorEnds(NamedTuple):
@@ -206,8 +203,7 @@ class _Cells(NamedTuple):
 def _cells(rows: Rows, weight: np.ndarray) -> _Cells | None:
     if rows.n_cells > MAX_CELLS:
         return None
-    difference = rows.probability - rows.outcome
-    sums = _sums(rows, difference, weight, *_pairs(rows))
+    sums = _Pairs.of(rows).sums(weight)
     share = _shares(sums, _class_of(rows))
     if not np.isfinite(share).all():
         return None
@@ -236,31 +232,39 @@ def _are_single(rows: Rows) -> bool:
     return int(rows.cluster.max(initial=-1)) + 1 == len(rows.cluster)
 
 
-def _pairs(rows: Rows) -> tuple[np.ndarray | None, np.ndarray]:
-    """For each entry the number of its cluster in its cell, None if rows are single; and the cell of each number."""
-    cell = rows.cell.ravel()
-    if _are_single(rows):
-        return None, cell
-    code = np.repeat(rows.cluster, rows.cell.shape[1]) * rows.n_cells + cell
-    distinct, pair = np.unique(code, return_inverse=True)
-    return pair, distinct % rows.n_cells
+class _Pairs(NamedTuple):
+    """The clusters of each cell.
 
+    Attributes:
+        distance: of each entry, from its probability to its outcome.
+        number: for each entry that of its cluster in its cell; None if rows are single.
+        cell: of each number.
+    """
 
-def _sums(
-    rows: Rows, difference: np.ndarray, weight: np.ndarray, pair: np.ndarray | None, cell_of_pair: np.ndarray
-) -> _Sums:
-    return _sums_at(cell_of_pair, rows.n_cells, *_pair_sums(rows, difference, weight, pair, len(cell_of_pair)))
+    rows: Rows
+    distance: np.ndarray
+    number: np.ndarray | None
+    cell: np.ndarray
 
+    @classmethod
+    def of(cls, rows: Rows) -> "_Pairs":
+        distance, cell = (rows.probability - rows.outcome).ravel(), rows.cell.ravel()
+        if _are_single(rows):
+            return cls(rows, distance, None, cell)
+        code = np.repeat(rows.cluster, rows.cell.shape[1]) * rows.n_cells + cell
+        distinct, number = np.unique(code, return_inverse=True)
+        return cls(rows, distance, number, distinct % rows.n_cells)
 
-def _pair_sums(
-    rows: Rows, difference: np.ndarray, weight: np.ndarray, pair: np.ndarray | None, n: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """The weight and the distance of each cluster in each of its cells."""
-    each = np.repeat(weight, rows.cell.shape[1])
-    distance = each * difference.ravel()
-    if pair is None:
-        return each, distance
-    return np.bincount(pair, each, minlength=n), np.bincount(pair, distance, minlength=n)
+    def add_up(self, weight: np.ndarray) -> list[np.ndarray]:
+        """The weight and the distance of each cluster in each of its cells."""
+        of_entry = np.repeat(weight, self.rows.cell.shape[1])
+        columns = [of_entry, of_entry * self.distance]
+        if self.number is None:
+            return columns
+        return [np.bincount(self.number, column, len(self.cell)) for column in columns]
+
+    def sums(self, weight: np.ndarray) -> _Sums:
+        return _sums_at(self.cell, self.rows.n_cells, *self.add_up(weight))
 
 
 def _sums_at(place: np.ndarray, n: int, weight: np.ndarray, distance: np.ndarray) -> _Sums:

@@ -15,9 +15,10 @@ all. See `interval_of_largest`. Of more than `FEW` differences, only the lower e
 """
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Final, Literal, NamedTuple
+from operator import itemgetter
+from typing import Final, Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -39,6 +40,9 @@ class IntervalEnds(NamedTuple):
     def bounded(self) -> np.ndarray:
         """Which values have an interval."""
         return np.asarray(~(np.isnan(self.value) | np.isnan(self.low) | np.isnan(self.high)))
+
+    def map(self, change: Callable[[np.ndarray], np.ndarray]) -> Self:
+        return type(self)(*(change(part) for part in self))
 
 
 class Disparity(NamedTuple):
@@ -88,12 +92,16 @@ def disparity(
         (1, [0.4, 0.29, 0.51])
     """
     shape, n = groups[0].value.shape[:-1], groups[0].value.shape[-1]
-    flat = [IntervalEnds(*(part.reshape(-1, n) for part in one)) for one in groups]
-    totals = None if overall is None else [IntervalEnds(*(part.reshape(-1, 1) for part in one)) for one in overall]
-    of_pairs = kind in ("difference", "ratio")
-    found = [
-        _disparity(*part, kind, confidence, range, fewest) for part in _iterate_blocks(flat, totals or [], of_pairs)
-    ]
+    flat, totals = (
+        [one.map(lambda part: part.reshape(-1, part.shape[-1])) for one in side] for side in (groups, overall or [])
+    )
+    compared = 1 if kind not in ("difference", "ratio") else n if n <= _PAIRED else _AT_ONCE
+    step = max(1, _AT_ONCE // max(len(groups) * n * compared, 1))  # of many groups, single entries
+    found = []
+    for start in np.arange(0, max(len(flat[0].value), 1), step).tolist():
+        block = itemgetter(slice(start, start + step))  # of entries whose distances fit into memory
+        of_groups, of_all = ([one.map(block) for one in side] for side in (flat, totals))
+        found.append(_disparity(of_groups, of_all, kind, confidence, range, fewest))
     ends, *places = zip(*found, strict=True)
     joined = IntervalEnds(*(np.concatenate(parts).reshape(shape) for parts in zip(*ends, strict=True)))
     return Disparity(joined, *(np.concatenate(parts).reshape(shape) for parts in places))
@@ -168,19 +176,6 @@ def interval_of_largest(
     return np.where(np.isnan(high), np.nan, np.fmax(lower, endless)), high
 
 
-def _iterate_blocks(
-    groups: list[IntervalEnds], overall: list[IntervalEnds], of_pairs: bool
-) -> Iterator[tuple[list[IntervalEnds], list[IntervalEnds]]]:
-    """Blocks of entries whose distances fit into memory; of very many groups, single entries."""
-    n, k = groups[0].value.shape
-    each = len(groups) * (k if not of_pairs else k * k if k <= _PAIRED else _AT_ONCE)
-    step = max(1, _AT_ONCE // max(each, 1))
-    for start in range(0, max(n, 1), step):
-        some = slice(start, start + step)
-        blocks = [[IntervalEnds(*(part[some] for part in one)) for one in each] for each in (groups, overall)]
-        yield blocks[0], blocks[1]
-
-
 def _disparity(
     groups: list[IntervalEnds],
     overall: list[IntervalEnds],
@@ -191,51 +186,44 @@ def _disparity(
 ) -> tuple[IntervalEnds, np.ndarray, np.ndarray, np.ndarray]:
     """The disparities of entries × groups, with the places of the two groups and of the metric."""
     log = kind.startswith("ratio")
-    groups, overall = ([_logarithms(one) if log else one for one in each] for each in (groups, overall))
+    if log:
+        with np.errstate(divide="ignore"):
+            groups, overall = ([one.map(_logarithm) for one in side] for side in (groups, overall))
     none: list[IntervalEnds | None] = [None] * len(groups)
     against = [*overall] or none
-    lowest, highest, distances = (
-        np.stack(parts)
-        for parts in zip(*(_extremes(*each, fewest) for each in zip(groups, against, strict=True)), strict=True)
-    )
-    zeros = np.stack([_is_all_zero(*each, fewest) for each in zip(groups, against, strict=True)]) & log
+    extremes = (_extremes(*each, fewest) for each in zip(groups, against, strict=True))
+    lowest, highest, distances, zeros = (np.stack(parts) for parts in zip(*extremes, strict=True))
+    zeros &= log
     undefined = np.isnan(np.where(zeros.all(axis=0) | ~zeros, distances, 0.0)).any(axis=0)
     of, entry = np.where(np.isnan(distances), -np.inf, distances).argmax(axis=0), np.arange(distances.shape[1])
     lowest, highest, value = (parts[of, entry] for parts in (lowest, highest, distances))
-    bounded = np.stack([one.bounded for one in groups])
-    if overall:
-        bounded = np.concatenate([bounded, np.stack([one.bounded for one in overall])], axis=-1)
-    has_interval = {place: bounded[of, entry, at] for place, at in (("min", lowest), ("max", highest))}
+    bounded = np.concatenate([np.stack([one.bounded for one in side]) for side in (groups, overall) if side], axis=-1)
+    has_low, has_high = (bounded[of, entry, place] for place in (lowest, highest))
+    known = {"min": has_low, "max": has_high}.get(kind, has_low & has_high) & ~undefined
     if kind in ("min", "max"):
         value, low, high = _extreme_interval(groups[0], kind, confidence, range)
-        known = has_interval[kind]
     else:
         low, high = _distance_interval(groups, against, confidence)
-        known = has_interval["min"] & has_interval["max"]
         if log:
             value, low, high = np.exp(-value), np.exp(-high), np.exp(-low)
-    known = known & ~undefined
     ends = IntervalEnds(np.where(undefined, np.nan, value), *(np.where(known, end, np.nan) for end in (low, high)))
     return ends, lowest, highest, of
 
 
-def _is_all_zero(one: IntervalEnds, overall: IntervalEnds | None, fewest: int) -> np.ndarray:
-    """Where all groups, enough of them, have the value 0, and so do all rows; from logarithms."""
-    known, zero = ~np.isnan(one.value), np.isneginf(one.value)
-    found = (known == zero).all(axis=-1) & (known.sum(axis=-1) >= fewest)
-    return np.asarray(found if overall is None else found & np.isneginf(overall.value[:, 0]))
-
-
-def _logarithms(one: IntervalEnds) -> IntervalEnds:
-    with np.errstate(divide="ignore"):
-        return IntervalEnds(*(np.log(np.maximum(part, 0.0)) for part in one))
+def _logarithm(part: np.ndarray) -> np.ndarray:
+    return np.asarray(np.log(np.maximum(part, 0.0)))
 
 
 def _extremes(
     one: IntervalEnds, overall: IntervalEnds | None, fewest: int
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The two groups that differ most, the lower first, and their distance; NaN for too few values."""
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The two groups that differ most, the lower first, and their distance; NaN for too few values.
+
+    Also whether all groups, enough of them, are −∞, which is the logarithm of 0, and so are all rows.
+    """
     known, n = ~np.isnan(one.value), one.value.shape[-1]
+    enough = known.sum(axis=-1) >= fewest
+    zero = (known == np.isneginf(one.value)).all(axis=-1) & enough
     entry = np.arange(len(known))
     lowest = np.where(known, one.value, np.inf).argmin(axis=-1)
     highest = np.where(known, one.value, -np.inf).argmax(axis=-1)
@@ -249,7 +237,8 @@ def _extremes(
             above, below = most - overall.value[:, 0], overall.value[:, 0] - least
             lowest, highest = np.where(above >= below, n, lowest), np.where(above >= below, highest, n)
             distance = np.maximum(above, below)
-    return lowest, highest, np.where(known.sum(axis=-1) >= fewest, distance, np.nan)
+            zero &= np.isneginf(overall.value[:, 0])
+    return lowest, highest, np.where(enough, distance, np.nan), zero
 
 
 def _extreme_interval(
@@ -306,7 +295,7 @@ def _farthest_ends(one: IntervalEnds, overall: IntervalEnds | None) -> tuple[np.
     """The largest lower and the largest upper end of all distances; for very many groups, of a single entry."""
     n = one.value.shape[-1]
     if overall is None and n > _PAIRED:
-        of = IntervalEnds(*(part[0] for part in one))
+        of = one.map(itemgetter(0))
         ends = (
             _farthest(_Reach(of.value, end, of.bounded), _Reach(-of.value, -other, of.bounded), sign)
             for sign, end, other in ((-1, of.low, of.high), (1, of.high, of.low))
@@ -320,9 +309,9 @@ def _farthest_ends(one: IntervalEnds, overall: IntervalEnds | None) -> tuple[np.
 def _distances(one: IntervalEnds, overall: IntervalEnds | None) -> IntervalEnds:
     """The distances of all pairs of groups, or of each group to all rows, with intervals: … × distances."""
     if overall is not None:
-        return _between(one, IntervalEnds(*(np.broadcast_to(part, one.value.shape) for part in overall)))
+        return _between(one, overall.map(lambda part: np.broadcast_to(part, one.value.shape)))
     i, j = np.triu_indices(one.value.shape[-1], 1)
-    return _between(*(IntervalEnds(*(part[..., place] for part in one)) for place in (i, j)))
+    return _between(*(one.map(itemgetter((..., place))) for place in (i, j)))
 
 
 def _between(one: IntervalEnds, other: IntervalEnds) -> IntervalEnds:

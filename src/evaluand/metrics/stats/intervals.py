@@ -58,7 +58,9 @@ def moments(values: np.ndarray, group: np.ndarray, n_groups: int, *, third: bool
     n = count_rows(group, n_groups)
     share = _by_row(1.0 / np.maximum(n, 1), group)
     with np.errstate(over="ignore", invalid="ignore"):
-        mean = _last_of_each(values, group, n_groups)  # so that equal values have deviations of exactly 0
+        mean = np.zeros(n_groups)
+        rows = slice(-1, None) if n_groups == 1 else slice(None)
+        mean[group[rows]] = values[rows]  # the last of each, so that equal values have deviations of exactly 0
         deviations = values - _by_row(mean, group)
         mean += sum_rows(np.multiply(deviations, share, out=deviations), group, n_groups)
         deviations = np.subtract(values, _by_row(mean, group), out=deviations)
@@ -73,14 +75,6 @@ def moments(values: np.ndarray, group: np.ndarray, n_groups: int, *, third: bool
 def _by_row(of_groups: np.ndarray, group: np.ndarray) -> np.ndarray:
     """The number of each row's group; of a single group once, for all rows."""
     return of_groups if len(of_groups) == 1 else of_groups[group]
-
-
-def _last_of_each(values: np.ndarray, group: np.ndarray, n_groups: int) -> np.ndarray:
-    """The last value of each group, 0 without rows."""
-    found = np.zeros(n_groups)
-    rows = slice(-1, None) if n_groups == 1 else slice(None)
-    found[group[rows]] = values[rows]
-    return found
 
 
 def merge_moments(states: Sequence[Arrays]) -> Arrays:
@@ -336,13 +330,13 @@ def mean_of_shares(
     return np.maximum(mean - ends[0], range[0]), np.minimum(mean + ends[1], range[1])
 
 
-def correlation_of(covariance: np.ndarray, otherwise: float = 0.0) -> np.ndarray:
-    """The correlations of any axes × shares × shares; `otherwise` for shares without variance."""
+def correlation_of(covariance: np.ndarray) -> np.ndarray:
+    """The correlations of any axes × shares × shares; 0 for shares without variance."""
     size = covariance.shape[-1]
     spread = np.sqrt(np.maximum(np.einsum("...ii->...i", covariance), 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         found = covariance / (spread[..., :, None] * spread[..., None, :])
-    known = np.where(np.isfinite(found), np.clip(found, -1.0, 1.0), otherwise)
+    known = np.where(np.isfinite(found), np.clip(found, -1.0, 1.0), 0.0)
     return np.where(np.eye(size, dtype=np.bool_), 1.0, known)
 
 
@@ -512,10 +506,7 @@ def _paired_end(won: float, lost: float, n: int, z: float, correction: float) ->
     """The largest difference that the counts do not contradict, by bisection."""
     low, high = (won - lost) / n, 1.0
     while (middle := (low + high) / 2) not in (low, high):
-        if _below(won, lost, n, middle, correction) < z:
-            low = middle
-        else:
-            high = middle
+        low, high = (middle, high) if _below(won, lost, n, middle, correction) < z else (low, middle)
     return high
 
 

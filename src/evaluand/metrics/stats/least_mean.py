@@ -91,15 +91,12 @@ def _chance_below(factor: np.ndarray, count: np.ndarray) -> np.ndarray:
     flat = np.abs(root) < _FLAT  # the two terms below cancel, and their sum is small
     root, scale = np.where(flat, 1.0, root), np.where(flat, 1.0, scale)
     density = np.exp(-root * root / 2) / np.sqrt(2 * np.pi)
-    found[crosses] = np.where(flat, 0.5, _normal_tails(-root) + density * (1 / root - 1 / scale))
+    below = np.array([normal_tail(z) for z in (-root).tolist()])
+    found[crosses] = np.where(flat, 0.5, below + density * (1 / root - 1 / scale))
     return found
 
 
 _FLAT: Final = 1e-4
-
-
-def _normal_tails(z: np.ndarray) -> np.ndarray:
-    return np.array([normal_tail(each) for each in z.tolist()])
 
 
 def _saddlepoint(factor: np.ndarray, count: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:

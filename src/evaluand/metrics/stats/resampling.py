@@ -41,8 +41,10 @@ def bootstrap(
             exponent = int(np.frexp(np.abs(total).max())[1])
             total, mean = np.ldexp(total, -exponent), float(np.ldexp(value[group], -exponent))
             drawn = _draw_means(total, weight, replicates, seed)
-            ends = _bca_interval(drawn, total, weight, mean, confidence)
-            low[group], high[group] = np.ldexp(ends, exponent)
+            if len(drawn) and math.isfinite(mean):
+                skew = acceleration((total - mean * weight)[:, None])[0]
+                ends = bca_ends(drawn, np.array(mean), skew, normal_quantile(confidence))
+                low[group], high[group] = np.ldexp(ends, exponent)
     return low, high
 
 
@@ -54,28 +56,18 @@ def _draw_means(total: np.ndarray, weight: np.ndarray, replicates: int, seed: in
     n, found = len(total), []
     step = max(1, _AT_ONCE // n)
     for first in range(0, replicates, step):
-        rows = _draw_places(n, first, min(step, replicates - first), seed)
+        rows = draw_places(n, first, min(step, replicates - first), seed)
         with np.errstate(divide="ignore", invalid="ignore"):
             found.append(total[rows].sum(axis=1) / weight[rows].sum(axis=1))
     means = np.concatenate(found)
     return np.sort(means[np.isfinite(means)])
 
 
-def _draw_places(n: int, first: int, many: int, seed: int) -> np.ndarray:
+def draw_places(n: int, first: int, many: int, seed: int) -> np.ndarray:
     """The n places drawn in each of many replicates, of which `first` is the number of the first."""
     counter = np.arange(first * n, (first + many) * n, dtype=np.uint64)
     places = ((random_bits(counter, seed) >> np.uint64(32)) * np.uint64(n)) >> np.uint64(32)
     return places.astype(np.int64).reshape(many, n)
-
-
-def _bca_interval(
-    drawn: np.ndarray, total: np.ndarray, weight: np.ndarray, value: float, confidence: float
-) -> tuple[float, float]:
-    if not len(drawn) or not math.isfinite(value):
-        return math.nan, math.nan
-    skew = acceleration((total - value * weight)[:, None])[0]
-    low, high = bca_ends(drawn, np.array(value), skew, normal_quantile(confidence))
-    return float(low), float(high)
 
 
 def bca_ends(drawn: np.ndarray, value: np.ndarray, skew: np.ndarray, quantile: float) -> tuple[np.ndarray, np.ndarray]:
@@ -196,7 +188,7 @@ def draw_weights(n: int, replicates: int, seed: int, first: int = 0) -> np.ndarr
     weights = np.empty((replicates, n))
     for start in range(0, replicates, step := max(1, _AT_ONCE // max(n, 1))):
         many = min(step, replicates - start)
-        places = _draw_places(n, first + start, many, seed)
+        places = draw_places(n, first + start, many, seed)
         places += n * np.arange(many)[:, None]
         weights[start : start + many] = np.bincount(places.ravel(), minlength=many * n).reshape(many, n)
     return weights

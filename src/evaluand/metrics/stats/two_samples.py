@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -176,12 +176,7 @@ def rank_sum(values: np.ndarray, sides: Sides) -> TwoSampleTest:
         1.0
     """
     rank = _middle_ranks(values)
-
-    def statistic(second: np.ndarray) -> np.ndarray:
-        n = second.sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray((second @ rank - n * (n + 1) / 2) / (n * (len(values) - n)))
-
+    statistic = partial(_share_larger, rank)
     observed = float(statistic(sides.second[None])[0])
     n, m = sides.n
     spread = float(rank.std(ddof=1)) * math.sqrt((n + m) / (n * m) / (n + m) ** 2) if n and m else 0.0
@@ -203,13 +198,17 @@ def changed_ranks(values: np.ndarray, sides: Sides) -> TwoSampleTest:
     rank = _middle_ranks(values)
 
     def statistic(second: np.ndarray) -> np.ndarray:
-        n = second.sum(axis=1)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            larger = (second @ rank - n * (n + 1) / 2) / (n * (len(values) - n))
-        return np.asarray(np.abs(2 * larger - 1))
+        return np.asarray(np.abs(2 * _share_larger(rank, second) - 1))
 
     found = _by_exchange(float(statistic(sides.second[None])[0]), statistic, sides)
     return found._replace(statistic=math.copysign(found.statistic, chance_larger(values, sides).value - 0.5))
+
+
+def _share_larger(rank: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """How often a value of the second sample is larger than one of the first, half for ties; by draw."""
+    n = second.sum(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray((second @ rank - n * (n + 1) / 2) / (n * (len(rank) - n)))
 
 
 def _by_exchange(observed: float, statistic: Callable[[np.ndarray], np.ndarray], sides: Sides) -> TwoSampleTest:

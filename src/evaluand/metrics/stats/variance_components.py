@@ -8,7 +8,7 @@ Generalizability Theory (2001), chapter 3.
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
@@ -34,13 +34,15 @@ def variance_components(
         {('examples',): 3.75, ('examples', 'replications'): 0.5}
     """
     sizes = dict(zip(facets, values.shape, strict=True))
-    effects = [*_effects(facets, nested or {})]
+    subsets = (subset for n in range(1, len(facets) + 1) for subset in itertools.combinations(facets, n))
+    within = nested or {}
+    effects = [subset for subset in subsets if all({*within.get(facet, ())} <= {*subset} for facet in subset)]
     squares: dict[Effect, float] = {(): 0.0}
     degrees: dict[Effect, int] = {(): 1}
     values = values - values.mean()
     for effect in effects:
-        within = tuple(axis for axis, facet in enumerate(facets) if facet not in effect)
-        cells = values.mean(axis=within)
+        averaged = tuple(axis for axis, facet in enumerate(facets) if facet not in effect)
+        cells = values.mean(axis=averaged)
         parts = [part for part in squares if {*part} < {*effect}]
         total = values.size / cells.size * float(np.square(cells).sum())
         squares[effect] = total - sum(squares[part] for part in parts)
@@ -51,14 +53,6 @@ def variance_components(
         mean_square = squares[effect] / degrees[effect]
         found[effect] = (mean_square - above) / (values.size / _cells(sizes, effect))
     return {effect: max(found[effect], 0.0) for effect in effects}
-
-
-def _effects(facets: Sequence[str], nested: Mapping[str, Sequence[str]]) -> Iterator[Effect]:
-    """All combinations, those of fewer facets first; a nested facet comes with those that it is nested in."""
-    for n in range(1, len(facets) + 1):
-        for effect in itertools.combinations(facets, n):
-            if all({*nested.get(facet, ())} <= {*effect} for facet in effect):
-                yield effect
 
 
 def _cells(sizes: Mapping[str, int], effect: Effect) -> int:

@@ -13,7 +13,7 @@ from evaluand.core.errors import Fault
 from evaluand.core.files import cells
 from evaluand.evaluation.prediction_table import PredictionColumns, convert
 from evaluand.metrics.base.labels import contents
-from evaluand.metrics.detection import Boxes
+from evaluand.metrics.detection.boxes import Boxes
 from evaluand.metrics.detection.outlines import FEWEST, read_outline
 from evaluand.predictions.problem import tables
 from evaluand.predictions.problem.definitions import Reads

@@ -13,7 +13,7 @@ from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.evaluation.prediction_table import scored_table
 from evaluand.metrics.base.metric import VALUE, Metric
-from evaluand.metrics.detection import average_precision
+from evaluand.metrics.detection.precision import average_precision
 from evaluand.predictions.problem import tables
 from evaluand.predictions.problem.alignment import AlignedTables
 from evaluand.predictions.problem.criteria import CriterionError, criterion_notes, label_parameters, vocabulary

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from evaluand.core.errors import Fault
 from evaluand.evaluation.prediction_table import agreement, lists_by_row
 from evaluand.metrics.base.metric import VALUE
-from evaluand.metrics.detection import Boxes
+from evaluand.metrics.detection.boxes import Boxes
 from evaluand.predictions.problem.reading import Keys, cell_place, repeated
 
 Columns = Mapping[str, pa.Array]

@@ -30,7 +30,9 @@ from evaluand.core.key_columns import INDEX
 from evaluand.data.kind import DATASETS
 from evaluand.evaluation.scorer import find_call_reader
 from evaluand.evaluation.units import Sources
-from evaluand.metrics.detection import Boxes, definition_of, match
+from evaluand.metrics.detection.boxes import Boxes
+from evaluand.metrics.detection.definition import definition_of
+from evaluand.metrics.detection.matching import match
 from evaluand.models.usage_total import usage_text
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics

@@ -1,10 +1,10 @@
-"""Base of metrics of segmented images: the mean over classes of what each class's segments come to in all images."""
+"""Panoptic quality and its factors, and mean intersection over union: means over the classes of segmented images."""
 
 import math
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Literal, get_args
 
 import numpy as np
 import orjson
@@ -15,6 +15,7 @@ from evaluand.metrics.base.metric import LABELS, Columns, Fill, refuse, refuse_e
 from evaluand.metrics.base.sums import OfSums
 from evaluand.metrics.detection.segments import SUMS
 
+Part = Literal["things", "stuff"]
 CLASSES: Final = "classes"
 _ENDS: Final = "ends"
 _TO_ZERO, _TO_ONE = 1.0, 2.0
@@ -84,11 +85,8 @@ class OfSegments(OfSums):
         unknown = np.array([not isinstance(cell, str) for cell in cells], np.bool_)
         if fill == "wrong":
             refuse(missing, unknown, lambda row: "has no score, and its segments are unknown; use missing='leave_out'")
-        others = dict(
-            self._matrices(
-                [_NOTHING if lost else _parse_classes(cell) for cell, lost in zip(cells, unknown, strict=True)]
-            )
-        )
+        classes = [_NOTHING if lost else _parse_classes(cell) for cell, lost in zip(cells, unknown, strict=True)]
+        others = dict(self._matrices(classes))
         if fill == "best":
             others |= self.all_found(others)
             others[_ENDS] = np.where(unknown, _TO_ONE, 0.0)
@@ -172,6 +170,140 @@ class OfSegments(OfSums):
             return ""
         several = len(self._chosen) > 1
         return f" with one of {len(self._chosen)} labels" if several else f" with the label {self._chosen[0]!r}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfPanopticSegments(OfSegments):
+    """The mean over classes of a value of matched, missed and wrong segments.
+
+    A predicted segment matches the true one of its label that it overlaps by more than one half; there is at most one.
+    Void pixels and crowds count as in panopticapi. Classes without a segment that counts are left out; if none is left,
+    the value is undefined.
+    Source: A. Kirillov et al., "Panoptic Segmentation" (CVPR 2019).
+
+    With `missing="wrong"`, an image that failed has no segments. It could have found all true ones (`best`), or any
+    number of wrong ones, so `worst` is 0.
+
+    Args:
+        part: only the labels that are `things`, countable, or only those that are `stuff`; all by default.
+
+    Raises:
+        SpecError: `part` is something else.
+    """
+
+    sums: ClassVar[tuple[str, ...]] = ("matched", "overlap", "missed", "extra")
+
+    part: Part | None = None
+
+    def __post_init__(self) -> None:
+        if self.part not in (None, *get_args(Part)):
+            raise SpecError(f"{self.kind}: part={self.part!r} must be 'things' or 'stuff'")
+        super().__post_init__()
+
+    def chooses(self, label: str | int, thing: bool | None) -> bool:
+        if self.part is not None and thing is None:
+            raise SpecError(
+                f"{self.kind}: part={self.part!r} needs to know which labels are things; give each segment 'thing'"
+            )
+        return super().chooses(label, thing) and (self.part is None or thing == (self.part == "things"))
+
+    def counts(self, sums: Mapping[str, int]) -> dict[str, int]:
+        return {name: sums[name] for name in ("matched", "missed", "extra")}
+
+    def all_found(self, sums: Columns) -> dict[str, np.ndarray]:
+        return {"matched": sums["missed"], "overlap": sums["missed"], "missed": np.zeros_like(sums["missed"])}
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        of_part = "" if self.part is None else f" of {self.part}"
+        return f"no image has a segment{of_part}{self.of_label} that counts"
+
+
+@dataclass(frozen=True, kw_only=True)
+class PanopticQuality(OfPanopticSegments):
+    """The mean over classes of panoptic quality (PQ); reads the table of the scorer `segmentation`.
+
+    Of a class, the sum of the overlaps (intersection over union) of matched segments, divided by their number and half
+    the numbers of missed and of wrong ones: the product of `segmentation_quality` and `recognition_quality`.
+
+    Example:
+        >>> PanopticQuality(part="stuff", confidence=None).signature
+        'panoptic_quality v1 missing=leave_out reduce=first part=stuff'
+    """
+
+    kind = "panoptic_quality"
+
+    def of_classes(self, sums: Mapping[str, np.ndarray]) -> np.ndarray:
+        return np.asarray(sums["overlap"] / _segments(sums))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentationQuality(OfPanopticSegments):
+    """The mean over classes of the mean overlap of matched segments (SQ), 0 for a class without any.
+
+    Example:
+        >>> SegmentationQuality(label="sky", confidence=None).signature
+        'segmentation_quality v1 missing=leave_out reduce=first label=sky'
+    """
+
+    kind = "segmentation_quality"
+
+    def of_classes(self, sums: Mapping[str, np.ndarray]) -> np.ndarray:
+        mean = np.where(sums["matched"] > 0, sums["overlap"] / sums["matched"], 0.0)
+        return np.where(_segments(sums) > 0, mean, np.nan)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RecognitionQuality(OfPanopticSegments):
+    """The mean over classes of the F1 of matched segments (RQ).
+
+    Example:
+        >>> RecognitionQuality(confidence=None).signature
+        'recognition_quality v1 missing=leave_out reduce=first'
+    """
+
+    kind = "recognition_quality"
+
+    def of_classes(self, sums: Mapping[str, np.ndarray]) -> np.ndarray:
+        return np.asarray(sums["matched"] / _segments(sums))
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeanIou(OfSegments):
+    """The mean over classes of intersection over union of pixels; reads the table of the scorer `segmentation`.
+
+    Of a class, the pixels that truth and prediction share in all images, divided by those of either. Pixels that no
+    true segment covers are void and do not count. Classes without a true pixel are left out; if none is left, the value
+    is undefined. Crowds are pixels of their class.
+    Source: M. Everingham et al., "The PASCAL Visual Object Classes Challenge: A Retrospective" (IJCV 111, 2015),
+    section 3.2; the classes of the mean as in cocostuffapi.
+
+    With `missing="wrong"`, an image that failed has no segments. It could have been right (`best`), or wrong in every
+    pixel, so `worst` is 0.
+
+    Example:
+        >>> MeanIou(label=["sky", "grass"], confidence=None).signature
+        'mean_iou v1 missing=leave_out reduce=first label=(sky,grass)'
+    """
+
+    kind = "mean_iou"
+    sums: ClassVar[tuple[str, ...]] = ("intersection", "union", "pixels")
+
+    def of_classes(self, sums: Mapping[str, np.ndarray]) -> np.ndarray:
+        return np.where(sums["pixels"] > 0, sums["intersection"] / sums["union"], np.nan)
+
+    def counts(self, sums: Mapping[str, int]) -> dict[str, int]:
+        return dict(sums)
+
+    def all_found(self, sums: Columns) -> dict[str, np.ndarray]:
+        return {"intersection": sums["union"]}
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        return f"no image has a true segment{self.of_label}"
+
+
+def _segments(sums: Mapping[str, np.ndarray]) -> np.ndarray:
+    """The segments of each class: a matched pair counts as one, a missed and a wrong one as half."""
+    return np.asarray(sums["matched"] + sums["missed"] / 2 + sums["extra"] / 2)
 
 
 _NOTHING: Final[dict[str, list[Any]]] = {name: [] for name in ("label", *SUMS)}
