@@ -95,8 +95,8 @@ def wilson(
     Source: E. B. Wilson, "Probable inference, the law of succession, and statistical inference" (JASA 22, 1927).
 
     Args:
-        correction: the rows by which the observed share is moved towards each hypothesis; with a half, an end errs about
-            as often as its level says where few rows are right or wrong.
+        correction: the rows by which the observed share is moved towards each hypothesis; with a half, an end errs
+            about as often as its level says where few rows are right or wrong.
 
     Returns:
         Lower and upper ends, NaN for n = 0.
