@@ -320,6 +320,9 @@ def jackknife(metric: Any, table: pa.Table) -> tuple[float, float]:
     variance = (N - 1) / N * float(np.square(left - np.mean(left)).sum())
     if metric.kind == "mean_average_precision":  # no less than that of a share of the true boxes
         variance = max(variance, row.value * (1 - row.value) / row.data["expected"])
+    if metric.kind == "pearson":
+        half = scipy.stats.t.ppf(0.975, N - 1) * math.sqrt(variance) / (1 - row.value**2)
+        return math.tanh(math.atanh(row.value) - half), math.tanh(math.atanh(row.value) + half)
     least, most = metric.range
     if math.isinf(most - least):  # on logarithms of the distance from the end of the range
         half, edge = scipy.stats.t.ppf(0.975, N - 1) * math.sqrt(variance), most if math.isinf(least) else least

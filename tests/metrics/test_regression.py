@@ -198,19 +198,16 @@ def test_errors_can_be_compared_except_the_largest() -> None:
 
 
 @pytest.mark.parametrize("seed", [*range(2), *(pytest.param(i, marks=pytest.mark.slow) for i in range(2, 5))])
-def test_pearson_s_interval_is_the_score_interval_with_the_jackknife_s_variance(seed: int) -> None:
-    n = 25  # each row is a block by itself
+def test_pearson_s_interval_is_fisher_s_with_the_jackknife_s_variance(seed: int) -> None:
+    n = 25
     x = np.random.default_rng(seed).normal(size=(2, n))
     truth, prediction = x[0], 0.6 * x[0] + 0.8 * x[1]
     r = REFERENCES["pearson"](truth, prediction)
     left = np.array([REFERENCES["pearson"](np.delete(truth, i), np.delete(prediction, i)) for i in range(n)])
-    variance = (n - 1) / n * np.square(left - left.mean()).sum() / 4  # of (r + 1) / 2, which lies between 0 and 1
-    share, t = (r + 1) / 2, scipy.stats.t.ppf(0.975, n - 1)
-    rows = share * (1 - share) / variance
-    centre, half = share + t * t / (2 * rows), t * math.sqrt(variance + (t / (2 * rows)) ** 2)
-    ends = [2 * (centre + sign * half) / (1 + t * t / rows) - 1 for sign in (-1, 1)]
+    error = math.sqrt((n - 1) / n * np.square(left - left.mean()).sum()) / (1 - r * r)
+    half = scipy.stats.t.ppf(0.975, n - 1) * error
     row = one(table(truth, prediction), made("pearson"))
-    assert (row.low, row.high) == pytest.approx(ends, rel=1e-9)
+    assert (row.low, row.high) == pytest.approx([math.tanh(math.atanh(r) + sign * half) for sign in (-1, 1)], rel=1e-9)
 
 
 def test_of_many_normal_rows_the_interval_of_a_correlation_is_fisher_s() -> None:
@@ -220,7 +217,7 @@ def test_of_many_normal_rows_the_interval_of_a_correlation_is_fisher_s() -> None
     row = one(table(truth, prediction), Pearson())
     width = fisher.high - fisher.low
     assert (row.low + row.high) / 2 == pytest.approx((fisher.low + fisher.high) / 2, abs=0.01 * width)
-    assert row.high - row.low == pytest.approx(width, rel=0.15)  # 256 blocks tell a deviation to 4 % of itself
+    assert row.high - row.low == pytest.approx(width, rel=0.02)
 
 
 def test_the_mean_of_targets_has_the_interval_of_the_means_of_rows() -> None:

@@ -11,6 +11,7 @@ from typing import Final
 from evaluand.aggregation.aggregator import Measure, shared_ranges, with_ranges
 from evaluand.aggregation.fairness import CRITERIA
 from evaluand.comparison.checking import check_distance, check_threshold, refuse_anytime
+from evaluand.comparison.difference import AT_ONE_END
 from evaluand.comparison.disparity_differences import COMPARED
 from evaluand.comparison.measures import declared_as, default_metric, find_evaluations
 from evaluand.comparison.pairing import why_unpairable
@@ -199,15 +200,17 @@ def check_attributes(gate: Gate, attributes: Sequence[str]) -> None:
         raise gate.fault(f"{unknown[0]!r} is not an attribute{nearest(unknown[0], attributes)}")
 
 
-def at_level(gate: Gate, metric: Metric, share: float = 0.5) -> Metric:
+def at_level(gate: Gate, metric: Metric, share: float | None = None) -> Metric:
     """The metric with an interval whose ends are one-sided bounds of the gate's level.
 
     Args:
-        share: the fraction of an interval's errors that fall on this end.
+        share: the fraction of an interval's errors that fall on this end; by default as much as may do so.
     """
     if gate.level is None or not hasattr(metric, "confidence"):
         raise gate.fault(f"{metric.kind} has no interval; leave out `at …`")
-    confidence = 2 * gate.level - 1 if share == 0.5 else 1 - (1 - gate.level) / share
+    if share is None:
+        share = 0.5 if metric.errs_evenly else AT_ONE_END
+    confidence = 1 - (1 - gate.level) / share
     return dataclasses.replace(metric, confidence=confidence)  # type: ignore[call-arg]
 
 

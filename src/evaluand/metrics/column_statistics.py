@@ -158,6 +158,7 @@ class Positional(Metric):
     """
 
     interval = "woodruff"
+    errs_evenly = True
 
     confidence: float = 0.95
 

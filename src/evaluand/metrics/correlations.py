@@ -1,5 +1,6 @@
 """Correlations of predictions with the truth (of numbers, ranks or order), and the variance that they explain."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final, Literal
@@ -11,7 +12,7 @@ from evaluand.metrics.base.metric import WEIGHT, Columns
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, paired_numbers
 from evaluand.metrics.base.sums import OfSums
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
-from evaluand.metrics.stats.intervals import runs
+from evaluand.metrics.stats.intervals import Spread, runs, t_quantile
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,6 +107,19 @@ class Pearson(OfDeviations):
         for spread in spreads:
             found = found / np.sqrt(spread)
         return np.asarray(np.clip(found, -1, 1))
+
+    def interval_by(self, value: float, spread: Spread) -> tuple[float, float]:
+        """Student's interval on Fisher's scale, on which a correlation varies alike near 0 and near 1.
+
+        Source: R. A. Fisher, "On the 'probable error' of a coefficient of correlation deduced from a small sample"
+        (Metron 1, 1921).
+        """
+        assert self.confidence is not None
+        if not abs(value) < 1:
+            return super().interval_by(value, spread)
+        error = math.sqrt(float(spread.variance[0])) / (1 - value * value)
+        half = float(t_quantile(self.confidence, spread.clusters - 1)[0]) * error
+        return math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         return _why_uncorrelated(rows, weight)

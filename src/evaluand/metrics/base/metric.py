@@ -111,6 +111,7 @@ class Metric(ABC):
         has_differences: the difference of two values has an interval; that of largest or of biased values has none.
         compared_by: the kind by which systems are compared if there are no differences; None without one.
         of_either_class: of two classes, the value without `label` is neither that of one nor that of the other.
+        errs_evenly: each end of the interval errs half as often as both, whatever the values.
         like_share: near the ends of a finite range the value varies as a proportion does.
 
     Raises:
@@ -126,6 +127,7 @@ class Metric(ABC):
     has_differences: ClassVar[bool] = True
     compared_by: ClassVar[str | None] = None
     of_either_class: ClassVar[bool] = False
+    errs_evenly: ClassVar[bool] = False
     like_share: ClassVar[bool] = True
 
     missing: Missing = "leave_out"

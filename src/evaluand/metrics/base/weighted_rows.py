@@ -476,9 +476,16 @@ class WeightedRowsMetric(Metric):
         variance = max(variance, least) if variance else variance
         if not math.isfinite(variance) or not (variance or math.isfinite(self.range[1] - self.range[0])):
             return math.nan, math.nan
+        rests_on = min(rests_on, n) if variance else rests_on
+        return self.interval_by(value, Spread(*(np.array([x]) for x in (variance, n, rests_on))))
+
+    def interval_by(self, value: float, spread: Spread) -> tuple[float, float]:
+        """The interval of a value from its spread, without influences."""
+        assert self.confidence is not None
         if np.isfinite(self.range).sum() == 1:
-            return ratio_interval(value, variance, n, self.range, self.confidence)
-        spread = Spread(*(np.array([x]) for x in (variance, n, min(rests_on, n) if variance else rests_on)))
+            return ratio_interval(
+                value, float(spread.variance[0]), int(spread.clusters[0]), self.range, self.confidence
+            )
         low, high = interval_within(np.array([value]), spread, self.range, self.confidence)
         return float(low[0]), float(high[0])
 

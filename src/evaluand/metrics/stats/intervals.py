@@ -667,7 +667,8 @@ def skewness(n: np.ndarray, squares: np.ndarray, cubes: np.ndarray) -> np.ndarra
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = np.sqrt(n * (n - 1.0)) / (n - 2.0) * (cubes / n) / (squares / n) ** 1.5
-    return np.asarray(np.where((n > 2) & np.isfinite(found), found, 0.0) * (1 + _MORE_SKEW / np.maximum(n, 1)))
+    is_shown = (n >= _FEWEST_SKEWED) & np.isfinite(found)
+    return np.asarray(np.where(is_shown, found, 0.0) * (1 + _MORE_SKEW / np.maximum(n, 1)))
 
 
 def skewed_interval(
@@ -721,6 +722,7 @@ _FARTHEST = 3.0
 
 
 _MORE_SKEW = 5.0
+_FEWEST_SKEWED = 5
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 

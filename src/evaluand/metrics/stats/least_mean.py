@@ -108,7 +108,7 @@ def _saddlepoint(factor: np.ndarray, count: np.ndarray, low: np.ndarray, high: n
         falls = slope < 0
         low, high = np.where(falls, point, low), np.where(falls, high, point)
         following = point - slope / _sums(count, tilted * tilted)
-        following = np.where((low <= following) & (following <= high), following, (low + high) / 2)
+        following = np.where((low < following) & (following < high), following, (low + high) / 2)
         if (np.abs(following - point) <= 1e-12 * np.abs(following)).all():
             break
         point = following
