@@ -614,6 +614,11 @@ def test_where_all_weights_are_0_nothing_is_said() -> None:
     assert pair["verdict"] == "nothing can be said: all weights are 0"
 
 
+def test_differences_too_large_for_a_number_are_said_to_be() -> None:
+    pair = two([1e308, 1e308, -1e308], [-1e308, 1e308, 1e308], metrics=Mean(direction="lower"))
+    assert pair["verdict"] == "nothing can be said: the differences are too large for a number"
+
+
 def test_where_lower_is_better_a_fall_is_a_win() -> None:
     pair = two([5.0, 7.5, 6.0, 8.0, 9.0, 4.0], [4.0, 5.0, 5.5, 6.0, 6.0, 1.0], metrics=Mean(direction="lower"))
     assert (pair["won"], pair["lost"]) == (6, 0)

@@ -55,6 +55,13 @@ def test_among_a_thousand_hypotheses_plain_differences_are_found_and_no_others()
     assert wrong <= 10  # at a level of 5 %, more than 10 of 100 occur once in a hundred times
 
 
+@pytest.mark.parametrize("n", [30, 100, 1_000])
+def test_p_depends_neither_on_the_order_of_clusters_nor_on_which_system_comes_first(n: int) -> None:
+    rng = np.random.default_rng(n)
+    sums = rng.normal(0.2, 1, n)
+    assert len({sign_flip(order).p for order in (sums, sums[::-1], -sums, rng.permutation(sums))}) == 1
+
+
 def test_thirty_four_systems_that_differ_by_three_points_are_told_from_each_other() -> None:
     rng = np.random.default_rng(7)
     scores = np.linspace(0.0, 0.97, 34)[:, None] + rng.normal(0, 0.004, (34, 60))

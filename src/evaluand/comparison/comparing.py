@@ -522,6 +522,7 @@ _Tables = dict[str, list[dict[str, Any]]]
 """Rows by table."""
 
 
+@np.errstate(over="ignore", invalid="ignore")  # a difference too large for a number is said to be
 def _compare_by(
     metric: Metric, pairing: Pairing, asked: RowsAsked, confidence: float, flips: int, n_pairs: int
 ) -> _Tables:

@@ -293,8 +293,10 @@ class Sample(Measured):
 
     @property
     def fault(self) -> str | None:
-        if math.isnan(self.value):
+        if self.clusters == 0:
             return WEIGHTLESS
+        if math.isnan(self.value):
+            return "the differences are too large for a number"
         if self.is_pairs or not math.isnan(self.ends(0.5)[0]):
             return None
         if self.clusters == 1:
@@ -342,10 +344,10 @@ class Sample(Measured):
         return t_tail(abs(self.value) / self.error, self.clusters - 1) if self.error > 0 else 0.0
 
     @cached_property
-    def exchange(self) -> TestResult:
+    def exchange(self) -> TestResult | None:
         if self.is_pairs:
             return mid_mcnemar(*self._up_and_down)
-        return sign_flip(self.state["cluster_sum"])
+        return None if math.isnan(self.value) else sign_flip(self.state["cluster_sum"])
 
     def extreme(self, rows: PairedRows, a: int, b: int, end: Fill) -> float:
         rows = rows.take(rows.asked[a] & rows.asked[b])

@@ -260,16 +260,15 @@ def _difference_ends(
     return np.maximum(difference - ends[0], -1.0), np.minimum(difference + ends[1], 1.0)
 
 
-_FEW_PAIRS: Final = 10
 _ROUNDING: Final = 1e-12
 
 
 def _exchange_p(centred: np.ndarray, difference: np.ndarray) -> np.ndarray:
-    """The p value of each pair: that of `sign_flip`, whose draws all pairs share where there are many."""
+    """The p value of each pair: that of `sign_flip`, with draws of examples that all pairs share."""
     examples, systems = centred.shape
     pairs = [pair for pair in itertools.combinations(range(systems), 2) if not math.isnan(difference[pair])]
     drawn = None
-    if len(pairs) > _FEW_PAIRS and EXACT_CLUSTERS < examples <= DRAWN_CLUSTERS:
+    if EXACT_CLUSTERS < examples <= DRAWN_CLUSTERS:
         drawn = np.ascontiguousarray(draw_sums(centred).T)
     found = np.full((systems, systems), np.nan)
     for i, j in pairs:

@@ -85,11 +85,13 @@ class Changes(NamedTuple):
         change: of each row; of one row of each kind of equal rows, if these are counted.
         often: how many rows are of the kind; None if rows are not counted.
         key: the cluster of each row; None where each is independent.
+        least: the variance if weights had nothing to do with what rows add; what the heaviest rows hold is chance.
     """
 
     change: np.ndarray
     often: np.ndarray | None = None
     key: np.ndarray | None = None
+    least: float = 0.0
 
     def spread(self) -> tuple[float, int]:
         """The variance of the value, from the spread between clusters, NaN if it is unknown; and their number."""
@@ -473,6 +475,8 @@ class WeightedRowsMetric(Metric):
             return steady_interval(value, variance, expected, fewest, self.range, self.confidence)
         rests_on = min(float(k) * found.basis for k, found in zip(effective, groups, strict=True))
         least = float(np.mean([found.least for found in groups]))
+        if len(groups) == 1 and groups[0].changes is not None:
+            least = max(least, groups[0].changes.least)
         variance = max(variance, least) if variance else variance
         if not math.isfinite(variance) or not (variance or math.isfinite(self.range[1] - self.range[0])):
             return math.nan, math.nan
@@ -536,16 +540,20 @@ class Kinds(NamedTuple):
 
     def changes(self, of_one: np.ndarray) -> Changes:
         """What each row with weight adds, from what one row of each kind adds, in the order of `rows`."""
+        least = 0.0
         if self.of_row is not None:
-            one = weight_of_one(self.rows)
+            one, weight = weight_of_one(self.rows), self.rows[WEIGHT]
             with np.errstate(divide="ignore", invalid="ignore"):
-                of_one = self.weight * np.where(one > 0, of_one / one, 0.0)[self.of_row]
+                of_weight = np.where(one > 0, of_one / one, 0.0)
+                if self.weight.strides != (0,):
+                    least = float(weight @ np.square(of_weight) * (weight.sum() / self.effective))
+            of_one = self.weight * of_weight[self.of_row]
         elif NUMBER in self.rows:
             return Changes(of_one, self.rows[NUMBER])
         if self.weight.strides == (0,) or (self.weight > 0).all():
-            return Changes(of_one, None, self.key)
+            return Changes(of_one, None, self.key, least)
         there = self.weight > 0
-        return Changes(of_one[there], None, None if self.key is None else self.key[there])
+        return Changes(of_one[there], None, None if self.key is None else self.key[there], least)
 
 
 def weight_of_one(rows: Columns) -> np.ndarray:

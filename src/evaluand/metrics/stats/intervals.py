@@ -67,9 +67,11 @@ def moments(values: np.ndarray, group: np.ndarray, n_groups: int, *, third: bool
         rest = sum_rows(deviations * share, group, n_groups)
         square = np.square(deviations)
         m2 = np.maximum(sum_rows(square, group, n_groups) - n * rest * rest, 0.0)
-        cubes = {"m3": sum_rows(np.multiply(square, deviations, out=square), group, n_groups) - 3 * rest * m2}
+        found = {"m2": m2}
+        if third:
+            found["m3"] = sum_rows(np.multiply(square, deviations, out=square), group, n_groups) - 3 * rest * m2
         mean, rest = _two_sum(mean, rest)
-    return {"n": n, "mean": mean, "rest": rest, "m2": m2} | (cubes if third else {})
+    return {"n": n, "mean": mean, "rest": rest} | found
 
 
 def _by_row(of_groups: np.ndarray, group: np.ndarray) -> np.ndarray:
