@@ -69,9 +69,9 @@ def sign_flip(sums: np.ndarray, drawn_up_to: int = DRAWN_CLUSTERS) -> TestResult
 
     An exchange flips the sign of a difference. All patterns of signs are enumerated where they are few or can be
     counted; else 10,000 patterns of the ordered sizes are drawn, a pure function of their number, and if none of them
-    is as extreme, patterns near the observed one (`drawn_p`); so the order of clusters does not matter. With more than 20,000 clusters, none of which has more than a
-    hundredth of the sum of squares, the sum is taken as normal: the first term that this omits from the Edgeworth
-    series changes a p value of 0.05 by less than a hundredth of itself.
+    is as extreme, patterns near the observed one (`drawn_p`); so the order of clusters does not matter. With more than
+    20,000 clusters, none of which has more than a hundredth of the sum of squares, the sum is taken as normal: the
+    first term that this omits from the Edgeworth series changes a p value of 0.05 by less than a hundredth of itself.
     Source: E. J. G. Pitman, "Significance tests which may be applied to samples from any populations" (Supplement to
     the Journal of the Royal Statistical Society 4, 1937); the drawn p value counts the observed pattern among the
     drawn (B. Phipson & G. K. Smyth, Statistical Applications in Genetics and Molecular Biology 9, 2010).

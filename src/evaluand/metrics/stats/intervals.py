@@ -64,14 +64,16 @@ def moments(values: np.ndarray, group: np.ndarray, n_groups: int, *, third: bool
         deviations = values - _by_row(mean, group)
         mean += sum_rows(np.multiply(deviations, share, out=deviations), group, n_groups)
         deviations = np.subtract(values, _by_row(mean, group), out=deviations)
-        rest = sum_rows(deviations * share, group, n_groups)
-        square = np.square(deviations)
-        m2 = np.maximum(sum_rows(square, group, n_groups) - n * rest * rest, 0.0)
-        found = {"m2": m2}
+        power = deviations * share
+        rest = sum_rows(power, group, n_groups)
+        np.square(deviations, out=power)
+        m2 = np.maximum(sum_rows(power, group, n_groups) - n * rest * rest, 0.0)
+        cubes = dict[str, np.ndarray]()
         if third:
-            found["m3"] = sum_rows(np.multiply(square, deviations, out=square), group, n_groups) - 3 * rest * m2
+            power *= deviations
+            cubes = {"m3": sum_rows(power, group, n_groups) - 3 * rest * m2}
         mean, rest = _two_sum(mean, rest)
-    return {"n": n, "mean": mean, "rest": rest} | found
+    return {"n": n, "mean": mean, "rest": rest, "m2": m2} | cubes
 
 
 def _by_row(of_groups: np.ndarray, group: np.ndarray) -> np.ndarray:
