@@ -331,7 +331,18 @@ class Sample(Measured):
         half = float(t_quantile(confidence, np.array([self.clusters - 1]))[0]) * self.error
         if not half < math.inf:
             return math.nan, math.nan
-        return max(self.value - half, -self.span), min(self.value + half, self.span)
+        low, high = max(self.value - half, -self.span), min(self.value + half, self.span)
+        if self.binary:  # few rows that differ do not show the variance
+            of_pairs = paired_score(*self._effective_pairs, confidence, correction=correction)
+            return min(low, of_pairs[0]), max(high, of_pairs[1])
+        return low, high
+
+    @cached_property
+    def _effective_pairs(self) -> tuple[float, float, float]:
+        """Of rows of 0 and 1 those that rise, that fall, and all: as many independent ones as vary as these do."""
+        rise, fall = (float(self.weight @ (self.change == way)) / float(self.weight.sum()) for way in (1, -1))
+        rows = (rise + fall - self.value**2) / self.error**2
+        return rise * rows, fall * rows, rows
 
     @property
     def p_of_ends(self) -> float:
@@ -341,7 +352,13 @@ class Sample(Measured):
             return math.nan
         if self.is_pairs:
             return 2 * normal_tail(abs(self.value) * len(self.change) / math.sqrt(sum(self._up_and_down)))
-        return t_tail(abs(self.value) / self.error, self.clusters - 1) if self.error > 0 else 0.0
+        if not self.error > 0:
+            return 0.0
+        p = t_tail(abs(self.value) / self.error, self.clusters - 1)
+        if not self.binary:
+            return p
+        rise, fall, rows = self._effective_pairs
+        return max(p, 2 * normal_tail(abs(self.value) * rows / math.sqrt(rise + fall)))
 
     @cached_property
     def exchange(self) -> TestResult | None:

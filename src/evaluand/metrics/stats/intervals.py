@@ -464,7 +464,7 @@ def score_interval(p: np.ndarray, n: np.ndarray, z: np.ndarray | float) -> tuple
     return np.minimum(centre - half, p), np.maximum(centre + half, p)
 
 
-def paired_score(won: float, lost: float, n: int, confidence: float, *, correction: float = 0.0) -> tuple[float, float]:
+def paired_score(won: float, lost: float, n: float, confidence: float, *, correction: float = 0.0) -> tuple[float, float]:
     """The score interval of the difference between two proportions on the same rows.
 
     It keeps its coverage with few or no discordant rows, where the normal interval of the differences does not, and
