@@ -5,7 +5,7 @@ Its tables are `pairs`, `ranking` and `flips`, and `left_out` if metrics refused
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypedDict, Unpack
@@ -22,7 +22,7 @@ from evaluand.comparison.changed import check_examples, check_rows
 from evaluand.comparison.difference import change_of_rows, describe, rows_without_partner, weighted_mean
 from evaluand.comparison.factors import Factor, find_factor
 from evaluand.comparison.labelled_differences import LabelledRows
-from evaluand.comparison.measures import declared_as, declared_measures, definition, resolve_measures
+from evaluand.comparison.measures import declared_measures, definition, find_places, resolve_measures
 from evaluand.comparison.measuring import measure_pair, read_rows
 from evaluand.comparison.metric_differences import Computed, metric_value
 from evaluand.comparison.pairing import PairedRows, Pairing, pair_rows
@@ -262,7 +262,7 @@ def compare(
     name: str | None = None,
     origin: dict[str, Any] | None = None,
     declared: Sequence[Measure] | None = None,
-    primary: str | None = None,
+    primary: str | Measure | Sequence[str | Measure] = (),
     **rows: Unpack[RowOptions],
 ) -> Comparison:
     """Compares evaluations of one store row by row; a comparison that is already stored is returned.
@@ -284,8 +284,8 @@ def compare(
         origin: where the request came from, for provenance.
         declared: measures that define the direction, range, column and weights of metrics given by name; None takes
             those of the aggregations that summarised the evaluations.
-        primary: the metric that decides, such as that of a gate: its pairs are tested alone, and all others together.
-            By default, and where it is not compared, the first metric is primary.
+        primary: the metrics that decide, such as those of gates: the pairs of each are tested alone, and those by all
+            others together. By default, and where none of them is compared, the first metric is primary.
         rows: `by`, `where` and `over`, see `RowRequest`.
 
     Raises:
@@ -332,15 +332,18 @@ def compare(
         "labels": short,
     } | digests_of_labels(evaluations, (measure.metric for measure in measures))
     over = asked.factor and asked.factor.describe()
-    meant = [] if primary is None else declared_as(primary, measures)
-    first = next((place for place, measure in enumerate(measures) if measure.metric in meant), 0)
-    chosen = {"left_out": left_out, "primary": first, "stopped": asked.stopped}
+    deciding = find_places(primary, measures, missing) or [0]
+    chosen = {
+        "left_out": left_out,
+        "primary": deciding[0] if len(deciding) == 1 else deciding,
+        "stopped": asked.stopped,
+    }
     chosen |= {"by": [*asked.by], "where": rows.get("where"), "over": over}
     spec |= {name: value for name, value in chosen.items() if value}
     id = identity.artifact_id("comparisons", spec)
     stored, is_asked = store.is_sealed("comparisons", id), bool(metrics) or missing == "refuse"
     if not stored or (is_asked and Comparison(store, id).refused):  # then the error is raised again
-        tables = compute_tables(asked, measures, first, float(confidence), flips, None if is_asked else short)
+        tables = compute_tables(asked, measures, deciding, float(confidence), flips, None if is_asked else short)
         batches = {table: pa.RecordBatch.from_pylist(own, TABLES[table]) for table, own in tables.items()}
         made_from = provenance(origin) | {"labels": short, "evaluations": [e.id for e in evaluations]}
         seal_tables(store, "comparisons", id, spec, batches, name, made_from)
@@ -478,7 +481,7 @@ TABLES: Final = {"pairs": PAIRS, "ranking": RANKING, "flips": FLIPS, "left_out":
 def compute_tables(
     asked: RowsAsked,
     measures: Sequence[Measure],
-    primary: int,
+    primary: Sequence[int],
     confidence: float,
     flips: int,
     labels: Sequence[str] | None,
@@ -487,7 +490,7 @@ def compute_tables(
 
     Args:
         labels: names of the evaluations, for why a measure is left out; None where no measure may be.
-        primary: the place of the primary measure.
+        primary: the places of the primary measures.
         stopped: the places of the evaluations of runs that a rule stopped at one of several looks.
 
     Raises:
@@ -512,8 +515,8 @@ def compute_tables(
         reasons = "; ".join(f"{one['metric']} · {one['scorer']}: {one['reason']}" for one in rows["left_out"])
         raise DataError(f"no declared metric can be compared: {reasons}")
     systems = len(asked.evaluations if asked.factor is None else asked.factor.levels)
-    first = measures[primary] if measures[primary] in compared else compared[0]
-    _adjust(rows["pairs"], (first.scorer, definition(first.metric)), systems)
+    deciding = [measures[place] for place in primary if measures[place] in compared] or compared[:1]
+    _adjust(rows["pairs"], {(measure.scorer, definition(measure.metric)) for measure in deciding}, systems)
     _add_letters(rows["ranking"], [pair for pair in rows["pairs"] if pair["by"] is None], confidence)
     return {table: own for table, own in rows.items() if own or table != "left_out"}
 
@@ -598,11 +601,11 @@ def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: E
     return {"scorer": measure.scorer, "metric": measure.metric.kind, "signature": signature, "reason": reason}
 
 
-def _adjust(pairs: Sequence[dict[str, Any]], primary: tuple[str, str], systems: int) -> None:
-    """Adds families and p values that are adjusted within them: the primary metric, all others, groups of a metric."""
+def _adjust(pairs: Sequence[dict[str, Any]], primary: Set[tuple[str, str]], systems: int) -> None:
+    """Adds families and p values that are adjusted within them: each primary metric, all others, groups of a metric."""
     families: dict[Any, list[dict[str, Any]]] = {}
     for pair in pairs:
-        is_primary = (pair["scorer"], pair["signature"]) == primary
+        is_primary = (pair["scorer"], pair["signature"]) in primary
         pair["family"] = GROUPS if pair["by"] else PRIMARY if is_primary else SECONDARY
         families.setdefault(family_key(pair), []).append(pair)
     for own in families.values():

@@ -56,9 +56,9 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
 
 
 def family_key(pair: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What the tests have in common that are adjusted together: of groups the metric, too."""
+    """What the tests have in common that are adjusted together: of groups and primary metrics the metric, too."""
     family = pair.get("family")
-    return (family, *((pair["scorer"], pair["signature"]) if family == GROUPS else ()))
+    return (family, *((pair["scorer"], pair["signature"]) if family in (GROUPS, PRIMARY) else ()))
 
 
 def family_of(pair: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> int:
@@ -69,10 +69,14 @@ def family_of(pair: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> in
 def families_text(pairs: Sequence[Mapping[str, Any]]) -> str:
     """The size and the method of each family of tests; empty where there is one test only."""
     parts = []
-    for key in dict.fromkeys(family_key(pair) for pair in pairs if pair["p"] is not None and pair.get("family")):
+    keys = dict.fromkeys(family_key(pair) for pair in pairs if pair["p"] is not None and pair.get("family"))
+    alone = sum(key[0] == PRIMARY for key in keys) == 1
+    for key in keys:
         own = [pair for pair in pairs if family_key(pair) == key]
         n = family_of(own[0], pairs)
-        name = f"{GROUPS} by {own[0]['metric']}" if key[0] == GROUPS else key[0]
+        by_metric = key[0] == GROUPS or (key[0] == PRIMARY and not alone)
+        metric = own[0].get("label") or f"{own[0]['metric']} · {own[0]['scorer']}"
+        name = f"{key[0]} by {metric}" if by_metric else key[0]
         parts.append(f"{name}: {plural(n, 'test')}{f', adjusted together ({adjustment(own)})' if n > 1 else ''}")
     return "; ".join(parts) if len(pairs) > 1 else ""
 

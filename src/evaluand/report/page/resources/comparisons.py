@@ -83,7 +83,7 @@ def read_comparison(source: Source, a: str, b: str) -> Facts:
             {name: pair.get(name) for name in _COLUMNS} | {"p_adjusted": adjusted_p(pair)}
             for pair in add_labels(comparison.pairs)
         ],
-        "families": families_text(comparison.pairs),
+        "families": families_text(add_labels(comparison.pairs)),
         "left_out": comparison.left_out,
         "caveats": [*_list_caveats(source, tasks, comparison)],
         "grouped": [label for label, _ in _find_measures(_read_evaluations(source, tasks))],
