@@ -211,11 +211,10 @@ def find_tasks(store: Store, evaluations: Sequence[str], labels: Sequence[str]) 
     """The identities of the tasks that were evaluated; empty where a run is not certain or not in its store."""
     refs, found = store.refs(), []
     for id, label in zip(evaluations, labels, strict=True):
-        spec: Mapping[str, Any] = {}
+        tasks: list[Mapping[str, Any]] = []
         with suppress(NotFound):
-            run = find_labelled_run(Evaluation(store, id), label, refs)
-            spec = {} if run is None else run.manifest["spec"]["task"]
-        found.append(spec)
+            tasks = [run.manifest["spec"]["task"] for run in _find_labelled_runs(Evaluation(store, id), label, refs)]
+        found.append(tasks[0] if tasks and all(task == tasks[0] for task in tasks) else {})
     return found
 
 
@@ -333,7 +332,7 @@ def compare(
     } | digests_of_labels(evaluations, (measure.metric for measure in measures))
     over = asked.factor and asked.factor.describe()
     deciding = find_places(primary, measures, missing) or [0]
-    chosen = {
+    chosen: dict[str, Any] = {
         "left_out": left_out,
         "primary": deciding[0] if len(deciding) == 1 else deciding,
         "stopped": asked.stopped,
@@ -731,14 +730,27 @@ def find_labelled_run(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -
     Raises:
         NotFound: it is not in the store.
     """
+    runs = _find_labelled_runs(evaluation, label, refs)
+    return runs[0] if len(runs) == 1 else None
+
+
+def _find_labelled_runs(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -> list[Run]:
+    """The runs that a label may mean; none where one of them is not known.
+
+    A label that is short for several names, as of one task in two experiments, may mean the run of each; so may one
+    that is short for none.
+    """
     store = evaluation.store
     names = [ref.name for ref in refs if (ref.kind, ref.id) == (EVALUATIONS, evaluation.id)]
-    is_shared = len(names) > 1
-    meant = [name for name in names if name == label or name.endswith(f"/{label}")] if is_shared else names
-    ids = [ref.id for ref in refs if ref.kind == RUNS and [ref.name] == meant]
-    runs = [Run(store, id) for id in ids if store.is_sealed(RUNS, id)]
-    labelled = next((run for run in runs if run.digest == evaluation.manifest["spec"]["run"]), None)
-    return labelled if labelled or is_shared else read_run(evaluation)
+    if len(names) > 1:
+        names = [name for name in names if name == label or name.endswith(f"/{label}")] or names
+    ids = {ref.name: ref.id for ref in refs if ref.kind == RUNS and ref.name in names}
+    found = {id: Run(store, id) for id in ids.values() if store.is_sealed(RUNS, id)}
+    known = [run for run in found.values() if run.digest == evaluation.manifest["spec"]["run"]]
+    is_certain = len(ids) == len(names) and len(known) == len({*ids.values()})
+    if is_certain and known:
+        return known
+    return [read_run(evaluation)] if len(names) < 2 else []
 
 
 def read_labelled_run(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -> Run:
