@@ -41,7 +41,8 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
     finding = f"no difference could be shown: {b} − {a} = {size}{unit_suffix(pair)}{interval}; {p}"
     if family > 1 and excludes_zero(pair):
         finding += f" (the interval is not adjusted for the {family} comparisons)"
-    rows = plural(pair["n_used"], "row")
+    weighing = None if pair["won"] is None else pair["won"] + pair["tied"] + pair["lost"]  # those with weight
+    rows = plural(weighing or pair["n_used"], "row")
     if pair["detectable"] is not None:
         least = f"{format_difference(pair['detectable'], pair)}{unit_suffix(pair)}"
         alone = f", before {adjustment([pair])}" if family > 1 else ""
@@ -85,6 +86,8 @@ def p_text(pair: Mapping[str, Any], family: int) -> str:
     """The p value after adjustment, marked if the metric is secondary; what the interval allows for in its place."""
     if pair["interval"] == AT_ALL_LOOKS:
         return "at all looks" if pair["low"] is not None else "p undefined"
+    if pair["p"] is None:
+        return format_p(None)
     p = f"{format_p(adjusted_p(pair))} after {adjustment([pair])}" if family > 1 else format_p(pair["p"])
     return f"{p}, {SECONDARY}" if pair["family"] == SECONDARY else p
 
