@@ -53,9 +53,9 @@ def grade(task: Any, name: str, rows: Sequence[dict[str, Any]] = ROWS, store: St
     return Evaluator(run.store).evaluate(run, {"exact": lambda output, expected: output == expected}, name=name)
 
 
-def matrix(right: dict[str, Collection[int]]) -> list[Evaluation]:
-    store = MemoryStore()
-    return [grade(Asked(*name.split("/"), own), f"e/ask/{name}", store=store) for name, own in right.items()]
+def matrix(right: dict[str, Collection[int]], store: Store | None = None, name: str = "e") -> list[Evaluation]:
+    store = store or MemoryStore()
+    return [grade(Asked(*cell.split("/"), own), f"{name}/ask/{cell}", store=store) for cell, own in right.items()]
 
 
 @pytest.fixture(scope="module")
@@ -181,6 +181,24 @@ def test_prompts_are_compared_by_the_mean_of_each_example_over_models() -> None:
 def test_models_are_compared_over_prompts_whatever_the_order() -> None:
     small, big, *others = matrix(RIGHT)
     assert describe(compare(big, *others, small, over="model"))[0][2:] == pytest.approx((8 / N, 6 / N, -2 / N))
+
+
+def test_prompts_are_known_whatever_else_the_same_tasks_are_called() -> None:
+    store = MemoryStore()
+    made = matrix(RIGHT, store)
+    before = describe(compare(*made, over="prompt"))
+    again = matrix(RIGHT, store, "e2")
+    assert [evaluation.id for evaluation in again] == [evaluation.id for evaluation in made]
+    assert describe(compare(*made, over="prompt")) == describe(compare(*again, over="prompt")) == before
+    others = {name: range(9 + number) for number, name in enumerate(RIGHT)}
+    store = MemoryStore()
+    distinct, _ = (matrix(others, store, name) for name in ("e", "e2"))
+    assert len(compare(*distinct, over="prompt", labels=["k", "l", "m", "n"]).pairs) == 1
+
+
+def test_prompts_of_tasks_with_the_same_answers_are_told_apart_by_name_alone() -> None:
+    with pytest.raises(SpecError, match="tasks with the same answers share its evaluation"):
+        compare(*matrix(RIGHT), over="prompt", labels=["k", "l", "m", "n"])
 
 
 def test_several_levels_are_ranked_and_have_an_interaction_over_all() -> None:

@@ -8,7 +8,7 @@ import math
 import re
 import shutil
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from types import SimpleNamespace
@@ -41,6 +41,7 @@ from evaluand import (
 from evaluand.cli import main
 from evaluand.cli.gates import junit_xml
 from evaluand.comparison import Gate, GateResult, check_fit, check_gates, find_evaluations
+from evaluand.comparison.verdict import families_text
 from evaluand.core.errors import EvaluandWarning
 from evaluand.evaluation.scorer import Score
 from evaluand.metrics.class_rates import FBeta
@@ -974,3 +975,40 @@ def test_a_stored_comparison_is_listed_shown_and_verified(folder: Path) -> None:
     assert "6 artifacts checked, 0 with faults" in call(folder, "verify", entry["id"]).stdout
     used = json.loads(call(folder, "show", "exp/base", "--json", "--below", "1").stdout)["used_by"]
     assert {other["kind"] for other in used} == {"aggregations", "comparisons"}
+
+
+# Which metric a comparison with gates decides by
+
+
+@pytest.mark.parametrize(
+    ("gates", "primary"),
+    [
+        (["accuracy(two) better than a"], ["two"]),
+        (["accuracy(two) >= 0.1", "accuracy(three) better than a"], ["three"]),
+        (["accuracy(three) not worse than a by 0.5", "accuracy(two) better than a"], ["three", "two"]),
+        (["accuracy(two) >= 0.1"], ["one"]),
+    ],
+)
+def test_each_gated_metric_is_tested_alone_on_the_scorer_of_its_gate(
+    tmp_path: Path, gates: Sequence[str], primary: Sequence[str]
+) -> None:
+    store, data = DirectoryStore(tmp_path / "store"), Dataset.from_rows([{"input": i} for i in range(N)])
+    right = {name: lambda output, modulus=modulus: output % modulus > 0 for name, modulus in SCORERS.items()}
+    for name, change in (("a", 0), ("b", 3)):
+        run = Runner(store).run(lambda number, change=change: number + change, data, name=name)
+        Evaluator(store).evaluate(run, right, name=name)
+    options = [part for gate in gates for part in ("--gate", gate)]
+    said = json.loads(call(tmp_path, "compare", "a", "b", *options, "--json").stdout)
+    pairs = {pair["scorer"]: pair for pair in said["pairs"]}
+    assert [name for name, pair in pairs.items() if pair["family"] == "primary"] == primary
+    for pair in pairs.values():
+        others = len(SCORERS) - len(primary) if pair["family"] == "secondary" else 1
+        assert pair["p"] <= pair["p_holm"] <= others * pair["p"]
+        assert others > 1 or pair["p_holm"] == pair["p"]
+    if len(primary) == 2:
+        assert families_text(said["pairs"]) == (
+            "secondary: 1 test; primary by accuracy · three: 1 test; primary by accuracy · two: 1 test"
+        )
+
+
+SCORERS = {"one": 5, "two": 4, "three": 7}

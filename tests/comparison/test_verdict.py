@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+import pytest
+
+from evaluand import compare, evaluate
 from evaluand.comparison.verdict import verdict
 
 PAIR: dict[str, Any] = {
@@ -21,6 +25,7 @@ PAIR: dict[str, Any] = {
     "detectable": 0.4,
     "n_used": 8,
     "won": 0,
+    "tied": 5,
     "lost": 3,
     "reason": None,
 }
@@ -47,3 +52,38 @@ def test_nothing_is_explained_where_interval_and_p_agree_or_nothing_is_adjusted(
     assert "not adjusted" not in verdict(PAIR, ["small", "big"], 0.95, 1)
     assert "not adjusted" not in verdict(PAIR | {"low": None, "high": None}, ["small", "big"], 0.95, 3)
     assert "not adjusted" not in verdict(PAIR | {"p_holm": 0.01}, ["small", "big"], 0.95, 3)
+
+
+def test_where_p_is_undefined_nothing_is_adjusted() -> None:
+    unknown = PAIR | dict.fromkeys(("low", "high", "p", "p_holm", "detectable")) | {"reason": "no interval: why"}
+    for family in (PAIR["family"], "secondary"):
+        said = verdict(unknown | {"family": family}, ["small", "big"], 0.95, 2)
+        assert said == "no difference could be shown: big − small = -37.5 points; p undefined; no interval: why"
+
+
+TRUTH = np.arange(50) % 2
+WRONG = np.where(np.arange(50) < 3, 1 - TRUTH, TRUTH)
+
+
+def weighted(weight: np.ndarray, metric: str) -> dict[str, Any]:
+    """A comparison with a system that is wrong in the first three of 50 rows."""
+    [pair] = compare(*(evaluate(TRUTH, answers, metrics=[metric], weight=weight) for answers in (TRUTH, WRONG))).pairs
+    return pair
+
+
+def test_rows_without_weight_are_no_rows_that_could_differ() -> None:
+    said = weighted(np.where(np.arange(50) < 40, 0.0, 1.0), "accuracy")["verdict"]
+    assert said.endswith("; 10 rows, of which 0 differ, are too few to show any")
+
+
+def test_one_heavy_row_detects_nothing() -> None:
+    pair = weighted(np.where(np.arange(50) == 0, 1e6, 1.0), "accuracy")
+    assert pair["detectable"] is None
+    assert pair["verdict"].endswith("; 50 rows, of which 3 differ, are too few to show any")
+
+
+@pytest.mark.parametrize("metric", ["accuracy", "f1_macro"])
+@pytest.mark.parametrize("heavy", [1.0, 5.0, 20.0])
+def test_nothing_is_detectable_that_the_interval_could_hide(metric: str, heavy: float) -> None:
+    pair = weighted(np.where(np.arange(50) == 0, heavy, 1.0), metric)
+    assert pair["detectable"] >= (pair["high"] - pair["low"]) / 2

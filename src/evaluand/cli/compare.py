@@ -26,8 +26,9 @@ from evaluand.cli.output import print_json, print_markdown, show
 from evaluand.cli.pairwise import PairwiseOptions, check_options, compare_pairwise
 from evaluand.cli.progress import show_notes
 from evaluand.comparison.comparing import compare
+from evaluand.comparison.gate_metrics import measures_of_gates
 from evaluand.comparison.gates import check_gates
-from evaluand.comparison.measures import find_artifact, find_evaluations, find_measures
+from evaluand.comparison.measures import declared_measures, find_artifact, find_evaluations, find_measures
 from evaluand.comparison.rule import Gate
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.evaluator import Evaluation
@@ -112,13 +113,15 @@ def command(options: _Options) -> None:
     declared = find_measures(store, options.artifacts)
     require_gates(options.gates, options.junit)
     (label, first), *others = zip(short_labels(labels, [e.id for e in evaluations]), evaluations, strict=True)
+    known = declared_measures(evaluations) if declared is None else declared
+    usual = options.scorers[0] if len(options.scorers) == 1 else None
     results = gate_facts(
         check_gates(
             rules if others else [],  # else `compare` raises the more helpful error
             dict(others),
             {label: first},
             measures=declared,
-            scorer=options.scorers[0] if len(options.scorers) == 1 else None,
+            scorer=usual,
             missing=options.missing,
             allow_unmeasured_judges=options.allow_unmeasured,
         )
@@ -136,7 +139,7 @@ def command(options: _Options) -> None:
             by=options.by,
             where=options.where,
             over=options.over,
-            primary=next((rule.metric for rule in rules if rule.baseline is not None), None),
+            primary=measures_of_gates(rules, evaluations, known, usual),
         )
     judges = judge_facts(dict(zip(labels, evaluations, strict=True)))
     name_store_in(judges)

@@ -5,7 +5,7 @@ Its tables are `pairs`, `ranking` and `flips`, and `left_out` if metrics refused
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypedDict, Unpack
@@ -22,7 +22,7 @@ from evaluand.comparison.changed import check_examples, check_rows
 from evaluand.comparison.difference import change_of_rows, describe, rows_without_partner, weighted_mean
 from evaluand.comparison.factors import Factor, find_factor
 from evaluand.comparison.labelled_differences import LabelledRows
-from evaluand.comparison.measures import declared_as, declared_measures, definition, resolve_measures
+from evaluand.comparison.measures import declared_measures, definition, find_places, resolve_measures
 from evaluand.comparison.measuring import measure_pair, read_rows
 from evaluand.comparison.metric_differences import Computed, metric_value
 from evaluand.comparison.pairing import PairedRows, Pairing, pair_rows
@@ -211,11 +211,10 @@ def find_tasks(store: Store, evaluations: Sequence[str], labels: Sequence[str]) 
     """The identities of the tasks that were evaluated; empty where a run is not certain or not in its store."""
     refs, found = store.refs(), []
     for id, label in zip(evaluations, labels, strict=True):
-        spec: Mapping[str, Any] = {}
+        tasks: list[Mapping[str, Any]] = []
         with suppress(NotFound):
-            run = find_labelled_run(Evaluation(store, id), label, refs)
-            spec = {} if run is None else run.manifest["spec"]["task"]
-        found.append(spec)
+            tasks = [run.manifest["spec"]["task"] for run in _find_labelled_runs(Evaluation(store, id), label, refs)]
+        found.append(tasks[0] if tasks and all(task == tasks[0] for task in tasks) else {})
     return found
 
 
@@ -262,7 +261,7 @@ def compare(
     name: str | None = None,
     origin: dict[str, Any] | None = None,
     declared: Sequence[Measure] | None = None,
-    primary: str | None = None,
+    primary: str | Measure | Sequence[str | Measure] = (),
     **rows: Unpack[RowOptions],
 ) -> Comparison:
     """Compares evaluations of one store row by row; a comparison that is already stored is returned.
@@ -284,8 +283,8 @@ def compare(
         origin: where the request came from, for provenance.
         declared: measures that define the direction, range, column and weights of metrics given by name; None takes
             those of the aggregations that summarised the evaluations.
-        primary: the metric that decides, such as that of a gate: its pairs are tested alone, and all others together.
-            By default, and where it is not compared, the first metric is primary.
+        primary: the metrics that decide, such as those of gates: the pairs of each are tested alone, and those by all
+            others together. By default, and where none of them is compared, the first metric is primary.
         rows: `by`, `where` and `over`, see `RowRequest`.
 
     Raises:
@@ -332,15 +331,18 @@ def compare(
         "labels": short,
     } | digests_of_labels(evaluations, (measure.metric for measure in measures))
     over = asked.factor and asked.factor.describe()
-    meant = [] if primary is None else declared_as(primary, measures)
-    first = next((place for place, measure in enumerate(measures) if measure.metric in meant), 0)
-    chosen = {"left_out": left_out, "primary": first, "stopped": asked.stopped}
+    deciding = find_places(primary, measures, missing) or [0]
+    chosen: dict[str, Any] = {
+        "left_out": left_out,
+        "primary": deciding[0] if len(deciding) == 1 else deciding,
+        "stopped": asked.stopped,
+    }
     chosen |= {"by": [*asked.by], "where": rows.get("where"), "over": over}
     spec |= {name: value for name, value in chosen.items() if value}
     id = identity.artifact_id("comparisons", spec)
     stored, is_asked = store.is_sealed("comparisons", id), bool(metrics) or missing == "refuse"
     if not stored or (is_asked and Comparison(store, id).refused):  # then the error is raised again
-        tables = compute_tables(asked, measures, first, float(confidence), flips, None if is_asked else short)
+        tables = compute_tables(asked, measures, deciding, float(confidence), flips, None if is_asked else short)
         batches = {table: pa.RecordBatch.from_pylist(own, TABLES[table]) for table, own in tables.items()}
         made_from = provenance(origin) | {"labels": short, "evaluations": [e.id for e in evaluations]}
         seal_tables(store, "comparisons", id, spec, batches, name, made_from)
@@ -478,7 +480,7 @@ TABLES: Final = {"pairs": PAIRS, "ranking": RANKING, "flips": FLIPS, "left_out":
 def compute_tables(
     asked: RowsAsked,
     measures: Sequence[Measure],
-    primary: int,
+    primary: Sequence[int],
     confidence: float,
     flips: int,
     labels: Sequence[str] | None,
@@ -487,7 +489,7 @@ def compute_tables(
 
     Args:
         labels: names of the evaluations, for why a measure is left out; None where no measure may be.
-        primary: the place of the primary measure.
+        primary: the places of the primary measures.
         stopped: the places of the evaluations of runs that a rule stopped at one of several looks.
 
     Raises:
@@ -512,8 +514,8 @@ def compute_tables(
         reasons = "; ".join(f"{one['metric']} · {one['scorer']}: {one['reason']}" for one in rows["left_out"])
         raise DataError(f"no declared metric can be compared: {reasons}")
     systems = len(asked.evaluations if asked.factor is None else asked.factor.levels)
-    first = measures[primary] if measures[primary] in compared else compared[0]
-    _adjust(rows["pairs"], (first.scorer, definition(first.metric)), systems)
+    deciding = [measures[place] for place in primary if measures[place] in compared] or compared[:1]
+    _adjust(rows["pairs"], {(measure.scorer, definition(measure.metric)) for measure in deciding}, systems)
     _add_letters(rows["ranking"], [pair for pair in rows["pairs"] if pair["by"] is None], confidence)
     return {table: own for table, own in rows.items() if own or table != "left_out"}
 
@@ -599,11 +601,11 @@ def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: E
     return {"scorer": measure.scorer, "metric": measure.metric.kind, "signature": signature, "reason": reason}
 
 
-def _adjust(pairs: Sequence[dict[str, Any]], primary: tuple[str, str], systems: int) -> None:
-    """Adds families and p values that are adjusted within them: the primary metric, all others, groups of a metric."""
+def _adjust(pairs: Sequence[dict[str, Any]], primary: Set[tuple[str, str]], systems: int) -> None:
+    """Adds families and p values that are adjusted within them: each primary metric, all others, groups of a metric."""
     families: dict[Any, list[dict[str, Any]]] = {}
     for pair in pairs:
-        is_primary = (pair["scorer"], pair["signature"]) == primary
+        is_primary = (pair["scorer"], pair["signature"]) in primary
         pair["family"] = GROUPS if pair["by"] else PRIMARY if is_primary else SECONDARY
         families.setdefault(family_key(pair), []).append(pair)
     for own in families.values():
@@ -729,14 +731,27 @@ def find_labelled_run(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -
     Raises:
         NotFound: it is not in the store.
     """
+    runs = _find_labelled_runs(evaluation, label, refs)
+    return runs[0] if len(runs) == 1 else None
+
+
+def _find_labelled_runs(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -> list[Run]:
+    """The runs that a label may mean; none where one of them is not known.
+
+    A label that is short for several names, as of one task in two experiments, may mean the run of each; so may one
+    that is short for none.
+    """
     store = evaluation.store
     names = [ref.name for ref in refs if (ref.kind, ref.id) == (EVALUATIONS, evaluation.id)]
-    is_shared = len(names) > 1
-    meant = [name for name in names if name == label or name.endswith(f"/{label}")] if is_shared else names
-    ids = [ref.id for ref in refs if ref.kind == RUNS and [ref.name] == meant]
-    runs = [Run(store, id) for id in ids if store.is_sealed(RUNS, id)]
-    labelled = next((run for run in runs if run.digest == evaluation.manifest["spec"]["run"]), None)
-    return labelled if labelled or is_shared else read_run(evaluation)
+    if len(names) > 1:
+        names = [name for name in names if name == label or name.endswith(f"/{label}")] or names
+    ids = {ref.name: ref.id for ref in refs if ref.kind == RUNS and ref.name in names}
+    found = {id: Run(store, id) for id in ids.values() if store.is_sealed(RUNS, id)}
+    known = [run for run in found.values() if run.digest == evaluation.manifest["spec"]["run"]]
+    is_certain = len(ids) == len(names) and len(known) == len({*ids.values()})
+    if is_certain and known:
+        return known
+    return [read_run(evaluation)] if len(names) < 2 else []
 
 
 def read_labelled_run(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -> Run:

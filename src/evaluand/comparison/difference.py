@@ -110,6 +110,13 @@ class Measured(ABC):
         """The difference detected with a power of 80 % at the observed discordance or spread; NaN if there is none."""
         return math.nan
 
+    def with_power(self, error: float, degrees: int, confidence: float) -> float:
+        """The difference that a t test finds with a power of 80 %, and no less than half of the interval."""
+        low, high = self.interval(confidence)
+        if not (0 < error < math.inf and high - low < math.inf):
+            return math.nan
+        return max((float(t_quantile(confidence, np.array([degrees]))[0]) + _Z_POWER) * error, (high - low) / 2)
+
     def seen(self, heaviest: float) -> Seen | None:
         """What bounds at all looks together follow from; None where there are none."""
         return None
@@ -396,16 +403,13 @@ class Sample(Measured):
         return min(low, least), max(high, most)
 
     def detectable(self, confidence: float) -> float:
-        if 2.0 ** -min(self.clusters, 60) > 1 - confidence:  # no possible outcome has so small a p value
+        rows = float(self.spread.effective[0]) if self.clusters else 0.0
+        if 2.0 ** -min(rows, 60) > 1 - confidence:  # of as many equal rows no outcome has so small a p value
             return math.nan
         if self.is_pairs:
             differ = float(np.mean(self.change != 0)) if len(self.change) else 0.0
             return detectable_difference(differ, len(self.change), confidence, POWER)
-        if self.clusters < 2:
-            return math.nan
-        t = float(t_quantile(confidence, np.array([self.clusters - 1]))[0])
-        least = (t + _Z_POWER) * self.error
-        return least if 0 < least < math.inf else math.nan
+        return self.with_power(self.error, self.clusters - 1, confidence)
 
 
 _OF_BINARY: Final = ((0.0, 1.0), (-math.inf, math.inf))

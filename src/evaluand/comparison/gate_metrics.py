@@ -6,6 +6,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Final
 
 from evaluand.aggregation.aggregator import Measure, shared_ranges, with_ranges
@@ -13,7 +14,7 @@ from evaluand.aggregation.fairness import CRITERIA
 from evaluand.comparison.checking import check_distance, check_threshold, refuse_anytime
 from evaluand.comparison.difference import AT_ONE_END
 from evaluand.comparison.disparity_differences import COMPARED
-from evaluand.comparison.measures import declared_as, default_metric, find_evaluations
+from evaluand.comparison.measures import declared_as, default_metric, find_evaluations, undeclared_metric
 from evaluand.comparison.pairing import why_unpairable
 from evaluand.comparison.rule import ANYTIME, EQUAL, WIN_RATE, Gate, quote_word
 from evaluand.core.errors import NotFound, SpecError, nearest
@@ -22,7 +23,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.base.signature import distinguishing_words, words_of
-from evaluand.metrics.names import explain_unknown, is_name
+from evaluand.metrics.names import as_called, explain_unknown, is_name
 from evaluand.run.kind import RUNS
 from evaluand.store.store import Store
 
@@ -54,6 +55,32 @@ def find_scorer(gate: Gate, known: Sequence[str], usual: str | None = None, decl
     if name not in known:
         raise gate.fault(f"no scorer is called {name!r}{nearest(name, known)}; there are {', '.join(known)}")
     return name
+
+
+def measures_of_gates(
+    gates: Sequence[Gate], evaluations: Sequence[Evaluation], declared: Sequence[Measure], usual: str | None = None
+) -> list[Measure]:
+    """The measures that gates compare with a baseline: each gate is a decision of its own, by the metric it names.
+
+    Args:
+        declared: the metrics that gates refer to by kind and scorer.
+        usual: the scorer of gates that name none.
+
+    Returns:
+        Those of all gates that can be checked.
+    """
+    found = []
+    for gate in gates:
+        if gate.baseline is None:
+            continue
+        with suppress(SpecError):  # which is raised where the gate is checked
+            scorer = find_scorer(gate, evaluations[0].scorers, usual, declared)
+            undeclared = partial(undeclared_metric, evaluations=evaluations, scorer=scorer, declared=declared)
+            own = [measure for measure in declared if measure.scorer == scorer]
+            for metric in find_metrics(gate, scorer, declared, metric_by_name=undeclared):
+                alike = (each for each in own if metric in (each.metric, as_called(each.metric, gate.metric)))
+                found.append(next(alike, Measure(scorer, metric)))
+    return found
 
 
 def find_baseline(gate: Gate, store: Store, known: Sequence[str]) -> Evaluation:

@@ -25,7 +25,7 @@ KIND: Final = Kind(
         SUMMARISED | {"confidence": checks.confidence, "flips": checks.count},
         {
             "left_out": checks.list_of(_LEFT_OUT),
-            "primary": checks.count,
+            "primary": checks.one_or_list(checks.count),
             "stopped": checks.list_of(checks.count),
             "by": checks.TEXTS,
             "where": checks.text,

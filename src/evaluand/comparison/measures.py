@@ -258,6 +258,27 @@ def declared_as(name: str, measures: Iterable[Measure]) -> list[Metric]:
     return exact or of_kind or [metric for _, metric in called if metric is not None]
 
 
+def find_places(
+    wanted: str | Measure | Sequence[str | Measure], measures: Sequence[Measure], missing: Missing | None
+) -> list[int]:
+    """The places of the measures that are wanted, in their order; of a name those on the first scorer that has it.
+
+    Args:
+        missing: what happens to rows without a score in place of what a wanted metric says.
+    """
+    places = set[int]()
+    for one in _as_list(wanted):
+        if isinstance(one, str):
+            meant = declared_as(one, measures)
+            found = [place for place, measure in enumerate(measures) if measure.metric in meant][:1]
+        else:
+            metric = one.metric if missing is None else dataclasses.replace(one.metric, missing=missing)
+            key = one.scorer, definition(metric)
+            found = [p for p, measure in enumerate(measures) if (measure.scorer, definition(measure.metric)) == key]
+        places.update(found)
+    return sorted(places)
+
+
 def definition(metric: Metric) -> str:
     """The signature without the interval, since a comparison has another one."""
     return metric.signature.rpartition(" interval=")[0] if metric.interval else metric.signature

@@ -8,17 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from statistics import NormalDist
 from typing import ClassVar, Final
 
 import numpy as np
 
 from evaluand.aggregation.groups import prepare_rows, shown_fill, unit_rows
-from evaluand.comparison.difference import POWER, Measured, row_weights
+from evaluand.comparison.difference import Measured, row_weights
 from evaluand.comparison.pairing import PairedRows
 from evaluand.metrics.base.left_out import Blocks, LeftOut
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, WEIGHTLESS, Columns, Fill, Metric
-from evaluand.metrics.stats.intervals import t_quantile
 from evaluand.metrics.stats.paired_change import ChangeOfEnds, PairedChange
 
 _UNBOUNDED: Final = (-math.inf, math.inf)
@@ -125,10 +123,8 @@ class MetricSample(Measured):
         return _value(rows, b, metric, end) - _value(rows, a, metric, other)
 
     def detectable(self, confidence: float) -> float:
-        if not self.change.error > 0:
-            return math.nan
-        quantile = float(t_quantile(confidence, np.array([self.change.degrees]))[0])
-        return (quantile + NormalDist().inv_cdf(POWER)) * self.change.error
+        error = self.change.error
+        return self.with_power(error, self.change.degrees, confidence) if error > 0 else math.nan
 
 
 def paired_change(a: LeftOut, b: LeftOut, metric: Metric, clusters: int) -> PairedChange:

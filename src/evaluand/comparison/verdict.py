@@ -41,7 +41,8 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
     finding = f"no difference could be shown: {b} − {a} = {size}{unit_suffix(pair)}{interval}; {p}"
     if family > 1 and excludes_zero(pair):
         finding += f" (the interval is not adjusted for the {family} comparisons)"
-    rows = plural(pair["n_used"], "row")
+    weighing = None if pair["won"] is None else pair["won"] + pair["tied"] + pair["lost"]  # those with weight
+    rows = plural(weighing or pair["n_used"], "row")
     if pair["detectable"] is not None:
         least = f"{format_difference(pair['detectable'], pair)}{unit_suffix(pair)}"
         alone = f", before {adjustment([pair])}" if family > 1 else ""
@@ -56,9 +57,9 @@ def verdict(pair: Mapping[str, Any], labels: Sequence[str], confidence: float, f
 
 
 def family_key(pair: Mapping[str, Any]) -> tuple[Any, ...]:
-    """What the tests have in common that are adjusted together: of groups the metric, too."""
+    """What the tests have in common that are adjusted together: of groups and primary metrics the metric, too."""
     family = pair.get("family")
-    return (family, *((pair["scorer"], pair["signature"]) if family == GROUPS else ()))
+    return (family, *((pair["scorer"], pair["signature"]) if family in (GROUPS, PRIMARY) else ()))
 
 
 def family_of(pair: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> int:
@@ -69,10 +70,14 @@ def family_of(pair: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> in
 def families_text(pairs: Sequence[Mapping[str, Any]]) -> str:
     """The size and the method of each family of tests; empty where there is one test only."""
     parts = []
-    for key in dict.fromkeys(family_key(pair) for pair in pairs if pair["p"] is not None and pair.get("family")):
+    keys = dict.fromkeys(family_key(pair) for pair in pairs if pair["p"] is not None and pair.get("family"))
+    alone = sum(key[0] == PRIMARY for key in keys) == 1
+    for key in keys:
         own = [pair for pair in pairs if family_key(pair) == key]
         n = family_of(own[0], pairs)
-        name = f"{GROUPS} by {own[0]['metric']}" if key[0] == GROUPS else key[0]
+        by_metric = key[0] == GROUPS or (key[0] == PRIMARY and not alone)
+        metric = own[0].get("label") or f"{own[0]['metric']} · {own[0]['scorer']}"
+        name = f"{key[0]} by {metric}" if by_metric else key[0]
         parts.append(f"{name}: {plural(n, 'test')}{f', adjusted together ({adjustment(own)})' if n > 1 else ''}")
     return "; ".join(parts) if len(pairs) > 1 else ""
 
@@ -81,6 +86,8 @@ def p_text(pair: Mapping[str, Any], family: int) -> str:
     """The p value after adjustment, marked if the metric is secondary; what the interval allows for in its place."""
     if pair["interval"] == AT_ALL_LOOKS:
         return "at all looks" if pair["low"] is not None else "p undefined"
+    if pair["p"] is None:
+        return format_p(None)
     p = f"{format_p(adjusted_p(pair))} after {adjustment([pair])}" if family > 1 else format_p(pair["p"])
     return f"{p}, {SECONDARY}" if pair["family"] == SECONDARY else p
 

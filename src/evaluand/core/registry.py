@@ -58,16 +58,22 @@ def make_default(group: str, name: str, **parameters: Any) -> Any:
     """An instance of a kind with its default parameters, except those passed here.
 
     Raises:
-        SpecError: no kind has this name, or it has required parameters; the message names them.
+        SpecError: no kind has this name, it has required parameters, or lacks one; the message names them.
 
     Example:
         >>> make_default("metrics", "pass_at_k")
         Traceback (most recent call last):
         evaluand.SpecError: pass_at_k: give k; from Python as PassAtK(k=…)
+        >>> make_default("metrics", "recall", labl="yes")
+        Traceback (most recent call last):
+        evaluand.SpecError: recall has no parameter 'labl' (did you mean 'label'?); known: missing, reduce, ...
     """
     kind = find(group, name)
-    expected = inspect.signature(kind).parameters.values()
-    required = [p.name for p in expected if p.default is p.empty and p.name not in parameters]
+    expected = inspect.signature(kind).parameters
+    takes_any = any(parameter.kind is parameter.VAR_KEYWORD for parameter in expected.values())
+    for unknown in () if takes_any else parameters.keys() - expected.keys():
+        raise SpecError(f"{name} has no parameter {unknown!r}{alternatives(unknown, list(expected))}")
+    required = [p.name for p in expected.values() if p.default is p.empty and p.name not in parameters]
     if required:
         arguments = ", ".join(f"{one}=…" for one in required)
         raise SpecError(f"{name}: give {' and '.join(required)}; from Python as {kind.__name__}({arguments})")

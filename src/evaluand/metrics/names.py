@@ -113,7 +113,7 @@ def make_metric(name: str, **parameters: Any) -> Metric:
         parameters: further ones of its kind; they replace those of the name.
 
     Raises:
-        SpecError: no metric has this name, or its kind needs parameters that were not passed.
+        SpecError: no metric has this name, its kind needs parameters that were not passed, or it lacks one that was.
 
     Example:
         >>> make_metric("f1", label="spam").signature

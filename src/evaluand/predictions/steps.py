@@ -10,6 +10,7 @@ from typing import Any, Self, Unpack
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
 from evaluand.aggregation.random_order import draw_positions
 from evaluand.comparison.comparing import Comparison, compare
+from evaluand.comparison.gate_metrics import measures_of_gates
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.labels import join_name
@@ -398,7 +399,7 @@ class Steps:
                     declared=self.measures_of_all_rows,
                     name=name,
                     origin=self.origin,
-                    primary=next((gate.metric for gate in self.gates if gate.baseline is not None), None),
+                    primary=measures_of_gates(self.gates, evaluations, self.measures_of_all_rows),
                 )
         except (DataError, SpecError):
             return None

@@ -244,7 +244,7 @@ PAIRS: Final = pa.schema(
 )
 """`by` is the group of examples, null for all; `a` and `b` are the numbers of the compared evaluations, from 0 (of
 prompts or models, those of the first evaluation of each); `share`: values lie between 0 and 1; `only_a` and `only_b`
-are the ids of the first examples that only one side has. `family` is `primary` for the metric that decides, `groups`
+are the ids of the first examples that only one side has. `family` is `primary` for a metric that decides, `groups`
 for the groups of a metric, else `secondary`; p values are adjusted within it. `p_shaffer` decides where several systems
 are compared, and is null where they are two. `p_interaction` says whether the difference depends on the other factor.
 

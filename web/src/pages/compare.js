@@ -84,10 +84,10 @@ const UNJUDGED = { won: " higher", tied: "", lost: " lower" }; // of metrics of 
 function WorseGroups({ a, b }) {
   const { value } = useRead(pathOf("compare-worse", a, b));
   if (!value?.n) return null;
-  if (!value.groups.length) return html`<p class="note">No group is shown to be worse by any metric; ${word.format(value.n)} differences of groups were tested together.</p>`;
+  if (!value.groups.length) return html`<p class="note">No group is shown to be worse by any metric; ${plural(value.n, "difference")} of groups were tested, those by each metric together.</p>`;
   const open = (group) => (event) => { event.preventDefault(); change({ metric: String(group.number) }); document.getElementById("groups-title").scrollIntoView(); };
   return html`<ul class="words warn" aria-label="Groups that got worse">${value.groups.slice(0, MOST_WORSE).map((group) => html`<li>
-      Worse in <a href="#groups-title" onClick=${open(group)}>${shown(nameOf(group))}</a> by <${Name} of=${group.metric} />: ${signed(group.difference)} ${group.low !== null && html`(${interval(group.low, group.high, signed)}), `}p ${p(group.p_adjusted)} after adjustment for all ${word.format(value.n)} tests of groups</li>`)}
+      Worse in <a href="#groups-title" onClick=${open(group)}>${shown(nameOf(group))}</a> by <${Name} of=${group.metric} />: ${signed(group.difference)} ${group.low !== null && html`(${interval(group.low, group.high, signed)}), `}p ${p(group.p_adjusted)} after adjustment for all ${plural(group.n_groups, "group")} by this metric</li>`)}
     ${value.groups.length > MOST_WORSE && html`<li>${plural(value.groups.length - MOST_WORSE, "group")} more</li>`}</ul>`;
 }
 

@@ -260,7 +260,10 @@ def _step_facts(made: Run | Evaluation) -> Facts:
     } | usage_facts(made.manifest)
 
 
-_COLUMNS = ("difference", "low", "high", "won", "lost", "verdict", "clusters", "clustered_by", "family")
+_COLUMNS = (
+    *("difference", "low", "high", "won", "lost", "verdict", "clusters", "clustered_by"),
+    *("family", "scorer", "signature", "label"),
+)
 
 
 def comparison_facts(comparison: Comparison, tasks: Sequence[str]) -> list[Facts]:

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import Any, Final
 
-import numpy as np
-
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.aggregation.score_shards import dataset_of
@@ -19,7 +17,6 @@ from evaluand.comparison.gates import check_gates
 from evaluand.comparison.kind import COMPARISONS
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.rule import Gate
-from evaluand.comparison.significance import holm
 from evaluand.comparison.verdict import adjusted_p, adjustment, families_text
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.core.labels import experiment_of
@@ -83,7 +80,7 @@ def read_comparison(source: Source, a: str, b: str) -> Facts:
             {name: pair.get(name) for name in _COLUMNS} | {"p_adjusted": adjusted_p(pair)}
             for pair in add_labels(comparison.pairs)
         ],
-        "families": families_text(comparison.pairs),
+        "families": families_text(add_labels(comparison.pairs)),
         "left_out": comparison.left_out,
         "caveats": [*_list_caveats(source, tasks, comparison)],
         "grouped": [label for label, _ in _find_measures(_read_evaluations(source, tasks))],
@@ -175,21 +172,23 @@ def read_worse_groups(source: Source, a: str, b: str) -> Facts:
     """The groups in which B is shown to be worse than A by any metric that does not refuse the scores.
 
     Returns:
-        `groups`, each with the `number` of its metric in `grouped` and `p_adjusted` for all `n` groups of all metrics.
+        `groups`, each with the `number` of its metric in `grouped` and `p_adjusted` for all `n_groups` by this metric,
+        and the number `n` of tests by all metrics.
     """
     tasks = [_find_task(source, name) for name in (a, b)]
     measures = _find_measures(_read_evaluations(source, tasks))
-    found = []
+    groups: list[Facts] = []
+    n = 0
     for number, (label, measure) in enumerate(measures):
         with suppress(SpecError, DataError):  # which the table of this metric says
-            found += [(number, label, pair) for pair in _find_changes(source, tasks, measure)]
-    adjusted = holm(np.array([math.nan if pair["p"] is None else pair["p"] for *_, pair in found]))
-    groups = [
-        _describe_group(pair, label) | {"number": number, "p_adjusted": float(p)}
-        for (number, label, pair), p in zip(found, adjusted, strict=True)
-        if p <= _SIGNIFICANT and (pair["difference"] > 0) == (pair["direction"] == "lower")
-    ]
-    return {"groups": sorted(groups, key=lambda group: group["p_adjusted"]), "n": int((~np.isnan(adjusted)).sum())}
+            pairs = [pair for pair in _find_changes(source, tasks, measure) if pair["p"] is not None]
+            n += len(pairs)
+            groups += [
+                _describe_group(pair, label) | {"number": number, "n_groups": len(pairs)}
+                for pair in pairs
+                if pair["p_holm"] <= _SIGNIFICANT and (pair["difference"] > 0) == (pair["direction"] == "lower")
+            ]
+    return {"groups": sorted(groups, key=lambda group: group["p_adjusted"]), "n": n}
 
 
 _SIGNIFICANT: Final = 0.05
