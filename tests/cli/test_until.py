@@ -255,6 +255,24 @@ def test_after_an_early_stop_no_interval_is_narrower_than_its_rule_allows(folder
     assert "no interval of this metric holds at all looks" in unbounded["verdict"]
 
 
+def test_after_an_early_stop_gates_have_the_bounds_of_the_table(folder: Path) -> None:
+    run(folder, 0.7, "--until", "accuracy better than base")
+    command = ("compare", "quiz/base", "quiz/mine", "--json")
+    pair = json.loads(call(*command, "--confidence", "0.9").stdout)["pairs"][0]
+    rule, value = "accuracy better than quiz/base at 95%", "accuracy >= 0.6 at 95%"
+    rules = (rule, f"{rule} anytime", value, f"{value} anytime", "median >= 0 at 95%")
+    found = json.loads(call(*command, *(word for text in rules for word in ("--gate", text))).stdout)["gates"]
+    by_rule, by_word, of_value, of_value_by_word, without = found
+    assert by_rule["values"][0]["bound"] == by_word["values"][0]["bound"] == pytest.approx(pair["low"])
+    assert of_value["values"][0]["bound"] == of_value_by_word["values"][0]["bound"]
+    for gate in (by_rule, of_value):
+        assert "lower 95% anytime bound" in gate["message"]
+        assert "at all looks, as a rule stopped the run" in gate["message"]
+    assert "is two-sided and so wider than the bound" in by_rule["message"]
+    assert without["result"] == "undecided"
+    assert "no interval of this metric holds at all looks" in without["message"]
+
+
 def test_a_run_of_all_examples_has_not_stopped(folder: Path) -> None:
     for words in (("--limit", "20", "--until", "accuracy better than base"), ("--limit", "40")):
         run(folder, 0.9, *words)
