@@ -260,7 +260,7 @@ def _step_facts(made: Run | Evaluation) -> Facts:
     } | usage_facts(made.manifest)
 
 
-_COLUMNS = ("difference", "low", "high", "won", "lost", "verdict", "clusters", "clustered_by", "family")
+_COLUMNS = ("difference", "low", "high", "interval", "won", "lost", "verdict", "clusters", "clustered_by", "family")
 
 
 def comparison_facts(comparison: Comparison, tasks: Sequence[str]) -> list[Facts]:
