@@ -121,7 +121,7 @@ def test_examples_that_a_stored_baseline_lacks_are_not_spent_on(folder: Path) ->
     )
     assert "note: quiz/base has 60 of the 300 examples" in found.stderr
     assert until(found)["of"] == 60
-    assert "are those of a single look" in found.stderr
+    assert "others, as of ratings, curves and worst groups, are those of a single look" in found.stderr
 
 
 def test_a_look_that_was_killed_is_resumed_over_the_same_examples(folder: Path) -> None:
@@ -202,8 +202,8 @@ def test_bounds_at_any_time_are_called_so_and_are_wider(folder: Path) -> None:
 
 
 STOPPED = (
-    "stopped early, after {} of 300 examples that --until 'accuracy better than base anytime' drew: differences have"
-    " intervals that hold at all looks"
+    "stopped early, after {} of 300 examples that --until 'accuracy better than base anytime' drew: values, differences"
+    " and their gates have intervals that hold at all looks, whichever a signature names, or none"
 )
 
 
