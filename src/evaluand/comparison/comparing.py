@@ -611,11 +611,7 @@ def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: E
 
 
 def _adjust(
-    pairs: Sequence[dict[str, Any]],
-    primary: tuple[str, str],
-    systems: int,
-    confidence: float,
-    seen: Mapping[int, Seen],
+    pairs: Sequence[dict[str, Any]], primary: tuple[str, str], systems: int, confidence: float, seen: Mapping[int, Seen]
 ) -> None:
     """Adds families and p values that are adjusted within them: the primary metric, all others, groups of a metric.
 
