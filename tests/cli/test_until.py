@@ -121,7 +121,7 @@ def test_examples_that_a_stored_baseline_lacks_are_not_spent_on(folder: Path) ->
     )
     assert "note: quiz/base has 60 of the 300 examples" in found.stderr
     assert until(found)["of"] == 60
-    assert "are those of a single look" in found.stderr
+    assert "others, as of ratings, curves and worst groups, are those of a single look" in found.stderr
 
 
 def test_a_look_that_was_killed_is_resumed_over_the_same_examples(folder: Path) -> None:
@@ -202,8 +202,8 @@ def test_bounds_at_any_time_are_called_so_and_are_wider(folder: Path) -> None:
 
 
 STOPPED = (
-    "stopped early, after {} of 300 examples that --until 'accuracy better than base anytime' drew: differences have"
-    " intervals that hold at all looks"
+    "stopped early, after {} of 300 examples that --until 'accuracy better than base anytime' drew: values, differences"
+    " and their gates have intervals that hold at all looks, whichever a signature names, or none"
 )
 
 
@@ -253,6 +253,24 @@ def test_after_an_early_stop_no_interval_is_narrower_than_its_rule_allows(folder
     unbounded = json.loads(call("compare", "quiz/base", "quiz/mine", "--metric", "median", "--json").stdout)["pairs"][0]
     assert (unbounded["low"], unbounded["p"]) == (None, None)
     assert "no interval of this metric holds at all looks" in unbounded["verdict"]
+
+
+def test_after_an_early_stop_gates_have_the_bounds_of_the_table(folder: Path) -> None:
+    run(folder, 0.7, "--until", "accuracy better than base")
+    command = ("compare", "quiz/base", "quiz/mine", "--json")
+    pair = json.loads(call(*command, "--confidence", "0.9").stdout)["pairs"][0]
+    rule, value = "accuracy better than quiz/base at 95%", "accuracy >= 0.6 at 95%"
+    rules = (rule, f"{rule} anytime", value, f"{value} anytime", "median >= 0 at 95%")
+    found = json.loads(call(*command, *(word for text in rules for word in ("--gate", text))).stdout)["gates"]
+    by_rule, by_word, of_value, of_value_by_word, without = found
+    assert by_rule["values"][0]["bound"] == by_word["values"][0]["bound"] == pytest.approx(pair["low"])
+    assert of_value["values"][0]["bound"] == of_value_by_word["values"][0]["bound"]
+    for gate in (by_rule, of_value):
+        assert "lower 95% anytime bound" in gate["message"]
+        assert "at all looks, as a rule stopped the run" in gate["message"]
+    assert "is two-sided and so wider than the bound" in by_rule["message"]
+    assert without["result"] == "undecided"
+    assert "no interval of this metric holds at all looks" in without["message"]
 
 
 def test_a_run_of_all_examples_has_not_stopped(folder: Path) -> None:

@@ -9,8 +9,16 @@ import pytest
 import scipy.stats
 from support.effort import simulations
 
+from evaluand.comparison.comparing import compare
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.significance import mid_mcnemar
+from evaluand.comparison.verdict import families_text
+from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluation, Evaluator
+from evaluand.metrics.accuracy import Accuracy
+from evaluand.metrics.column_statistics import Mean
+from evaluand.run.runner import Runner
+from evaluand.store.store import MemoryStore, Store
 
 LEVEL = 0.05
 
@@ -67,10 +75,76 @@ def test_after_many_looks_intervals_cover_the_true_difference(gain: float, grade
         true = gain / 2
         for n in range(10, most + 1, 10):
             sample = Sample.of(np.stack([a, b])[:, :n].astype(float), np.ones(n), np.arange(n), (0, 1))
-            seen = sample.seen(1.0)
-            assert seen is not None
-            if seen.bounds(0.95)[0] > 0:
+            sample = replace(sample, heaviest=1.0)
+            assert sample.seen is not None
+            if sample.seen.bounds(0.95)[0] > 0:
                 break
-        low, high = replace(sample, heaviest=1.0).interval(0.95)
+        low, high = sample.interval(0.95)
         covered += low <= true <= high
     assert covered / repeats >= 0.94
+
+
+N, SHARES = 150, (0.3, 0.6, 0.55, 0.63)
+
+
+def right_answers() -> np.ndarray:
+    return np.random.default_rng(11).random((len(SHARES), N)) < np.array(SHARES)[:, None]
+
+
+def evaluated(store: Store, stopped: set[int]) -> list[Evaluation]:
+    """Four systems, of which a rule stopped some."""
+    data = Dataset.from_rows([{"input": n, "expected": 1, "part": "abcde"[n % 5]} for n in range(N)], attributes="part")
+    found = []
+    for number, right in enumerate(right_answers()):
+        until = {"rule": "accuracy better than a", "drawn": N, "of": 1000} if number in stopped else None
+        origin = {"experiment": "/m.yaml", "until": until}
+        run = Runner(store=store).run(lambda n, right=right: int(right[n]), data, origin=origin, name=f"s{number}")
+        grade = {"right": lambda output, expected: output == expected}
+        found.append(Evaluator(store).evaluate(run, grade, name=f"s{number}"))
+    return found
+
+
+def interval_of(a: int, b: int, tests: int, rows: slice = slice(None)) -> tuple[float, float]:
+    """The interval at all looks, with an equal share of the level for each test."""
+    values = right_answers()[[a, b], rows].astype(float)
+    n = values.shape[1]
+    sample = Sample.of(values, np.ones(n), np.arange(n), (0, 1))
+    return replace(sample, heaviest=1.0).interval(1 - LEVEL / tests)
+
+
+def test_after_looks_all_pairs_of_a_family_are_decided_by_intervals_that_hold_together() -> None:
+    compared = compare(*evaluated(MemoryStore(), {1, 2, 3}), metrics="accuracy")
+    alone = []
+    for pair in compared.pairs:
+        assert (pair["low"], pair["high"]) == pytest.approx(interval_of(pair["a"], pair["b"], 6))
+        assert (pair["p"], pair["p_holm"], pair["p_shaffer"]) == (None, None, None)
+        low, high = interval_of(pair["a"], pair["b"], 1)
+        alone.append(not low <= 0 <= high)
+        assert ("is better" in pair["verdict"]) == (not pair["low"] <= 0 <= pair["high"])
+        assert "at all looks and for all 6 tests" in pair["verdict"]
+    assert sum("is better" in pair["verdict"] for pair in compared.pairs) < sum(alone)
+    letters = {row["evaluation"]: row["letters"] for row in compared.ranking}
+    for pair in compared.pairs:
+        apart = not set(letters[pair["a"]]) & set(letters[pair["b"]])
+        assert apart == ("is better" in pair["verdict"])
+    assert families_text(compared.pairs) == "primary: 6 tests, adjusted together (Bonferroni, in the intervals)"
+
+
+def test_after_looks_groups_and_secondary_metrics_are_adjusted_too() -> None:
+    first, second, *_ = evaluated(MemoryStore(), {1})
+    metrics = [Accuracy(), Mean(range=(0, 1)), Mean(range=(0, 1), missing="wrong")]
+    compared = compare(first, second, metrics=metrics, by="part")
+    tests = {"primary": 1, "secondary": 2, "groups": 5}
+    assert {pair["family"] for pair in compared.pairs} == {*tests}
+    for pair in compared.pairs:
+        rows = slice("abcde".index(pair["by"]["part"]), None, 5) if pair["by"] else slice(None)
+        assert (pair["low"], pair["high"]) == pytest.approx(interval_of(0, 1, tests[pair["family"]], rows))
+
+
+def test_tests_with_p_count_those_at_all_looks() -> None:
+    """Of three pairs only that of two whole runs has p."""
+    whole, looked = (compare(*evaluated(MemoryStore(), those)[:3], metrics="accuracy").pairs for those in ({}, {2}))
+    assert looked[0]["p"] == whole[0]["p"]
+    assert looked[0]["p_holm"] == pytest.approx(3 * whole[0]["p"])
+    assert (looked[1]["low"], looked[1]["high"]) == pytest.approx(interval_of(0, 2, 3))
+    assert families_text(looked) == "primary: 3 tests, adjusted together (Shaffer and Bonferroni, in the intervals)"

@@ -44,6 +44,7 @@ def test_a_secondary_metric_is_marked() -> None:
 def test_after_several_looks_the_interval_alone_decides() -> None:
     looked = PAIR | {"interval": "anytime", "p": None, "p_holm": None, "detectable": None}
     assert verdict(looked, ["old", "new"], 0.95, 0).endswith("[-70.0, -5.0]; at all looks")
+    assert verdict(looked, ["old", "new"], 0.95, 6).endswith("[-70.0, -5.0]; at all looks and for all 6 tests")
     assert verdict(looked | {"high": 0.1}, ["old", "new"], 0.95, 0).startswith("no difference could be shown")
 
 

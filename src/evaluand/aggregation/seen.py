@@ -1,4 +1,4 @@
-"""Gates that may be looked at again and again: bounds that hold at all looks together, and what could still come."""
+"""What looks at a growing run have seen: bounds that hold at all of them together, and what could still come."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluand.aggregation.score_shards import clusters_of, dataset_of, weights_of
+from evaluand.aggregation.groups import By, Key, units_of
+from evaluand.aggregation.score_shards import attribute_values, clusters_of, dataset_of, shards, weights_of
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.anytime import anytime_interval, fewest_to_exceed
+from evaluand.metrics.stats.intervals import cluster_sums
 from evaluand.metrics.stats.least_mean import least_mean
 from evaluand.run.kind import RUNS
 
@@ -66,6 +68,46 @@ class Seen(NamedTuple):
             "refuted": high < limit if side == "low" else low > -limit,
             "needed": int(needed) if math.isfinite(needed) else None,
         }
+
+
+def can_be_seen(metric: Metric) -> bool:
+    """Whether a metric is a mean of one bounded number per row, of which alone there are bounds at all looks."""
+    is_mean = metric.averages and (metric.reduce != "all" or metric.over_replications)
+    return bool(is_mean and np.isfinite(metric.row_range).all())
+
+
+def seen_by_group(
+    evaluation: Evaluation,
+    dataset: Dataset,
+    metric: Metric,
+    scorer: str,
+    by: By,
+    heaviest: float,
+    where: str | None = None,
+) -> dict[Key, Seen]:
+    """The clusters seen of each group.
+
+    Args:
+        metric: see `can_be_seen`.
+        by: columns of the table, see `attribute_columns`.
+        where: a condition for rows.
+    """
+    attributes = [*attribute_values(dict.fromkeys(by))]
+    indices, clusters = np.frombuffer(dataset.indices, np.int64), cluster_keys(dataset)
+    places: dict[Key, int] = {}
+    parts = []
+    for table in shards(evaluation, dataset, scorer, attributes, where=where):
+        units = units_of(table, metric, by)
+        group = np.array([places.setdefault(key, len(places)) for key in units.keys], np.int64)[units.group]
+        weight = units.weight if getattr(metric, "weighted", False) else None
+        weight = np.ones(len(group)) if weight is None else weight
+        used = ~np.isnan(units.value) & (weight > 0)
+        columns = (units.value, weight, clusters[np.searchsorted(indices, units.index)], group)
+        parts.append([column[used] for column in columns])
+    state = cluster_sums(*map(np.concatenate, zip(*parts, strict=True)))
+    of_group = {key: state["cluster_group"] == place for key, place in places.items()}
+    total, size = state["cluster_sum"], state["cluster_weight"]
+    return {key: Seen(total[own], size[own], metric.row_range, heaviest) for key, own in of_group.items()}
 
 
 def heaviest_cluster(evaluation: Evaluation, metric: Metric, dataset: Dataset | None = None) -> float:

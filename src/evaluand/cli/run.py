@@ -41,7 +41,7 @@ from evaluand.comparison.gates import check_gates
 from evaluand.comparison.measures import find_evaluations
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EvaluandError, plural
-from evaluand.core.provenance import ONE_LOOK, look_for_git_changes
+from evaluand.core.provenance import AFTER_LOOKS, look_for_git_changes
 from evaluand.engine.budget import Budget
 from evaluand.evaluation.scorer import as_scorer
 from evaluand.experiment.experiment import Experiment
@@ -195,7 +195,7 @@ def _read_gates(
 def _say_why_it_stopped(checked: Sequence[Facts], rule: Gate, stop: Stop) -> list[Facts]:
     """The results of gates, that of the rule of `--until` with when and why it stopped."""
     click.echo(f"{rule.text}: {safe(stop)}", err=True)
-    click.echo(f"note: this rule allows for all looks; {ONE_LOOK}", err=True)
+    click.echo(f"note: this rule allows for all looks; {AFTER_LOOKS}", err=True)
     return [one | ({"until": stop.facts} if one["gate"] == rule.text else {}) for one in checked]
 
 

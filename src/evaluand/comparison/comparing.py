@@ -17,7 +17,7 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.groups import group_text, order_groups
 from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.aggregation.score_shards import dataset_of, datasets_of
-from evaluand.aggregation.seen import heaviest_cluster
+from evaluand.aggregation.seen import Seen, heaviest_cluster
 from evaluand.comparison.changed import check_examples, check_rows
 from evaluand.comparison.difference import change_of_rows, describe, rows_without_partner, weighted_mean
 from evaluand.comparison.factors import Factor, find_factor
@@ -36,6 +36,7 @@ from evaluand.comparison.verdict import (
     family_of,
     format_p,
     is_significant,
+    is_test,
     printable,
     same_evaluation_verdict,
     verdict,
@@ -496,13 +497,14 @@ def compute_tables(
         DataError: a measure refuses the scores of an evaluation; with labels, all measures do.
     """
     rows: dict[str, list[dict[str, Any]]] = {table: [] for table in TABLES}
+    seen: dict[int, Seen] = {}
     pairing: Pairing | None = None
     compared: list[Measure] = []
     for measure in measures:
         if pairing is None or pairing.scorer != measure.scorer:
             pairing = Pairing(asked.evaluations, measure.scorer, by=asked.by, matching=asked.matching)
         try:
-            found = _compare_by(measure.metric, pairing, asked, confidence, flips, len(rows["pairs"]))
+            found = _compare_by(measure.metric, pairing, asked, confidence, flips, len(rows["pairs"]), seen)
             compared.append(measure)
         except (DataError, SpecError) as error:
             if labels is None:
@@ -515,7 +517,8 @@ def compute_tables(
         raise DataError(f"no declared metric can be compared: {reasons}")
     systems = len(asked.evaluations if asked.factor is None else asked.factor.levels)
     deciding = [measures[place] for place in primary if measures[place] in compared] or compared[:1]
-    _adjust(rows["pairs"], {(measure.scorer, definition(measure.metric)) for measure in deciding}, systems)
+    names = {(measure.scorer, definition(measure.metric)) for measure in deciding}
+    _adjust(rows["pairs"], names, systems, confidence, seen)
     _add_letters(rows["ranking"], [pair for pair in rows["pairs"] if pair["by"] is None], confidence)
     return {table: own for table, own in rows.items() if own or table != "left_out"}
 
@@ -526,12 +529,19 @@ _Tables = dict[str, list[dict[str, Any]]]
 
 @np.errstate(over="ignore", invalid="ignore")  # a difference too large for a number is said to be
 def _compare_by(
-    metric: Metric, pairing: Pairing, asked: RowsAsked, confidence: float, flips: int, n_pairs: int
+    metric: Metric,
+    pairing: Pairing,
+    asked: RowsAsked,
+    confidence: float,
+    flips: int,
+    n_pairs: int,
+    seen: dict[int, Seen],
 ) -> _Tables:
     """The rows of pairs, ranking and flips by one metric.
 
     Args:
         n_pairs: the number of pairs by earlier metrics.
+        seen: by the number of a pair, what its interval at all looks follows from; filled in.
     """
     evaluations, factor = asked.evaluations, asked.factor
     if factor and (not metric.averages or metric.reads_labels):
@@ -556,7 +566,10 @@ def _compare_by(
                 place = {"pair": n_pairs + len(pairs)}
                 flipped += [place | flip for flip in _choose_flips(rows, a, b, metric, flips)]
             looks = heaviest if {*sides[a], *sides[b]} & {*asked.stopped} else None
-            found.append(describe(measure_pair(rows, a, b, computed, looks), rows, a, b, confidence))
+            measured = measure_pair(rows, a, b, computed, looks)
+            if measured.seen is not None:
+                seen[n_pairs + len(pairs)] = measured.seen
+            found.append(describe(measured, rows, a, b, confidence))
             first_a, first_b = sides[a][0], sides[b][0]
             more = {
                 "by": by,
@@ -601,15 +614,30 @@ def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: E
     return {"scorer": measure.scorer, "metric": measure.metric.kind, "signature": signature, "reason": reason}
 
 
-def _adjust(pairs: Sequence[dict[str, Any]], primary: Set[tuple[str, str]], systems: int) -> None:
-    """Adds families and p values that are adjusted within them: each primary metric, all others, groups of a metric."""
-    families: dict[Any, list[dict[str, Any]]] = {}
-    for pair in pairs:
+def _adjust(
+    pairs: Sequence[dict[str, Any]],
+    primary: Set[tuple[str, str]],
+    systems: int,
+    confidence: float,
+    seen: Mapping[int, Seen],
+) -> None:
+    """Adds families and p values that are adjusted within them: each primary metric, all others, groups of a metric.
+
+    Where intervals hold at all looks and there is no p, the intervals are adjusted, by Bonferroni. They count as tests
+    beside those with p, as if they were the last.
+    """
+    families: dict[Any, list[int]] = {}
+    for number, pair in enumerate(pairs):
         is_primary = (pair["scorer"], pair["signature"]) in primary
         pair["family"] = GROUPS if pair["by"] else PRIMARY if is_primary else SECONDARY
-        families.setdefault(family_key(pair), []).append(pair)
-    for own in families.values():
-        p = np.array([math.nan if pair["p"] is None else pair["p"] for pair in own])
+        families.setdefault(family_key(pair), []).append(number)
+    for numbers in families.values():
+        own = [pairs[number] for number in numbers]
+        tests = sum(map(is_test, own))
+        looked = [number for number in numbers if is_test(pairs[number]) and pairs[number]["p"] is None]
+        for number in looked if tests > 1 else ():
+            pairs[number]["low"], pairs[number]["high"] = seen[number].bounds(1 - (1 - confidence) / 2 / tests)
+        p = np.array([(1.0 if is_test(pair) else math.nan) if pair["p"] is None else pair["p"] for pair in own])
         by_shaffer = np.full(len(own), math.nan)
         if systems > 2:
             measures: dict[tuple[Any, ...], int] = {}
@@ -617,7 +645,8 @@ def _adjust(pairs: Sequence[dict[str, Any]], primary: Set[tuple[str, str]], syst
             by_shaffer = shaffer(p, group, dict.fromkeys(_on_the_same_rows(group, own), systems))
         for pair, *adjusted in zip(own, holm(p), by_shaffer, benjamini_hochberg(p), strict=True):
             names = ("p_holm", "p_shaffer", "p_benjamini_hochberg")
-            pair |= _finite_or_none(dict(zip(names, map(float, adjusted), strict=True)))
+            adjusted = [math.nan if pair["p"] is None else float(each) for each in adjusted]
+            pair |= _finite_or_none(dict(zip(names, adjusted, strict=True)))
 
 
 def _measure_key(row: Mapping[str, Any]) -> tuple[Any, ...]:

@@ -32,6 +32,7 @@ from evaluand.metrics.stats.intervals import (
 from evaluand.metrics.stats.least_mean import least_mean
 
 POWER: Final = 0.8
+NO_LOOKS: Final = "no interval of this metric holds at all looks of a run that a rule stopped"
 
 AT_ONE_END: Final = 0.625
 """The share of an interval's errors that may fall on one end: ends that rest on approximations err somewhat more often
@@ -117,8 +118,9 @@ class Measured(ABC):
             return math.nan
         return max((float(t_quantile(confidence, np.array([degrees]))[0]) + _Z_POWER) * error, (high - low) / 2)
 
-    def seen(self, heaviest: float) -> Seen | None:
-        """What bounds at all looks together follow from; None where there are none."""
+    @property
+    def seen(self) -> Seen | None:
+        """What bounds at all looks together follow from; None where there are none, or for a single look."""
         return None
 
     def bounds(self, level: float) -> tuple[float, float]:
@@ -128,8 +130,7 @@ class Measured(ABC):
     def interval(self, confidence: float) -> tuple[float, float]:
         """The interval of the difference, NaN where there is none."""
         if self.heaviest is not None:
-            seen = self.seen(self.heaviest)
-            return (math.nan, math.nan) if seen is None else seen.bounds((1 + confidence) / 2)
+            return (math.nan, math.nan) if self.seen is None else self.seen.bounds((1 + confidence) / 2)
         low, high = self.ends(confidence)
         if not low <= 0 <= high and self.exchange and self.exchange.mid_p > 1 - confidence + _ROUNDING:
             return min(low, 0.0), max(high, 0.0)
@@ -388,10 +389,11 @@ class Sample(Measured):
         least = _ROUNDING * float(np.abs(self.change).max(initial=0.0))
         return self.value / spread if least < spread < math.inf else math.nan
 
-    def seen(self, heaviest: float) -> Seen | None:
-        if not math.isfinite(self.span):
+    @property
+    def seen(self) -> Seen | None:
+        if self.heaviest is None or not math.isfinite(self.span):
             return None
-        return Seen(self.state["cluster_sum"], self.state["cluster_weight"], (-self.span, self.span), heaviest)
+        return Seen(self.state["cluster_sum"], self.state["cluster_weight"], (-self.span, self.span), self.heaviest)
 
     def bounds(self, level: float) -> tuple[float, float]:
         """One-sided bounds: those of the t interval, or wider ones where few rows differ and it is too narrow."""
@@ -447,5 +449,5 @@ def _reason(counts: dict[str, int], measured: Measured, low: float) -> str | Non
     if math.isnan(measured.value) or measured.heaviest is None:
         return measured.fault if math.isnan(low) else None
     if math.isnan(low):
-        return "no interval of this metric holds at all looks of a run that a rule stopped"
+        return NO_LOOKS
     return "no p value: the interval holds at all looks of a run that a rule stopped"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple, cast
 
@@ -14,21 +15,21 @@ from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.group_rules import read_rules
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
 from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
-from evaluand.aggregation.seen import Seen
+from evaluand.aggregation.seen import Seen, can_be_seen, seen_by_group
 from evaluand.comparison.checking import Row
-from evaluand.comparison.difference import Measured, Sample, count_pairs, row_weights
+from evaluand.comparison.difference import NO_LOOKS, Measured, Sample, count_pairs
 from evaluand.comparison.disparity_differences import better_disparity, disparity_differences
 from evaluand.comparison.gate_metrics import CORRECTED_MEAN, at_level, check_attributes, with_missing
 from evaluand.comparison.measuring import measure_pair, pair_sides
-from evaluand.comparison.pairing import pair_rows, why_unpairable
-from evaluand.comparison.rule import EQUAL, LEVEL, Gate, quote_word
+from evaluand.comparison.pairing import why_unpairable
+from evaluand.comparison.rule import ANYTIME, EQUAL, LEVEL, Gate, quote_word
 from evaluand.core.errors import DataError, SpecError, first_fault, plural
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.standing import ScorerStanding
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.judging.estimate import Estimate
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
-from evaluand.metrics.stats.intervals import clopper_pearson, cluster_sums
+from evaluand.metrics.stats.intervals import clopper_pearson
 
 
 class Question(NamedTuple):
@@ -41,7 +42,8 @@ class Question(NamedTuple):
         missing: what happens to rows without a score, in place of the default of gates.
         states_missing: whether somebody chose how rows without a score count.
         smallest: the fewest rows that a group must rest on.
-        heaviest: the weight of the heaviest cluster that a growing run can have, for bounds at repeated looks.
+        heaviest: the weight of the heaviest cluster that a growing run can have, for bounds that hold at all looks:
+            where the gate says so, or a rule stopped a run. None for bounds of a single look.
         is_same: whether the evaluation is that of the baseline.
     """
 
@@ -54,7 +56,7 @@ class Question(NamedTuple):
     missing: Missing | None
     states_missing: bool
     smallest: int
-    heaviest: float
+    heaviest: float | None
     is_same: bool
 
 
@@ -71,11 +73,22 @@ def find_rows(asked: Question) -> list[Row]:
     else:
         find = _find_point_differences if gate.level is None else _find_differences
     try:
-        return [*find(asked, [with_missing(gate, metric, asked.missing) for metric in asked.metrics])]
+        rows = [*find(asked, [with_missing(gate, metric, asked.missing) for metric in asked.metrics])]
     except DataError as error:
         return [Row(missing=first_fault(error))]
     except SpecError as error:
         raise error if str(error).startswith("gate ") else gate.fault(str(error)) from None
+    return rows if asked.heaviest is None else [_allow_for_looks(gate, row) for row in rows]
+
+
+def _allow_for_looks(gate: Gate, row: Row) -> Row:
+    """The row without bounds of a single look, and with why those of all looks decide."""
+    if row.end is None or row.is_same:
+        return row
+    if row.more.get(ANYTIME):
+        return row if gate.anytime else row._replace(counts=f"{row.counts}; at all looks, as a rule stopped the run")
+    reason = row.reason if math.isnan(row.value) else NO_LOOKS
+    return row._replace(low=math.nan, high=math.nan, reason=reason)
 
 
 def _find_corrected(asked: Question, _: Sequence[Metric]) -> Iterator[Row]:
@@ -104,11 +117,10 @@ def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     gate, [metric] = asked.gate, metrics
     metric = metric if gate.level is None else at_level(gate, metric)
     counted = ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")
-    is_mean = metric.averages and np.isfinite(metric.row_range).all() and not why_unpairable(metric)
-    seen = _seen_values(asked, metric) if gate.level is not None and is_mean else {}
+    seen = _seen_values(asked, metric) if gate.level is not None and can_be_seen(metric) else {}
     for row in _summarise(asked, asked.evaluation, metric):
         own, looks = seen.get(row.target), {}
-        if gate.level is not None and gate.anytime and own is not None:
+        if gate.level is not None and asked.heaviest is not None and own is not None:
             (low, high), looks = own.bounds(gate.level), own.facts(str(gate.end), gate.number, gate.level)
             row = row._replace(low=low, high=high)
         elif gate.level is not None:
@@ -148,16 +160,11 @@ def bounds_of_value(row: MetricRow, seen: Seen | None, level: float) -> tuple[fl
 
 def _seen_values(asked: Question, metric: Metric) -> dict[str | None, Seen]:
     """The values of one system by cluster: target → clusters."""
-    rows = pair_rows([asked.evaluation], asked.scorer, metric, dict(asked.gate.where))
-    found = {}
-    for place, key in enumerate(rows.keys):
-        chosen = rows.take((rows.group == place) & rows.known[0])
-        weight = row_weights(chosen, metric)
-        chosen, weight = chosen.take(weight > 0), weight[weight > 0]
-        cluster = chosen.example if chosen.cluster is None else chosen.cluster
-        state = cluster_sums(chosen.value[0], weight, cluster, np.zeros(len(weight), np.int64))
-        found[key[0]] = Seen(state["cluster_sum"], state["cluster_weight"], metric.row_range, asked.heaviest)
-    return found
+    gate, evaluation = asked.gate, asked.evaluation
+    by, heaviest = attribute_columns([name for name, _ in gate.where]), asked.heaviest or 0.0
+    groups = seen_by_group(evaluation, dataset_of(evaluation), metric, asked.scorer, by, heaviest)
+    values = tuple(value for _, value in gate.where)
+    return {target: seen for (target, *own), seen in groups.items() if tuple(own) == values}
 
 
 def _summarise(asked: Question, evaluation: Evaluation, metric: Metric) -> list[MetricRow]:
@@ -241,7 +248,8 @@ def _difference_row(
         better: the direction.
     """
     gate, level = asked.gate, asked.gate.level or LEVEL
-    seen = measured.seen(asked.heaviest) if gate.anytime else None
+    measured = replace(measured, heaviest=asked.heaviest)
+    seen = measured.seen
     low, high = seen.bounds(level) if seen else measured.bounds(level)
     end = "low" if (low <= -high if gate.relation == EQUAL else better == "higher") else "high"
     looks = seen.facts(end, -gate.number if end == "low" else gate.number, level) if seen else {}
@@ -264,7 +272,7 @@ def _difference_row(
         missing=f"undefined: one side has no scores; {pairs}" if _is_one_sided(counts) else "",
         reason=measured.fault or "the difference has no interval",
     )
-    is_compared = not (seen or row.missing or row.is_same)
+    is_compared = not (gate.anytime or row.missing or row.is_same)
     return row._replace(counts=pairs + _interval_note(gate, measured, row, interval)) if is_compared else row
 
 

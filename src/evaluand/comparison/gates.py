@@ -17,7 +17,8 @@
 not proportions of independent rows (the message says `about`), and not guaranteed for values without a known range: the
 message says so, and a bound of a mean that could have a range is refused until it has one.
 `anytime` after the level, as in `accuracy better than base at 95% anytime`, allows for repeated looks: at 95 % a rule
-that does not hold passes at no look of a growing run in 95 of 100 cases, see `metrics.stats.anytime`.
+that does not hold passes at no look of a growing run in 95 of 100 cases, see `metrics.stats.anytime`. All bounds of
+runs that a rule of `--until` stopped do so; gates on numbers without such bounds are undecided.
 Names with blanks or signs need quotes. `baseline` is the first evaluation of a comparison.
 
 A gate on the verdicts of a judge needs a card of that judge, see `evaluand.comparison.checking`; that of
@@ -36,6 +37,7 @@ from typing import Final
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.score_shards import dataset_of
 from evaluand.aggregation.seen import heaviest_cluster
+from evaluand.aggregation.stopped import stopping_rules
 from evaluand.comparison.checking import GateResult, decide
 from evaluand.comparison.comparing import find_labelled_run
 from evaluand.comparison.gate_metrics import (
@@ -131,7 +133,7 @@ def check_gates(
                 missing,
                 states_missing,
                 declared_smallest(gate, chosen, metrics, declared),
-                heaviest_cluster(evaluation, metrics[0], drawn_from) if gate.anytime else 0.0,
+                _heaviest(sides, metrics, drawn_from) if gate.anytime or any(map(stopping_rules, sides)) else None,
                 base is not None and _is_unchanged(gate, label, evaluation, base),
             )
             allowed, correct = allow_unmeasured_judges, partial(_correct_mean, gate, evaluation, chosen)
@@ -180,6 +182,11 @@ def check_fit(
             base = find_baseline(gate, store, baselines)
             find_scorer(replace(gate, scorer=scorer), base.scorers, None)
             check_attributes(gate, dataset_of(base).roles.attributes)
+
+
+def _heaviest(sides: Sequence[Evaluation], metrics: Sequence[Metric], drawn_from: Dataset | None) -> float:
+    """The weight of the heaviest cluster that may be seen on any side."""
+    return max((heaviest_cluster(side, metric, drawn_from) for side in sides for metric in metrics[:1]), default=0.0)
 
 
 def _states_missing(metrics: Sequence[Metric], scorer: str, measures: Sequence[Measure]) -> bool:

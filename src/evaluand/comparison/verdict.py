@@ -9,7 +9,10 @@ from typing import Any, Final
 from evaluand.core.errors import plural
 
 AT_ALL_LOOKS: Final = "anytime"
-"""What intervals are called that hold at all looks of a run together."""
+"""What intervals are called that hold at all looks of a run together: of a family, for all its tests together."""
+
+BONFERRONI: Final = "Bonferroni"
+"""How intervals at all looks are adjusted, each with an equal share of the level; they have no p."""
 
 PRIMARY: Final = "primary"
 SECONDARY: Final = "secondary"
@@ -62,33 +65,43 @@ def family_key(pair: Mapping[str, Any]) -> tuple[Any, ...]:
     return (family, *((pair["scorer"], pair["signature"]) if family in (GROUPS, PRIMARY) else ()))
 
 
+def is_test(pair: Mapping[str, Any]) -> bool:
+    """Whether a pair has what decides: p, or an interval that holds at all looks."""
+    return pair["p"] is not None or (pair.get("interval") == AT_ALL_LOOKS and pair["low"] is not None)
+
+
 def family_of(pair: Mapping[str, Any], pairs: Sequence[Mapping[str, Any]]) -> int:
     """The number of tests among all pairs that are adjusted together with that of a pair."""
-    return sum(other["p"] is not None and family_key(other) == family_key(pair) for other in pairs)
+    return sum(is_test(other) and family_key(other) == family_key(pair) for other in pairs)
 
 
 def families_text(pairs: Sequence[Mapping[str, Any]]) -> str:
     """The size and the method of each family of tests; empty where there is one test only."""
     parts = []
-    keys = dict.fromkeys(family_key(pair) for pair in pairs if pair["p"] is not None and pair.get("family"))
+    keys = dict.fromkeys(family_key(pair) for pair in pairs if is_test(pair) and pair.get("family"))
     alone = sum(key[0] == PRIMARY for key in keys) == 1
     for key in keys:
-        own = [pair for pair in pairs if family_key(pair) == key]
-        n = family_of(own[0], pairs)
+        own = [pair for pair in pairs if is_test(pair) and family_key(pair) == key]
         by_metric = key[0] == GROUPS or (key[0] == PRIMARY and not alone)
         metric = own[0].get("label") or f"{own[0]['metric']} · {own[0]['scorer']}"
         name = f"{key[0]} by {metric}" if by_metric else key[0]
-        parts.append(f"{name}: {plural(n, 'test')}{f', adjusted together ({adjustment(own)})' if n > 1 else ''}")
+        methods = " and ".join(dict.fromkeys(adjustment([pair]) for pair in own))
+        methods = methods.replace(BONFERRONI, f"{BONFERRONI}, in the intervals")
+        together = f", adjusted together ({methods})" if len(own) > 1 else ""
+        parts.append(f"{name}: {plural(len(own), 'test')}{together}")
     return "; ".join(parts) if len(pairs) > 1 else ""
 
 
 def p_text(pair: Mapping[str, Any], family: int) -> str:
     """The p value after adjustment, marked if the metric is secondary; what the interval allows for in its place."""
     if pair["interval"] == AT_ALL_LOOKS:
-        return "at all looks" if pair["low"] is not None else "p undefined"
-    if pair["p"] is None:
+        if pair["low"] is None:
+            return "p undefined"
+        p = f"at all looks and for all {family} tests" if family > 1 else "at all looks"
+    elif pair["p"] is None:
         return format_p(None)
-    p = f"{format_p(adjusted_p(pair))} after {adjustment([pair])}" if family > 1 else format_p(pair["p"])
+    else:
+        p = f"{format_p(adjusted_p(pair))} after {adjustment([pair])}" if family > 1 else format_p(pair["p"])
     return f"{p}, {SECONDARY}" if pair["family"] == SECONDARY else p
 
 
@@ -103,7 +116,7 @@ def same_evaluation_verdict(pair: Mapping[str, Any], labels: Sequence[str], id: 
 
 
 def is_significant(pair: Mapping[str, Any], confidence: float) -> bool:
-    """Whether the two differ, adjusted for all tests of the family; without p, as after looks, the interval says it."""
+    """Whether the two differ, adjusted for all tests of the family; without p, as after looks, the interval is so."""
     p = adjusted_p(pair)
     return excludes_zero(pair) if p is None else p <= 1 - confidence + 1e-12
 
@@ -115,7 +128,9 @@ def adjusted_p(pair: Mapping[str, Any]) -> float | None:
 
 
 def adjustment(pairs: Sequence[Mapping[str, Any]]) -> str:
-    """The name of the procedure that adjusted p values."""
+    """The name of the procedure that adjusted p values; intervals, where none has p."""
+    if pairs and all(pair.get("interval") == AT_ALL_LOOKS for pair in pairs):
+        return BONFERRONI
     return "Shaffer" if any(pair.get("p_shaffer") is not None for pair in pairs) else "Holm"
 
 

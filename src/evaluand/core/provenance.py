@@ -43,12 +43,12 @@ class UntilOrigin(NamedTuple):
 
     def __str__(self) -> str:
         drawn = f"{self.drawn:,} of {self.of:,} examples that --until {quote(self.rule)} drew"
-        return f"stopped early, after {drawn}: {ONE_LOOK}"
+        return f"stopped early, after {drawn}: {AFTER_LOOKS}"
 
 
-ONE_LOOK: Final = (
-    "differences have intervals that hold at all looks; other intervals and gates are those of a single look, and too"
-    " sure after several"
+AFTER_LOOKS: Final = (
+    "values, differences and their gates have intervals that hold at all looks, whichever a signature names, or none;"
+    " others, as of ratings, curves and worst groups, are those of a single look, and too sure after several"
 )
 
 

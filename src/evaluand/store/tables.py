@@ -246,7 +246,8 @@ PAIRS: Final = pa.schema(
 prompts or models, those of the first evaluation of each); `share`: values lie between 0 and 1; `only_a` and `only_b`
 are the ids of the first examples that only one side has. `family` is `primary` for a metric that decides, `groups`
 for the groups of a metric, else `secondary`; p values are adjusted within it. `p_shaffer` decides where several systems
-are compared, and is null where they are two. `p_interaction` says whether the difference depends on the other factor.
+are compared, and is null where they are two. An `interval` that is `anytime` holds at all looks, and for all tests of
+its family together; it has no p. `p_interaction` says whether the difference depends on the other factor.
 
 `n` rows were asked of both, and `n_used` of them have a value on both sides; `clusters` are the independent
 observations, where these are not the rows. `worst` and `best` are the difference if every missing row counted against

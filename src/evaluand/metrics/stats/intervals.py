@@ -464,7 +464,9 @@ def score_interval(p: np.ndarray, n: np.ndarray, z: np.ndarray | float) -> tuple
     return np.minimum(centre - half, p), np.maximum(centre + half, p)
 
 
-def paired_score(won: float, lost: float, n: float, confidence: float, *, correction: float = 0.0) -> tuple[float, float]:
+def paired_score(
+    won: float, lost: float, n: float, confidence: float, *, correction: float = 0.0
+) -> tuple[float, float]:
     """The score interval of the difference between two proportions on the same rows.
 
     It keeps its coverage with few or no discordant rows, where the normal interval of the differences does not, and
@@ -506,7 +508,7 @@ def is_pair_above(won: float, lost: float, n: int, limit: float, confidence: flo
     return _below(lost, won, n, -limit, correction) > normal_quantile(confidence)
 
 
-def _paired_end(won: float, lost: float, n: int, z: float, correction: float) -> float:
+def _paired_end(won: float, lost: float, n: float, z: float, correction: float) -> float:
     """The largest difference that the counts do not contradict, by bisection."""
     low, high = (won - lost) / n, 1.0
     while (middle := (low + high) / 2) not in (low, high):
@@ -514,7 +516,7 @@ def _paired_end(won: float, lost: float, n: int, z: float, correction: float) ->
     return high
 
 
-def _below(won: float, lost: float, n: int, difference: float, correction: float) -> float:
+def _below(won: float, lost: float, n: float, difference: float, correction: float) -> float:
     """The standard errors by which the observed difference lies below a hypothetical one."""
     distance = max(n * difference - (won - lost) - correction, 0.0)
     a, b = 2 * n, (2 * n - won + lost) * difference - won - lost

@@ -261,7 +261,7 @@ def _step_facts(made: Run | Evaluation) -> Facts:
 
 
 _COLUMNS = (
-    *("difference", "low", "high", "won", "lost", "verdict", "clusters", "clustered_by"),
+    *("difference", "low", "high", "interval", "won", "lost", "verdict", "clusters", "clustered_by"),
     *("family", "scorer", "signature", "label"),
 )
 

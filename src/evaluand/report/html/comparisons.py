@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from evaluand.comparison.verdict import adjustment, families_text
+from evaluand.comparison.verdict import BONFERRONI, adjustment, families_text
 from evaluand.core.errors import plural, pluralize
 from evaluand.report.facts.base import Facts
 from evaluand.report.html.explanations import explain
@@ -46,7 +46,8 @@ def comparisons_section(facts: Facts) -> str:
         return below
     adjusted = adjustment(facts["comparisons"])
     heads = "".join(th(n, "text") for n in ("a", "b", "metric"))
-    heads += "".join(map(th, ("difference", "interval", f"p ({adjusted})", "won", "lost", "n")))
+    ends = (f"interval ({adjusted})", "p") if adjusted == BONFERRONI else ("interval", f"p ({adjusted})")
+    heads += "".join(map(th, ("difference", *ends, "won", "lost", "n")))
     differences = table("Differences b − a on the same examples", heads, f"<tbody>{''.join(lines)}</tbody>")
     families = families_text(facts["comparisons"])
     tests = f'<p class="note">p values: {clean(families)}.</p>' if families else ""

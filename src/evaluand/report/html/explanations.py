@@ -10,6 +10,8 @@ _WORDS: Final = {
     " made together enough that the chance of any false finding is at most 5 %.",
     "Shaffer": "As Holm's procedure, for all pairs of several systems. Not every pair can differ if some others do not,"
     " so p values need to be raised less.",
+    "Bonferroni": "Of many tests some look significant by chance. Each interval of tests that were made together has an"
+    " equal share of the chance of an error, so that the chance of any false finding is at most 5 %.",
     "detectable difference": "The true difference that a test of these rows finds in 80 of 100 cases. Smaller ones are"
     " often missed, so “not shown” does not mean “equal”.",
     "flips": "Examples on which the two disagree: won by one, lost by the other. All others are tied.",

@@ -9,6 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from evaluand.comparison.verdict import (
+    BONFERRONI,
     SECONDARY,
     adjusted_p,
     adjustment,
@@ -138,8 +139,11 @@ def _names(pair: Facts) -> str:
 
 def _differences(pairs: Sequence[Facts], confidence: float, family: int) -> RenderableType:
     heading = unit_suffix(pairs[0]).strip() or "difference"
-    adjusted = f"p ({adjustment(pairs)})" if family > 1 else "p"
-    heads = (heading, f"{100 * confidence:g}% interval", adjusted, *_change_words(pairs[0]).values(), "rows")
+    method = adjustment(pairs)
+    adjusted = f" ({method})" if family > 1 else ""
+    of_interval, of_p = (adjusted, "") if method == BONFERRONI else ("", adjusted)
+    interval = f"{100 * confidence:g}% interval{of_interval}"
+    heads = (heading, interval, f"p{of_p}", *_change_words(pairs[0]).values(), "rows")
     table = plain_table("", "values", numbers=heads)
     values = numbers(*(pair[side] for pair in pairs for side in ("value_a", "value_b")))
     for pair, before, after in zip(pairs, values[::2], values[1::2], strict=True):
