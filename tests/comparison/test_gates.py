@@ -25,6 +25,7 @@ from rich.console import Console
 from evaluand import (
     Accuracy,
     Aggregator,
+    Comparison,
     Dataset,
     DirectoryStore,
     Evaluation,
@@ -1012,3 +1013,14 @@ def test_each_gated_metric_is_tested_alone_on_the_scorer_of_its_gate(
 
 
 SCORERS = {"one": 5, "two": 4, "three": 7}
+
+
+def test_a_run_is_compared_by_the_metric_of_its_gate(costs: Path) -> None:
+    file, both = costs / "e.yaml", "scorers:\n  again: {function: costs.py:cost}"
+    text = COSTS.replace("scorers:", both) + "  - {kind: mean, scorer: again, direction: lower, range: [0, 20]}\n"
+    file.write_text(f"{text}gates: [mean(again) not worse than fast by 9]\n")
+    assert call(costs, "run", str(file)).exit_code == 0
+    store = DirectoryStore(costs / "store")
+    [id] = [ref.id for ref in store.refs() if ref.kind == "comparisons"]
+    families = {pair["scorer"]: pair["family"] for pair in Comparison(store, id).pairs}
+    assert families == {"cost": "secondary", "again": "primary"}

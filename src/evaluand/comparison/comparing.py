@@ -333,12 +333,8 @@ def compare(
     } | digests_of_labels(evaluations, (measure.metric for measure in measures))
     over = asked.factor and asked.factor.describe()
     deciding = find_places(primary, measures, missing) or [0]
-    chosen: dict[str, Any] = {
-        "left_out": left_out,
-        "primary": deciding[0] if len(deciding) == 1 else deciding,
-        "stopped": asked.stopped,
-    }
-    chosen |= {"by": [*asked.by], "where": rows.get("where"), "over": over}
+    chosen: dict[str, Any] = {"left_out": left_out, "primary": deciding if len(deciding) > 1 else deciding[0]}
+    chosen |= {"stopped": asked.stopped, "by": [*asked.by], "where": rows.get("where"), "over": over}
     spec |= {name: value for name, value in chosen.items() if value}
     id = identity.artifact_id("comparisons", spec)
     stored, is_asked = store.is_sealed("comparisons", id), bool(metrics) or missing == "refuse"
@@ -777,8 +773,7 @@ def _find_labelled_runs(evaluation: Evaluation, label: str, refs: Sequence[Ref])
     ids = {ref.name: ref.id for ref in refs if ref.kind == RUNS and ref.name in names}
     found = {id: Run(store, id) for id in ids.values() if store.is_sealed(RUNS, id)}
     known = [run for run in found.values() if run.digest == evaluation.manifest["spec"]["run"]]
-    is_certain = len(ids) == len(names) and len(known) == len({*ids.values()})
-    if is_certain and known:
+    if known and len(ids) == len(names) and len(known) == len({*ids.values()}):
         return known
     return [read_run(evaluation)] if len(names) < 2 else []
 

@@ -266,16 +266,15 @@ def find_places(
     Args:
         missing: what happens to rows without a score in place of what a wanted metric says.
     """
+    keys = [(measure.scorer, definition(measure.metric)) for measure in measures]
     places = set[int]()
     for one in _as_list(wanted):
         if isinstance(one, str):
             meant = declared_as(one, measures)
-            found = [place for place, measure in enumerate(measures) if measure.metric in meant][:1]
+            places.update([place for place, measure in enumerate(measures) if measure.metric in meant][:1])
         else:
             metric = one.metric if missing is None else dataclasses.replace(one.metric, missing=missing)
-            key = one.scorer, definition(metric)
-            found = [p for p, measure in enumerate(measures) if (measure.scorer, definition(measure.metric)) == key]
-        places.update(found)
+            places.update(place for place, key in enumerate(keys) if key == (one.scorer, definition(metric)))
     return sorted(places)
 
 
