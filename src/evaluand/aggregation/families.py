@@ -1,10 +1,10 @@
 """Disparities of a request as one family: intervals that allow for all of them.
 
-Of 16 disparities of a fair system, one has an interval of its own beyond "no disparity" in every third request. Two
-kinds of intervals allow for that. Those of `bonferroni` hold at once. Those of `fdr_by` control the false coverage
-rate: the share of intervals that do not cover, among the disparities that are found, is on average at most that of the
-level, whatever their dependence: Y. Benjamini & D. Yekutieli, "False discovery rate-adjusted multiple confidence
-intervals for selected parameters" (JASA 100, 2005).
+Of 16 disparities of a fair system, in every third request one has an unadjusted interval that leaves "no disparity"
+out. Two kinds of intervals allow for that. Those of `bonferroni` hold at once. Those of `fdr_by` control the false
+coverage rate: the share of intervals that do not cover, among the disparities that are found, is on average at most
+that of the level, whatever their dependence: Y. Benjamini & D. Yekutieli, "False discovery rate-adjusted multiple
+confidence intervals for selected parameters" (JASA 100, 2005).
 """
 
 import math

@@ -60,7 +60,7 @@ def find_scorer(gate: Gate, known: Sequence[str], usual: str | None = None, decl
 def measures_of_gates(
     gates: Sequence[Gate], evaluations: Sequence[Evaluation], declared: Sequence[Measure], usual: str | None = None
 ) -> list[Measure]:
-    """The measures that gates compare with a baseline: each gate is a decision of its own, by the metric it names.
+    """The measures that gates compare with a baseline: those on which something is decided.
 
     Args:
         declared: the metrics that gates refer to by kind and scorer.

@@ -12,7 +12,7 @@ Source: A. O'Hagan, J. Stevens & M. Campbell, "Assurance in clinical trial desig
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cache, partial
 from statistics import NormalDist
@@ -336,12 +336,14 @@ def _plan_pilot(
     if sample.clusters < _FEWEST_CLUSTERS or not sample.change.any():
         raise DataError(f"the pilot has {sample.clusters} independent rows, or none that differ; it tells no spread")
     sign = -1.0 if metric.direction == "lower" else 1.0
-    power_at: Callable[[float], Power]
     possible: list[tuple[float, Power]]
     if sample.is_pairs:
         differ, counted = float(np.mean(sample.change != 0)), "examples"
         method = f"exact, by {asked.test(binary=True)}"
-        power_at = lambda d: asked.paired_power(sign * d, max(differ, abs(d)))  # noqa: E731
+
+        def power_at(difference: float) -> Power:
+            return asked.paired_power(sign * difference, max(differ, abs(difference)))
+
         possible = [(won - lost, partial(asked.power_of_pairs, won, lost)) for won, lost in _possible_shares(sample)]
     else:
         counted = "examples" if rows.cluster is None else "clusters"
