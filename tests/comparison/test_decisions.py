@@ -40,6 +40,35 @@ def test_pairs_of_0_and_1_err_in_five_of_a_hundred_cases_and_find_what_mid_p_fin
         assert size <= (0.0502 if differ < 1 else 0.057)
 
 
+def draw_runs(rng: np.random.Generator, n: int, runs: int, won: float) -> Sample:
+    """Examples run several times, of which only a few are ever won by B, and none is lost."""
+    chance = rng.beta(4 * won, 4 * (1 - won), (n, 1))
+    values = np.stack([np.zeros((n, runs)), rng.random((n, runs)) < chance]).reshape(2, -1)
+    return Sample.of(values, np.ones(n * runs), np.repeat(np.arange(n), runs), (0.0, 1.0))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("n", [20, 50, 100])
+def test_differences_of_few_rows_in_runs_are_covered_and_agree_with_p(n: int) -> None:
+    rng, repeats, won = np.random.default_rng(n), simulations(2000), 0.08
+    samples = [draw_runs(rng, n, 5, won) for _ in range(repeats)]
+    ends = np.array([sample.interval(0.95) for sample in samples])
+    covered = int(((ends[:, 0] <= won) & (won <= ends[:, 1])).sum())
+    assert scipy.stats.binomtest(covered, repeats, 0.95, alternative="less").pvalue > 0.001
+    for sample, (low, high) in zip(samples, ends, strict=True):
+        assert (sample.p <= LEVEL) == (not low <= 0 <= high)
+
+
+def test_of_runs_as_alike_as_independent_rows_the_interval_is_near_that_of_pairs() -> None:
+    """Where no row depends on others, its number and not that of the clusters decides."""
+    rng, n = np.random.default_rng(2), 2_000
+    luck = rng.random(n)
+    values = np.stack([luck < 0.5, luck < 0.56]).astype(float)
+    pairs = replace(Sample.of(values, np.ones(n), np.arange(n), (0.0, 1.0)), independent=True)
+    runs = Sample.of(values, np.ones(n), np.arange(n) // 5, (0.0, 1.0))
+    assert runs.interval(0.95) == pytest.approx(pairs.interval(0.95), abs=0.003)
+
+
 def draw_equal(rng: np.random.Generator, shape: str, n: int, clustered: bool) -> Sample:
     """Two equal systems; five rows of a cluster share how much they differ."""
     size = 5 if clustered else 1

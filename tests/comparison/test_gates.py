@@ -10,12 +10,14 @@ import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import scipy.stats
 from click.testing import CliRunner, Result
@@ -39,12 +41,14 @@ from evaluand import (
     evaluate,
     make_metric,
 )
+from evaluand.aggregation.groups import summarise
 from evaluand.cli import main
 from evaluand.cli.gates import junit_xml
 from evaluand.comparison import Gate, GateResult, check_fit, check_gates, find_evaluations
 from evaluand.comparison.verdict import families_text
 from evaluand.core.errors import EvaluandWarning
 from evaluand.evaluation.scorer import Score
+from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.class_rates import FBeta
 from evaluand.metrics.column_statistics import Quantile
 from evaluand.metrics.stats.intervals import paired_score
@@ -365,6 +369,19 @@ def test_a_mean_at_a_level_allows_for_values_that_no_row_has_shown(store: Memory
     [plain] = one(own, "mean >= 0.8", measures=measures).facts["values"]
     assert one(own, "mean >= 0.8 at 90%", measures=measures).facts["values"][0]["bound"] <= low
     assert plain["high"] < 1.5 < high
+
+
+@pytest.mark.parametrize(("metric", "confidence"), [(Mean(range=(0, math.inf)), 0.92), (Quantile(q=0.5), 0.9)])
+def test_a_bound_is_an_end_of_an_interval_that_errs_more_on_one_side_unless_it_is_exact(
+    metric: Metric, confidence: float, store: MemoryStore
+) -> None:
+    values = {i: float(i * i % 17) for i in range(N)}
+    own = evaluated(store, "own", values)
+    table = pa.table({"_index_": [*values], "status": ["scored"] * N, "value": [*values.values()]})
+    [row] = summarise([table], [replace(metric, confidence=confidence)])  # type: ignore[call-arg]
+    for relation, end in ((">=", row.low), ("<=", row.high)):
+        found = one(own, f"{metric.kind} {relation} 8 at 95%", measures=[Measure("score", metric)])
+        assert found.facts["values"][0]["bound"] == pytest.approx(end, rel=1e-12)
 
 
 def test_zeros_and_ones_of_a_wider_range_are_no_proportion(store: MemoryStore) -> None:
