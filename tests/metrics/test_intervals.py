@@ -477,7 +477,10 @@ def test_the_middle_of_both_lies_between_them() -> None:
     assert widths == sorted(widths)
 
 
-@pytest.mark.parametrize("settings", [{"interval": "normal"}, {"interval": "exact", "bootstrap": 100}])
+@pytest.mark.parametrize(
+    "settings",
+    [{"interval": "normal"}, {"interval": "exact", "bootstrap": 100}, {"interval": "exact", "weighted": True}],
+)
 def test_a_share_refuses_what_it_cannot_have(settings: Any) -> None:
     with pytest.raises(SpecError, match="accuracy: interval="):
         Accuracy(**settings)

@@ -40,10 +40,10 @@ class Share(Averaging):
     Args:
         interval: of independent rows that count alike. `wilson` covers a share as often as it says on average over
             shares; `exact` at least as often whatever the share, as rare failures need (Clopper & Pearson); `mid_p`
-            lies between them. Rows that share clusters or have weights have the score interval for these.
+            lies between them. Rows that share clusters have the score interval for these.
 
     Raises:
-        SpecError: there is no such interval, or none but `wilson` besides a bootstrap.
+        SpecError: there is no such interval, or none but `wilson` with weights or besides a bootstrap.
     """
 
     direction: ClassVar[Direction | None] = "higher"
@@ -58,6 +58,10 @@ class Share(Averaging):
             raise SpecError(f"{self.kind}: interval={self.interval!r} must be one of {known}")
         if self.bootstrap is not None and self.interval != "wilson":
             raise SpecError(f"{self.kind}: interval={self.interval!r} and bootstrap are two intervals; give one")
+        if self.weighted and self.interval != "wilson":
+            raise SpecError(
+                f"{self.kind}: interval={self.interval!r} is of rows that count alike; weighted rows have none"
+            )
         super().__post_init__()
 
     @property
