@@ -56,12 +56,8 @@ class Share(Averaging):
         if self.interval not in get_args(ShareInterval):
             known = ", ".join(get_args(ShareInterval))
             raise SpecError(f"{self.kind}: interval={self.interval!r} must be one of {known}")
-        if self.bootstrap is not None and self.interval != "wilson":
-            raise SpecError(f"{self.kind}: interval={self.interval!r} and bootstrap are two intervals; give one")
-        if self.weighted and self.interval != "wilson":
-            raise SpecError(
-                f"{self.kind}: interval={self.interval!r} is of rows that count alike; weighted rows have none"
-            )
+        if self.interval != "wilson" and (self.weighted or self.bootstrap is not None):
+            raise SpecError(f"{self.kind}: interval={self.interval!r} goes neither with weights nor with a bootstrap")
         super().__post_init__()
 
     @property
