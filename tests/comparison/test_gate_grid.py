@@ -22,7 +22,6 @@ from evaluand.aggregation.seen import Seen
 from evaluand.comparison.difference import AT_ONE_END, Measured, Sample
 from evaluand.comparison.gate_rows import bounds_of_value
 from evaluand.comparison.metric_differences import MetricSample, paired_change
-from evaluand.metrics.base.left_out import Blocks
 from evaluand.metrics.base.metric import CLUSTER, INDEPENDENT, LABELS, VALUE, Metric
 from evaluand.metrics.names import make_metric
 from evaluand.metrics.stats.disparity import IntervalEnds, disparity
@@ -139,8 +138,8 @@ def measure(metric: Metric, sides: list[Columns], cluster: np.ndarray) -> Measur
         values = np.stack([a[VALUE], b[VALUE]])
         return Sample.of(values, np.ones(len(cluster)), cluster, metric.row_range)
     clusters = int(cluster.max()) + 1
-    blocks, group = Blocks(cluster, clusters), np.zeros(len(cluster), np.int64)
-    left = [metric.leave_out({**side, CLUSTER: cluster}, group, 1, blocks) for side in (a, b)]
+    group = np.zeros(len(cluster), np.int64)
+    left = [metric.leave_out({**side, CLUSTER: cluster}, group, 1) for side in (a, b)]
     return MetricSample.of(
         paired_change(left[0], left[1], metric, clusters), clusters, metric.range[1] - metric.range[0]
     )

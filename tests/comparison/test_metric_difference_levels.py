@@ -17,7 +17,7 @@ from support.effort import simulations
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.disparity_differences import disparity_change
 from evaluand.comparison.metric_differences import MetricSample, paired_change
-from evaluand.metrics.base.left_out import Blocks
+from evaluand.metrics.base.left_out import LeftOut
 from evaluand.metrics.base.metric import CLUSTER, LABELS, VALUE
 from evaluand.metrics.names import make_metric
 from evaluand.metrics.stats.disparity import Kind
@@ -362,7 +362,8 @@ class Found(NamedTuple):
 def compare(name: str, sides: tuple[Side, Side], n: int) -> Found:
     if name in DISPARITIES:
         of, kind = DISPARITIES[name]
-        by_groups = MetricSample.of(disparity_change([rates(rate, sides, n) for rate in of], kind, n), n, 1.0)
+        a, b = ([rates(rate, side, n) for rate in of] for side in sides)
+        by_groups = MetricSample.of(disparity_change(a, b, kind, n), n, 1.0)
         return Found(*by_groups.interval(0.95), by_groups.change.p, *by_groups.bounds(0.95))
     name = name.split()[0]
     metric, keys, group = make_metric(name, **PARAMETERS.get(name, {})), np.arange(n), np.zeros(n, np.int64)
@@ -370,21 +371,16 @@ def compare(name: str, sides: tuple[Side, Side], n: int) -> Found:
     if metric.averages:
         by_rows = Sample.of(np.stack([a[VALUE], b[VALUE]]), np.ones(n), keys, metric.row_range)
         return Found(*by_rows.interval(0.95), by_rows.p, *by_rows.bounds(0.95))
-    blocks = Blocks(keys, n)
-    left = [metric.leave_out({**side, CLUSTER: keys}, group, 1, blocks) for side in (a, b)]
+    left = [metric.leave_out({**side, CLUSTER: keys}, group, 1) for side in (a, b)]
     found = MetricSample.of(paired_change(left[0], left[1], metric, n), n, 1.0)
     return Found(*found.interval(0.95), found.change.p, *found.bounds(0.95))
 
 
-def rates(name: str, sides: tuple[Side, Side], n: int) -> tuple[np.ndarray, np.ndarray]:
-    """The rates of the groups by side, and those without each example."""
-    metric, group = make_metric(name, label="b"), sides[0]["group"]
-    blocks, found = Blocks(np.arange(n), n), []
-    for side in sides:
-        columns = {column: cells for column, cells in side.items() if column != "group"} | {CLUSTER: np.arange(n)}
-        left = metric.leave_out(columns, group, int(group.max()) + 1, blocks)
-        found.append(np.vstack([left.value[None], left.without]))
-    return found[0], found[1]
+def rates(name: str, side: Side, n: int) -> LeftOut:
+    """The rates of the groups of one side, and those without each example."""
+    metric, group = make_metric(name, label="b"), side["group"]
+    columns = {column: cells for column, cells in side.items() if column != "group"} | {CLUSTER: np.arange(n)}
+    return metric.leave_out(columns, group, int(group.max()) + 1)
 
 
 class Levels(NamedTuple):

@@ -17,7 +17,7 @@ from evaluand.comparison.metric_differences import paired_change
 from evaluand.core.errors import SpecError
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
-from evaluand.metrics.base.left_out import Blocks
+from evaluand.metrics.base.left_out import LeftOut
 from evaluand.metrics.base.metric import CLUSTER, LABELS
 from evaluand.metrics.names import make_metric
 from evaluand.metrics.stats.intervals import t_quantile
@@ -131,7 +131,7 @@ def test_few_positive_rows_have_few_degrees_of_freedom(label: str | None) -> Non
     for score in sides:
         scores = np.column_stack([-score, score])
         columns = metric.prepare({"truth": truth, "scores": scores, LABELS: np.array(["n", "p"], np.object_)})
-        left.append(metric.leave_out({**columns, CLUSTER: keys}, np.zeros(100, np.int64), 1, Blocks(keys, 100)))
+        left.append(metric.leave_out({**columns, CLUSTER: keys}, np.zeros(100, np.int64), 1))
         wins = score[truth == 1][:, None] > score[truth == 0][None]
         components.append((wins.mean(axis=1), wins.mean(axis=0)))
     change = paired_change(left[0], left[1], metric, 100)
@@ -339,8 +339,8 @@ def test_ratios_are_compared_on_logarithms() -> None:
     for side, counts in zip(chosen, ((160, 40), (160, 80)), strict=True):
         for of, count in enumerate(counts):
             side[np.flatnonzero(group == of)[:count]] = 1
-    values = [np.vstack([rates_without(side, group, row) for row in (None, *range(400))]) for side in chosen]
-    change = disparity_change([(values[0], values[1])], "ratio", 400)
+    a, b = (left_out(side, group) for side in chosen)
+    change = disparity_change([a], [b], "ratio", 400)
     assert (change.a, change.b) == pytest.approx((0.25, 0.5))
     off = [np.log(change.without_a), np.log(change.without_b)]
     errors = [math.sqrt(399 / 400 * np.square(one - one.mean()).sum()) for one in off]
@@ -348,16 +348,19 @@ def test_ratios_are_compared_on_logarithms() -> None:
     down, up = 0.5 - 0.5 * math.exp(-t * errors[1]), 0.25 * math.exp(t * errors[0]) - 0.25
     low, high = change.interval(0.95)
     assert low == pytest.approx(0.25 - math.sqrt(down**2 + up**2 - 2 * together * down * up), abs=0.01)
-    back = disparity_change([(values[1], values[0])], "ratio", 400)
+    back = disparity_change([b], [a], "ratio", 400)
     assert back.interval(0.95) == pytest.approx((-high, -low))
     assert back.p == pytest.approx(change.p)
     low, high = change.interval(1 - change.p)
     assert min(abs(low), abs(high)) < 1e-6
 
 
-def rates_without(side: np.ndarray, group: np.ndarray, row: int | None) -> list[float]:
-    kept = np.arange(len(side)) != (-1 if row is None else row)
-    return [float(side[kept & (group == of)].mean()) for of in (0, 1)]
+def left_out(side: np.ndarray, group: np.ndarray) -> LeftOut:
+    """The rates of two groups, and those without each row."""
+    rows = np.arange(len(side))
+    without = [side[(group == of) & (rows != row)].mean() for row, of in enumerate(group.tolist())]
+    rates = [side[group == of].mean() for of in (0, 1)]
+    return LeftOut(np.array(rates), rows, group, np.array(without), np.ones(2))
 
 
 def test_equality_needs_both_bounds_within_the_margin() -> None:

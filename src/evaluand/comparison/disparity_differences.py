@@ -1,6 +1,6 @@
 """Differences of disparities: how far two systems differ in how they treat groups, over the examples that both have.
 
-As for other metrics (`metric_differences`), both disparities are computed again without each block of examples.
+As for other metrics (`metric_differences`), both disparities are computed again without each example or cluster.
 """
 
 import math
@@ -17,7 +17,7 @@ from evaluand.comparison.metric_differences import MetricSample, read_columns
 from evaluand.comparison.pairing import PairedRows, Pairing
 from evaluand.core.errors import SpecError
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.metrics.base.left_out import Blocks
+from evaluand.metrics.base.left_out import LeftOut
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.disparity import Kind, point_disparity
 from evaluand.metrics.stats.paired_change import ChangeOfRatios, PairedChange, ratio_ends
@@ -92,65 +92,66 @@ def _sample(
 ) -> tuple[MetricSample, np.ndarray]:
     """The disparities of both sides, and the rows that each group's values rest on."""
     rows = parts[0]
-    keys, place = np.unique(rows.example if rows.cluster is None else rows.cluster, return_inverse=True)
-    n = max(min(len(keys), _MOST_VALUES // max(len(groups), 1)), 1)
-    blocks = Blocks(place % n, n)
-    found = [_values(part, groups, blocks) for part in parts] if len(keys) > 1 else []
-    basis = np.min([one.basis for one in found], axis=0) if found else np.zeros(len(groups))
-    for side in (side for one in found for side in one.sides):
-        side[:, basis < smallest] = np.nan
+    keys, cluster = np.unique(rows.example if rows.cluster is None else rows.cluster, return_inverse=True)
+    found = [_leave_out(part, groups, cluster) for part in parts] if len(keys) > 1 else []
+    basis = np.min([basis for _, basis in found], axis=0) if found else np.zeros(len(groups))
+    sides = [left for sides, _ in found for left in sides]
+    for left in sides:
+        left.value[basis < smallest] = np.nan
     low, high = rows.metric.range
-    change = disparity_change([one.sides for one in found], kind, len(keys))
+    change = disparity_change(sides[::2], sides[1::2], kind, len(keys))
     return MetricSample.of(change, len(keys), 1.0 if kind == "ratio" else high - low), basis
 
 
-def disparity_change(values: Sequence[tuple[np.ndarray, np.ndarray]], kind: Kind, n: int) -> PairedChange:
-    """The change of a disparity, the worst of some metrics, of n examples or clusters.
-
-    Args:
-        values: by metric and side, those of the groups (the first row), and those without each block.
-    """
-    if not values:
-        return PairedChange(math.nan, math.nan, np.empty(0), np.empty(0), _UNBOUNDED, n)
-    a, b = (_disparity([one[side] for one in values], kind) for side in (0, 1))
-    edge, distances = 1.0 if kind == "ratio" else 0.0, sum(math.comb(one.shape[1], 2) for one, _ in values)
-    known = float(a[0]), float(b[0]), a[1:], b[1:], _UNBOUNDED, n, edge, distances
-    if kind == "difference" or not (min(known[:2]) > 0 and np.isfinite(a).all() and np.isfinite(b).all()):
-        return PairedChange(*known)  # a ratio of 0 has no logarithm
-    ends_a, ends_b = (partial(ratio_ends, float(of[0]), of[1:]) for of in (a, b))
-    return ChangeOfRatios(*known, ends_a=ends_a, ends_b=ends_b)
-
-
-class _Values(NamedTuple):
-    """Values of groups on both sides.
-
-    Attributes:
-        sides: the values of the groups (the first row), and those without each block; NaN where one side has none.
-        basis: the rows that the value of each group rests on, on the side with fewer.
-    """
-
-    sides: tuple[np.ndarray, np.ndarray]
-    basis: np.ndarray
-
-
-def _values(rows: PairedRows, groups: Sequence[int], blocks: Blocks) -> _Values:
+def _leave_out(
+    rows: PairedRows, groups: Sequence[int], cluster: np.ndarray
+) -> tuple[tuple[LeftOut, LeftOut], np.ndarray]:
+    """The values of groups on both sides, NaN where one has none; and the rows they rest on, on the side with fewer."""
     position = np.searchsorted(groups, rows.group)
     sides, basis = [], []
     for side in (0, 1):
-        columns, row = read_columns(rows, side, rows.metric, shown_fill(rows.metric))
-        left = rows.metric.leave_out(columns, position[row], len(groups), blocks._replace(of_row=blocks.of_row[row]))
+        columns, row = read_columns(rows, side, rows.metric, shown_fill(rows.metric), cluster)
+        left = rows.metric.leave_out(columns, position[row], len(groups))
         if left.ends is not None:
             raise SpecError(
                 f"a disparity of {rows.metric.kind} has no difference with an interval; compare each group by itself,"
                 " or the disparity of another metric"
             )
-        sides.append(np.vstack([left.value[None], left.without]))
+        sides.append(left)
         basis.append(left.basis * np.bincount(position[row], minlength=len(groups)))
-    undefined = np.isnan(sides[0][0]) | np.isnan(sides[1][0])
-    for each in sides:
-        each[np.isnan(each[:, ~undefined]).any(axis=1)] = np.nan  # a group that loses its value is not left out
-        each[:, undefined] = np.nan
-    return _Values((sides[0], sides[1]), np.minimum(*basis))
+    a, b = sides
+    undefined = np.isnan(a.value) | np.isnan(b.value)
+    for left in sides:
+        left.value[undefined] = np.nan
+    return (a, b), np.minimum(*basis)
+
+
+def disparity_change(a: Sequence[LeftOut], b: Sequence[LeftOut], kind: Kind, n: int) -> PairedChange:
+    """The change of a disparity of groups, the worst of some metrics, of n examples or clusters; by side and metric."""
+    if not a:
+        return PairedChange(math.nan, math.nan, np.empty(0), np.empty(0), _UNBOUNDED, n)
+    value_a, value_b = (float(_disparity([left.value[None] for left in side], kind)[0]) for side in (a, b))
+    without_a, without_b = (_disparities_without(side, kind, n) for side in (a, b))
+    edge, distances = 1.0 if kind == "ratio" else 0.0, sum(math.comb(len(left.value), 2) for left in a)
+    known = value_a, value_b, without_a, without_b, _UNBOUNDED, n, edge, distances
+    if kind == "difference" or not (min(value_a, value_b) > 0 and np.isfinite(without_a + without_b).all()):
+        return PairedChange(*known)  # a ratio of 0 has no logarithm
+    ends_a, ends_b = partial(ratio_ends, value_a, without_a), partial(ratio_ends, value_b, without_b)
+    return ChangeOfRatios(*known, ends_a=ends_a, ends_b=ends_b)
+
+
+def _disparities_without(metrics: Sequence[LeftOut], kind: Kind, n: int) -> np.ndarray:
+    """The disparity without each of n clusters; NaN where a group loses its value, which is not left out."""
+    step, found = max(1, _AT_ONCE // max(len(metrics[0].value), 1)), np.empty(n)
+    for first in range(0, n, step):
+        last = min(first + step, n)
+        values = [left.of_clusters(first, last) for left in metrics]
+        for table, left in zip(values, metrics, strict=True):
+            known = ~np.isnan(left.value)
+            table[:, ~known] = np.nan
+            table[np.isnan(table[:, known]).any(axis=1)] = np.nan
+        found[first:last] = _disparity(values, kind)
+    return found
 
 
 def _disparity(values: Sequence[np.ndarray], kind: Kind) -> np.ndarray:
@@ -160,4 +161,4 @@ def _disparity(values: Sequence[np.ndarray], kind: Kind) -> np.ndarray:
 
 
 _UNBOUNDED: Final = (-math.inf, math.inf)
-_MOST_VALUES: Final = 1 << 22
+_AT_ONCE: Final = 1 << 22  # values of groups in memory

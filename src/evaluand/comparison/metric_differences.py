@@ -1,6 +1,6 @@
 """Differences of metrics that are no mean of one number per row: F1, areas under curves, R², average precision.
 
-The value of both sides is computed from the rows that both have, and again without each block of examples, the same on
+The value of both sides is computed from the rows that both have, and again without each example or cluster, the same on
 both sides. See `metrics.stats.paired_change` for the interval that follows, and docs/intervals.md for its coverage.
 """
 
@@ -15,7 +15,7 @@ import numpy as np
 from evaluand.aggregation.groups import prepare_rows, shown_fill, unit_rows
 from evaluand.comparison.difference import Measured, row_weights
 from evaluand.comparison.pairing import PairedRows
-from evaluand.metrics.base.left_out import Blocks, LeftOut
+from evaluand.metrics.base.left_out import LeftOut
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, WEIGHTLESS, Columns, Fill, Metric
 from evaluand.metrics.stats.paired_change import ChangeOfEnds, PairedChange
 
@@ -81,7 +81,8 @@ class MetricSample(Measured):
             return cls.of(PairedChange(value_a, value_b, none, none, metric.range, 0.0), clusters, span, why, heaviest)
         for side in (a, b):
             if (side, key) not in computed:
-                computed[side, key] = _leave_out(used, side, metric, Blocks(place, clusters))
+                columns, row = read_columns(used, side, metric, shown_fill(metric), place)
+                computed[side, key] = metric.leave_out(columns, np.zeros(len(row), np.int64), 1)
         of_a, of_b = computed[a, key], computed[b, key]
         change = paired_change(of_a, of_b, metric, clusters)
         return cls.of(change, clusters, span, of_a.reason[0] or of_b.reason[0], heaviest)
@@ -130,14 +131,15 @@ class MetricSample(Measured):
 def paired_change(a: LeftOut, b: LeftOut, metric: Metric, clusters: int) -> PairedChange:
     """The change of the first group's value, over so many independent examples or clusters."""
     rests_on = min(float(a.basis[0]), float(b.basis[0])) * clusters
-    known = float(a.value[0]), float(b.value[0]), a.without[:, 0], b.without[:, 0]
+    without_a, without_b = (side.of_clusters(0, clusters)[:, 0] for side in (a, b))
+    known = float(a.value[0]), float(b.value[0]), without_a, without_b
     if a.ends is None or b.ends is None:
         within = metric.range if metric.like_share else _UNBOUNDED
         change = PairedChange(*known, within, rests_on)
         if a.parts is None or a.expected is None or b.expected is None:
             return change
         expected = float(a.expected[0]) * clusters, float(b.expected[0]) * clusters
-        return replace(change, expected=expected, parts=a.parts[:, 0])
+        return replace(change, expected=expected, parts=a.parts)
     ends_a, ends_b = a.ends[0], b.ends[0]
     if ends_a is None or ends_b is None:
         nothing = np.empty(0)
@@ -145,18 +147,15 @@ def paired_change(a: LeftOut, b: LeftOut, metric: Metric, clusters: int) -> Pair
     return ChangeOfEnds(*known, metric.range, rests_on, metric.range[0], ends_a=ends_a, ends_b=ends_b)
 
 
-def _leave_out(rows: PairedRows, side: int, metric: Metric, blocks: Blocks) -> LeftOut:
-    columns, row = read_columns(rows, side, metric, shown_fill(metric))
-    return metric.leave_out(columns, np.zeros(len(row), np.int64), 1, blocks._replace(of_row=blocks.of_row[row]))
-
-
 def _value(rows: PairedRows, side: int, metric: Metric, fill: Fill | None) -> float:
     columns, row = read_columns(rows, side, metric, fill)
     return float(metric.compute(metric.state(columns, np.zeros(len(row), np.int64), 1)).value[0])
 
 
-def read_columns(rows: PairedRows, side: int, metric: Metric, fill: Fill | None) -> tuple[Columns, np.ndarray]:
-    """The columns that a metric reads of paired rows on one side, and the place of each among the rows."""
+def read_columns(
+    rows: PairedRows, side: int, metric: Metric, fill: Fill | None, cluster: np.ndarray | None = None
+) -> tuple[Columns, np.ndarray]:
+    """The columns that a metric reads of paired rows on one side, with other clusters if given; each row's place."""
     assert rows.unit is not None
     table, units = rows.sides[side]
     columns, unit = unit_rows(metric, table, prepare_rows(metric, table, units)[0], units, fill)
@@ -167,5 +166,6 @@ def read_columns(rows: PairedRows, side: int, metric: Metric, fill: Fill | None)
         chosen = np.flatnonzero(row >= 0)
         row = row[chosen]
         columns = {name: column if name == LABELS else column[chosen] for name, column in columns.items()}
-    extra = {CLUSTER: rows.example if rows.cluster is None else rows.cluster, WEIGHT: row_weights(rows, metric)}
+    own = rows.example if rows.cluster is None else rows.cluster
+    extra = {CLUSTER: own if cluster is None else cluster, WEIGHT: row_weights(rows, metric)}
     return {**columns, **{name: column[row] for name, column in extra.items()}}, row

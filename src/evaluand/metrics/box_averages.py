@@ -14,14 +14,15 @@ import pyarrow as pa
 from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.base.curves import PARTS, POINTS, Curve, Drawn, part_name, thin_curve
 from evaluand.metrics.base.labels import in_order, object_array, one_vocabulary
+from evaluand.metrics.base.left_out import LeftOut
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Fill, Metric, State, refuse, refuse_empty
-from evaluand.metrics.base.weighted_rows import BLOCK, WeightedRowsMetric, blocks_by_content
+from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 from evaluand.metrics.detection.boxes import COORDINATES, Boxes
 from evaluand.metrics.detection.definition import Area, Definition, Points, definition_of
 from evaluand.metrics.detection.matching import match
 from evaluand.metrics.detection.outlines import read_outline
 from evaluand.metrics.detection.precision import check_iou, curve, mean_over_recall, steps
-from evaluand.metrics.stats.intervals import count_rows
+from evaluand.metrics.stats.intervals import count_rows, random_bits, runs
 
 _BOXES: Final = "boxes"
 _ROW: Final = ("label", "sort", "confidence", "corners", "found", "ignored")
@@ -33,6 +34,13 @@ _TRUTH, _DETECTED, _IMAGE, _TO_ZERO, _TO_ONE = range(5)
 to 1."""
 
 COCO: Final = "0.50:0.95"
+
+_SET: Final = "_set_"
+"""Which images are left out together: sets of numbers that systems share, or `_BY_CONTENT`."""
+
+_BY_CONTENT: Final = -1
+_MOST_SETS: Final = 256
+"""The most images that are left out one by one; of more, as many sets."""
 
 
 class Detected(NamedTuple):
@@ -71,7 +79,7 @@ class OfBoxes(WeightedRowsMetric):
     direction = "higher"
     range = (0.0, 1.0)
     row_range = (0.0, 1.0)
-    row_columns: ClassVar[tuple[str, ...]] = _ROW
+    row_columns: ClassVar[tuple[str, ...]] = (*_ROW, _SET)
     columns = ("truths", "detections")
     fill_columns = ("truths",)
 
@@ -167,7 +175,8 @@ class OfBoxes(WeightedRowsMetric):
         images = columns[_BOXES].tolist()
         each = np.repeat(np.arange(len(images)), [len(rows) for rows in images])
         boxes = np.concatenate([self._marker_row(_IMAGE)[:0], *images])
-        of_images = {name: columns[name][each] for name in (CLUSTER, WEIGHT, BLOCK) if name in columns}
+        sets = columns.get(_SET, np.full(len(images), _BY_CONTENT))
+        of_images = {name: columns[name][each] for name in (CLUSTER, WEIGHT) if name in columns} | {_SET: sets[each]}
         of_boxes = {name: boxes[name] for name in _ROW}
         state = super().state({**of_boxes, **of_images, LABELS: columns[LABELS]}, group[each], n_groups)
         return {**state, "n": count_rows(group, n_groups)}
@@ -182,7 +191,7 @@ class OfBoxes(WeightedRowsMetric):
         descending = np.where(detected, -np.nan_to_num(confidence, nan=0.0, posinf=np.inf), 0.0)
         corners = rows["corners"].T[::-1] if self.rules.ties == "box" else ()
         order = np.lexsort((*corners, descending, rows["sort"], label))
-        found = {name: rows[name][order] for name in (*_ROW, WEIGHT)} | {"label": label[order]}
+        found = {name: rows[name][order] for name in (*_ROW, _SET, WEIGHT)} | {"label": label[order]}
         labels = self._labels(found, rows[LABELS][in_order(rows[LABELS])])
         keys = {CLUSTER: rows[CLUSTER]} if CLUSTER in rows else {}
         return {**found, **keys, LABELS: rows[LABELS], DETECTED: object_array(labels), _ORDER: order}
@@ -194,24 +203,27 @@ class OfBoxes(WeightedRowsMetric):
             value = np.where((weight * (rows["sort"] == sort)).any(axis=1), end, value)
         return np.asarray(value)
 
-    def changes(self, rows: Columns, value: float, block: np.ndarray | None = None) -> np.ndarray:
-        """What an image adds stands at its first row; of many images, what a group of them adds."""
-        order, images = rows[_ORDER], np.where(rows["sort"] == _IMAGE, rows[WEIGHT], 0.0)
-        if block is None:
-            content = {name: rows[name] for name in ("sort", "confidence", "found", "ignored")}
-            of_row = blocks_by_content(content, rows[CLUSTER][order])
-        else:
-            of_row = block[order]
-        found = np.empty(len(order))
-        found[order] = self.changes_of_blocks(rows, value, of_row, images)
+    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
+        """Both sides leave out the same sets of images."""
+        return super().leave_out({**columns, _SET: columns[CLUSTER] % _MOST_SETS}, group, n_groups)
+
+    def changes(self, rows: Columns, value: float) -> np.ndarray:
+        """What an image adds stands at one of its rows; of many images, what a set of them adds at its first image."""
+        images, cluster = np.where(rows["sort"] == _IMAGE, rows[WEIGHT], 0.0), rows[CLUSTER][rows[_ORDER]]
+        sets = rows[_SET] if (rows[_SET] != _BY_CONTENT).any() else _sets_by_content(rows, cluster)
+        names, of_row = np.unique(sets, return_inverse=True)
+        share = np.bincount(of_row, images) / images.sum()
+        left = (value - self._without_sets(rows, of_row, len(names))) * (1 - share)
+        by_cluster, found = np.lexsort((cluster, of_row)), np.zeros(len(sets))
+        found[rows[_ORDER][by_cluster[runs(of_row[by_cluster])]]] = left - left.mean()
         return found
 
-    def without_blocks(self, rows: Columns, block: np.ndarray, n: int) -> np.ndarray:
-        """A block changes only the values of the labels that it has boxes of."""
+    def _without_sets(self, rows: Columns, of_row: np.ndarray, n: int) -> np.ndarray:
+        """The value without each set of images, which changes only the labels that the set has boxes of."""
         weight, slack = _in_whole_units(rows[WEIGHT], rows[WEIGHT])
-        blocks = np.arange(n)
+        sets = np.arange(n)
         with np.errstate(divide="ignore", invalid="ignore"):
-            each = [self._label_without_each(label, weight, slack, block, blocks) for label in rows[DETECTED]]
+            each = [self._label_without_each(label, weight, slack, of_row, sets) for label in rows[DETECTED]]
             return _mean(np.stack(each or [np.full(n, np.nan)]))
 
     def _label_without_each(
@@ -507,6 +519,20 @@ def _in_whole_units(weight: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, fl
     least = own[own > 0].min(initial=np.inf)
     in_units = own / least
     return weight / least, 0.0 if (in_units == np.rint(in_units)).all() else _ROUNDING
+
+
+def _sets_by_content(rows: Columns, cluster: np.ndarray) -> np.ndarray:
+    """The set of each row, of `_MOST_SETS`, the same within a cluster: what rows hold decides, and not their order."""
+    _, cluster = np.unique(cluster, return_inverse=True)
+    bits = np.zeros(len(cluster), np.uint64)
+    for seed, name in enumerate(("sort", "confidence", "found", "ignored")):
+        for part in rows[name].reshape(len(cluster), -1).T:
+            bits = random_bits(bits ^ np.ascontiguousarray(part, np.float64).view(np.uint64), seed)
+    of_cluster = np.zeros(int(cluster.max(initial=-1)) + 1, np.uint64)
+    np.add.at(of_cluster, cluster, bits)
+    rank = np.empty(len(of_cluster), np.int64)
+    rank[np.argsort(of_cluster, kind="stable")] = np.arange(len(of_cluster))
+    return np.asarray((rank % _MOST_SETS)[cluster])
 
 
 def _counts(expected: int, predicted: int) -> dict[str, int]:

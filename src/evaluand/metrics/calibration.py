@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -12,9 +13,9 @@ from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, Sc
 from evaluand.metrics.base.confidence_bins import BIN, Binning, ConfidenceBins, assign_bins, reliability
 from evaluand.metrics.base.confusion import MAX_CLASSES, TRUTH
 from evaluand.metrics.base.labels import in_order
-from evaluand.metrics.base.left_out import Blocks, LeftOut
-from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, State, Values, check_whole_number
-from evaluand.metrics.base.weighted_rows import BLOCK, BLOCKS, GroupResult, WeightedRowsMetric, clusters_in
+from evaluand.metrics.base.left_out import LeftOut, clusters_by_group
+from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, State, Values, check_whole_number
+from evaluand.metrics.base.weighted_rows import GroupResult, WeightedRowsMetric, clusters_in
 from evaluand.metrics.stats.calibration import (
     MAX_CELLS,
     ErrorEnds,
@@ -66,30 +67,35 @@ class _DebiasedError(WeightedRowsMetric):
             weight = arranged[WEIGHT]
             value = float(self._values(arranged, weight[None])[0])
             if not math.isfinite(value):
-                yield group, GroupResult(value, {}, self._undefined_reason(arranged, weight))
+                yield group, GroupResult(value, dict, self._undefined_reason(arranged, weight))
                 continue
             cells = self.of_cells(arranged)
             assert cells is not None
-            details = self.details(arranged, weight) | _tests(cells, weight)
+            details = partial(self.details, arranged, weight)
             ends = None if self.confidence is None else error_interval(cells, weight, self.confidence)
             yield group, GroupResult(value, details, None, ends=ends)
 
-    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
-        """The errors, their squares without each block (a root that is cut at 0 does not show what moves it), ends."""
-        state = self.state({**columns, BLOCK: blocks.of_row}, group, n_groups)
-        value, without = np.full(n_groups, np.nan), np.full((blocks.n, n_groups), np.nan)
+    def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
+        """Two tests of calibration."""
+        cells = self.of_cells(rows)
+        assert cells is not None
+        test = spiegelhalter(cells, weight)
+        of_squares = {"z": None, "p": None} if test is None else test._asdict()
+        return {"p": calibration_p(cells, weight), "spiegelhalter": of_squares}
+
+    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
+        """The errors and their squares without each cluster: a root that is cut at 0 does not show what moves it."""
+        cluster, of, _ = clusters_by_group(columns[CLUSTER], group, n_groups)
+        value, without = np.full(n_groups, np.nan), np.full(len(of), np.nan)
         ends: list[Ends | None] = [None] * n_groups
-        for place, rows in self.rows_of(state):
+        for place, rows in self.rows_of(self.state(columns, group, n_groups)):
             arranged = self.arranged(rows)
             cells, weight = self.of_cells(arranged), arranged[WEIGHT]
             value[place] = self._values(arranged, weight[None])[0]
             if cells is not None and (found := ErrorEnds.of(cells, weight)) is not None:
                 ends[place] = found.at
-                few = blocks.n * cells.n_cells <= _MOST_CELLS
-                n = blocks.n if few else min(blocks.n, BLOCKS)
-                without[:, place] = found.square
-                without[:n, place] = squared_errors_without(cells, weight, arranged[BLOCK] % n, n)
-        return LeftOut(value, without, np.ones(n_groups), ends)
+                without[of == place] = squared_errors_without(cells, weight)
+        return LeftOut(value, cluster, of, without, np.ones(n_groups), ends=ends)
 
     def compute(self, state: State) -> Values:
         values = super().compute(state)
@@ -134,7 +140,7 @@ class DebiasedCalibrationError(_DebiasedError, ConfidenceBins):
         return Rows(probability, right, rows[BIN][:, None], _clusters(rows), self.bins)
 
     def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
-        """The plug-in value, and the reliability of each bin."""
+        """The plug-in value, the reliability of each bin, and tests."""
         curve, _, _ = reliability(rows, None)
         share = curve.weight / curve.weight.sum()
         found: dict[str, Any] = {"plug_in": math.sqrt(float(share @ np.square(curve.x - curve.y)))}
@@ -147,7 +153,7 @@ class DebiasedCalibrationError(_DebiasedError, ConfidenceBins):
                 assert high is not None
                 table |= {f"{name}low": _numbers(low), f"{name}high": _numbers(high)}
         found["reliability"] = [dict(zip(table, row, strict=True)) for row in zip(*table.values(), strict=True)]
-        return found
+        return found | super().details(rows, weight)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -229,7 +235,7 @@ class ClasswiseCalibrationError(_DebiasedError, OfScores):
             )
             value = math.sqrt(max(float(squared_errors(alone, weight[None])[0]), 0.0))
             found.append({"label": rows[LABELS][code], "value": value, "p": calibration_p(alone, weight)})
-        return {"classes": found}
+        return {"classes": found} | super().details(rows, weight)
 
 
 def _occurs(rows: Columns, code: int) -> bool:
@@ -242,19 +248,12 @@ def _clusters(rows: Columns) -> np.ndarray:
     return np.unique(clusters_in(rows), return_inverse=True)[1]
 
 
-def _tests(cells: Rows, weight: np.ndarray) -> dict[str, Any]:
-    test = spiegelhalter(cells, weight)
-    of_squares = {"z": None, "p": None} if test is None else test._asdict()
-    return {"p": calibration_p(cells, weight), "spiegelhalter": of_squares}
-
-
 def _numbers(ends: np.ndarray) -> list[float | None]:
     """Ends of intervals as JSON has them, None where there is none."""
     return [end if math.isfinite(end) else None for end in ends.tolist()]
 
 
 _CLASSES = "_classes_"
-_MOST_CELLS = 1 << 22
 _NO_INTERVAL = (
     f"no interval: of means of several values there is none, nor of more than {MAX_CELLS:,} bins of all classes"
 )

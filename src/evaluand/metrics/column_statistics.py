@@ -11,7 +11,7 @@ import numpy as np
 from evaluand.core.errors import SpecError
 from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.averaging import OfColumn, Student
-from evaluand.metrics.base.left_out import Blocks, LeftOut
+from evaluand.metrics.base.left_out import LeftOut, clusters_by_group
 from evaluand.metrics.base.metric import (
     CLUSTER,
     NO_ROWS,
@@ -223,8 +223,8 @@ class Positional(Metric):
         )
         return "; ".join(needed) or None
 
-    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
-        """By influence, as the values without each of many blocks do not show how a quantile varies.
+    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
+        """By influence, as the values without each of many clusters do not show how a quantile varies.
 
         The density at the value is that of the rows between the ends of Woodruff's interval.
         """
@@ -236,9 +236,11 @@ class Positional(Metric):
             slope = (found.high - found.low) / (high - low) / n
         below = (columns[VALUE] <= found.value[group]).astype(np.float64)
         mean = np.bincount(group, below, minlength=n_groups) / np.maximum(n, 1)
-        change = np.zeros((blocks.n, n_groups))
-        np.add.at(change, (blocks.of_row, group), slope[group] * (mean[group] - below))
-        return LeftOut(found.value, found.value - change * (blocks.n / max(blocks.n - 1, 1)), np.ones(n_groups))
+        cluster, of, entry = clusters_by_group(columns[CLUSTER], group, n_groups)
+        change = np.bincount(entry, slope[group] * (mean[group] - below), minlength=len(of))
+        clusters = int(cluster.max(initial=0)) + 1
+        without = found.value[of] - change * (clusters / max(clusters - 1, 1))
+        return LeftOut(found.value, cluster, of, without, np.ones(n_groups))
 
     def _shares(
         self, state: State, value: np.ndarray, share: np.ndarray

@@ -3,15 +3,17 @@
 A node in no community has an empty set. Rows with one label are nodes of one community.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, Literal
+from typing import Any, ClassVar, Final, Literal, NamedTuple
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.confusion import PREDICTION, TRUTH, Confusion, has_sets
 from evaluand.metrics.base.labels import in_order
-from evaluand.metrics.base.metric import LABELS, Columns
+from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,46 +78,115 @@ class OverlappingMutualInformation(_OfCovers):
         super().__post_init__()
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        return np.array([self._of_weights(rows[_TRUTHS], rows[_PREDICTIONS], one) for one in weight])
+        return np.array([self._of_covers(_Cover.both(rows, one))[0] for one in weight])
 
-    def _of_weights(self, truth: np.ndarray, prediction: np.ndarray, weight: np.ndarray) -> float:
-        share = weight / weight.sum()
-        one, other = (share @ each for each in (truth, prediction))
-        both = (truth * share[:, None]).T @ prediction
-        both, one, other = both[np.ix_(one > 0, other > 0)], one[one > 0], other[other > 0]
-        if not (len(one) and len(other)):
-            return 0.0 if len(one) or len(other) else np.nan
-        if _same(one, other, both):
-            return 1.0
-        entropies = _entropy(one), _entropy(other)
-        left = _conditional(one, other, both), _conditional(other, one, both.T)
-        if self.normalization == "max":
-            information = sum(float((each - rest).sum()) for each, rest in zip(entropies, left, strict=True)) / 2
-            most = max(float(each.sum()) for each in entropies)
-            found = information / most if most > 0 else np.nan
-        else:
-            shares = [
-                np.where(each > 0, rest / np.where(each > 0, each, 1.0), 1.0).mean()
-                for each, rest in zip(entropies, left, strict=True)
-            ]
-            found = 1 - float(sum(shares)) / 2
-        return float(np.clip(found, 0.0, 1.0))
+    def without_rows(self, rows: Columns, one: np.ndarray) -> np.ndarray:
+        """As long as best matches stay the same."""
+        both = _Cover.both(rows, rows[WEIGHT])
+        value = self._of_covers(both)
+        if value[0] in (0, 1):
+            return np.repeat(value, len(one))
+        return self._of_covers([cover.without_rows(rows[WEIGHT], one) for cover in both])
+
+    def _of_covers(self, covers: "Sequence[_Cover]") -> np.ndarray:
+        """The value of each replicate."""
+        one, other = covers
+        if not (one.share.any() and other.share.any()):
+            return np.array([0.0 if one.share.any() or other.share.any() else math.nan])
+        if one.is_same:
+            return np.ones(1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            if self.normalization == "max":
+                information = sum((cover.entropy - cover.rest).sum(axis=1) for cover in covers) / 2
+                found = information / np.maximum(*(cover.entropy.sum(axis=1) for cover in covers))
+            else:
+                shares = [np.where(c.entropy > 0, c.rest / c.entropy, 1.0) * (c.share > 0) for c in covers]
+                each = [part.sum(axis=1) / (c.share > 0).sum(axis=1) for part, c in zip(shares, covers, strict=True)]
+                found = 1 - sum(each) / 2
+        return np.clip(found, 0.0, 1.0)
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         some = rows[_TRUTHS][weight > 0].any() or rows[_PREDICTIONS][weight > 0].any()
         return "every community has all nodes, which tells nothing" if some else "no node is in a community"
 
 
-def _same(one: np.ndarray, other: np.ndarray, both: np.ndarray) -> bool:
-    """Whether each community has exactly one with the same nodes on the other side."""
-    equal = (np.abs(both - one[:, None]) < _NEAR) & (np.abs(both - other) < _NEAR)
-    return len(one) == len(other) and bool(equal.any(axis=1).all() and equal.any(axis=0).all())
+class _Cover(NamedTuple):
+    """The communities of one side that have weight, and how each is explained by its best match on the other side.
+
+    A match counts only if it agrees more than it disagrees, else the complement of a community would match it.
+
+    Attributes:
+        members: rows × communities.
+        matches: the same of the best match of each community.
+        matched: of each community, whether it has one.
+        share: of the rows that are in each community, replicates × communities.
+        of_match: of those that are in its best match.
+        common: of those that are in both.
+        rest: the entropy of being in each community, given its best match.
+        is_same: whether each community has exactly one with the same nodes on the other side.
+    """
+
+    members: np.ndarray
+    matches: np.ndarray
+    matched: np.ndarray
+    share: np.ndarray
+    of_match: np.ndarray
+    common: np.ndarray
+    rest: np.ndarray
+    is_same: bool = False
+
+    @classmethod
+    def both(cls, rows: Columns, weight: np.ndarray) -> "tuple[_Cover, _Cover]":
+        """Those of the truth and of the prediction."""
+        weight = weight / weight.sum()
+        shares = [weight @ rows[name] for _, name in _SIDES]
+        truth, prediction = (rows[name][:, share > 0] for (_, name), share in zip(_SIDES, shares, strict=True))
+        one, other = (share[share > 0] for share in shares)
+        both = (truth * weight[:, None]).T @ prediction
+        return cls._of(truth, prediction, one, other, both), cls._of(prediction, truth, other, one, both.T)
+
+    @classmethod
+    def _of(
+        cls, members: np.ndarray, others: np.ndarray, one: np.ndarray, other: np.ndarray, both: np.ndarray
+    ) -> "_Cover":
+        given, agrees = _conditional(one[:, None], other, both)
+        given = np.where(agrees, given, np.inf)
+        match = given.argmin(axis=1) if len(other) else np.zeros(0, np.int64)
+        equal = (np.abs(both - one[:, None]) < _NEAR) & (np.abs(both - other) < _NEAR)
+        same = len(one) == len(other) and bool(equal.any(axis=1).all() and equal.any(axis=0).all())
+        found = one[None], other[match][None], both[np.arange(len(match)), match][None]
+        matched = agrees[np.arange(len(match)), match]
+        rest = np.clip(given.min(axis=1, initial=np.inf), 0.0, _entropy(one))[None]
+        return cls(members, others[:, match], matched, *found, rest, same)
+
+    @property
+    def entropy(self) -> np.ndarray:
+        """Of being in each community."""
+        return _entropy(self.share)
+
+    def without_rows(self, weight: np.ndarray, one: np.ndarray) -> "_Cover":
+        """Without one row of each kind; communities keep their best matches."""
+        total = weight.sum() - one
+        total = np.where(total > _NEAR * one, total, np.nan)[:, None]
+        share, of_match, common = (
+            np.where(whole - part > _NEAR, whole - part, 0.0) / total
+            for whole, part in (
+                (self.share * weight.sum(), self.members * one[:, None]),
+                (self.of_match * weight.sum(), self.matches * one[:, None]),
+                (self.common * weight.sum(), self.members * self.matches * one[:, None]),
+            )
+        )
+        given = np.where(self.matched, _conditional(share, of_match, common)[0], np.inf)
+        rest = np.clip(given, 0.0, _entropy(share))
+        return self._replace(share=share, of_match=of_match, common=common, rest=rest)
 
 
-def _plogp(share: np.ndarray) -> np.ndarray:
-    """−p log p, 0 for a share that is 0 or 1 but for rounding."""
-    some = (share > _NEAR) & (share < 1 - _NEAR)
-    return np.where(some, -share * np.log(np.where(some, share, 1.0)), 0.0)
+def _conditional(one: np.ndarray, other: np.ndarray, both: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The entropy of being in one community, given another; and whether they agree more than they disagree."""
+    only, others = one - both, other - both
+    neither = 1 - one - others
+    alike, unlike = _plogp(both) + _plogp(neither), _plogp(only) + _plogp(others)
+    return alike + unlike - _entropy(other), alike - unlike > _NEAR
 
 
 def _entropy(share: np.ndarray) -> np.ndarray:
@@ -123,16 +194,10 @@ def _entropy(share: np.ndarray) -> np.ndarray:
     return np.asarray(_plogp(share) + _plogp(1 - share))
 
 
-def _conditional(one: np.ndarray, other: np.ndarray, both: np.ndarray) -> np.ndarray:
-    """The entropy of each community, given the best match of the other side.
-
-    A match counts only if it agrees more than it disagrees, else the complement of a community would match it.
-    """
-    only, others = one[:, None] - both, other - both
-    neither = 1 - one[:, None] - others
-    alike, unlike = _plogp(both) + _plogp(neither), _plogp(only) + _plogp(others)
-    rest = np.where(alike - unlike > _NEAR, alike + unlike - _entropy(other), _entropy(one)[:, None])
-    return np.asarray(np.clip(rest.min(axis=1), 0.0, _entropy(one)))
+def _plogp(share: np.ndarray) -> np.ndarray:
+    """−p log p, 0 for a share that is 0 or 1 but for rounding."""
+    some = (share > _NEAR) & (share < 1 - _NEAR)
+    return np.where(some, -share * np.log(np.where(some, share, 1.0)), 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)

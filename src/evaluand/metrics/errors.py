@@ -7,7 +7,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from evaluand.metrics.base.averaging import TOO_FAR
-from evaluand.metrics.base.left_out import Blocks, LeftOut
+from evaluand.metrics.base.left_out import LeftOut
 from evaluand.metrics.base.metric import NO_ROWS, VALUE, Columns, Metric, State, Values
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TOO_LARGE, TRUTH, MeanError, absolute_errors, paired_numbers
 from evaluand.metrics.column_statistics import Positional, at_share
@@ -70,10 +70,10 @@ class RootMeanSquaredError(MeanSquaredError):
         exponent = np.max([np.where(state["n"] > 0, state[_EXPONENT], _OF_NOTHING) for state in states], axis=0)
         return {**super().merge([_rescale(state, exponent) for state in states]), _EXPONENT: exponent}
 
-    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
+    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
         largest = float(columns[VALUE].max(initial=0.0)) or 1.0
         squares = np.square(columns[VALUE] / largest)
-        found = super().leave_out({**columns, VALUE: squares}, group, n_groups, blocks)
+        found = super().leave_out({**columns, VALUE: squares}, group, n_groups)
         value, without = (largest * np.sqrt(np.maximum(each, 0.0)) for each in (found.value, found.without))
         return found._replace(value=value, without=without)
 

@@ -184,7 +184,7 @@ class FunctionMetric(WeightedRowsMetric):
             ends = (math.nan, math.nan)
             if reason is None and self.confidence is not None:
                 ends = self._bootstrap_ends(arguments, clusters_in(rows))
-            yield group, GroupResult(value if reason is None else math.nan, {}, reason, ends=ends)
+            yield group, GroupResult(value if reason is None else math.nan, dict, reason, ends=ends)
 
     def _arguments(self, rows: Columns) -> dict[str, np.ndarray]:
         """Parameter → the column it reads, as an array of its natural type."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from evaluand.metrics.base.left_out import Blocks, LeftOut
+from evaluand.metrics.base.left_out import LeftOut, clusters_by_group
 from evaluand.metrics.base.metric import (
     CLUSTER,
     FEWEST_REPLICATES,
@@ -118,19 +118,15 @@ class Averaging(Metric):
         with np.errstate(over="ignore", invalid="ignore"):
             return super().merge(states)
 
-    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
+    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
         weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(group))
-        place, shape = blocks.of_row * n_groups + group, (blocks.n, n_groups)
+        cluster, of, entry = clusters_by_group(columns[CLUSTER], group, n_groups)
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-            total, weight = (
-                np.bincount(place, each, minlength=math.prod(shape)).reshape(shape)
-                for each in (weights * columns[VALUE], weights)
-            )
-            without = (total.sum(axis=0) - total) / (weight.sum(axis=0) - weight)
-            value = total.sum(axis=0) / weight.sum(axis=0)
-        without = np.where(weight > 0, without, value)
+            own = [np.bincount(entry, part, minlength=len(of)) for part in (weights * columns[VALUE], weights)]
+            total, weight = (np.bincount(of, part, minlength=n_groups) for part in own)
+            value, without = total / weight, (total[of] - own[0]) / (weight[of] - own[1])
         value, without = (np.where(np.isfinite(each), each, np.nan) for each in (value, without))
-        return LeftOut(value, without, np.ones(n_groups))
+        return LeftOut(value, cluster, of, without, np.ones(n_groups))
 
     @abstractmethod
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:

@@ -22,7 +22,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from itertools import accumulate
 from numbers import Real
 from typing import Any, ClassVar, Final, Literal, Self, get_args
 
@@ -31,7 +30,7 @@ import numpy as np
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.curves import Drawn
-from evaluand.metrics.base.left_out import Blocks, LeftOut
+from evaluand.metrics.base.left_out import LeftOut, clusters_by_group
 from evaluand.metrics.base.signature import encode_word, format_percent
 from evaluand.metrics.stats.intervals import CLUSTER_TABLE, merge_clusters
 
@@ -366,32 +365,23 @@ class Metric(ABC):
         ]
         return Values(value, nothing, nothing, reason, [{"targets": len(members)} for members in groups])
 
-    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
-        """The values of groups, and those without each block of rows.
+    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
+        """The values of groups, and those without each cluster of rows.
 
-        The default leaves out at most 256 groups of the blocks.
+        The default leaves out at most 256 sets of clusters, by number.
 
         Args:
-            columns: prepared and reduced, with `_cluster_`; further arguments as for `state`.
-            blocks: the block of each row.
+            columns: prepared and reduced, with `_cluster_` from 0 on; further arguments as for `state`.
         """
-        n = min(blocks.n, _MOST_BLOCKS)
-        part = blocks.of_row % n
-        order = np.argsort(part, kind="stable")
-        states = []
-        for rows in np.split(order, np.searchsorted(part[order], np.arange(1, n))):
-            own = {name: column if name == LABELS else column[rows] for name, column in columns.items()}
-            states.append(self.state(own, group[rows], n_groups))
-        before, after = self._merged_in_turn(states), self._merged_in_turn(states[::-1])[::-1]
-        others = ([*before[:place][-1:], *after[place + 1 :][:1]] for place in range(n))
-        value = self.compute(before[-1]).value
-        without = np.tile(value, (blocks.n, 1))
-        without[:n] = [self.compute(self.merge(states)).value for states in others]
-        return LeftOut(value, without, np.ones(n_groups))
-
-    def _merged_in_turn(self, states: Sequence[State]) -> list[State]:
-        """The state of the first, of the first two, and so on."""
-        return [*accumulate(states, lambda one, other: self.merge([one, other]))]
+        sets = np.asarray(columns[CLUSTER] % _MOST_SETS)
+        cluster, of, _ = clusters_by_group(sets, group, n_groups)
+        value = self.compute(self.state(columns, group, n_groups)).value
+        without = np.tile(value, (_MOST_SETS, 1))
+        for number in np.unique(sets).tolist():
+            rest = sets != number
+            own = {name: column if name == LABELS else column[rest] for name, column in columns.items()}
+            without[number] = self.compute(self.state(own, group[rest], n_groups)).value
+        return LeftOut(value, cluster, of, without[cluster, of], np.ones(n_groups))
 
     @property
     def drawn_by(self) -> "Metric | None":
@@ -443,7 +433,7 @@ def check_whole_number(kind: str, name: str, value: Any, least: int) -> None:
         raise SpecError(f"{kind}: {name}={value!r} must be an integer of at least {least}")
 
 
-_MOST_BLOCKS: Final = 256
+_MOST_SETS: Final = 256
 
 FEWEST_REPLICATES = 100
 """Fewer bootstrap replicates do not determine the ends of an interval."""

@@ -16,13 +16,13 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
 
-from evaluand.metrics.base.labels import in_order, one_vocabulary
-from evaluand.metrics.base.left_out import Blocks, LeftOut, rarest_parts, spread_of_parts
+from evaluand.metrics.base.labels import one_vocabulary
+from evaluand.metrics.base.left_out import LeftOut, rarest_parts, spread_of_parts
 from evaluand.metrics.base.metric import (
     CLUSTER,
     INDEPENDENT,
@@ -43,7 +43,6 @@ from evaluand.metrics.stats.intervals import (
     count_rows,
     interval_within,
     mean_of_parts,
-    random_bits,
     ratio_interval,
     runs,
     steady_interval,
@@ -55,7 +54,7 @@ class GroupResult(NamedTuple):
 
     Attributes:
         value: NaN where undefined.
-        details: further results.
+        details: computes further results.
         reason: why the value, or only its interval, is undefined; None if nothing speaks against them.
         basis: the share of the rows that the value depends on, up to 1.
         expected: the share of the rows of which a proportion would vary as expected, see `expected_basis`.
@@ -64,10 +63,11 @@ class GroupResult(NamedTuple):
         changes: what rows add to the value; None where the interval needs none.
         ends: the interval, if it is known without changes.
         bounds: number of clusters of equal weight → interval, for a kind that computes it in another way.
+        parts: computes the part of each row with weight, see `WeightedRowsMetric.parts`.
     """
 
     value: float
-    details: dict[str, Any]
+    details: Callable[[], dict[str, Any]]
     reason: str | None
     basis: float = 1.0
     expected: float = 1.0
@@ -76,6 +76,7 @@ class GroupResult(NamedTuple):
     changes: "Changes | None" = None
     ends: tuple[float, float] | None = None
     bounds: Callable[[float], tuple[float, float]] | None = None
+    parts: Callable[[], np.ndarray | None] = lambda: None
 
 
 class Changes(NamedTuple):
@@ -193,14 +194,6 @@ class WeightedRowsMetric(Metric):
             found[place] = self._values(rows, replicates)
         return found
 
-    def without_blocks(self, rows: Columns, block: np.ndarray, n: int) -> np.ndarray:
-        """The value without each of n blocks of rows."""
-        step = max(1, _AT_ONCE // max(len(block), 1))
-        parts = [np.arange(start, min(start + step, n)) for start in range(0, n, step)]
-        return np.concatenate(
-            [self._values(rows, np.where(block == part[:, None], 0.0, rows[WEIGHT])) for part in parts]
-        )
-
     def least_variance(self, rows: Columns, value: float) -> float:
         """A lower bound of the value's variance, unless that is 0: few rows may be equal by chance."""
         return 0.0
@@ -239,7 +232,6 @@ class WeightedRowsMetric(Metric):
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         table = {name: columns[name] for name in self.row_columns}
         table |= {_GROUP: group} if n_groups > 1 else {}
-        table |= {BLOCK: columns[BLOCK]} if BLOCK in columns else {}
         if self.weighted:
             table[WEIGHT] = weights_of(columns, self.kind)
         known: dict[str, np.ndarray] = {"n": count_rows(group, n_groups), LABELS: columns.get(LABELS, _NO_LABELS)}
@@ -284,7 +276,7 @@ class WeightedRowsMetric(Metric):
         clusters, effective = clusters_of(state)
         for group, found in self.group_results(state):
             value[group], reasons[group] = found.value, found.reason
-            data[group] |= found.details
+            data[group] |= found.details()
             if found.basis < 1 - _ROUNDING:
                 data[group]["rests_on"] = round(float(n[group]) * found.basis, 1)
             if not _has_units(state) or not math.isfinite(found.value):
@@ -306,7 +298,7 @@ class WeightedRowsMetric(Metric):
             arranged = self.arranged(kinds.rows)
             weight = arranged[WEIGHT]
             value = float(self._values(arranged, weight[None])[0])
-            details = self.details(arranged, weight)
+            details = partial(self.details, arranged, weight)
             if not math.isfinite(value):
                 yield group, GroupResult(value, details, self._undefined_reason(arranged, weight))
             elif not _has_units(state) or self.interval is None:
@@ -324,6 +316,7 @@ class WeightedRowsMetric(Metric):
                         self.least_variance(arranged, value),
                         kinds.changes(self.changes(arranged, value)),
                         bounds=self.bounds(arranged, kinds),
+                        parts=partial(self.parts, arranged, weight),
                     ),
                 )
 
@@ -347,22 +340,12 @@ class WeightedRowsMetric(Metric):
         of_row = found.pop(_OF_ROW)
         return Kinds({**found, LABELS: rows[LABELS]}, of_row, rows[WEIGHT], rows.get(CLUSTER))
 
-    def changes(self, rows: Columns, value: float, block: np.ndarray | None = None) -> np.ndarray:
-        """What one row of each kind adds to the value.
-
-        Of many rows that are no kinds, blocks are left out, and what a block adds stands at one of its rows.
-
-        Args:
-            rows: what `arranged` returned.
-            block: of each row, those that are left out together; by default what rows hold decides.
-        """
+    def changes(self, rows: Columns, value: float) -> np.ndarray:
+        """What one row of each kind adds to the value; `rows` is what `arranged` returned."""
         weight, one = rows[WEIGHT], weight_of_one(rows)
         influence = self.influence(rows, weight)
         if influence is not None:
             return np.asarray(one * influence)
-        if len(weight) > BLOCKS and type(self).without_rows is WeightedRowsMetric.without_rows and NUMBER not in rows:
-            block = blocks_by_content(self.content(rows), rows.get(CLUSTER)) if block is None else block
-            return self.changes_of_blocks(rows, value, block, weight)
         left = self.without_rows(rows, one)
         np.subtract(value, left, out=left)
         if weight.strides == (0,):
@@ -374,52 +357,28 @@ class WeightedRowsMetric(Metric):
         left = np.where(there, left * (1 - one / weight.sum()), 0.0)
         return np.where(there, left - (often @ left) / often.sum(), 0.0)
 
-    def content(self, rows: Columns) -> dict[str, np.ndarray]:
-        """What rows hold, as numbers that do not depend on their order."""
-        rank = np.argsort(in_order(rows[LABELS]))
-        return {name: rank[rows[name]] if name in self.label_columns else rows[name] for name in self.row_columns}
-
-    def changes_of_blocks(self, rows: Columns, value: float, block: np.ndarray, counts: np.ndarray) -> np.ndarray:
-        """What each of `BLOCKS` groups of the blocks adds, at the first row of a block of the group.
-
-        Args:
-            counts: the weight that each row adds to its block.
-        """
-        names, first = np.unique(block, return_index=True)
-        groups, first_of = np.unique(names % BLOCKS, return_index=True)
-        part = np.searchsorted(groups, block % BLOCKS)
-        share = np.bincount(part, counts) / counts.sum()
-        left = (value - self.without_blocks(rows, part, len(groups))) * (1 - share)
-        found = np.zeros(len(block))
-        found[first[first_of]] = left - left.mean()
-        return found
-
-    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
+    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
         if self.confidence is None:
-            return replace(self, confidence=0.95).leave_out(columns, group, n_groups, blocks)
-        state = self.state({**columns, BLOCK: blocks.of_row}, group, n_groups)
-        value, without = np.full(n_groups, np.nan), np.full((blocks.n, n_groups), np.nan)
-        basis, expected, parts = np.ones(n_groups), np.ones(n_groups), np.full((blocks.n, n_groups), -1)
+            return replace(self, confidence=0.95).leave_out(columns, group, n_groups)
+        value, basis, expected = np.full(n_groups, np.nan), np.ones(n_groups), np.ones(n_groups)
         reason: list[str | None] = [None] * n_groups
-        for place, rows in self.rows_of(state):
-            kinds = self.kinds_of(rows)
-            arranged = self.arranged(kinds.rows)
-            value[place] = self._values(arranged, arranged[WEIGHT][None])[0]
-            if not math.isfinite(value[place]):
+        n, entries = int(columns[CLUSTER].max(initial=-1)) + 1, [_NO_ENTRIES]
+        for place, found in self.group_results(self.state(columns, group, n_groups)):
+            value[place] = found.value
+            if found.changes is None:
                 continue
-            reason[place] = self.why_unbounded(arranged)
-            changes = kinds.changes(self.changes(arranged, value[place], rows[BLOCK])).change
-            change = np.bincount(rows[BLOCK][rows[WEIGHT] > 0], changes, minlength=blocks.n)
-            part = self.parts(arranged, arranged[WEIGHT])
-            if part is not None:
-                parts[:, place] = rarest_parts(part, Blocks(rows[BLOCK], blocks.n))
-                change = change * spread_of_parts(parts[:, place])
-            if reason[place] is None:
-                without[:, place] = value[place] - change * (blocks.n / max(blocks.n - 1, 1))
-            basis[place] = min(self.basis(arranged, arranged[WEIGHT]), 1.0)
-            expected[place] = min(self.expected_basis(arranged, arranged[WEIGHT]), 1.0)
-        known = (parts >= 0).any()
-        return LeftOut(value, without, basis, None, expected if known else None, parts if known else None, reason)
+            assert found.changes.key is not None
+            clusters, of_row = np.unique(found.changes.key, return_inverse=True)
+            change, part = np.bincount(of_row, found.changes.change), found.parts()
+            parts = np.full(len(clusters), -1) if part is None else rarest_parts(part, of_row)
+            change = change if part is None else change * spread_of_parts(parts)
+            without = found.value - (change if found.reason is None else np.nan) * (n / max(n - 1, 1))
+            entries.append((clusters, np.full(len(clusters), place), np.broadcast_to(without, len(clusters)), parts))
+            basis[place], expected[place], reason[place] = found.basis, found.expected, found.reason
+        cluster, of, without, parts = map(np.concatenate, zip(*entries, strict=True))
+        if (parts < 0).all():
+            return LeftOut(value, cluster, of, without, basis, reason=reason)
+        return LeftOut(value, cluster, of, without, basis, expected, parts, reason=reason)
 
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
         """With an interval from what each cluster changes in all groups at once."""
@@ -575,38 +534,13 @@ def mean_change(changes: Sequence[Changes]) -> Changes:
     return Changes(change, None, np.concatenate(keys) if len(keys) == len(changes) else None)
 
 
-def blocks_by_content(rows: Mapping[str, np.ndarray], key: np.ndarray | None) -> np.ndarray:
-    """The block of each row, of `BLOCKS`: what rows hold decides, and not their order or their number.
-
-    Args:
-        rows: numbers, columns or matrices.
-        key: the cluster of each row, which is in one block; None where each row is by itself.
-    """
-    n = len(next(iter(rows.values())))
-    _, cluster = np.unique(np.arange(n) if key is None else key, return_inverse=True)
-    bits = np.zeros(n, np.uint64)
-    for seed, column in enumerate(rows.values()):
-        for part in column.reshape(n, -1).T:
-            bits = random_bits(bits ^ np.ascontiguousarray(part, np.float64).view(np.uint64), seed)
-    of_cluster = np.zeros(int(cluster.max(initial=-1)) + 1, np.uint64)
-    np.add.at(of_cluster, cluster, bits)
-    rank = np.empty(len(of_cluster), np.int64)
-    rank[np.argsort(of_cluster, kind="stable")] = np.arange(len(of_cluster))
-    return np.asarray((rank % BLOCKS)[cluster])
-
-
-BLOCKS: Final = 256
-"""The most rows that are left out one by one, if a value must be computed for each; of more rows, as many blocks."""
-
-BLOCK: Final = "_block_"
-"""Which rows are left out together, in `leave_out`."""
-
 SQUARE: Final = "_square_"
 """The sum of squared weights of equal rows that are merged into one, if rows have weights."""
 
 NUMBER: Final = "_number_"
 """The number of rows with weight that are merged into one."""
 
+_NO_ENTRIES: Final = tuple(np.empty(0, kind) for kind in (np.int64, np.int64, np.float64, np.int64))
 _GROUP: Final = "_group_"
 _OF_ROW: Final = "_of_row_"
 _PREFIX: Final = "row:"

@@ -66,20 +66,58 @@ class KrippendorffAlpha(WeightedRowsMetric):
         return {**rows, **found}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        code, values = rows[_CODE], rows[_VALUES]
         weight = weight[:, rows[_PAIRED]]
-        often = sums_of(rows[_OF], weight, len(values))  # replicates × values
-        n = often.sum(axis=1)
+        often = sums_of(rows[_OF], weight, len(rows[_VALUES]))  # replicates × values
+        place = self._places(rows, often)
         if self.level == "ordinal":
-            place = np.cumsum(often, axis=1) - often / 2
-            within = np.stack([self._within(code, each) for each in place])
-            observed = np.einsum("rn,rn->r", weight, within)
+            observed = np.einsum("rn,rn->r", weight, np.stack([self._within(rows[_CODE], each) for each in place]))
         else:
-            place = np.broadcast_to(values, often.shape)
             observed = weight @ rows[_WITHIN]
-        expected = self._between(often, place) / (n - 1)
-        several = (often > 0).sum(axis=1) > 1
-        return np.asarray(1 - observed / n / np.where(several, expected, np.nan))
+        pairs = (often * self._away(often, place)).sum(axis=1)
+        return self._of_sums(observed, pairs, often.sum(axis=1), (often > 0).sum(axis=1) > 1)
+
+    def without_rows(self, rows: Columns, one: np.ndarray) -> np.ndarray:
+        """Exactly, but where ranks are distances: those that a row moves move the value by their first derivative."""
+        paired, code, (row, of) = rows[_PAIRED], rows[_CODE], rows[_OF]
+        weight, one, n = rows[WEIGHT][paired], one[paired], (code != _NO_RATING).sum(axis=1)
+        often = sums_of(rows[_OF], weight[None], len(rows[_VALUES]))
+        place = self._places(rows, often)
+        away, within = self._away(often, place)[0], self._within(code, place[0])
+        moved_pairs, moved_within = (
+            self._moved(rows, weight, often[0], place[0]) if self.level == "ordinal" else (np.zeros(len(away)),) * 2
+        )
+        by_row = [np.bincount(row, part[of], minlength=len(n)) for part in (2 * away + moved_pairs, moved_within)]
+        observed = float(weight @ within) - one * (within + by_row[1])
+        pairs = float(often[0] @ away) - one * by_row[0] + np.square(one) * within * (n - 1)
+        several = pairs > _ROUNDING * float(often[0] @ away)
+        found = np.full(len(paired), self.value(rows, rows[WEIGHT][None])[0])
+        found[paired] = self._of_sums(observed, pairs, often.sum() - one * n, several)
+        return found
+
+    def _of_sums(self, observed: np.ndarray, pairs: np.ndarray, n: np.ndarray, several: np.ndarray) -> np.ndarray:
+        """The value, from the disagreement within rows, that of all ordered pairs of n ratings, and if any differ."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(several, 1 - observed * (n - 1) / pairs, np.nan)
+
+    def _places(self, rows: Columns, often: np.ndarray) -> np.ndarray:
+        """What distances are taken of, replicates × values: mean ranks, or the values themselves."""
+        if self.level == "ordinal":
+            return np.asarray(np.cumsum(often, axis=1) - often / 2)
+        return np.broadcast_to(rows[_VALUES], often.shape)
+
+    def _moved(
+        self, rows: Columns, weight: np.ndarray, often: np.ndarray, place: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """By how much a rating of each value, by moving the ranks of others, adds to the two sums of distances."""
+        code, (row, of) = rows[_CODE], rows[_OF]
+        n = (code != _NO_RATING).sum(axis=1)
+        sums = np.bincount(row, place[of], minlength=len(n))
+        of_within = np.bincount(
+            of, (4 * weight / (n - 1))[row] * (n[row] * place[of] - sums[row]), minlength=len(often)
+        )
+        of_pairs = 4 * often * (often.sum() * place - often @ place)
+        moved = [np.cumsum(slope[::-1])[::-1] - slope / 2 for slope in (of_pairs, of_within)]
+        return moved[0], moved[1]
 
     def _within(self, code: np.ndarray, place: np.ndarray) -> np.ndarray:
         """The disagreement of all ordered pairs of ratings of each row, over the number of other ratings."""
@@ -92,18 +130,18 @@ class KrippendorffAlpha(WeightedRowsMetric):
                 found += np.nan_to_num(self._distance(x[:, one], x[:, other]))
         return np.asarray(2 * found / (n - 1))
 
-    def _between(self, often: np.ndarray, place: np.ndarray) -> np.ndarray:
-        """The disagreement of all ordered pairs of ratings, whatever their row, over the number of ratings."""
-        n = often.sum(axis=1)
+    def _away(self, often: np.ndarray, place: np.ndarray) -> np.ndarray:
+        """The sum of the distances of each value from all ratings, replicates × values."""
+        n = often.sum(axis=1, keepdims=True)
         if self.level == "nominal":
-            return np.asarray((often * (n[:, None] - often)).sum(axis=1) / n)
+            return np.asarray(n - often)
         if self.level in ("interval", "ordinal"):
-            off = place - (often * place).sum(axis=1, keepdims=True) / n[:, None]
-            return np.asarray(2 * (often * np.square(off)).sum(axis=1))
-        found = np.zeros(len(often))
+            square = np.square(place - (often * place).sum(axis=1, keepdims=True) / n)
+            return np.asarray(n * square + (often * square).sum(axis=1, keepdims=True))
+        found = np.zeros(often.shape)
         for number in range(often.shape[1]):
-            found += often[:, number] * (often * self._distance(place[:, number, None], place)).sum(axis=1)
-        return np.asarray(found / n)
+            found += often[:, number, None] * self._distance(place[:, number, None], place)
+        return found
 
     def _distance(self, one: np.ndarray, other: np.ndarray) -> np.ndarray:
         if self.level == "nominal":
@@ -150,6 +188,7 @@ class KrippendorffAlpha(WeightedRowsMetric):
 
 
 _NO_RATING: Final = -1
+_ROUNDING: Final = 1e-13
 _PAIRED: Final = "_paired_"
 _CODE: Final = "_code_"
 _VALUES: Final = "_values_"

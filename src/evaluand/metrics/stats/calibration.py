@@ -56,21 +56,32 @@ def squared_errors(rows: Rows, weight: np.ndarray) -> np.ndarray:
     return np.array([float(_square(pairs.sums(each), class_of)) for each in weight])
 
 
-def squared_errors_without(rows: Rows, weight: np.ndarray, block: np.ndarray, n_blocks: int) -> np.ndarray:
-    """`squared_errors` without the rows of each block, where no cluster has rows in two blocks.
+def squared_errors_without(rows: Rows, weight: np.ndarray) -> np.ndarray:
+    """`squared_errors` without the rows of each cluster, of which only the cells that it has rows in change.
 
     Example:
         >>> rows = Rows(np.full((4, 1), 0.5), np.array([[1], [1], [1], [0]]), np.zeros((4, 1), int), np.arange(4), 1)
-        >>> squared_errors_without(rows, np.ones(4), np.arange(4), 4).round(4).tolist()
+        >>> squared_errors_without(rows, np.ones(4)).round(4).tolist()
         [-0.0833, -0.0833, -0.0833, 0.25]
     """
     pairs, class_of = _Pairs.of(rows), _class_of(rows)
-    of_pair = np.repeat(block, rows.cell.shape[1])
-    if pairs.number is not None:
-        of_pair = of_pair[np.unique(pairs.number, return_index=True)[1]]
-    own = _sums_at(of_pair * rows.n_cells + pairs.cell, n_blocks * rows.n_cells, *pairs.add_up(weight))
-    rest = (sums - part.reshape(n_blocks, -1) for sums, part in zip(pairs.sums(weight), own, strict=True))
-    return _square(_Sums(*rest), class_of)
+    n_classes, whole, own = rows.cell.shape[1], pairs.sums(weight), pairs.add_up(weight)
+    rest = _Sums(*(sums[pairs.cell] - part for sums, part in zip(whole, (*own, *map(np.square, own)), strict=True)))
+    place = pairs.cluster * n_classes + class_of[pairs.cell]
+    n_clusters = int(rows.cluster.max(initial=-1)) + 1
+
+    def totals(of_cells: np.ndarray, of_rest: np.ndarray) -> np.ndarray:
+        change = np.bincount(place, of_rest - of_cells[pairs.cell], minlength=n_clusters * n_classes)
+        return np.asarray(np.bincount(class_of, of_cells) + change.reshape(-1, n_classes))
+
+    (weight_of, square), (weight_of_rest, square_of_rest) = _counted(whole), _counted(rest)
+    counted = totals(weight_of, weight_of_rest)
+    squares = totals(
+        np.where(weight_of > 0, weight_of * square, 0.0),
+        np.where(weight_of_rest > 0, weight_of_rest * square_of_rest, 0.0),
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where((counted > _ROUNDING * weight.sum()).all(axis=1), (squares / counted).mean(axis=1), np.nan)
 
 
 class ErrorEnds(NamedTuple):
@@ -239,21 +250,23 @@ class _Pairs(NamedTuple):
         distance: of each entry, from its probability to its outcome.
         number: for each entry that of its cluster in its cell; None if rows are single.
         cell: of each number.
+        cluster: of each number.
     """
 
     rows: Rows
     distance: np.ndarray
     number: np.ndarray | None
     cell: np.ndarray
+    cluster: np.ndarray
 
     @classmethod
     def of(cls, rows: Rows) -> "_Pairs":
         distance, cell = (rows.probability - rows.outcome).ravel(), rows.cell.ravel()
+        cluster = np.repeat(rows.cluster, rows.cell.shape[1])
         if _are_single(rows):
-            return cls(rows, distance, None, cell)
-        code = np.repeat(rows.cluster, rows.cell.shape[1]) * rows.n_cells + cell
-        distinct, number = np.unique(code, return_inverse=True)
-        return cls(rows, distance, number, distinct % rows.n_cells)
+            return cls(rows, distance, None, cell, cluster)
+        distinct, number = np.unique(cluster * rows.n_cells + cell, return_inverse=True)
+        return cls(rows, distance, number, *np.divmod(distinct, rows.n_cells)[::-1])
 
     def add_up(self, weight: np.ndarray) -> list[np.ndarray]:
         """The weight and the distance of each cluster in each of its cells."""
@@ -274,20 +287,26 @@ def _sums_at(place: np.ndarray, n: int, weight: np.ndarray, distance: np.ndarray
 
 def _square(sums: _Sums, class_of: np.ndarray) -> np.ndarray:
     """The mean squared distance without bias, over the last axis; NaN if a class has no cell with two clusters."""
-    share = _shares(sums, class_of)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        square = (sums.distance**2 - sums.own_distance) / (sums.weight**2 - sums.own_weight)
-        return np.asarray(np.where(share == 0, 0.0, share * square).sum(axis=-1))
+    share, (_, square) = _shares(sums, class_of), _counted(sums)
+    return np.asarray(np.where(share == 0, 0.0, share * square).sum(axis=-1))
 
 
 def _shares(sums: _Sums, class_of: np.ndarray) -> np.ndarray:
     """The share of each cell, 0 for those of a single cluster; NaN if a class has only such."""
-    counted = np.where(sums.weight**2 - sums.own_weight > _ROUNDING * sums.weight**2, sums.weight, 0.0)
+    counted, _ = _counted(sums)
     of_class = class_of == np.arange(class_of.max(initial=0) + 1)[:, None]
     total = counted @ of_class.T
     with np.errstate(divide="ignore", invalid="ignore"):
         share = counted / total[..., class_of] / len(of_class)
     return np.where((total > 0).all(axis=-1, keepdims=True), share, np.nan)
+
+
+def _counted(sums: _Sums) -> tuple[np.ndarray, np.ndarray]:
+    """The weight of each cell with two clusters, else 0, and its squared distance without bias."""
+    pairs = sums.weight**2 - sums.own_weight
+    counted = np.where(pairs > _ROUNDING * sums.weight**2, sums.weight, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return counted, (sums.distance**2 - sums.own_distance) / pairs
 
 
 def _class_of(rows: Rows) -> np.ndarray:
