@@ -251,7 +251,7 @@ class Sample(Measured):
         cluster = rows.example if rows.cluster is None else rows.cluster
         repeated = rows.cluster is not None or len(np.unique(cluster)) < len(cluster)
         found = cls.of(rows.value[[a, b]], row_weights(rows, metric), cluster, metric.row_range)
-        independent = not repeated and not _is_weighted(metric)
+        independent = not repeated and not is_weighted(metric)
         return replace(found, independent=independent, direction=metric.direction, heaviest=heaviest)
 
     @classmethod
@@ -430,13 +430,14 @@ def _mean(values: np.ndarray, weight: np.ndarray) -> float:
     return float(weight @ values / total) if (total := weight.sum()) > 0 else math.nan
 
 
-def _is_weighted(metric: Metric) -> bool:
+def is_weighted(metric: Metric) -> bool:
+    """Whether rows count by their weights."""
     return bool(getattr(metric, "weighted", False))
 
 
 def row_weights(rows: PairedRows | Units, metric: Metric) -> np.ndarray:
     """The weight of each row; 1 unless the metric is weighted."""
-    if not _is_weighted(metric):
+    if not is_weighted(metric):
         return np.ones(len(rows.group))
     return weights_of({} if rows.weight is None else {WEIGHT: rows.weight}, metric.kind)
 

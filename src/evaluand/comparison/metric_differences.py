@@ -13,7 +13,7 @@ from typing import ClassVar, Final
 import numpy as np
 
 from evaluand.aggregation.groups import prepare_rows, shown_fill, unit_rows
-from evaluand.comparison.difference import Measured, row_weights
+from evaluand.comparison.difference import Measured, is_weighted, row_weights
 from evaluand.comparison.pairing import PairedRows
 from evaluand.metrics.base.left_out import LeftOut
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, WEIGHTLESS, Columns, Fill, Metric
@@ -84,7 +84,8 @@ class MetricSample(Measured):
                 columns, row = read_columns(used, side, metric, shown_fill(metric), place)
                 computed[side, key] = metric.leave_out(columns, np.zeros(len(row), np.int64), 1)
         of_a, of_b = computed[a, key], computed[b, key]
-        change = paired_change(of_a, of_b, metric, clusters)
+        weight = np.bincount(place, row_weights(used, metric)) if is_weighted(metric) else None
+        change = paired_change(of_a, of_b, metric, clusters, weight)
         return cls.of(change, clusters, span, of_a.reason[0] or of_b.reason[0], heaviest)
 
     @property
@@ -128,17 +129,20 @@ class MetricSample(Measured):
         return self.with_power(error, self.change.degrees, confidence) if error > 0 else math.nan
 
 
-def paired_change(a: LeftOut, b: LeftOut, metric: Metric, clusters: int) -> PairedChange:
-    """The change of the first group's value, over so many independent examples or clusters."""
-    rests_on = min(float(a.basis[0]), float(b.basis[0])) * clusters
+def paired_change(
+    a: LeftOut, b: LeftOut, metric: Metric, clusters: int, weight: np.ndarray | None = None
+) -> PairedChange:
+    """The change of the first group's value, over so many independent examples or clusters, with weights if given."""
+    effective = clusters if weight is None else float(weight.sum() ** 2 / (weight @ weight))
+    rests_on = min(float(a.basis[0]), float(b.basis[0])) * effective
     without_a, without_b = (side.of_clusters(0, clusters)[:, 0] for side in (a, b))
     known = float(a.value[0]), float(b.value[0]), without_a, without_b
     if a.ends is None or b.ends is None:
         within = metric.range if metric.like_share else _UNBOUNDED
-        change = PairedChange(*known, within, rests_on)
+        change = PairedChange(*known, within, rests_on, weight=weight)
         if a.parts is None or a.expected is None or b.expected is None:
             return change
-        expected = float(a.expected[0]) * clusters, float(b.expected[0]) * clusters
+        expected = float(a.expected[0]) * effective, float(b.expected[0]) * effective
         return replace(change, expected=expected, parts=a.parts)
     ends_a, ends_b = a.ends[0], b.ends[0]
     if ends_a is None or ends_b is None:

@@ -103,7 +103,7 @@ class OverlappingMutualInformation(_OfCovers):
                 shares = [np.where(c.entropy > 0, c.rest / c.entropy, 1.0) * (c.share > 0) for c in covers]
                 each = [part.sum(axis=1) / (c.share > 0).sum(axis=1) for part, c in zip(shares, covers, strict=True)]
                 found = 1 - sum(each) / 2
-        return np.clip(found, 0.0, 1.0)
+        return np.asarray(np.clip(found, 0.0, 1.0))
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         some = rows[_TRUTHS][weight > 0].any() or rows[_PREDICTIONS][weight > 0].any()

@@ -49,6 +49,7 @@ class PairedChange:
         largest_of: the number of distances of which each value is the largest; of k, chance reaches √(2 ln k) errors.
         expected: by value, the number of rows of which a proportion has the expected variance; None if unknown.
         parts: the part of the rows that each block is drawn from, at least -1, see `LeftOut`; None if it is only one.
+        weight: of each block, where rows have weights.
 
     Example:
         >>> a, b = np.array([0.0, 1, 0, 1, 0, 0, 1, 0]), np.array([1.0, 1, 1, 1, 0, 1, 1, 1])
@@ -68,6 +69,7 @@ class PairedChange:
     largest_of: int = 1
     expected: tuple[float, float] | None = None
     parts: np.ndarray | None = None
+    weight: np.ndarray | None = None
 
     @property
     def value(self) -> float:
@@ -86,9 +88,7 @@ class PairedChange:
         n = len(self.without_a)
         if n < 2 or not math.isfinite(self.value):
             return math.nan
-        change = self._off(self.without_b - self.without_a)
-        with np.errstate(over="ignore", invalid="ignore"):
-            error = math.sqrt((n - 1) / n * float(change @ change)) if np.isfinite(change).all() else math.nan
+        error = self._error_of(self._off(self.without_b - self.without_a))
         scale = max(abs(self.a), abs(self.b))
         return 0.0 if error <= _ROUNDING * scale * math.sqrt(n) else error if error < math.inf else math.nan
 
@@ -98,14 +98,19 @@ class PairedChange:
 
         They are no more than those of the sum of the variances of all parts.
         """
-        n = len(self.without_a)
         off = self._off(self.without_b - self.without_a)
         square = np.square(off / max(float(np.abs(off).max()), _TINY))
-        kurtosis = float(n * np.square(square).sum() / square.sum() ** 2) if square.any() else math.inf
-        return int(max(min(2 * n / max(kurtosis - 1, 2 / n), n - 1, self._degrees_of_parts(square)), 1))
+        if not square.any():
+            return 1
+        weight = np.ones(len(off)) if self.weight is None else self.weight
+        total = float((square / weight).sum())
+        varies = float(np.square(square / weight - weight * (total / weight.sum())).sum())
+        by_kurtosis = 2 * total**2 / varies if varies > 0 else math.inf
+        effective = float(weight.sum() ** 2 / (weight @ weight))
+        return int(max(min(by_kurtosis, effective - 1, self._degrees_of_parts(square)), 1))
 
     def _degrees_of_parts(self, square: np.ndarray) -> float:
-        if self.parts is None or not square.any():
+        if self.parts is None:
             return math.inf
         variance, m = np.bincount(self.parts + 1, square), np.bincount(self.parts + 1)
         return float(variance.sum() ** 2 / (np.square(variance) / np.maximum(m - 1, 1)).sum())
@@ -128,6 +133,21 @@ class PairedChange:
         if self.value == 0 or self.error == 0:
             return 1.0
         return t_tail(_root(lambda quantile: min(np.sign(self.value) * np.array(self._ends(quantile)))), self.degrees)
+
+    def _error_of(self, off: np.ndarray) -> float:
+        """The jackknife's standard error, from what the values without each block are off their mean by.
+
+        Where blocks have weights, it is at least what it would be if these had nothing to do with what blocks add: few
+        heavy ones may add alike by chance.
+        """
+        largest = float(np.abs(off).max(initial=0.0))
+        if not 0 < largest < math.inf:
+            return 0.0 if largest == 0 else math.nan
+        square = np.square(off / largest)  # which does not underflow
+        total = float(square.sum())
+        if self.weight is not None:
+            total = max(total, float((square / self.weight).sum() * np.square(self.weight).sum() / self.weight.sum()))
+        return largest * math.sqrt((len(off) - 1) / len(off) * total)
 
     def _off(self, values: np.ndarray) -> np.ndarray:
         with np.errstate(over="ignore", invalid="ignore"):
@@ -184,9 +204,8 @@ class PairedChange:
     @cached_property
     def _reach(self) -> tuple[float, float]:
         """The quantiles at which the intervals of both values reach their edge."""
-        n, edge = len(self.without_a), 0.0 if self.edge is None else self.edge
-        squares = (float(off @ off) for off in map(self._off, (self.without_a, self.without_b)))
-        errors = (max(math.sqrt((n - 1) / n * square), _TINY) for square in squares)
+        edge = 0.0 if self.edge is None else self.edge
+        errors = (max(self._error_of(self._off(without)), _TINY) for without in (self.without_a, self.without_b))
         of_a, of_b = (abs(value - edge) / error for value, error in zip((self.a, self.b), errors, strict=True))
         return of_a, of_b
 
@@ -194,8 +213,7 @@ class PairedChange:
         self, value: float, off: np.ndarray, expected: float | None, quantile: float
     ) -> tuple[float, float]:
         least, most = self.range
-        share, n = (value - least) / (most - least), len(off)
-        variance = (n - 1) / n * float(off @ off) / (most - least) ** 2
+        share, variance = (value - least) / (most - least), (self._error_of(off) / (most - least)) ** 2
         rows = share * (1 - share) / variance if variance > _ROUNDING**2 else self.rests_on
         if expected is not None:
             near = (share * expected + 0.5) / (expected + 1)
