@@ -124,7 +124,7 @@ def test_a_replicate_depends_on_its_number_alone() -> None:
 
 
 def test_the_draws_are_those_of_the_bootstrap_of_means() -> None:
-    values = np.array([1.0, 4, 3, 20, 10, -10, 7])
+    values = np.sort([1.0, 4, 3, 20, 10, -10, 7])  # as the bootstrap numbers them
     ones, group = np.ones(7), np.zeros(7, np.int64)
     state = cluster_sums(values, ones, np.arange(7), group)
     [low], [high] = bootstrap(state, np.array([values.mean()]), 0.95, 400, seed=2)

@@ -17,6 +17,7 @@ from evaluand.comparison.pairing import ABSENT, PairedRows
 from evaluand.comparison.power import detectable_difference
 from evaluand.comparison.significance import TestResult, mid_mcnemar, sign_flip
 from evaluand.comparison.verdict import AT_ALL_LOOKS
+from evaluand.metrics.base.averaging import TOO_NEAR
 from evaluand.metrics.base.metric import WEIGHT, WEIGHTLESS, Fill, Metric, weights_of
 from evaluand.metrics.stats.intervals import (
     BOUND_CORRECTION,
@@ -311,6 +312,8 @@ class Sample(Measured):
             return "one row has no interval" if len(self.change) == 1 else "one cluster has no interval"
         if math.isinf(self.error):
             return "the values lie too far apart for an interval"
+        if math.isnan(self.error):
+            return TOO_NEAR
         return "all rows differ alike, so nothing tells the spread"
 
     @property

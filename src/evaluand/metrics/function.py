@@ -213,10 +213,16 @@ class FunctionMetric(WeightedRowsMetric):
         return float(found)
 
     def _bootstrap_ends(self, arguments: Mapping[str, np.ndarray], key: np.ndarray) -> tuple[float, float]:
-        """The percentile interval of clusters drawn with replacement; NaN where too few draws have a value."""
+        """The percentile interval of clusters drawn with replacement; NaN where too few draws have a value.
+
+        Clusters are numbered by what their rows hold, so that draws do not depend on the order of the rows.
+        """
         assert self.confidence is not None
-        _, cluster = np.unique(key, return_inverse=True)
-        n = int(cluster.max()) + 1
+        by_content = np.lexsort([codes for column in arguments.values() for codes in _codes(column)])
+        _, first, cluster = np.unique(key[by_content], return_index=True, return_inverse=True)
+        cluster = np.argsort(np.argsort(first))[cluster]
+        arguments = {name: column[by_content] for name, column in arguments.items()}
+        n = len(first)
         if n < 2:
             return math.nan, math.nan
         order = np.argsort(cluster, kind="stable")
@@ -228,7 +234,7 @@ class FunctionMetric(WeightedRowsMetric):
                 [drawn] = draw_places(n, draw, 1, seed=0)
                 rows = (
                     order[drawn]
-                    if n == len(key)
+                    if n == len(cluster)
                     else np.concatenate([order[borders[c] : borders[c + 1]] for c in drawn])
                 )
                 try:
@@ -321,3 +327,11 @@ def _natural_type(column: np.ndarray) -> np.ndarray:
         return column
     kinds = {type(value) for value in column.tolist()}
     return np.array(column.tolist()) if kinds in ({str}, {int}, {bool}) else column
+
+
+def _codes(column: np.ndarray) -> Iterator[np.ndarray]:
+    """What rows hold as columns of numbers, to sort by."""
+    if column.dtype.kind in "biuf":
+        yield from column.reshape(len(column), -1).T
+    else:
+        yield np.unique([repr(value) for value in column.tolist()], return_inverse=True)[1]

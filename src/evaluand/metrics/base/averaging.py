@@ -265,6 +265,8 @@ class Student(Averaging):
         if self._has_one_end:
             is_clustered = "cluster_key" in state
             skew = cluster_skew(state, value) if is_clustered else skewness(n, state["m2"], state["m3"])
+            no_cube = (spread.variance > 0) & (spread.variance * spread.clusters < _NO_CUBE**2)
+            spread = spread._replace(variance=np.where(no_cube, np.nan, spread.variance))
             ends = skewed_interval(value, spread, skew, self.confidence)
         else:
             ends = self.interval_of(value, spread)
@@ -284,12 +286,14 @@ def _reason(n: int, weight: float, value: float, has_interval: bool, independent
     if has_interval:
         return None
     if not equal:
-        return TOO_FAR
+        return TOO_NEAR if 0 < abs(value) < math.sqrt(_NO_CUBE) else TOO_FAR
     return "no interval: all values are equal" + (", or too small for squares" if abs(value) < _NO_SQUARE else "")
 
 
 TOO_FAR: Final = "the values lie too far apart for an interval"
+TOO_NEAR: Final = "the values lie too near together for an interval"
 _NO_SQUARE: Final = 1e-140
+_NO_CUBE: Final = 1e-95
 
 
 def _data(n: int, deviation: float) -> dict[str, Any]:

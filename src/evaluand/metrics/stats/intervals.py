@@ -636,7 +636,7 @@ def cluster_variance(state: Arrays, value: np.ndarray) -> Spread:
     """The spread between clusters of the weighted mean of each group, from a state with a cluster table.
 
     The mean is a ratio of two sums over clusters, linearised about its value: W. G. Cochran, Sampling Techniques
-    (3rd ed., 1977), section 6.3. Clusters without weight do not count.
+    (3rd ed., 1977), section 6.3. Clusters without weight do not count. NaN where deviations are too small for squares.
     """
     weighing = state["cluster_weight"] > 0
     group, total, weight = (state[name][weighing] for name in CLUSTER_TABLE[1:])
@@ -651,6 +651,9 @@ def cluster_variance(state: Arrays, value: np.ndarray) -> Spread:
         variance = n / (n - 1) * squares / (total_weight * total_weight)
         rounding = _ROUNDING * largest * n / total_weight
         variance = np.where(n > 1, np.where(np.sqrt(variance) <= rounding, 0.0, variance), np.nan)
+        varied = np.zeros(len(value))
+        np.maximum.at(varied, group, np.abs(deviation))
+        variance = np.where((varied < _NO_SQUARE) & (varied > _ROUNDING * largest), np.nan, variance)
         return Spread(variance, n, total_weight * total_weight / square)
 
 
@@ -731,6 +734,7 @@ _MORE_SKEW = 5.0
 _FEWEST_SKEWED = 5
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
+_NO_SQUARE = 1e-140
 
 
 def random_bits(counter: np.ndarray, seed: int) -> np.ndarray:

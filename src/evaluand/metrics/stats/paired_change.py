@@ -162,7 +162,7 @@ class PairedChange:
             return math.nan, math.nan
         n, width = len(self.without_a), self.range[1] - self.range[0]
         most = (n - 1) * max(float(np.ptp(self.without_a)), float(np.ptp(self.without_b)))
-        most = min(most or width, width)
+        most = min(most if most > _ROUNDING * max(abs(self.a), _TINY) * n else width, width)
         low, high = paired_score(0, 0, max(round(self.rests_on), 1), confidence)
         return (low * most, high * most) if math.isfinite(most) else (math.nan, math.nan)
 

@@ -37,6 +37,8 @@ def bootstrap(
     for group, (start, stop) in enumerate(itertools.pairwise(borders.tolist())):
         if stop - start > 1:
             total, weight = state["cluster_sum"][start:stop], state["cluster_weight"][start:stop]
+            order = np.lexsort((weight, total))  # so that draws do not depend on the order of clusters
+            total, weight = total[order], weight[order]
             # scaling by a power of two is exact, and prevents overflow of cubes
             exponent = int(np.frexp(np.abs(total).max())[1])
             total, mean = np.ldexp(total, -exponent), float(np.ldexp(value[group], -exponent))
