@@ -32,6 +32,7 @@ from evaluand import (
 )
 from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
 from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.names import make_metric
 from evaluand.metrics.stats.intervals import (
     Spread,
     cautious_spread,
@@ -392,7 +393,7 @@ def test_intervals_cover_the_truth(metric: Metric, correlation: float, n: int, s
         )
         row = one(shard, metric, repeated=tries > 1)
         covered += row.low <= share <= row.high
-    found = f"{metric.kind} {metric.interval} n={n} p={share} correlation={correlation}: {covered / repeats:.4f}"
+    found = f"{metric.kind} {metric.interval_name} n={n} p={share} correlation={correlation}: {covered / repeats:.4f}"
     print(found)  # noqa: T201 - the figures that the documentation quotes
     lowest = 0.92 if isinstance(metric, Accuracy) else 0.87  # Student's interval is none for 0/1 scores of few rows
     highest = 0.98 + 3 * math.sqrt(0.98 * 0.02 / repeats)  # the simulation itself errs
@@ -479,11 +480,41 @@ def test_the_middle_of_both_lies_between_them() -> None:
 
 @pytest.mark.parametrize(
     "settings",
-    [{"interval": "normal"}, {"interval": "exact", "bootstrap": 100}, {"interval": "exact", "weighted": True}],
+    [{"interval": "normal"}, {"interval": "exact", "bootstrap": 100}],
 )
 def test_a_share_refuses_what_it_cannot_have(settings: Any) -> None:
     with pytest.raises(SpecError, match="accuracy: interval="):
         Accuracy(**settings)
+
+
+@pytest.mark.parametrize("name", ["recall", "specificity", "precision", "fpr", "fnr"])
+def test_rates_of_a_class_have_the_interval_that_is_asked_for(name: str) -> None:
+    truth, prediction = np.repeat([1, 1, 0, 0], [30, 2, 25, 1]), np.repeat([1, 0, 0, 1], [30, 2, 25, 1])
+    [row] = evaluate(truth, prediction, metrics=[make_metric(name, label=1, interval="exact")]).rows
+    [n] = {"recall": [32], "fnr": [32], "specificity": [26], "fpr": [26], "precision": [31]}[name]
+    ends = sm.stats.proportion_confint(round(row.value * n), n, method="beta")
+    assert (row.low, row.high) == pytest.approx(ends, abs=1e-9)
+    assert "interval=exact 95%" in row.signature
+
+
+def test_only_shares_have_an_exact_interval() -> None:
+    for metric in ("f1", "f1_macro", "recall_macro"):
+        with pytest.raises(SpecError, match="interval='exact' needs a share of rows"):
+            make_metric(metric, interval="exact", **({"label": 1} if metric == "f1" else {}))
+
+
+@pytest.mark.parametrize("weighted", [True, False])
+def test_of_clusters_or_weights_an_exact_interval_covers_rare_failures(weighted: bool) -> None:
+    rng, covered = np.random.default_rng(5), 0
+    for _ in range(200):
+        cluster = np.arange(120) if weighted else np.arange(120) // 3
+        wrong = (rng.random(120) < 0.03) if weighted else np.repeat(rng.random(40) < 0.02, 3) | (rng.random(120) < 0.01)
+        weight = rng.choice([0.5, 1, 2], 120)
+        metric = Accuracy(interval="exact", weighted=weighted)
+        options: dict[str, Any] = {"weight": weight} if weighted else {"cluster": cluster}
+        [row] = evaluate(np.ones(120, int), 1 - wrong, kind="binary", metrics=[metric], **options).rows
+        covered += row.low <= (0.97 if weighted else 1 - 0.02 - 0.98 * 0.01) <= row.high
+    assert covered >= 0.95 * 200
 
 
 def test_the_usual_interval_is_no_part_of_what_was_asked() -> None:

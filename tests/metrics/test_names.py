@@ -154,7 +154,7 @@ def test_the_reference_lists_the_present_names() -> None:
 
 @pytest.mark.parametrize("name", ["recall", "tpr", "precision", "fpr", "specificity"])
 def test_a_parameter_that_a_metric_lacks_is_refused_with_those_that_it_has(name: str) -> None:
-    with pytest.raises(SpecError, match=r" has no parameter 'interval'; known: missing, reduce, .*label"):
-        make_metric(name, label=1, interval="exact")
+    with pytest.raises(SpecError, match=r" has no parameter 'beta'; known: missing, reduce, .*label"):
+        make_metric(name, label=1, beta=2)
     with pytest.raises(SpecError, match=r"^accuracy has no parameter 'intervall' \(did you mean 'interval'\?\)"):
         make_metric("accuracy", intervall="exact")

@@ -465,7 +465,7 @@ def test_the_page_on_intervals_names_that_of_every_metric(kind: str) -> None:
         "noncentral": "noncentral",
         None: "none: ",
     }
-    assert re.search(words[metric.interval], shown)
+    assert re.search(words[metric.interval_name], shown)
 
 
 def test_the_reference_names_every_key_of_the_experiment_file_and_no_other(schema: dict[str, Any]) -> None:

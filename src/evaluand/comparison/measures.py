@@ -280,7 +280,7 @@ def find_places(
 
 def definition(metric: Metric) -> str:
     """The signature without the interval, since a comparison has another one."""
-    return metric.signature.rpartition(" interval=")[0] if metric.interval else metric.signature
+    return metric.signature.rpartition(" interval=")[0] if metric.interval_name else metric.signature
 
 
 def _as_list(value: Any) -> list[Any]:

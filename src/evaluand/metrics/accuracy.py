@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, get_args
 
 import numpy as np
 
@@ -26,11 +26,16 @@ from evaluand.metrics.base.metric import (
     Reduce,
     State,
     Values,
+    check_choice,
     check_whole_number,
 )
-from evaluand.metrics.stats.intervals import clopper_pearson, cluster_variance, count_rows, mid_p, wilson
-
-ShareInterval = Literal["wilson", "exact", "mid_p"]
+from evaluand.metrics.stats.intervals import (
+    ShareInterval,
+    cluster_variance,
+    count_rows,
+    effective_rows,
+    share_interval,
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,12 +43,10 @@ class Share(Averaging):
     """A share of rows, with Wilson's score interval; `prepare` returns 0 or 1 for each row.
 
     Args:
-        interval: of independent rows that count alike. `wilson` covers a share as often as it says on average over
-            shares; `exact` at least as often whatever the share, as rare failures need (Clopper & Pearson); `mid_p`
-            lies between them. Rows that share clusters have the score interval for these.
+        interval: `wilson`, `exact` or `mid_p`, see `share_interval`.
 
     Raises:
-        SpecError: there is no such interval, or none but `wilson` with weights or besides a bootstrap.
+        SpecError: there is no such interval, or none but `wilson` besides a bootstrap.
     """
 
     direction: ClassVar[Direction | None] = "higher"
@@ -53,19 +56,14 @@ class Share(Averaging):
     interval: ShareInterval = "wilson"
 
     def __post_init__(self) -> None:
-        if self.interval not in get_args(ShareInterval):
-            known = ", ".join(get_args(ShareInterval))
-            raise SpecError(f"{self.kind}: interval={self.interval!r} must be one of {known}")
-        if self.interval != "wilson" and (self.weighted or self.bootstrap is not None):
-            raise SpecError(f"{self.kind}: interval={self.interval!r} goes neither with weights nor with a bootstrap")
+        check_choice(self.kind, "interval", self.interval, get_args(ShareInterval))
+        if self.interval != "wilson" and self.bootstrap is not None:
+            raise SpecError(f"{self.kind}: interval={self.interval!r} does not go with a bootstrap")
         super().__post_init__()
 
     @property
-    def spec(self) -> dict[str, Any]:
-        found = super().spec
-        if self.interval == "wilson":
-            del found["parameters"]["interval"]
-        return found
+    def method(self) -> str:
+        return self.interval
 
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
         right = values == 1
@@ -80,19 +78,15 @@ class Share(Averaging):
         if "cluster_key" in state:
             spread = cluster_variance(state, value)
             clusters = spread.clusters.tolist()
-            low, high = self.drawn(state, value, *self.interval_of(value, spread))
-        elif self.interval == "wilson":
-            low, high = wilson(correct, n, self.confidence)
+            if self.interval == "wilson":
+                low, high = self.drawn(state, value, *self.interval_of(value, spread))
+            else:
+                rows = effective_rows(value, spread, self.confidence)
+                low, high = share_interval(self.interval, value * rows, rows, self.confidence)
         else:
-            ends = [self._exact_ends(*counts) for counts in zip(correct.tolist(), n.tolist(), strict=True)]
-            low, high = np.array(ends).reshape(-1, 2).T
+            low, high = share_interval(self.interval, correct, n, self.confidence)
         each = list(zip(n.tolist(), correct.tolist(), of.tolist(), clusters, strict=True))
         return Values(value, low, high, [_reason(*group) for group in each], [_data(*group) for group in each])
-
-    def _exact_ends(self, correct: float, n: int) -> tuple[float, float]:
-        if self.interval == "mid_p":
-            return mid_p(correct, n, self.confidence)
-        return clopper_pearson(correct, n, (1 + self.confidence) / 2)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -38,7 +38,7 @@ class _DebiasedError(WeightedRowsMetric):
     like_share: ClassVar[bool] = False
 
     @property
-    def interval(self) -> str | None:
+    def interval_name(self) -> str | None:
         return None if self.confidence is None else "noncentral"
 
     @property

@@ -157,7 +157,7 @@ class Positional(Metric):
     An end is open where the rows, or clusters, are so few that all of them may well lie on one side of the true value.
     """
 
-    interval = "woodruff"
+    interval_name = "woodruff"
     errs_evenly = True
 
     confidence: float = 0.95

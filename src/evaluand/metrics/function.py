@@ -131,7 +131,7 @@ class FunctionMetric(WeightedRowsMetric):
         return {**found.spec, "made": uuid.uuid4().hex}
 
     @property
-    def interval(self) -> str | None:
+    def interval_name(self) -> str | None:
         return None if self.confidence is None else f"bootstrap-{self.bootstrap}"
 
     @property
@@ -265,7 +265,7 @@ class FunctionMetric(WeightedRowsMetric):
         words += [f"over_targets={encode_word(self.over_targets)}"] if self.over_targets else []
         words += ["weighted=true"] if self.weighted else []
         if self.confidence is not None:
-            words.append(f"interval={self.interval} {format_percent(self.confidence)}")
+            words.append(f"interval={self.interval_name} {format_percent(self.confidence)}")
         return " ".join(words)
 
 

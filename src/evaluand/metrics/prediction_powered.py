@@ -91,7 +91,7 @@ class PredictionPoweredMean(OfColumn):
         super().__post_init__()
 
     @property
-    def interval(self) -> str:
+    def interval_name(self) -> str:
         return "prediction-powered"
 
     @property

@@ -165,7 +165,7 @@ class ExpectedCalibrationError(ConfidenceBins):
         super().__post_init__()
 
     @property
-    def interval(self) -> None:
+    def interval_name(self) -> None:
         """None: with few rows the value is biased upwards by chance, and an interval would hide that."""
         return None
 

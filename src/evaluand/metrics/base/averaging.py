@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -69,15 +69,11 @@ class Averaging(Metric):
         confidence: of the interval.
         bootstrap: compute the interval from this many bootstrap replicates, if these differ.
 
-    Attributes:
-        method: the name of the interval that is used without the bootstrap.
-
     Raises:
         SpecError: the confidence does not lie between 0 and 1, or there are too few replicates.
     """
 
     averages = True
-    method: ClassVar[str]
 
     weighted: bool = False
     confidence: float = 0.95
@@ -90,12 +86,13 @@ class Averaging(Metric):
         super().__post_init__()
 
     @property
-    def interval(self) -> str:
-        return self.method
+    @abstractmethod
+    def method(self) -> str:
+        """The name of the interval that is used without the bootstrap."""
 
     @property
     def interval_name(self) -> str:
-        return f"bootstrap-{self.bootstrap}" if self.bootstrap else self.interval
+        return f"bootstrap-{self.bootstrap}" if self.bootstrap else self.method
 
     @property
     def by_cluster(self) -> bool:
@@ -220,11 +217,9 @@ class Student(Averaging):
     Of values with one end, such as errors, it is corrected for their skewness, see `skewed_interval`.
     """
 
-    method = "student"
-
     @property
-    def interval(self) -> str:
-        return "score" if np.isfinite(self.range).all() else "hall" if self._has_one_end else super().interval
+    def method(self) -> str:
+        return "score" if np.isfinite(self.range).all() else "hall" if self._has_one_end else "student"
 
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
         return moments(values, group, n_groups, third=self._has_one_end)

@@ -24,8 +24,9 @@ from evaluand.metrics.base.confusion import (
     table_of,
     truths_of,
 )
-from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, Direction, Labels, State, Values
+from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, Direction, Labels, State, Values, check_choice
 from evaluand.metrics.base.weighted_rows import mean_without
+from evaluand.metrics.stats.intervals import ShareInterval, Spread, effective_rows, share_interval
 
 Average = Literal["micro", "macro", "weighted", "example", "binary"]
 
@@ -49,6 +50,7 @@ class ClassRatio(ByClass):
             but two labels, so that the value is always that of one class; of counted items it decides nothing.
         labels: the classes to average over; by default those of truth and prediction.
         zero_division: the value of an undefined ratio, 0 or 1; undefined by default.
+        interval: of the share of one class: `wilson`, `exact` or `mid_p`, see `share_interval`.
 
     Attributes:
         nothing: why the ratio is undefined, such as "nothing was predicted".
@@ -65,6 +67,7 @@ class ClassRatio(ByClass):
     average: Average | None = None
     labels: Sequence[Label] | None = None
     zero_division: float | None = None
+    interval: ShareInterval = "wilson"
 
     def __post_init__(self) -> None:
         if self.average not in (None, *get_args(Average)):
@@ -74,6 +77,7 @@ class ClassRatio(ByClass):
             raise SpecError(
                 f"{self.kind}: average='binary' is of one class; give label, or another average of the labels"
             )
+        check_choice(self.kind, "interval", self.interval, get_args(ShareInterval))
         if self.label is not None:
             if self.average == BINARY:
                 object.__setattr__(self, "average", None)
@@ -90,6 +94,9 @@ class ClassRatio(ByClass):
             if self.zero_division not in (0, 1):
                 raise SpecError(f"{self.kind}: zero_division={self.zero_division!r} must be 0 or 1, or be omitted")
             object.__setattr__(self, "zero_division", float(self.zero_division))
+        averages = self.average not in (None, BINARY) or self.labels is not None
+        if self.interval != "wilson" and (averages or (self.label is not None and not self.is_share)):
+            raise SpecError(f"{self.kind}: interval={self.interval!r} needs a share of rows, and this is another ratio")
         super().__post_init__()
 
     @property
@@ -111,12 +118,26 @@ class ClassRatio(ByClass):
         return self.label is not None
 
     @property
-    def interval(self) -> str | None:
-        return "wilson" if self.is_share and self.confidence is not None else super().interval
+    def interval_name(self) -> str | None:
+        return self.interval if self.is_share and self.confidence is not None else super().interval_name
 
     def share_of(self, counts: ClassCounts) -> tuple[np.ndarray, np.ndarray] | None:
         above, below = self._parts(counts)
         return (above[:, 0], below[:, 0]) if self.is_share else None
+
+    def bounds_of(self, counts: ClassCounts, confidence: float) -> tuple[np.ndarray, np.ndarray] | None:
+        share = self.share_of(counts)
+        if share is None:
+            return super().bounds_of(counts, confidence)
+        return share_interval(self.interval, *share, confidence)
+
+    def interval_by(self, value: float, spread: Spread) -> tuple[float, float]:
+        if not self.is_share or self.interval == "wilson":
+            return super().interval_by(value, spread)
+        assert self.confidence is not None
+        rows = effective_rows(np.array([value]), spread, self.confidence)
+        (low,), (high,) = share_interval(self.interval, value * rows, rows, self.confidence)
+        return float(low), float(high)
 
     def rests_on(self, counts: ClassCounts) -> np.ndarray:
         """The number of rows that the ratio of each class depends on."""

@@ -157,9 +157,9 @@ class Counting(ClassRatio):
         return super().is_share and not all(self.sides)
 
     @property
-    def interval(self) -> str | None:
+    def interval_name(self) -> str | None:
         if self.confidence is None or not (self.bootstrap or self.of_things):
-            return super().interval
+            return super().interval_name
         return f"bootstrap-{self.bootstrap}" if self.bootstrap else "wilson"
 
     @property
@@ -193,6 +193,8 @@ class Counting(ClassRatio):
             raise SpecError(f"{self.kind}: labels={self.labels!r} does not work for counted items")
         if self.zero_division is not None:
             raise SpecError(f"{self.kind}: zero_division does not work for counted items; remove it")
+        if self.interval != "wilson":
+            raise SpecError(f"{self.kind}: interval={self.interval!r} does not work for counted items; remove it")
         return counted
 
     @property

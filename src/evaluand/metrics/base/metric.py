@@ -135,14 +135,14 @@ class Metric(ABC):
 
     def __post_init__(self) -> None:
         if self.over_targets is not None:
-            _check_choice(self.kind, "over_targets", self.over_targets, get_args(OverTargets))
+            check_choice(self.kind, "over_targets", self.over_targets, get_args(OverTargets))
         for field in dataclasses.fields(self):
             if field.default is False and not isinstance(getattr(self, field.name), bool):
                 raise SpecError(f"{self.kind}: {field.name}={getattr(self, field.name)!r} must be true or false")
         if not isinstance(column := getattr(self, "column", ""), str):
             raise SpecError(f"{self.kind}: column={column!r} must be the name of a column")
-        _check_choice(self.kind, "missing", self.missing, get_args(Missing))
-        _check_choice(self.kind, "reduce", self.reduce, self.reductions)
+        check_choice(self.kind, "missing", self.missing, get_args(Missing))
+        check_choice(self.kind, "reduce", self.reduce, self.reductions)
         if self.reduce == "best" and self.direction is None:
             raise SpecError(f"{self.kind}: reduce='best' needs a direction; it is neither higher nor lower")
         if self.missing == "wrong" and not math.isfinite(self.ends[0]):
@@ -157,14 +157,9 @@ class Metric(ABC):
         return None
 
     @property
-    def interval(self) -> str | None:
+    def interval_name(self) -> str | None:
         """The name of the interval's method, shown in the signature."""
         return None
-
-    @property
-    def interval_name(self) -> str | None:
-        """The name of the interval's method as the signature shows it."""
-        return self.interval
 
     @property
     def by_cluster(self) -> bool:
@@ -396,6 +391,8 @@ class Metric(ABC):
     def spec(self) -> dict[str, Any]:
         """The identity of this metric: kind, behaviour version and parameters."""
         parameters = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
+        if parameters.get("interval") == "wilson":
+            del parameters["interval"]
         return {"kind": self.kind, "version": self.version, "parameters": parameters}
 
     @property
@@ -511,7 +508,7 @@ def check_confidence(kind: str, confidence: float) -> float:
     return float(confidence)
 
 
-def _check_choice(kind: str, name: str, value: str, known: Sequence[str]) -> None:
+def check_choice(kind: str, name: str, value: str, known: Sequence[str]) -> None:
     if value not in known:
         raise SpecError(f"{kind}: {name}={value!r} does not work here; choose one of {', '.join(known)}")
 

@@ -139,7 +139,7 @@ class WeightedRowsMetric(Metric):
         super().__post_init__()
 
     @property
-    def interval(self) -> str | None:
+    def interval_name(self) -> str | None:
         if self.confidence is None:
             return None
         return "jackknife" if type(self).influence is WeightedRowsMetric.influence else "influence"
@@ -281,7 +281,7 @@ class WeightedRowsMetric(Metric):
                 data[group]["rests_on"] = round(float(n[group]) * found.basis, 1)
             if not _has_units(state) or not math.isfinite(found.value):
                 continue
-            if found.reason is None and self.interval is not None:
+            if found.reason is None and self.interval_name is not None:
                 low[group], high[group] = self._interval_of([found], effective[[group]])
             few, all_ = int(clusters[group]), int(n[group])
             reasons[group] = None if math.isfinite(low[group]) else _no_interval(all_, few, found.reason)
@@ -301,7 +301,7 @@ class WeightedRowsMetric(Metric):
             details = partial(self.details, arranged, weight)
             if not math.isfinite(value):
                 yield group, GroupResult(value, details, self._undefined_reason(arranged, weight))
-            elif not _has_units(state) or self.interval is None:
+            elif not _has_units(state) or self.interval_name is None:
                 yield group, GroupResult(value, details, None, min(self.basis(arranged, weight), 1.0))
             else:
                 yield (
@@ -424,7 +424,7 @@ class WeightedRowsMetric(Metric):
             return self._interval_by_bounds(groups, effective)
         variance, n = mean_change([found.changes for found in groups if found.changes is not None]).spread()
         variance = self._drop_rounding(variance, value, n)
-        if self.interval == "influence":
+        if self.interval_name == "influence":
             resting = [min(float(k), found.rows * found.basis) for k, found in zip(effective, groups, strict=True)]
             fewest = min(resting)
             if fewest < _FEWEST or not math.isfinite(variance):

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from functools import cache, reduce
 from statistics import NormalDist
-from typing import NamedTuple, Self
+from typing import Literal, NamedTuple, Self
 
 import numpy as np
 
@@ -116,7 +116,48 @@ def wilson(
     return np.where(successes == 0, 0 * rows, low), np.where(successes == n, 1 + 0 * rows, high)
 
 
-def clopper_pearson(successes: float, n: int, level: float) -> tuple[float, float]:
+ShareInterval = Literal["wilson", "exact", "mid_p"]
+
+
+def share_interval(
+    kind: ShareInterval, successes: np.ndarray, n: np.ndarray, confidence: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """The interval of proportions of independent rows; of clusters of rows, see `effective_rows`.
+
+    Args:
+        kind: `wilson` covers a proportion as often as it says on average over proportions; `exact` at least as often
+            whatever the proportion, as rare failures need, by `clopper_pearson`; `mid_p` lies between them.
+        successes, n: may be fractional.
+
+    Returns:
+        Lower and upper ends, NaN for n = 0.
+    """
+    if kind == "wilson":
+        return wilson(successes, n, confidence)
+    ends = [
+        mid_p(right, rows, confidence) if kind == "mid_p" else clopper_pearson(right, rows, (1 + confidence) / 2)
+        for right, rows in zip(successes.tolist(), n.tolist(), strict=True)
+    ]
+    low, high = np.array(ends).reshape(-1, 2).T
+    return low, high
+
+
+def effective_rows(value: np.ndarray, spread: "Spread", confidence: float) -> np.ndarray:
+    """The number of independent rows that tell as much about a proportion as rows in clusters, or with weights.
+
+    NaN below two clusters. Fewer clusters count less, by the ratio of the quantiles of the normal and of Student's
+    distribution; where clusters nearly agree, see `cautious_spread`.
+    Source: E. Korn & B. Graubard, "Confidence intervals for proportions with small expected number of positive counts
+    estimated from survey data" (Survey Methodology 24, 1998).
+    """
+    variance, inner = cautious_spread(value, spread, confidence).variance, value * (1 - value)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rows = np.where((variance > 0) & (inner > 0), inner / variance, spread.effective)
+    shrunk = np.square(normal_quantile(confidence) / t_quantile(confidence, _degrees(spread.effective)))
+    return np.where(spread.clusters > 1, rows * shrunk, np.nan)
+
+
+def clopper_pearson(successes: float, n: float, level: float) -> tuple[float, float]:
     """One-sided bounds of a proportion of independent rows, each with at least the confidence `level` (½ to 1).
 
     For an interval use `wilson`, whose average coverage is closer to its level, but whose one-sided bounds err more.
@@ -131,7 +172,7 @@ def clopper_pearson(successes: float, n: int, level: float) -> tuple[float, floa
         >>> round(low, 4), round(high, 4)
         (0.8188, 0.9385)
     """
-    if n == 0:
+    if not n > 0:
         return math.nan, math.nan
     return _least_share(successes, n, level), 1 - _least_share(n - successes, n, level)
 
@@ -146,7 +187,7 @@ def is_share_above(successes: int, n: int, least: float, level: float) -> bool:
     return successes > least * n and _at_least(successes, n, least) <= 1 - level
 
 
-def _least_share(successes: float, n: int, level: float) -> float:
+def _least_share(successes: float, n: float, level: float) -> float:
     """The largest proportion for which so many successes or more have a probability of at most 1 - level."""
     low, high = 0.0, successes / n
     while (middle := (low + high) / 2) not in (low, high):
@@ -154,7 +195,7 @@ def _least_share(successes: float, n: int, level: float) -> float:
     return low
 
 
-def _at_least(successes: float, n: int, share: float) -> float:
+def _at_least(successes: float, n: float, share: float) -> float:
     """The probability of so many successes or more, for a share below that of the successes."""
     return _incomplete_beta(successes, n - successes + 1, share)
 
