@@ -69,10 +69,6 @@ class Mean(Student, OfColumn):
         object.__setattr__(self, "range", check_range(self.kind, self.range))
         super().__post_init__()
 
-    @property
-    def row_range(self) -> tuple[float, float]:
-        return self.range
-
     def prepare(self, columns: Columns) -> Columns:
         values = numbers(columns, self.column, self.kind)
         low, high = self.range

@@ -15,7 +15,6 @@ from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 from evaluand.metrics.stats.intervals import Spread, runs, t_quantile
 
 
-@dataclass(frozen=True, kw_only=True)
 class OfNumbers(WeightedRowsMetric):
     """A function of numeric truths and predictions."""
 
@@ -78,7 +77,6 @@ _NEAR: Final = 1e-10
 _MOST: Final = 1000
 
 
-@dataclass(frozen=True, kw_only=True)
 class Pearson(OfDeviations):
     """Pearson's correlation of predictions and truths: how close they are to any straight line.
 
@@ -133,7 +131,6 @@ def _why_uncorrelated(rows: Columns, weight: np.ndarray) -> str:
     return "the numbers lie too far apart for their squares"
 
 
-@dataclass(frozen=True, kw_only=True)
 class Spearman(OfNumbers):
     """Spearman's correlation: Pearson's correlation of ranks, with mean ranks for ties.
 
@@ -223,7 +220,6 @@ _ORDERS: Final = {TRUTH: "_by_truth_", PREDICTION: "_by_prediction_"}
 _STARTS: Final = {TRUTH: "_truth_starts_", PREDICTION: "_prediction_starts_"}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Kendall(OfNumbers):
     """Kendall's τ-b: concordant minus discordant pairs of rows, normalised for ties.
 
@@ -407,7 +403,6 @@ class RSquared(OfDeviations):
         return "beside the spread of the truths, errors are too large for a number"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExplainedVariance(RSquared):
     """1 − variance of (truth − prediction) / variance of the truth: R² that ignores an error common to all rows.
 

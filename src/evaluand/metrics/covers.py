@@ -14,7 +14,6 @@ from evaluand.metrics.base.labels import in_order
 from evaluand.metrics.base.metric import LABELS, Columns
 
 
-@dataclass(frozen=True, kw_only=True)
 class _OfCovers(Confusion):
     """A function of how two covers of the same nodes overlap."""
 
@@ -135,7 +134,6 @@ def _conditional(one: np.ndarray, other: np.ndarray, both: np.ndarray) -> np.nda
     return np.asarray(np.clip(rest.min(axis=1), 0.0, _entropy(one)))
 
 
-@dataclass(frozen=True, kw_only=True)
 class OmegaIndex(_OfCovers):
     """The share of pairs of nodes that are together in equally many communities of both sides, adjusted for chance.
 

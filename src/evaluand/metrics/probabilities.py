@@ -7,10 +7,10 @@ import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, check_probabilities
-from evaluand.metrics.base.confidence_bins import BIN, ConfidenceBins
 from evaluand.metrics.base.confusion import TRUTH
-from evaluand.metrics.base.metric import LABELS, VALUE, Columns, Reduce, State, Values
+from evaluand.metrics.base.metric import LABELS, VALUE, Columns, State, Values
 from evaluand.metrics.base.numeric_pairs import PartlyDefined
+from evaluand.metrics.calibration import BIN, ConfidenceBins
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +36,6 @@ class LogLoss(OfScores, PartlyDefined):
     kind = "log_loss"
     direction = "lower"
     range: ClassVar[tuple[float, float]] = (0.0, np.inf)
-    row_range: ClassVar[tuple[float, float]] = (0.0, np.inf)
-    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
     unfit: ClassVar[str] = (
         f"no probability for the truth, or 0, whose loss is infinite; {GIVE_SCORES}, or clip, the least there is"
     )
@@ -89,7 +87,6 @@ class Brier(OfScores, PartlyDefined):
     kind = "brier"
     direction = "lower"
     of_either_class: ClassVar[bool] = True
-    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
     unfit: ClassVar[str] = f"no probability for the truth; {GIVE_SCORES}, or absent=0, which takes it for 0"
 
     halved: bool = False
@@ -104,10 +101,6 @@ class Brier(OfScores, PartlyDefined):
     @property
     def range(self) -> tuple[float, float]:
         return (0.0, 1.0 if self.halved or self.label is not None else 2.0)
-
-    @property
-    def row_range(self) -> tuple[float, float]:
-        return self.range
 
     def prepare(self, columns: Columns) -> Columns:
         rows = self.scored(columns)

@@ -17,6 +17,7 @@ from evaluand.metrics.base.metric import (
     WEIGHTLESS,
     Columns,
     Metric,
+    Reduce,
     State,
     Values,
     check_confidence,
@@ -100,6 +101,10 @@ class Averaging(Metric):
     @property
     def by_cluster(self) -> bool:
         return self.weighted or self.bootstrap is not None
+
+    @property
+    def row_range(self) -> tuple[float, float]:
+        return self.range
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         values = columns[VALUE]
@@ -217,7 +222,6 @@ def zeros_and_ones(columns: Columns, name: str, kind: str, remedy: str = "") -> 
     return values
 
 
-@dataclass(frozen=True, kw_only=True)
 class Student(Averaging):
     """A mean with the score interval within a finite range, see `steady_interval`, else with Student's t interval.
 
@@ -225,6 +229,7 @@ class Student(Averaging):
     """
 
     method = "student"
+    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
 
     @property
     def interval(self) -> str:

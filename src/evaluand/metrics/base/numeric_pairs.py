@@ -15,7 +15,6 @@ from evaluand.metrics.base.metric import (
     WEIGHT,
     Columns,
     Metric,
-    Reduce,
     State,
     Values,
     numbers,
@@ -26,7 +25,6 @@ from evaluand.metrics.stats.intervals import count_rows, random_bits
 TRUTH, PREDICTION = "truth", "prediction"
 
 
-@dataclass(frozen=True, kw_only=True)
 class PartlyDefined(Student):
     """A mean of numbers that are undefined for some rows, for which `prepare` returns NaN.
 
@@ -59,14 +57,11 @@ class PartlyDefined(Student):
         return replace(found, value=value, low=low, high=high, reason=reason)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MeanError(PartlyDefined):
     """A mean of errors of 0 or more; lower is better."""
 
     direction = "lower"
     range: ClassVar[tuple[float, float]] = (0.0, np.inf)
-    row_range: ClassVar[tuple[float, float]] = (0.0, np.inf)
-    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
     unfit: ClassVar[str] = "no such error"
     columns = (TRUTH, PREDICTION)
 
