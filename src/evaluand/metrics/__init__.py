@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from evaluand.metrics.calibration import (
         ClasswiseCalibrationError as ClasswiseCalibrationError,
         DebiasedCalibrationError as DebiasedCalibrationError,
+        ExpectedCalibrationError as ExpectedCalibrationError,
     )
     from evaluand.metrics.class_rates import (
         FalseNegativeRate as FalseNegativeRate,
@@ -103,11 +104,7 @@ if TYPE_CHECKING:
         VMeasure as VMeasure,
     )
     from evaluand.metrics.prediction_powered import PredictionPoweredMean as PredictionPoweredMean
-    from evaluand.metrics.probabilities import (
-        Brier as Brier,
-        ExpectedCalibrationError as ExpectedCalibrationError,
-        LogLoss as LogLoss,
-    )
+    from evaluand.metrics.probabilities import Brier as Brier, LogLoss as LogLoss
     from evaluand.metrics.rankings import (
         CoverageError as CoverageError,
         HitsAtK as HitsAtK,

@@ -7,7 +7,6 @@ from typing import Any, Final, Literal
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.base.class_ratio import distinct_labels
 from evaluand.metrics.base.confusion import (
     ALL_WRONG,
     NO_CLASS,
@@ -27,6 +26,7 @@ from evaluand.metrics.base.confusion import (
 from evaluand.metrics.base.curves import PARTS, Curve, Drawn, part_name
 from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, Metric, State, refuse
 from evaluand.metrics.base.weighted_rows import mean_without
+from evaluand.metrics.class_rates import distinct_labels
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,13 @@ class OfNumbers(WeightedRowsMetric):
     def prepare(self, columns: Columns) -> Columns:
         return paired_numbers(columns, self.kind)
 
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        for name, what in ((TRUTH, "truths"), (PREDICTION, "predictions")):
+            values = rows[name][weight > 0]
+            if (values == values[0]).all():
+                return f"all {what} are one value, which correlates with nothing"
+        return "the numbers lie too far apart for their squares"
+
 
 @dataclass(frozen=True, kw_only=True)
 class OfDeviations(OfNumbers, OfSums):
@@ -119,17 +126,6 @@ class Pearson(OfDeviations):
         half = float(t_quantile(self.confidence, spread.clusters - 1)[0]) * error
         return math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)
 
-    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
-        return _why_uncorrelated(rows, weight)
-
-
-def _why_uncorrelated(rows: Columns, weight: np.ndarray) -> str:
-    for name, what in ((TRUTH, "truths"), (PREDICTION, "predictions")):
-        values = rows[name][weight > 0]
-        if (values == values[0]).all():
-            return f"all {what} are one value, which correlates with nothing"
-    return "the numbers lie too far apart for their squares"
-
 
 class Spearman(OfNumbers):
     """Spearman's correlation: Pearson's correlation of ranks, with mean ranks for ties.
@@ -196,9 +192,6 @@ class Spearman(OfNumbers):
         pairs = (truth, prediction), (truth, truth), (prediction, prediction)
         total = weight.sum(axis=1)
         return np.stack([np.einsum("rn,rn,rn->r", weight, one, other) / total**3 for one, other in pairs])
-
-    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
-        return _why_uncorrelated(rows, weight)
 
 
 def _ranks(weight: np.ndarray, starts: np.ndarray) -> np.ndarray:

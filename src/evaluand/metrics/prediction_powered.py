@@ -13,15 +13,14 @@ because the paper's covers too rarely with 50 labels; docs/intervals.md has the 
 """
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import Any, Final, NamedTuple, Self
 
 import numpy as np
 
 from evaluand.core.errors import SpecError, plural, pluralize
-from evaluand.metrics.base.averaging import OfColumn
+from evaluand.metrics.base.averaging import ROW_GROUP, KeepingRows, OfColumn
 from evaluand.metrics.base.metric import (
     CLUSTER,
     DRAW,
@@ -413,7 +412,7 @@ def _effective(value: float, variance: float, rows: _Rows, otherwise: int) -> fl
 
 
 @dataclass(frozen=True, kw_only=True)
-class PredictionPoweredMean(OfColumn):
+class PredictionPoweredMean(KeepingRows, OfColumn):
     """The mean of what people say about all rows: a judge grades all, and people have labelled some at random.
 
     Unbiased whatever the judge is worth, and never much wider than the interval of the labels alone; see
@@ -484,34 +483,22 @@ class PredictionPoweredMean(OfColumn):
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         n = len(group)
         weight = weights_of(columns, self.kind) if self.weighted else np.ones(n)
-        rows = {VALUE: columns[VALUE], _WEIGHT: weight, CLUSTER: columns[CLUSTER], _GROUP: group}
-        rows[PEOPLE] = columns.get(PEOPLE, np.full(n, np.nan)).astype(np.float64)
-        rows[DRAW] = columns.get(DRAW, np.full(n, np.nan)).astype(np.float64)
-        rows[STRATUM] = columns.get(STRATUM, np.zeros(n, np.int64))
-        return {"n": count_rows(group, n_groups)} | rows
-
-    def merge(self, states: Sequence[State]) -> State:
-        rows = {name: np.concatenate([state[name] for state in states]) for name in _ROW}
-        return {"n": reduce(np.add, [state["n"] for state in states])} | rows
-
-    def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
-        n = np.zeros(n_groups, np.int64)
-        n[positions] = state["n"]
-        return {**state, "n": n, _GROUP: positions[state[_GROUP]] if len(state[_GROUP]) else state[_GROUP]}
+        people, draw = (columns.get(name, np.full(n, np.nan)).astype(np.float64) for name in (PEOPLE, DRAW))
+        rows = columns[VALUE], people, draw, columns.get(STRATUM, np.zeros(n, np.int64)), weight, columns[CLUSTER]
+        return {"n": count_rows(group, n_groups), ROW_GROUP: group} | dict(zip(_ROW, rows, strict=True))
 
     def compute(self, state: State) -> Values:
-        groups = np.arange(len(state["n"])).tolist()
-        found = [self._compute_group({name: state[name][state[_GROUP] == group] for name in _ROW}) for group in groups]
+        groups = [(state[ROW_GROUP] == group) & (state[_WEIGHT] > 0) for group in range(len(state["n"]))]
+        found = [self._compute_group(*(state[name][rows] for name in _ROW)) for rows in groups]
         value, low, high = (np.array([getattr(one, end) for one, _ in found]) for end in ("value", "low", "high"))
         return Values(value, low, high, [one.reason for one, _ in found], [data for _, data in found])
 
-    def _compute_group(self, rows: State) -> tuple[Estimate, dict[str, Any] | None]:
-        rows = {name: column[rows[_WEIGHT] > 0] for name, column in rows.items()}
-        if not len(rows[VALUE]):
+    def _compute_group(
+        self, value: np.ndarray, people: np.ndarray, *rows: np.ndarray
+    ) -> tuple[Estimate, dict[str, Any] | None]:
+        if not len(value):
             return undefined(NO_ROWS), None
-        found, fault = self.measure(
-            rows[VALUE][None], rows[PEOPLE][None], rows[DRAW], rows[STRATUM], rows[_WEIGHT], rows[CLUSTER]
-        )
+        found, fault = self.measure(value[None], people[None], *rows)
         return undefined(fault) if fault else found.both, _describe(found)
 
     def measure(
@@ -574,9 +561,8 @@ class PredictionPoweredMean(OfColumn):
         )
 
 
-_GROUP: Final = "_group_"
-_WEIGHT: Final = "_weight_of_row_"
-_ROW: Final = (VALUE, PEOPLE, DRAW, STRATUM, _WEIGHT, CLUSTER, _GROUP)
+_WEIGHT: Final = "row_weight"
+_ROW: Final = ("row_value", "row_people", "row_draw", "row_stratum", _WEIGHT, "row_cluster")
 
 
 def _divide(values: np.ndarray, threshold: float | None) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.accuracy import Share
-from evaluand.metrics.areas import AveragePrecision
+from evaluand.metrics.areas import AveragePrecision, Ties, ties_of_rows
 from evaluand.metrics.base.averaging import Averaging, Student
 from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, has_label
 from evaluand.metrics.base.metric import (
@@ -25,10 +25,8 @@ from evaluand.metrics.base.metric import (
     Values,
     check_whole_number,
     refuse,
-    refuse_empty,
 )
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, PartlyDefined, paired_numbers
-from evaluand.metrics.base.one_vs_rest import Ties, ties_of_rows
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 
 Gains = Literal["linear", "exponential"]
@@ -311,11 +309,7 @@ class PrecisionAtTopK(WeightedRowsMetric):
         super().__post_init__()
 
     def prepare(self, columns: Columns) -> Columns:
-        if self.top != "first":
-            return paired_numbers(columns, self.kind)
-        for name in self.columns:
-            refuse_empty(columns, name)
-        return {name: columns[name] for name in self.columns}
+        return super().prepare(columns) if self.top == "first" else paired_numbers(columns, self.kind)
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         truth, prediction = (self._top(rows[name]) for name in self.columns)

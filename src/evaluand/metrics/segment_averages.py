@@ -94,14 +94,12 @@ class OfSegments(OfSums):
             others[_ENDS] = np.full(len(cells), _TO_ZERO)
         vocabulary, codes = one_vocabulary([columns[LABELS], others[LABELS]])
         found: dict[str, np.ndarray] = {LABELS: vocabulary}
-        for name in self.row_columns:
-            shape = (len(scored), len(vocabulary)) if name in self.sums else (len(scored),)
-            found[name] = np.zeros(shape)
+        for name in self.sums:
+            found[name] = np.zeros((len(scored), len(vocabulary)))
             for rows, part, code in ((scored, columns, codes[0]), (~scored, others, codes[1])):
-                if name in self.sums:
-                    found[name][np.ix_(rows, code[: part[name].shape[1]])] = part[name]
-                else:
-                    found[name][rows] = part[name]
+                found[name][np.ix_(rows, code[: part[name].shape[1]])] = part[name]
+        found[_ENDS] = np.zeros(len(scored))
+        found[_ENDS][~scored] = others[_ENDS]
         return found
 
     @abstractmethod

@@ -25,8 +25,7 @@ from evaluand.metrics.ratings.bradley_terry import BradleyTerryFit, explain_unra
 from evaluand.metrics.ratings.counts import MatchRows, Ties, count_matches
 from evaluand.metrics.ratings.covariates import CovariateFit, fit_with_covariates
 from evaluand.metrics.ratings.equal_length import EqualLengthRate, equal_length_difference, equal_length_win_rates
-from evaluand.metrics.ratings.standard_errors import standard_errors
-from evaluand.metrics.ratings.strength_intervals import explain_open_ends, strength_intervals
+from evaluand.metrics.ratings.strength_intervals import explain_open_ends, standard_errors, strength_intervals
 from evaluand.metrics.ratings.win_rates import Influences, WinRates, win_rate_influences
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.intervals import Spread, cautious_spread, correlation_of, t_quantile, t_tail

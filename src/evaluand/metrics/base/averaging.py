@@ -59,6 +59,23 @@ class OfColumn(Metric):
         return (self.column,)
 
 
+class KeepingRows(Metric):
+    """A metric whose state holds rows: the arrays whose names begin with `row_`, of which `row_group` is the group."""
+
+    def merge(self, states: Sequence[State]) -> State:
+        rows = {name: np.concatenate([state[name] for state in states]) for name in states[0] if name.startswith(_ROW)}
+        by_group = [{name: state[name] for name in state if name not in rows} for state in states]
+        return rows | dict(super().merge(by_group))
+
+    def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
+        by_group = {name: state[name] for name in state if not name.startswith(_ROW)}
+        return {**state, **super().place(by_group, positions, n_groups), ROW_GROUP: positions[state[ROW_GROUP]]}
+
+
+_ROW: Final = "row_"
+ROW_GROUP: Final = "row_group"
+
+
 @dataclass(frozen=True, kw_only=True)
 class Averaging(Metric):
     """A mean with an interval; the interval is by cluster if rows belong together or have weights.
