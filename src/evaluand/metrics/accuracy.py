@@ -11,6 +11,7 @@ from evaluand.core.key_columns import RESPONSE_INDEX
 from evaluand.metrics.base.averaging import (
     Averaging,
     OfColumn,
+    OfFirst,
     Student,
     no_interval_reason,
     quotient,
@@ -29,7 +30,6 @@ from evaluand.metrics.base.metric import (
     Reduce,
     State,
     Values,
-    check_whole_number,
     refuse,
 )
 from evaluand.metrics.stats.intervals import (
@@ -149,7 +149,7 @@ def _data(n: int, correct: float, weight: float, clusters: int | None) -> dict[s
 
 
 @dataclass(frozen=True, kw_only=True)
-class TopK(Accuracy):
+class TopK(OfFirst, Accuracy):
     """The share of rows for which one of the first k answers is right, where a task gives several (`Candidates`).
 
     The same scores serve every k. If the one answer is itself a ranking, use the scorer `top_k` and `accuracy`.
@@ -169,12 +169,7 @@ class TopK(Accuracy):
     reductions = ("any",)
     fill_columns = (RESPONSE_INDEX,)
 
-    k: int
     reduce: Reduce = "any"
-
-    def __post_init__(self) -> None:
-        check_whole_number(self.kind, "k", self.k, 1)
-        super().__post_init__()
 
     @property
     def looks_at(self) -> float:
@@ -214,7 +209,7 @@ class OverReplications(Metric):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OfK(OverReplications):
+class OfK(OverReplications, OfFirst):
     """A metric of which a parameter says how many answers matter.
 
     Args:
@@ -224,12 +219,7 @@ class OfK(OverReplications):
         SpecError: k is below 1.
     """
 
-    k: int
     missing: Missing = "wrong"
-
-    def __post_init__(self) -> None:
-        check_whole_number(self.kind, "k", self.k, 1)
-        super().__post_init__()
 
     @property
     def fewest_answers(self) -> int:

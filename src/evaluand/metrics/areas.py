@@ -600,9 +600,6 @@ class OneVsOneRocAuc(RocAuc):
     def drawn_by(self) -> Metric | None:
         return None
 
-    def curves(self, state: State) -> list[list[Drawn]]:
-        return [[] for _ in state["n"]]
-
     def needs_matrix(self, rows: Columns) -> bool:
         return True
 

@@ -13,7 +13,7 @@ import numpy as np
 from evaluand.core.errors import SpecError
 from evaluand.metrics.accuracy import Share
 from evaluand.metrics.areas import AveragePrecision, Ties, ties_of_rows
-from evaluand.metrics.base.averaging import Averaging, Student
+from evaluand.metrics.base.averaging import Averaging, OfFirst, Student
 from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, has_label
 from evaluand.metrics.base.metric import (
     LABELS,
@@ -23,7 +23,6 @@ from evaluand.metrics.base.metric import (
     Reduce,
     State,
     Values,
-    check_whole_number,
     refuse,
 )
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, PartlyDefined, paired_numbers
@@ -33,7 +32,7 @@ Gains = Literal["linear", "exponential"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtK(Averaging):
+class AtK(OfFirst, Averaging):
     """A mean of one number per ranking; reads the lists of the scorer `ranking`, as matrices padded with NaN.
 
     Args:
@@ -46,12 +45,6 @@ class AtK(Averaging):
     direction: ClassVar[Direction | None] = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
     columns = ("ranks", "grades", "relevant")
-
-    k: int
-
-    def __post_init__(self) -> None:
-        check_whole_number(self.kind, "k", self.k, 1)
-        super().__post_init__()
 
     def prepare(self, columns: Columns) -> Columns:
         refuse_ranks(columns, "ranks")
@@ -171,7 +164,7 @@ class Ndcg(AtK, Student):
         if self.gains not in ("linear", "exponential"):
             raise SpecError(f"ndcg: gains={self.gains!r} must be linear or exponential")
         if self.k is None:
-            super(AtK, self).__post_init__()
+            super(OfFirst, self).__post_init__()
         else:
             super().__post_init__()
 
@@ -269,7 +262,7 @@ Top = Literal["largest", "first", "largest_integers"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrecisionAtTopK(WeightedRowsMetric):
+class PrecisionAtTopK(OfFirst, WeightedRowsMetric):
     """The overlap of the tops of truth and prediction, divided by k even if there are fewer rows.
 
     It depends on the order of the rows if values are equal, and always with `top="first"`: rows are in the order of the
@@ -299,11 +292,9 @@ class PrecisionAtTopK(WeightedRowsMetric):
     confidence: ClassVar[None] = None  # type: ignore[misc]
     columns = (TRUTH, PREDICTION)
 
-    k: int
     top: Top = "largest"
 
     def __post_init__(self) -> None:
-        check_whole_number(self.kind, "k", self.k, 1)
         if self.top not in get_args(Top):
             raise SpecError(f"{self.kind}: top={self.top!r} must be one of {', '.join(get_args(Top))}")
         super().__post_init__()

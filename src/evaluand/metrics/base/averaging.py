@@ -59,6 +59,24 @@ class OfColumn(Metric):
         return (self.column,)
 
 
+@dataclass(frozen=True, kw_only=True)
+class OfFirst(Metric):
+    """A metric of the first so many rows or answers.
+
+    Args:
+        k: how many.
+
+    Raises:
+        SpecError: k is below 1.
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        check_whole_number(self.kind, "k", self.k, 1)
+        super().__post_init__()
+
+
 class KeepingRows(Metric):
     """A metric whose state holds rows: the arrays whose names begin with `row_`, of which `row_group` is the group."""
 
