@@ -21,9 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from evaluand.metrics.judging.agreement import kappa
 from evaluand.metrics.judging.alpha import RATINGS, KrippendorffAlpha, Level
-from evaluand.metrics.judging.correction import rogan_gladen
 from evaluand.metrics.judging.differences import (
     Slope,
     contrast_within,
@@ -31,7 +29,7 @@ from evaluand.metrics.judging.differences import (
     preference_within,
     slope_within,
 )
-from evaluand.metrics.judging.estimate import Estimate, estimate, share
+from evaluand.metrics.judging.estimate import Estimate, estimate, kappa, rogan_gladen, share
 
 LARGE, OFTEN = 10_000, 20
 SHARED = 0.4

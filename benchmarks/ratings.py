@@ -28,10 +28,8 @@ from children import clean_environment, environment
 from meter import speed
 
 from evaluand.metrics.ratings.bradley_terry import fit_bradley_terry
-from evaluand.metrics.ratings.connectivity import Ties
-from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches, resample_counts
-from evaluand.metrics.ratings.standard_errors import standard_errors
-from evaluand.metrics.ratings.strength_intervals import strength_intervals
+from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, Ties, count_matches, resample_counts
+from evaluand.metrics.ratings.strength_intervals import standard_errors, strength_intervals
 from evaluand.metrics.stats.intervals import t_quantile
 
 SYSTEMS, MATCHES, REPLICATES = 50, 1_000_000, 1000

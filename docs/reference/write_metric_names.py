@@ -2,8 +2,7 @@
 
 from pathlib import Path
 
-from evaluand.metrics.name_table import AVERAGES
-from evaluand.metrics.names import averaged_names, metric_names
+from evaluand.metrics.names import AVERAGES, averaged_names, metric_names
 
 HEADING = "## Names\n"
 PAGE = Path(__file__).with_name("metrics.md")

@@ -9,7 +9,7 @@ from evaluand.aggregation.aggregator import Aggregation
 from evaluand.core.errors import EvaluandWarning, SpecError
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.experiment import Experiment
-from evaluand.metrics.probabilities import ExpectedCalibrationError
+from evaluand.metrics.calibration import ExpectedCalibrationError
 from evaluand.report.facts.aggregation import curves_facts
 from evaluand.report.lineage import lineage_of_value
 from evaluand.report.metric_labels import metric_labels

@@ -24,9 +24,8 @@ from evaluand.cli import main
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import SpecError
 from evaluand.metrics.accuracy import Accuracy
-from evaluand.metrics.stats.disparity import IntervalEnds
+from evaluand.metrics.stats.disparity import IntervalEnds, shrink
 from evaluand.metrics.stats.intervals import normal_quantile, wilson
-from evaluand.metrics.stats.shrinkage import shrink
 
 RACES = ("African-American", "Asian", "Caucasian", "Hispanic", "Native American", "Other")
 AGES = ("Less than 25", "25 - 45", "Greater than 45")

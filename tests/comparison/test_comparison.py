@@ -34,11 +34,11 @@ from evaluand.comparison.verdict import families_text, format_difference
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.core.row_numbers import number_rows
 from evaluand.evaluation.scorer import Score, Scorer
+from evaluand.metrics.accuracy import PassAtK
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.column_statistics import Quantile
 from evaluand.metrics.errors import MaxError
 from evaluand.metrics.forecasts import Crps, MeanQuantileLoss
-from evaluand.metrics.replications import PassAtK
 from evaluand.metrics.stats.intervals import binomial_tail, normal_tail, paired_score
 from evaluand.metrics.stats.least_mean import least_mean
 from evaluand.metrics.stats.paired_change import PairedChange

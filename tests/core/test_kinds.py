@@ -21,9 +21,9 @@ from support.thinned import thinned
 from evaluand import Experiment, MemoryStore
 from evaluand.aggregation.groups import Grouping, MetricRow, summarise, summarise_shard
 from evaluand.core import registry
-from evaluand.metrics.base.confidence_bins import assign_bins
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.signature import words_of
+from evaluand.metrics.calibration import assign_bins
 from evaluand.metrics.stats.calibration import Rows, error_interval
 from evaluand.metrics.stats.intervals import steady_interval
 

@@ -20,7 +20,7 @@ from evaluand.judges import PairwiseJudge, make_card
 from evaluand.judges.cards.card import JudgeCard
 from evaluand.matches import read_labelled_matches
 from evaluand.matches.people import Judged, match_by_people, pairs_to_judge
-from evaluand.metrics.judging.prediction_powered import PredictionPowered, prediction_powered_mean
+from evaluand.metrics.prediction_powered import PredictionPowered, prediction_powered_mean
 from evaluand.models import ChatModel
 
 LLMBAR = DATA_FOLDER / "llmbar"

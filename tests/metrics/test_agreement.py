@@ -16,10 +16,9 @@ from support.random_cases import Case, check_cases
 from evaluand.aggregation.groups import summarise
 from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.adjusted_mutual_information import AdjustedMutualInformation, expected_information
+from evaluand.metrics.areas import OneVsOneRocAuc
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.confusion_matrix import ConfusionMatrix
-from evaluand.metrics.one_vs_one import OneVsOneRocAuc
-from evaluand.metrics.weighted_kappa import WeightedKappa
+from evaluand.metrics.confusion_matrix import ConfusionMatrix, WeightedKappa
 from evaluand.predictions.arrays.arrays import evaluate
 
 LABELS = {"truth": pa.int64(), "prediction": pa.int64(), "_weight_": pa.float64()}

@@ -16,8 +16,15 @@ from support.thinned import thinned
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.ratings.bradley_terry import BradleyTerryFit, explain_unrated, fit_bradley_terry
-from evaluand.metrics.ratings.connectivity import Ties, connect, largest_component
-from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches, resample_counts
+from evaluand.metrics.ratings.counts import (
+    MatchCounts,
+    MatchRows,
+    Ties,
+    connect,
+    count_matches,
+    largest_component,
+    resample_counts,
+)
 
 TIES: Sequence[Ties] = get_args(Ties)
 

@@ -21,9 +21,8 @@ from sklearn.calibration import calibration_curve
 
 from evaluand.aggregation.groups import MetricRow, summarise
 from evaluand.core.errors import DataError, SpecError
-from evaluand.metrics.base.confidence_bins import assign_bins
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.calibration import ClasswiseCalibrationError, DebiasedCalibrationError
+from evaluand.metrics.calibration import ClasswiseCalibrationError, DebiasedCalibrationError, assign_bins
 from evaluand.metrics.stats.calibration import Rows, calibration_p, error_interval, spiegelhalter, squared_errors
 from evaluand.metrics.stats.intervals import mid_p
 

@@ -18,9 +18,8 @@ from evaluand import Aggregator, Dataset, Evaluator, Measure, Runner, SpecError,
 from evaluand.aggregation.groups import MetricRow, merge, summarise, summarise_shard
 from evaluand.core.errors import DataError
 from evaluand.evaluation.scorers.spans import Spans
-from evaluand.metrics.base.counting import Counting
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.class_rates import FBeta, Precision, Recall
+from evaluand.metrics.class_rates import Counting, FBeta, Precision, Recall
 from evaluand.metrics.stats.intervals import Spread, clustered_wilson
 
 KINDS: tuple[Callable[..., Counting], ...] = (Precision, Recall, FBeta)

@@ -12,7 +12,7 @@ from evaluand.core.errors import SpecError
 from evaluand.metrics.ratings.bradley_terry import fit_bradley_terry
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 from evaluand.metrics.ratings.covariates import fit_with_covariates, relative_differences
-from evaluand.metrics.ratings.standard_errors import standard_errors
+from evaluand.metrics.ratings.strength_intervals import standard_errors
 
 
 def draw(examples: int, effects: tuple[float, ...], seed: int, tie_share: float = 0.2) -> MatchRows:

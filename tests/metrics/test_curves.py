@@ -21,9 +21,9 @@ from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.base.curves import PARTS, POINTS, residual_curve
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.numeric_pairs import ROWS, Residuals
+from evaluand.metrics.calibration import ExpectedCalibrationError
 from evaluand.metrics.confusion_matrix import ConfusionMatrix
 from evaluand.metrics.errors import MeanSquaredError, RootMeanSquaredError
-from evaluand.metrics.probabilities import ExpectedCalibrationError
 from evaluand.report.export import flat
 from evaluand.report.facts.aggregation import curves_facts
 from evaluand.report.verification import verify

@@ -17,8 +17,15 @@ from support.random_cases import Case, check_cases, summarise_cases
 from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.correlations import RSquared
-from evaluand.metrics.deviances import MeanGammaDeviance, MeanPoissonDeviance, MeanTweedieDeviance, PinballLoss
-from evaluand.metrics.explained_deviance import D2AbsoluteError, D2Pinball, D2Tweedie
+from evaluand.metrics.deviances import (
+    D2AbsoluteError,
+    D2Pinball,
+    D2Tweedie,
+    MeanGammaDeviance,
+    MeanPoissonDeviance,
+    MeanTweedieDeviance,
+    PinballLoss,
+)
 from evaluand.predictions.arrays.arrays import evaluate
 
 COLUMNS = {"truth": pa.float64(), "prediction": pa.float64(), "_weight_": pa.float64()}

@@ -13,11 +13,9 @@ from sklearn.metrics import cohen_kappa_score
 from statsmodels.stats.proportion import proportion_confint
 
 from evaluand import SpecError
-from evaluand.metrics.judging.agreement import kappa
 from evaluand.metrics.judging.alpha import RATINGS, KrippendorffAlpha, Level
-from evaluand.metrics.judging.correction import rogan_gladen
 from evaluand.metrics.judging.differences import Slope, contrast_within, mean_difference
-from evaluand.metrics.judging.estimate import Estimate, estimate, share
+from evaluand.metrics.judging.estimate import Estimate, estimate, kappa, rogan_gladen, share
 
 LEVELS: tuple[Level, ...] = ("nominal", "ordinal", "interval", "ratio")
 

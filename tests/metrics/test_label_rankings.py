@@ -14,8 +14,7 @@ from support.random_cases import Case, check_cases
 from evaluand.aggregation.groups import summarise
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.label_rankings import CoverageError, LabelRankingAveragePrecision, LabelRankingLoss
-from evaluand.metrics.rankings import MeanReciprocalRank
+from evaluand.metrics.rankings import CoverageError, LabelRankingAveragePrecision, LabelRankingLoss, MeanReciprocalRank
 from evaluand.predictions.arrays.arrays import evaluate
 
 SCHEMA = {

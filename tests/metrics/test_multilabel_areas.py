@@ -16,7 +16,8 @@ from evaluand.core.errors import SpecError
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.probabilities import Brier, ExpectedCalibrationError, LogLoss
+from evaluand.metrics.calibration import ExpectedCalibrationError
+from evaluand.metrics.probabilities import Brier, LogLoss
 from evaluand.predictions.arrays.arrays import evaluate
 from evaluand.store.store import MemoryStore
 

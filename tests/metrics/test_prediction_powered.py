@@ -17,7 +17,7 @@ from hypothesis import given, strategies as st
 from scipy import stats
 from support.effort import simulations
 
-from evaluand.metrics.judging.prediction_powered import PredictionPowered, prediction_powered_mean
+from evaluand.metrics.prediction_powered import PredictionPowered, prediction_powered_mean
 
 SHARE = (0.0, 1.0)
 

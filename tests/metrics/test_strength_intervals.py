@@ -12,10 +12,14 @@ import statsmodels.api as sm
 from support.places import ROOT_FOLDER
 
 from evaluand.metrics.ratings.bradley_terry import fit_bradley_terry
-from evaluand.metrics.ratings.connectivity import Ties
-from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, count_matches
-from evaluand.metrics.ratings.standard_errors import influences, standard_errors
-from evaluand.metrics.ratings.strength_intervals import draw_strengths, explain_open_ends, strength_intervals
+from evaluand.metrics.ratings.counts import MatchCounts, MatchRows, Ties, count_matches
+from evaluand.metrics.ratings.strength_intervals import (
+    draw_strengths,
+    explain_open_ends,
+    influences,
+    standard_errors,
+    strength_intervals,
+)
 from evaluand.metrics.stats.resampling import acceleration, bca_ends, resampling_units
 
 TIES = get_args(Ties)

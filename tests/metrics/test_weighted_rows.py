@@ -20,14 +20,19 @@ from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.metric import CLUSTER, INDEPENDENT, LABELS, Metric
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric, weight_of_one
 from evaluand.metrics.class_rates import FBeta, Jaccard, Precision, Recall, Specificity
-from evaluand.metrics.confusion_matrix import BalancedAccuracy, CohenKappa, HammingLoss, MatthewsCorrelation
+from evaluand.metrics.confusion_matrix import (
+    BalancedAccuracy,
+    CohenKappa,
+    HammingLoss,
+    MatthewsCorrelation,
+    WeightedKappa,
+)
 from evaluand.metrics.correlations import ExplainedVariance, Kendall, Pearson, RSquared, Spearman
-from evaluand.metrics.explained_deviance import D2AbsoluteError, D2Tweedie
+from evaluand.metrics.deviances import D2AbsoluteError, D2Tweedie
 from evaluand.metrics.forecasts import WeightedAbsolutePercentageError
 from evaluand.metrics.judging.alpha import KrippendorffAlpha
 from evaluand.metrics.partitions import AdjustedRand, NormalizedMutualInformation, VMeasure
 from evaluand.metrics.stats.intervals import Spread, interval_within, wilson
-from evaluand.metrics.weighted_kappa import WeightedKappa
 
 METRICS: tuple[WeightedRowsMetric, ...] = (
     CohenKappa(),

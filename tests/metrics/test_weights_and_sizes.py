@@ -18,10 +18,10 @@ from evaluand.evaluation.scorers.detection import Detection
 from evaluand.evaluation.scorers.ranking import Ranking
 from evaluand.evaluation.scorers.segmentation import Segmentation
 from evaluand.metrics.base.metric import Metric
+from evaluand.metrics.calibration import ExpectedCalibrationError
 from evaluand.metrics.correlations import Pearson, RSquared
 from evaluand.metrics.errors import MeanAbsolutePercentageError, MedianAbsoluteError, RootMeanSquaredError
 from evaluand.metrics.partitions import AdjustedRand
-from evaluand.metrics.probabilities import ExpectedCalibrationError
 
 pytestmark = pytest.mark.filterwarnings("error")
 

@@ -24,9 +24,9 @@ from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.accuracy import Accuracy
 from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.box_averages import MeanAveragePrecision
+from evaluand.metrics.calibration import ExpectedCalibrationError
 from evaluand.metrics.confusion_matrix import ConfusionMatrix
 from evaluand.metrics.errors import MeanSquaredError, RootMeanSquaredError
-from evaluand.metrics.probabilities import ExpectedCalibrationError
 from evaluand.report.facts.aggregation import confusion_matrix, curves_facts, summary_facts
 from evaluand.report.facts.report import Part, report_facts
 from evaluand.report.facts.run import missing_facts

@@ -37,7 +37,8 @@ from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.areas import RocAuc
-from evaluand.metrics.probabilities import Brier, ExpectedCalibrationError, LogLoss
+from evaluand.metrics.calibration import ExpectedCalibrationError
+from evaluand.metrics.probabilities import Brier, LogLoss
 from evaluand.predictions.arrays.arrays import evaluate
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner

@@ -22,8 +22,7 @@ from evaluand.aggregation.groups import By, Grouping, MetricRow, Summary, group_
 from evaluand.core.errors import SpecError, nearest
 from evaluand.core.files.json import none_if_nan
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.stats.disparity import IntervalEnds
-from evaluand.metrics.stats.shrinkage import shrink
+from evaluand.metrics.stats.disparity import IntervalEnds, shrink
 
 _NO_RULES: Final = GroupRules()
 

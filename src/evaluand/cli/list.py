@@ -13,8 +13,7 @@ from evaluand.cli.options import json_option, name_store, store_option
 from evaluand.cli.output import print_json, show
 from evaluand.core import registry
 from evaluand.core.errors import Fault, plural, singular
-from evaluand.metrics.name_table import AVERAGES
-from evaluand.metrics.names import averaged_names, metric_names
+from evaluand.metrics.names import AVERAGES, averaged_names, metric_names
 from evaluand.report.facts.base import Facts, Names, usage_facts
 from evaluand.report.terminal.artifact import Listing
 from evaluand.store.addresses import Place

@@ -33,7 +33,7 @@ from evaluand.matches.matches import Matches
 from evaluand.matches.ratings.method import COVARIATES, POSITION, Contradictory, Kind, Missing, Outcomes
 from evaluand.matches.ratings.rating import Ratings, rate
 from evaluand.matches.ratings.rating_gates import check_rating_gates
-from evaluand.metrics.ratings.connectivity import Ties
+from evaluand.metrics.ratings.counts import Ties
 from evaluand.report.facts.match_sets import ratings_facts
 from evaluand.report.terminal.ratings import ratings_table
 from evaluand.report.text import SHORT_ID, safe

@@ -16,8 +16,8 @@ from evaluand.comparison.difference import row_weights
 from evaluand.comparison.pairing import ABSENT, PairedRows
 from evaluand.core import identity
 from evaluand.core.errors import SpecError
-from evaluand.metrics.stats.hotelling import hotelling
 from evaluand.metrics.stats.intervals import cluster_sums
+from evaluand.metrics.stats.two_samples import hotelling
 
 
 @dataclass(frozen=True)

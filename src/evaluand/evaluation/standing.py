@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 from evaluand.core.errors import plural
 from evaluand.evaluation.scorer import class_of
-from evaluand.metrics.judging.correction import rogan_gladen
-from evaluand.metrics.judging.estimate import Estimate
+from evaluand.metrics.judging.estimate import Estimate, rogan_gladen
 
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation

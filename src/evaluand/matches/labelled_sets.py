@@ -32,7 +32,7 @@ from evaluand.judges.cards.standing import find_standing
 from evaluand.matches.battle_rows import check_places, column_option, read_winner
 from evaluand.matches.judging import SPANS_TABLE
 from evaluand.matches.matches import BY_PEOPLE, Matches, file_origin, read_example_ids, read_example_keys
-from evaluand.metrics.judging.agreement import measure_kappa
+from evaluand.metrics.judging.estimate import measure_kappa
 from evaluand.store.store import find_sealed
 from evaluand.store.tables import SKIPPED
 

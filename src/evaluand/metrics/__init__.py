@@ -11,9 +11,19 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.metrics.accuracy import Accuracy as Accuracy, TopK as TopK
+    from evaluand.metrics.accuracy import (
+        Accuracy as Accuracy,
+        KOfN as KOfN,
+        MajorityVote as MajorityVote,
+        PassAtK as PassAtK,
+        TopK as TopK,
+    )
     from evaluand.metrics.adjusted_mutual_information import AdjustedMutualInformation as AdjustedMutualInformation
-    from evaluand.metrics.areas import AveragePrecision as AveragePrecision, RocAuc as RocAuc
+    from evaluand.metrics.areas import (
+        AveragePrecision as AveragePrecision,
+        OneVsOneRocAuc as OneVsOneRocAuc,
+        RocAuc as RocAuc,
+    )
     from evaluand.metrics.base.metric import Metric as Metric, Values as Values
     from evaluand.metrics.box_averages import (
         AverageRecall as AverageRecall,
@@ -22,6 +32,7 @@ if TYPE_CHECKING:
     from evaluand.metrics.calibration import (
         ClasswiseCalibrationError as ClasswiseCalibrationError,
         DebiasedCalibrationError as DebiasedCalibrationError,
+        ExpectedCalibrationError as ExpectedCalibrationError,
     )
     from evaluand.metrics.class_rates import (
         FalseNegativeRate as FalseNegativeRate,
@@ -40,6 +51,7 @@ if TYPE_CHECKING:
         ConfusionMatrix as ConfusionMatrix,
         HammingLoss as HammingLoss,
         MatthewsCorrelation as MatthewsCorrelation,
+        WeightedKappa as WeightedKappa,
     )
     from evaluand.metrics.correlations import (
         ExplainedVariance as ExplainedVariance,
@@ -57,6 +69,9 @@ if TYPE_CHECKING:
         average_precision_by_label as average_precision_by_label,
     )
     from evaluand.metrics.deviances import (
+        D2AbsoluteError as D2AbsoluteError,
+        D2Pinball as D2Pinball,
+        D2Tweedie as D2Tweedie,
         MeanGammaDeviance as MeanGammaDeviance,
         MeanPoissonDeviance as MeanPoissonDeviance,
         MeanTweedieDeviance as MeanTweedieDeviance,
@@ -71,11 +86,6 @@ if TYPE_CHECKING:
         MedianAbsoluteError as MedianAbsoluteError,
         RootMeanSquaredError as RootMeanSquaredError,
     )
-    from evaluand.metrics.explained_deviance import (
-        D2AbsoluteError as D2AbsoluteError,
-        D2Pinball as D2Pinball,
-        D2Tweedie as D2Tweedie,
-    )
     from evaluand.metrics.forecasts import (
         Crps as Crps,
         MeanAbsoluteScaledError as MeanAbsoluteScaledError,
@@ -85,13 +95,7 @@ if TYPE_CHECKING:
         seasonal_naive_scale as seasonal_naive_scale,
     )
     from evaluand.metrics.function import FunctionMetric as FunctionMetric
-    from evaluand.metrics.label_rankings import (
-        CoverageError as CoverageError,
-        LabelRankingAveragePrecision as LabelRankingAveragePrecision,
-        LabelRankingLoss as LabelRankingLoss,
-    )
     from evaluand.metrics.names import make_metric as make_metric
-    from evaluand.metrics.one_vs_one import OneVsOneRocAuc as OneVsOneRocAuc
     from evaluand.metrics.partitions import (
         AdjustedRand as AdjustedRand,
         Completeness as Completeness,
@@ -100,13 +104,12 @@ if TYPE_CHECKING:
         VMeasure as VMeasure,
     )
     from evaluand.metrics.prediction_powered import PredictionPoweredMean as PredictionPoweredMean
-    from evaluand.metrics.probabilities import (
-        Brier as Brier,
-        ExpectedCalibrationError as ExpectedCalibrationError,
-        LogLoss as LogLoss,
-    )
+    from evaluand.metrics.probabilities import Brier as Brier, LogLoss as LogLoss
     from evaluand.metrics.rankings import (
+        CoverageError as CoverageError,
         HitsAtK as HitsAtK,
+        LabelRankingAveragePrecision as LabelRankingAveragePrecision,
+        LabelRankingLoss as LabelRankingLoss,
         MapAtK as MapAtK,
         MeanReciprocalRank as MeanReciprocalRank,
         Ndcg as Ndcg,
@@ -114,7 +117,6 @@ if TYPE_CHECKING:
         PrecisionAtTopK as PrecisionAtTopK,
         RecallAtK as RecallAtK,
     )
-    from evaluand.metrics.replications import KOfN as KOfN, MajorityVote as MajorityVote, PassAtK as PassAtK
     from evaluand.metrics.segment_averages import (
         MeanIou as MeanIou,
         PanopticQuality as PanopticQuality,
@@ -122,6 +124,5 @@ if TYPE_CHECKING:
         SegmentationQuality as SegmentationQuality,
     )
     from evaluand.metrics.text_errors import CharacterErrorRate as CharacterErrorRate, WordErrorRate as WordErrorRate
-    from evaluand.metrics.weighted_kappa import WeightedKappa as WeightedKappa
 
 __getattr__, __dir__ = lazy_names(__name__, explain="evaluand.metrics.names:usage")

@@ -10,7 +10,7 @@ import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.core.key_columns import INDEX
-from evaluand.metrics.base.averaging import OfColumn, Student
+from evaluand.metrics.base.averaging import ROW_GROUP, KeepingRows, OfColumn, Student
 from evaluand.metrics.base.left_out import LeftOut, clusters_by_group
 from evaluand.metrics.base.metric import (
     CLUSTER,
@@ -68,10 +68,6 @@ class Mean(Student, OfColumn):
     def __post_init__(self) -> None:
         object.__setattr__(self, "range", check_range(self.kind, self.range))
         super().__post_init__()
-
-    @property
-    def row_range(self) -> tuple[float, float]:
-        return self.range
 
     def prepare(self, columns: Columns) -> Columns:
         values = numbers(columns, self.column, self.kind)
@@ -147,11 +143,8 @@ class Count(Metric):
         return Values(count, nothing, nothing, [None] * len(count), [None] * len(count))
 
 
-_ROWS = ("row_group", "row_value", "row_cluster")
-
-
 @dataclass(frozen=True, kw_only=True)
-class Positional(Metric):
+class Positional(KeepingRows):
     """The value below which a share of the rows lies, with Woodruff's interval; the state holds every value.
 
     An end is open where the rows, or clusters, are so few that all of them may well lie on one side of the true value.
@@ -176,20 +169,12 @@ class Positional(Metric):
         return at_share(values, starts, n, np.full(n.shape, self.share))
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
-        rows = {"n": count_rows(group, n_groups), "row_group": group, "row_value": columns[VALUE]}
+        rows = {"n": count_rows(group, n_groups), ROW_GROUP: group, "row_value": columns[VALUE]}
         return rows | ({"row_cluster": columns[CLUSTER]} if CLUSTER in columns else {})
-
-    def merge(self, states: Sequence[State]) -> State:
-        rows = {name: np.concatenate([state[name] for state in states]) for name in _ROWS if name in states[0]}
-        return rows | dict(super().merge([{"n": state["n"]} for state in states]))
-
-    def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
-        counts = super().place({"n": state["n"]}, positions, n_groups)
-        return {**state, **counts, "row_group": positions[state["row_group"]]}
 
     def compute(self, state: State) -> Values:
         n = state["n"]
-        order = np.lexsort((state["row_value"], state["row_group"]))
+        order = np.lexsort((state["row_value"], state[ROW_GROUP]))
         values, starts = state["row_value"][order], np.cumsum(n) - n
         share = np.full(n.shape, self.share)
         value = self.locate(values, starts, n)
@@ -246,7 +231,7 @@ class Positional(Metric):
         self, state: State, value: np.ndarray, share: np.ndarray
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
         """The interval of the share of rows at or below the value, and the number of clusters, if any."""
-        n, group = state["n"], state["row_group"]
+        n, group = state["n"], state[ROW_GROUP]
         if "row_cluster" not in state:
             return *wilson(share * n, n, self.confidence), None
         below = (state["row_value"] <= value[group]).astype(np.float64)

@@ -15,7 +15,6 @@ from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 from evaluand.metrics.stats.intervals import Spread, runs, t_quantile
 
 
-@dataclass(frozen=True, kw_only=True)
 class OfNumbers(WeightedRowsMetric):
     """A function of numeric truths and predictions."""
 
@@ -24,6 +23,13 @@ class OfNumbers(WeightedRowsMetric):
 
     def prepare(self, columns: Columns) -> Columns:
         return paired_numbers(columns, self.kind)
+
+    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
+        for name, what in ((TRUTH, "truths"), (PREDICTION, "predictions")):
+            values = rows[name][weight > 0]
+            if (values == values[0]).all():
+                return f"all {what} are one value, which correlates with nothing"
+        return "the numbers lie too far apart for their squares"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,7 +84,6 @@ _NEAR: Final = 1e-10
 _MOST: Final = 1000
 
 
-@dataclass(frozen=True, kw_only=True)
 class Pearson(OfDeviations):
     """Pearson's correlation of predictions and truths: how close they are to any straight line.
 
@@ -121,19 +126,7 @@ class Pearson(OfDeviations):
         half = float(t_quantile(self.confidence, spread.clusters - 1)[0]) * error
         return math.tanh(math.atanh(value) - half), math.tanh(math.atanh(value) + half)
 
-    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
-        return _why_uncorrelated(rows, weight)
 
-
-def _why_uncorrelated(rows: Columns, weight: np.ndarray) -> str:
-    for name, what in ((TRUTH, "truths"), (PREDICTION, "predictions")):
-        values = rows[name][weight > 0]
-        if (values == values[0]).all():
-            return f"all {what} are one value, which correlates with nothing"
-    return "the numbers lie too far apart for their squares"
-
-
-@dataclass(frozen=True, kw_only=True)
 class Spearman(OfNumbers):
     """Spearman's correlation: Pearson's correlation of ranks, with mean ranks for ties.
 
@@ -200,9 +193,6 @@ class Spearman(OfNumbers):
         total = weight.sum(axis=1)
         return np.stack([np.einsum("rn,rn,rn->r", weight, one, other) / total**3 for one, other in pairs])
 
-    def undefined(self, rows: Columns, weight: np.ndarray) -> str:
-        return _why_uncorrelated(rows, weight)
-
 
 def _ranks(weight: np.ndarray, starts: np.ndarray) -> np.ndarray:
     """The weight of lower values plus half of that of equal values, for rows sorted by value."""
@@ -223,7 +213,6 @@ _ORDERS: Final = {TRUTH: "_by_truth_", PREDICTION: "_by_prediction_"}
 _STARTS: Final = {TRUTH: "_truth_starts_", PREDICTION: "_prediction_starts_"}
 
 
-@dataclass(frozen=True, kw_only=True)
 class Kendall(OfNumbers):
     """Kendall's τ-b: concordant minus discordant pairs of rows, normalised for ties.
 
@@ -407,7 +396,6 @@ class RSquared(OfDeviations):
         return "beside the spread of the truths, errors are too large for a number"
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExplainedVariance(RSquared):
     """1 − variance of (truth − prediction) / variance of the truth: R² that ignores an error common to all rows.
 

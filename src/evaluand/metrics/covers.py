@@ -16,7 +16,6 @@ from evaluand.metrics.base.labels import in_order
 from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns
 
 
-@dataclass(frozen=True, kw_only=True)
 class _OfCovers(Confusion):
     """A function of how two covers of the same nodes overlap."""
 
@@ -200,7 +199,6 @@ def _plogp(share: np.ndarray) -> np.ndarray:
     return np.where(some, -share * np.log(np.where(some, share, 1.0)), 0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class OmegaIndex(_OfCovers):
     """The share of pairs of nodes that are together in equally many communities of both sides, adjusted for chance.
 

@@ -1,7 +1,7 @@
 """Errors of predicted numbers, squared or absolute: their means, and other numbers of their distribution."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import ClassVar, Final
 
 import numpy as np
@@ -14,7 +14,6 @@ from evaluand.metrics.column_statistics import Positional, at_share
 from evaluand.metrics.stats.intervals import count_rows
 
 
-@dataclass(frozen=True, kw_only=True)
 class MeanSquaredError(MeanError):
     """The mean of (prediction − truth)², in squared units of the truth; one large error outweighs many small ones.
 
@@ -32,7 +31,6 @@ class MeanSquaredError(MeanError):
         return np.asarray(np.square(difference, out=difference))
 
 
-@dataclass(frozen=True, kw_only=True)
 class RootMeanSquaredError(MeanSquaredError):
     """The square root of the mean squared error, in units of the truth.
 
@@ -92,7 +90,6 @@ class RootMeanSquaredError(MeanSquaredError):
         return replace(found, value=value, low=low, high=high, reason=reason, data=data)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MeanSquaredLogError(MeanError):
     """The mean of (log(1 + prediction) − log(1 + truth))²: for counts that grow by factors.
 
@@ -131,7 +128,6 @@ _OF_NOTHING: Final = -5000
 """Below the exponent of any number: used for a group without errors, or whose errors are all 0."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MeanAbsoluteError(MeanError):
     """The mean of |prediction − truth|, in units of the truth.
 
@@ -146,7 +142,6 @@ class MeanAbsoluteError(MeanError):
         return absolute_errors(truth, prediction)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MeanAbsolutePercentageError(MeanError):
     """The mean of |prediction − truth| / |truth|, as a share: 0.1 is ten percent.
 
@@ -166,7 +161,6 @@ class MeanAbsolutePercentageError(MeanError):
         return np.where(np.isinf(error), absolute_errors(truth / 2, prediction / 2) / (size / 2), error / size)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MedianAbsoluteError(Positional):
     """The median of |prediction − truth|, which large outliers do not affect.
 
@@ -202,7 +196,6 @@ _HALF: Final = float(np.finfo(np.float64).max) / 2
 """The sum of two larger numbers overflows; halving such numbers is exact."""
 
 
-@dataclass(frozen=True, kw_only=True)
 class MaxError(Metric):
     """The largest |prediction − truth|; without an interval, since unseen errors may be larger.
 

@@ -18,7 +18,6 @@ from evaluand.metrics.deviances import pinball
 SCALE, SAMPLES, LEVELS, QUANTILES = "scale", "samples", "levels", "quantiles"
 
 
-@dataclass(frozen=True, kw_only=True)
 class SymmetricMeanAbsolutePercentageError(MeanError):
     """sMAPE: the mean of 2 |prediction − truth| / (|truth| + |prediction|), as a share from 0 to 2.
 
@@ -32,7 +31,6 @@ class SymmetricMeanAbsolutePercentageError(MeanError):
 
     kind = "symmetric_mean_absolute_percentage_error"
     range: ClassVar[tuple[float, float]] = (0.0, 2.0)
-    row_range: ClassVar[tuple[float, float]] = (0.0, 2.0)
 
     def error(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         total = np.abs(truth) / 2 + np.abs(prediction) / 2  # no overflow
@@ -40,7 +38,6 @@ class SymmetricMeanAbsolutePercentageError(MeanError):
         return np.where(total > 0, np.minimum(2 * (half / np.where(total > 0, total, 1.0)), 2.0), 0.0)
 
 
-@dataclass(frozen=True, kw_only=True)
 class WeightedAbsolutePercentageError(OfSums):
     """WAPE, also called ND: Σ |prediction − truth| / Σ |truth|, as a share: 0.1 is ten percent.
 
@@ -164,7 +161,6 @@ def seasonal_naive_scale(history: Sequence[float], season: Any = 1) -> float:
     return float(np.abs(values[season:] - values[:-season]).mean()) if len(values) > season else float("nan")
 
 
-@dataclass(frozen=True, kw_only=True)
 class _OfDistribution(MeanError):
     """A mean error of predicted distributions, in units of the truth."""
 

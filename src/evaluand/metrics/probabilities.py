@@ -1,15 +1,14 @@
 """How far probabilities lie from what happened: losses, and the calibration error."""
 
-from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final, Literal
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, check_probabilities
-from evaluand.metrics.base.confidence_bins import BIN, ConfidenceBins
 from evaluand.metrics.base.confusion import TRUTH
-from evaluand.metrics.base.metric import LABELS, VALUE, Columns, Reduce, State, Values
+from evaluand.metrics.base.metric import LABELS, VALUE, Columns
 from evaluand.metrics.base.numeric_pairs import PartlyDefined
 
 
@@ -36,8 +35,6 @@ class LogLoss(OfScores, PartlyDefined):
     kind = "log_loss"
     direction = "lower"
     range: ClassVar[tuple[float, float]] = (0.0, np.inf)
-    row_range: ClassVar[tuple[float, float]] = (0.0, np.inf)
-    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
     unfit: ClassVar[str] = (
         f"no probability for the truth, or 0, whose loss is infinite; {GIVE_SCORES}, or clip, the least there is"
     )
@@ -89,7 +86,6 @@ class Brier(OfScores, PartlyDefined):
     kind = "brier"
     direction = "lower"
     of_either_class: ClassVar[bool] = True
-    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
     unfit: ClassVar[str] = f"no probability for the truth; {GIVE_SCORES}, or absent=0, which takes it for 0"
 
     halved: bool = False
@@ -105,10 +101,6 @@ class Brier(OfScores, PartlyDefined):
     def range(self) -> tuple[float, float]:
         return (0.0, 1.0 if self.halved or self.label is not None else 2.0)
 
-    @property
-    def row_range(self) -> tuple[float, float]:
-        return self.range
-
     def prepare(self, columns: Columns) -> Columns:
         rows = self.scored(columns)
         check_probabilities(columns, rows[SCORES], self.kind, whole=self.absent is None)
@@ -117,80 +109,3 @@ class Brier(OfScores, PartlyDefined):
             return {VALUE: np.square(1 - truth)}
         values = np.nansum(np.square(rows[SCORES]), axis=1) - 2 * truth + 1
         return {VALUE: np.maximum(values, 0.0) / (2 if self.halved else 1)}
-
-
-Norm = Literal["l1", "max"]
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExpectedCalibrationError(ConfidenceBins):
-    """The difference between mean confidence and share of right rows, over bins of rows of similar confidence.
-
-    Without `label`, a row is right if prediction and truth are equal, and its confidence is that of the prediction.
-    With `label`, a row is right if the truth is that class, and its confidence is the probability of the class. If the
-    table says that a confidence belongs to the other of two classes, it is subtracted from 1. The value depends on the
-    bins, and with few rows per bin even perfect confidences give a value well above 0: compare only values with the
-    same bins and about as many rows, or take `debiased_calibration_error`. As this bias differs between systems,
-    differences have no interval; `compare` and gates against a baseline take `debiased_calibration_error`.
-    Source: C. Guo et al., "On calibration of modern neural networks" (ICML 2017), section 2.
-
-    Args:
-        scored_by: what the confidences are, see `OfScores`; `predicted` without `label`.
-        label: the class whose probabilities are evaluated.
-        bins: the number of bins.
-        binning: bins of equal `width` of confidence, each including its upper end, or of equal `mass`, with equally
-            many rows (or weight) each; equal confidences are never split.
-        norm: the mean of the differences, weighted by the rows of the bin (`l1`), or the largest (`max`).
-        weighted: each row counts by the weight of its example.
-        confidence: of the shares drawn in a report; the value has no interval, see `interval`.
-
-    Raises:
-        SpecError: the parameters contradict each other.
-
-    Example:
-        >>> ExpectedCalibrationError(bins=15, confidence=None).signature
-        'expected_calibration_error v2 missing=leave_out reduce=first scored_by=predicted bins=15 binning=width norm=l1'
-    """
-
-    kind = "expected_calibration_error"
-    version = 2
-    has_differences: ClassVar[bool] = False  # its bias differs between systems
-    compared_by: ClassVar[str | None] = "debiased_calibration_error"
-
-    norm: Norm = "l1"
-
-    def __post_init__(self) -> None:
-        if self.norm not in ("l1", "max"):
-            raise SpecError(f"{self.kind}: norm={self.norm!r} must be one of l1, max")
-        super().__post_init__()
-
-    @property
-    def interval_name(self) -> None:
-        """None: with few rows the value is biased upwards by chance, and an interval would hide that."""
-        return None
-
-    def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        share, distance = self._bins(rows, weight)
-        return np.asarray((share * distance).sum(axis=1) if self.norm == "l1" else distance.max(axis=1))
-
-    def compute(self, state: State) -> Values:
-        values = super().compute(state)
-        known = np.isfinite(values.value).tolist()
-        reason = [_NO_INTERVAL if has else other for has, other in zip(known, values.reason, strict=True)]
-        return replace(values, low=np.full(len(known), np.nan), high=np.full(len(known), np.nan), reason=reason)
-
-    def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
-        """The number of bins that have rows."""
-        return {"bins": int(np.count_nonzero(np.bincount(rows[BIN])))}
-
-    def _bins(self, rows: Columns, weight: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The share of the weight in each bin, and the distance of confidence and accuracy there; 0 if empty."""
-        total, probability, right = (
-            np.stack([np.bincount(rows[BIN], each * values, minlength=self.bins) for each in weight])
-            for values in (1.0, rows["probability"], rows["right"])
-        )
-        distance = np.abs(probability - right) / np.where(total > 0, total, np.inf)
-        return total / total.sum(axis=1, keepdims=True), distance
-
-
-_NO_INTERVAL: Final = "no interval: by chance alone the calibration error of few rows is above 0"

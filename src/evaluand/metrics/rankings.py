@@ -1,4 +1,7 @@
-"""Metrics of rankings: means of one number per ranking, mostly of its first k answers; and the overlap of two tops."""
+"""Metrics of rankings, of answers or of the labels of a row by their scores: means of one number per ranking.
+
+Most are of the first k answers. Also the overlap of two tops.
+"""
 
 import math
 from abc import abstractmethod
@@ -9,26 +12,27 @@ import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.accuracy import Share
-from evaluand.metrics.base.averaging import Averaging, Student
+from evaluand.metrics.areas import AveragePrecision, Ties, ties_of_rows
+from evaluand.metrics.base.averaging import Averaging, OfFirst, Student
+from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, has_label
 from evaluand.metrics.base.metric import (
+    LABELS,
     VALUE,
     Columns,
     Direction,
     Reduce,
     State,
     Values,
-    check_whole_number,
     refuse,
-    refuse_empty,
 )
-from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, paired_numbers
+from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, PartlyDefined, paired_numbers
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 
 Gains = Literal["linear", "exponential"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class AtK(Averaging):
+class AtK(OfFirst, Averaging):
     """A mean of one number per ranking; reads the lists of the scorer `ranking`, as matrices padded with NaN.
 
     Args:
@@ -40,15 +44,7 @@ class AtK(Averaging):
 
     direction: ClassVar[Direction | None] = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    row_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
     columns = ("ranks", "grades", "relevant")
-
-    k: int
-
-    def __post_init__(self) -> None:
-        check_whole_number(self.kind, "k", self.k, 1)
-        super().__post_init__()
 
     def prepare(self, columns: Columns) -> Columns:
         refuse_ranks(columns, "ranks")
@@ -84,7 +80,6 @@ class HitsAtK(AtK, Share):
         return np.asarray(self.relevant_in_top(columns).any(axis=1), np.float64)
 
 
-@dataclass(frozen=True, kw_only=True)
 class RecallAtK(AtK, Student):
     """The share of the relevant answers that is among the first k; the mean over rankings.
 
@@ -100,7 +95,6 @@ class RecallAtK(AtK, Student):
         return np.asarray(self.relevant_in_top(columns).sum(axis=1) / (columns["relevant"] > 0).sum(axis=1))
 
 
-@dataclass(frozen=True, kw_only=True)
 class PrecisionAtK(AtK, Student):
     """The number of relevant answers among the first k, divided by k; the mean over rankings.
 
@@ -118,7 +112,6 @@ class PrecisionAtK(AtK, Student):
         return np.asarray(self.relevant_in_top(columns).sum(axis=1) / self.k)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MapAtK(AtK, Student):
     """Mean average precision of rankings: the mean of (Σ precision at each relevant answer / min(k, relevant)).
 
@@ -171,7 +164,7 @@ class Ndcg(AtK, Student):
         if self.gains not in ("linear", "exponential"):
             raise SpecError(f"ndcg: gains={self.gains!r} must be linear or exponential")
         if self.k is None:
-            super(AtK, self).__post_init__()
+            super(OfFirst, self).__post_init__()
         else:
             super().__post_init__()
 
@@ -247,8 +240,6 @@ class MeanReciprocalRank(Student):
     kind = "mean_reciprocal_rank"
     direction = "higher"
     range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    row_range: ClassVar[tuple[float, float]] = (0.0, 1.0)
-    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
     columns = ("first_rank",)
 
     absent_rank: float | None = None
@@ -271,7 +262,7 @@ Top = Literal["largest", "first", "largest_integers"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class PrecisionAtTopK(WeightedRowsMetric):
+class PrecisionAtTopK(OfFirst, WeightedRowsMetric):
     """The overlap of the tops of truth and prediction, divided by k even if there are fewer rows.
 
     It depends on the order of the rows if values are equal, and always with `top="first"`: rows are in the order of the
@@ -301,21 +292,15 @@ class PrecisionAtTopK(WeightedRowsMetric):
     confidence: ClassVar[None] = None  # type: ignore[misc]
     columns = (TRUTH, PREDICTION)
 
-    k: int
     top: Top = "largest"
 
     def __post_init__(self) -> None:
-        check_whole_number(self.kind, "k", self.k, 1)
         if self.top not in get_args(Top):
             raise SpecError(f"{self.kind}: top={self.top!r} must be one of {', '.join(get_args(Top))}")
         super().__post_init__()
 
     def prepare(self, columns: Columns) -> Columns:
-        if self.top != "first":
-            return paired_numbers(columns, self.kind)
-        for name in self.columns:
-            refuse_empty(columns, name)
-        return {name: columns[name] for name in self.columns}
+        return super().prepare(columns) if self.top == "first" else paired_numbers(columns, self.kind)
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         truth, prediction = (self._top(rows[name]) for name in self.columns)
@@ -339,3 +324,134 @@ class PrecisionAtTopK(WeightedRowsMetric):
 
 
 _NO_INTERVAL: Final = "no interval: a top hangs on the order of rows"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OfLabelRanking(OfScores, PartlyDefined):
+    """A mean over rows of one number of the ranking of a row's labels by their scores.
+
+    Ranked are the labels that have a score in the row. Rows may have one label or sets of labels.
+    Source: G. Tsoumakas, I. Katakis & I. Vlahavas, "Mining multi-label data" (Data Mining and Knowledge Discovery
+    Handbook, 2010).
+
+    Args:
+        absent: the score of a label of the truth without one; by default the value is undefined.
+        empty: the number of a row that ranks nothing: its truth has no label, or for the ranking loss every label;
+            by default the value is undefined.
+
+    Raises:
+        SpecError: `empty` is not a number in the range.
+    """
+
+    takes_sets = True
+    scored_by: ClassVar[str] = "classes"  # type: ignore[misc]
+    label: ClassVar[None] = None  # type: ignore[misc]
+    published: ClassVar[float]
+    """The number of such a row in scikit-learn."""
+
+    empty: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.empty is not None:
+            least, most = self.range
+            if isinstance(self.empty, bool) or not least <= self.empty <= most:
+                raise SpecError(f"{self.kind}: empty={self.empty!r} must be a number from {least:g} to {most:g}")
+            object.__setattr__(self, "empty", float(self.empty))
+        super().__post_init__()
+
+    @property
+    def unfit(self) -> str:  # type: ignore[override]
+        return (
+            f"nothing to rank, or no score for a label of the truth; give empty, such as {self.published:g} as in "
+            f"scikit-learn; {GIVE_SCORES}"
+        )
+
+    @abstractmethod
+    def of_rankings(self, positive: np.ndarray, scores: np.ndarray, ties: Ties) -> np.ndarray:
+        """The number of each row.
+
+        Args:
+            positive: which labels are in the truth, rows × labels.
+            scores: rows × labels, NaN for none.
+            ties: the labels by score, a line for each row.
+        """
+
+    def ranks_nothing(self, ties: Ties) -> np.ndarray:
+        """Which rows have no label in the truth."""
+        return np.asarray(ties.positive.sum(axis=1) == 0)
+
+    def prepare(self, columns: Columns) -> Columns:
+        self.check_truth(columns)
+        truth, scores = columns[TRUTH], columns[SCORES]
+        if not scores.shape[1]:
+            return {VALUE: np.full(len(truth), np.nan)}
+        positive = np.stack([has_label(truth, code) for code in range(len(columns[LABELS]))], axis=1)
+        scores = np.where(positive & np.isnan(scores), self.otherwise, scores)
+        ties = ties_of_rows(positive, scores)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = self.of_rankings(positive, scores, ties)
+        otherwise = np.nan if self.empty is None else self.empty
+        found = np.where(self.ranks_nothing(ties), otherwise, found)
+        return {VALUE: np.where((positive & np.isnan(scores)).any(axis=1), np.nan, found)}
+
+
+class LabelRankingAveragePrecision(OfLabelRanking):
+    """For each label of the truth, the share of truths among the labels ranked as high or higher; the mean over rows.
+
+    1 if all labels of the truth are above the others. If each row has one label, it is the mean reciprocal rank.
+
+    Example:
+        >>> LabelRankingAveragePrecision(empty=1).signature
+        'label_ranking_average_precision v1 missing=leave_out reduce=first empty=1.0 interval=score 95%'
+    """
+
+    kind = "label_ranking_average_precision"
+    direction = "higher"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    published = 1.0
+
+    def of_rankings(self, positive: np.ndarray, scores: np.ndarray, ties: Ties) -> np.ndarray:
+        return AveragePrecision().of_ties(ties)
+
+
+class CoverageError(OfLabelRanking):
+    """How many of the highest labels contain all labels of the truth; the mean over rows.
+
+    At best the mean number of labels of a truth. Tied labels count together.
+
+    Example:
+        >>> CoverageError().signature
+        'coverage_error v1 missing=leave_out reduce=first interval=hall 95%'
+    """
+
+    kind = "coverage_error"
+    direction = "lower"
+    range: ClassVar[tuple[float, float]] = (0.0, np.inf)
+    published = 0.0
+
+    def of_rankings(self, positive: np.ndarray, scores: np.ndarray, ties: Ties) -> np.ndarray:
+        lowest = np.where(positive, scores, np.inf).min(axis=1, keepdims=True)
+        return np.asarray((scores >= lowest).sum(axis=1).astype(np.float64))
+
+
+class LabelRankingLoss(OfLabelRanking):
+    """The share of pairs of a label of the truth and another label that are in the wrong order; the mean over rows.
+
+    Tied labels are in the wrong order. Undefined for a row with all labels, which has no such pair.
+
+    Example:
+        >>> LabelRankingLoss().signature
+        'label_ranking_loss v1 missing=leave_out reduce=first interval=score 95%'
+    """
+
+    kind = "label_ranking_loss"
+    direction = "lower"
+    range: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    published = 0.0
+
+    def ranks_nothing(self, ties: Ties) -> np.ndarray:
+        return np.asarray((ties.positive.sum(axis=1) == 0) | (ties.negative.sum(axis=1) == 0))
+
+    def of_rankings(self, positive: np.ndarray, scores: np.ndarray, ties: Ties) -> np.ndarray:
+        wrong = (ties.negative * np.cumsum(ties.positive, axis=1)).sum(axis=1)
+        return np.asarray(wrong / (ties.positive.sum(axis=1) * ties.negative.sum(axis=1)))

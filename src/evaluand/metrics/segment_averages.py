@@ -13,7 +13,7 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.base.labels import in_order, object_array, one_vocabulary
 from evaluand.metrics.base.metric import LABELS, Columns, Fill, refuse, refuse_empty
 from evaluand.metrics.base.sums import OfSums
-from evaluand.metrics.detection.segments import SUMS
+from evaluand.metrics.detection.masks import SUMS
 
 Part = Literal["things", "stuff"]
 CLASSES: Final = "classes"
@@ -94,14 +94,12 @@ class OfSegments(OfSums):
             others[_ENDS] = np.full(len(cells), _TO_ZERO)
         vocabulary, codes = one_vocabulary([columns[LABELS], others[LABELS]])
         found: dict[str, np.ndarray] = {LABELS: vocabulary}
-        for name in self.row_columns:
-            shape = (len(scored), len(vocabulary)) if name in self.sums else (len(scored),)
-            found[name] = np.zeros(shape)
+        for name in self.sums:
+            found[name] = np.zeros((len(scored), len(vocabulary)))
             for rows, part, code in ((scored, columns, codes[0]), (~scored, others, codes[1])):
-                if name in self.sums:
-                    found[name][np.ix_(rows, code[: part[name].shape[1]])] = part[name]
-                else:
-                    found[name][rows] = part[name]
+                found[name][np.ix_(rows, code[: part[name].shape[1]])] = part[name]
+        found[_ENDS] = np.zeros(len(scored))
+        found[_ENDS][~scored] = others[_ENDS]
         return found
 
     @abstractmethod
@@ -218,7 +216,6 @@ class OfPanopticSegments(OfSegments):
         return f"no image has a segment{of_part}{self.of_label} that counts"
 
 
-@dataclass(frozen=True, kw_only=True)
 class PanopticQuality(OfPanopticSegments):
     """The mean over classes of panoptic quality (PQ); reads the table of the scorer `segmentation`.
 
@@ -236,7 +233,6 @@ class PanopticQuality(OfPanopticSegments):
         return np.asarray(sums["overlap"] / _segments(sums))
 
 
-@dataclass(frozen=True, kw_only=True)
 class SegmentationQuality(OfPanopticSegments):
     """The mean over classes of the mean overlap of matched segments (SQ), 0 for a class without any.
 
@@ -252,7 +248,6 @@ class SegmentationQuality(OfPanopticSegments):
         return np.where(_segments(sums) > 0, mean, np.nan)
 
 
-@dataclass(frozen=True, kw_only=True)
 class RecognitionQuality(OfPanopticSegments):
     """The mean over classes of the F1 of matched segments (RQ).
 
@@ -267,7 +262,6 @@ class RecognitionQuality(OfPanopticSegments):
         return np.asarray(sums["matched"] / _segments(sums))
 
 
-@dataclass(frozen=True, kw_only=True)
 class MeanIou(OfSegments):
     """The mean over classes of intersection over union of pixels; reads the table of the scorer `segmentation`.
 

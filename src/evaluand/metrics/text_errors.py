@@ -92,7 +92,6 @@ class EditRate(OfSums):
         return {name: json_number(count) for name, count in {**counts, "length": length}.items()}
 
 
-@dataclass(frozen=True, kw_only=True)
 class WordErrorRate(EditRate):
     """The word error rate (WER) of a corpus; words are separated by white space.
 
@@ -111,7 +110,6 @@ class WordErrorRate(EditRate):
         return text.split()
 
 
-@dataclass(frozen=True, kw_only=True)
 class CharacterErrorRate(EditRate):
     """The character error rate (CER) of a corpus; white space at both ends of a text does not count.
 

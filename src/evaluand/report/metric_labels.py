@@ -13,8 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple, TypeVar
 
 from evaluand.metrics.base.signature import distinguishing_words, words_of
-from evaluand.metrics.name_table import FUNCTION
-from evaluand.metrics.names import name_in_tables, printed_name
+from evaluand.metrics.names import FUNCTION, name_in_tables, printed_name
 from evaluand.report.text import LABEL, number_format, numbers, safe
 
 _NUMBERS: Final = ("value", "low", "high", "worst", "best")

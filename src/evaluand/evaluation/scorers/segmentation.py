@@ -11,7 +11,7 @@ from typing import Any
 from evaluand.core.errors import DataError
 from evaluand.evaluation.image_objects import read_flag, read_label, read_object_mask
 from evaluand.evaluation.scorer import NO_ANSWER, NOTHING_EXPECTED, Score, Scorer, described, require_text
-from evaluand.metrics.detection.segments import Segments, contributions
+from evaluand.metrics.detection.masks import Segments, contributions
 
 
 @dataclass(frozen=True, kw_only=True)

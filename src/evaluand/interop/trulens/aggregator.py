@@ -11,7 +11,7 @@ from evaluand.core.errors import DataError, SpecError, kind_of, plural, warn
 from evaluand.evaluation.provider import Judgement, Provider
 from evaluand.evaluation.providers.agreement import Agreement
 from evaluand.metrics.base.metric import Metric
-from evaluand.metrics.probabilities import ExpectedCalibrationError
+from evaluand.metrics.calibration import ExpectedCalibrationError
 from evaluand.predictions.arrays.arrays import evaluate
 
 Scores = Sequence[Any]

@@ -15,10 +15,9 @@ from evaluand.metrics.base.confusion import PREDICTION, TRUTH
 from evaluand.metrics.base.metric import VALUE
 from evaluand.metrics.correlations import Spearman
 from evaluand.metrics.errors import MeanAbsoluteError
-from evaluand.metrics.judging.agreement import kappa
 from evaluand.metrics.judging.alpha import RATINGS, KrippendorffAlpha, Level
 from evaluand.metrics.judging.differences import Slope, contrast_within, mean_difference, slope_within
-from evaluand.metrics.judging.estimate import Estimate, estimate, share, undefined
+from evaluand.metrics.judging.estimate import Estimate, estimate, kappa, share, undefined
 
 
 class Measure(NamedTuple):

@@ -13,7 +13,7 @@ from evaluand.core.files.json import none_if_nan
 from evaluand.judges.cards.labelled_set import Item
 from evaluand.judges.cards.measures import numbers_like_people, to_verdicts
 from evaluand.judges.cards.scales import Readings, mean_of
-from evaluand.metrics.base.confidence_bins import assign_bins
+from evaluand.metrics.calibration import assign_bins
 from evaluand.metrics.judging.estimate import share
 
 MOST_MISSES: Final = 20

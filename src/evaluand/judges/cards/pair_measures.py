@@ -10,10 +10,9 @@ import numpy as np
 from evaluand.judges.cards.labelled_set import Item
 from evaluand.judges.cards.measures import Measure, people, same_shares, undecided
 from evaluand.judges.cards.scales import Readings, mean_of
-from evaluand.metrics.judging.agreement import kappa
 from evaluand.metrics.judging.alpha import RATINGS, KrippendorffAlpha
 from evaluand.metrics.judging.differences import preference_within
-from evaluand.metrics.judging.estimate import Estimate, estimate, share, undefined
+from evaluand.metrics.judging.estimate import Estimate, estimate, kappa, share, undefined
 from evaluand.metrics.ratings.positions import inconsistency, position_bias
 
 FIRST_ORDER: Final = "first order"

@@ -22,12 +22,10 @@ from evaluand.comparison.significance import DRAWN_CLUSTERS, EXACT_CLUSTERS, dra
 from evaluand.matches.ratings.method import RatingMethod
 from evaluand.matches.schedule import find_system
 from evaluand.metrics.ratings.bradley_terry import BradleyTerryFit, explain_unrated, fit_bradley_terry
-from evaluand.metrics.ratings.connectivity import Ties
-from evaluand.metrics.ratings.counts import MatchRows, count_matches
+from evaluand.metrics.ratings.counts import MatchRows, Ties, count_matches
 from evaluand.metrics.ratings.covariates import CovariateFit, fit_with_covariates
 from evaluand.metrics.ratings.equal_length import EqualLengthRate, equal_length_difference, equal_length_win_rates
-from evaluand.metrics.ratings.standard_errors import standard_errors
-from evaluand.metrics.ratings.strength_intervals import explain_open_ends, strength_intervals
+from evaluand.metrics.ratings.strength_intervals import explain_open_ends, standard_errors, strength_intervals
 from evaluand.metrics.ratings.win_rates import Influences, WinRates, win_rate_influences
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.intervals import Spread, cautious_spread, correlation_of, t_quantile, t_tail

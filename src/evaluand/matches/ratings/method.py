@@ -10,7 +10,7 @@ from typing import Any, Final, Literal, TypedDict, get_args
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.metrics.base.metric import FEWEST_REPLICATES, check_whole_number
 from evaluand.metrics.base.signature import encode_word, format_percent
-from evaluand.metrics.ratings.connectivity import Ties
+from evaluand.metrics.ratings.counts import Ties
 
 VERSION: Final = 2  # raised whenever the same matches and parameters would give other numbers
 

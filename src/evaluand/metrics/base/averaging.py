@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from evaluand.metrics.base.metric import (
     WEIGHTLESS,
     Columns,
     Metric,
+    Reduce,
     State,
     Values,
     check_confidence,
@@ -59,6 +60,41 @@ class OfColumn(Metric):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OfFirst(Metric):
+    """A metric of the first so many rows or answers.
+
+    Args:
+        k: how many.
+
+    Raises:
+        SpecError: k is below 1.
+    """
+
+    k: int
+
+    def __post_init__(self) -> None:
+        check_whole_number(self.kind, "k", self.k, 1)
+        super().__post_init__()
+
+
+class KeepingRows(Metric):
+    """A metric whose state holds rows: the arrays whose names begin with `row_`, of which `row_group` is the group."""
+
+    def merge(self, states: Sequence[State]) -> State:
+        rows = {name: np.concatenate([state[name] for state in states]) for name in states[0] if name.startswith(_ROW)}
+        by_group = [{name: state[name] for name in state if name not in rows} for state in states]
+        return rows | dict(super().merge(by_group))
+
+    def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
+        by_group = {name: state[name] for name in state if not name.startswith(_ROW)}
+        return {**state, **super().place(by_group, positions, n_groups), ROW_GROUP: positions[state[ROW_GROUP]]}
+
+
+_ROW: Final = "row_"
+ROW_GROUP: Final = "row_group"
+
+
+@dataclass(frozen=True, kw_only=True)
 class Averaging(Metric):
     """A mean with an interval; the interval is by cluster if rows belong together or have weights.
 
@@ -97,6 +133,10 @@ class Averaging(Metric):
     @property
     def by_cluster(self) -> bool:
         return self.weighted or self.bootstrap is not None
+
+    @property
+    def row_range(self) -> tuple[float, float]:
+        return self.range
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         values = columns[VALUE]
@@ -210,12 +250,13 @@ def zeros_and_ones(columns: Columns, name: str, kind: str, remedy: str = "") -> 
     return values
 
 
-@dataclass(frozen=True, kw_only=True)
 class Student(Averaging):
     """A mean with the score interval within a finite range, see `steady_interval`, else with Student's t interval.
 
     Of values with one end, such as errors, it is corrected for their skewness, see `skewed_interval`.
     """
+
+    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
 
     @property
     def method(self) -> str:

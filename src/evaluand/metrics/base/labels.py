@@ -68,14 +68,14 @@ def encode_members(
     """
     columns = [_storage_array(column) for column in sets]
     columns = [column.dictionary_decode() if pa.types.is_dictionary(column.type) else column for column in columns]
-    codes, vocabulary = encode_labels([*(_members(column) for column in columns), *labels])
+    columns = [column.cast(pa.list_(pa.null())) if pa.types.is_null(column.type) else column for column in columns]
+    codes, vocabulary = encode_labels([*(column.flatten() for column in columns), *labels])
     matrices = []
     for column, code in zip(columns, codes, strict=False):
         if (code < 0).any():
             raise SpecError(_NULL_LABEL)
-        row = _rows(column)
         matrix = np.zeros((len(column), len(vocabulary)))
-        np.add.at(matrix, (row, code), 1.0)
+        np.add.at(matrix, (np.asarray(pc.list_parent_indices(column)).astype(np.int64), code), 1.0)
         twice = np.argwhere(matrix > 1)
         if len(twice):
             raise SpecError(_label_twice(vocabulary[twice[0, 1]]))
@@ -148,18 +148,6 @@ def score_matrix(scores: pa.Array, code: np.ndarray, n_labels: int) -> np.ndarra
     row = np.asarray(pc.list_parent_indices(scores)).astype(np.int64)
     found[row, code] = np.asarray(pc.struct_field(pc.list_flatten(scores), "score"))
     return found
-
-
-def _members(column: pa.Array) -> pa.Array:
-    """The labels of all sets, in one column."""
-    return column.slice(0, 0) if pa.types.is_null(column.type) else column.flatten()
-
-
-def _rows(column: pa.Array) -> np.ndarray:
-    """The row of each label of all sets."""
-    if pa.types.is_null(column.type):
-        return np.zeros(0, np.int64)
-    return np.asarray(pc.list_parent_indices(column)).astype(np.int64)
 
 
 def _codes_of_rows(

@@ -7,15 +7,13 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from evaluand.metrics.base.averaging import Student
+from evaluand.metrics.base.averaging import ROW_GROUP, KeepingRows, Student
 from evaluand.metrics.base.curves import Drawn, residual_curve
 from evaluand.metrics.base.metric import (
     CLUSTER,
     VALUE,
-    WEIGHT,
     Columns,
     Metric,
-    Reduce,
     State,
     Values,
     numbers,
@@ -26,7 +24,6 @@ from evaluand.metrics.stats.intervals import count_rows, random_bits
 TRUTH, PREDICTION = "truth", "prediction"
 
 
-@dataclass(frozen=True, kw_only=True)
 class PartlyDefined(Student):
     """A mean of numbers that are undefined for some rows, for which `prepare` returns NaN.
 
@@ -59,14 +56,11 @@ class PartlyDefined(Student):
         return replace(found, value=value, low=low, high=high, reason=reason)
 
 
-@dataclass(frozen=True, kw_only=True)
 class MeanError(PartlyDefined):
     """A mean of errors of 0 or more; lower is better."""
 
     direction = "lower"
     range: ClassVar[tuple[float, float]] = (0.0, np.inf)
-    row_range: ClassVar[tuple[float, float]] = (0.0, np.inf)
-    reductions: ClassVar[tuple[Reduce, ...]] = ("first", "best", "mean", "all")
     unfit: ClassVar[str] = "no such error"
     columns = (TRUTH, PREDICTION)
 
@@ -107,7 +101,7 @@ ROWS: Final = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Residuals(Metric):
+class Residuals(KeepingRows):
     """Truth − prediction against the prediction; it has curves but no value, and is not registered as a kind.
 
     Which rows are stored depends neither on their order nor on shards, so shards merge to the same state.
@@ -128,20 +122,16 @@ class Residuals(Metric):
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         weight = weights_of(columns, self.kind) if self.weighted else np.ones(len(group))
-        rows = {TRUTH: columns[TRUTH], PREDICTION: columns[PREDICTION], WEIGHT: weight}
+        rows = dict(zip(_ROW, (columns[TRUTH], columns[PREDICTION], weight), strict=True))
         key = np.asarray(columns[CLUSTER]).astype(np.int64, copy=False).view(np.uint64)
         for seed, name in enumerate(_ROW):
             key = random_bits(key + rows[name].astype(np.float64).view(np.uint64), seed)
         n = {"n": count_rows(group, n_groups), _TOTAL: np.bincount(group, weight, minlength=n_groups)}
-        return n | _sample_rows(rows | {_KEY: key, _GROUP: group})
+        return n | _sample_rows(rows | {_KEY: key, ROW_GROUP: group})
 
     def merge(self, states: Sequence[State]) -> State:
-        sums = {name: np.sum([state[name] for state in states], axis=0) for name in ("n", _TOTAL)}
-        return sums | _sample_rows({name: np.concatenate([state[name] for state in states]) for name in _TABLE})
-
-    def place(self, state: State, positions: np.ndarray, n_groups: int) -> State:
-        sums = super().place({name: state[name] for name in ("n", _TOTAL)}, positions, n_groups)
-        return {**state, **sums, _GROUP: positions[state[_GROUP]]}
+        merged = super().merge(states)
+        return {**merged, **_sample_rows({name: merged[name] for name in (*_ROW, _KEY, ROW_GROUP)})}
 
     def compute(self, state: State) -> Values:
         nothing = np.full(state["n"].shape, np.nan)
@@ -150,7 +140,7 @@ class Residuals(Metric):
     def curves(self, state: State) -> list[list[Drawn]]:
         found: list[list[Drawn]] = []
         for group, total in enumerate(state[_TOTAL].tolist()):
-            truth, prediction, weight = (state[name][state[_GROUP] == group] for name in _ROW)
+            truth, prediction, weight = (state[name][state[ROW_GROUP] == group] for name in _ROW)
             sampled = weight.sum()
             found.append([residual_curve(truth, prediction, weight * (total / sampled))] if sampled > 0 else [])
         return found
@@ -158,17 +148,15 @@ class Residuals(Metric):
 
 def _sample_rows(table: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The rows of each group with the smallest keys."""
-    group, order = table[_GROUP], np.arange(len(table[_KEY]))
+    group, order = table[ROW_GROUP], np.arange(len(table[_KEY]))
     if len(group) > ROWS and (group == group[0]).all():  # the common case
         order = np.argpartition(table[_KEY], ROWS)[: ROWS + 1]
     order = order[np.lexsort((table[_KEY][order], group[order]))]
-    group = table[_GROUP][order]
+    group = table[ROW_GROUP][order]
     sample = order[np.arange(len(order)) - np.searchsorted(group, group) < ROWS]
     return {name: column[sample] for name, column in table.items()}
 
 
-_KEY: Final = "key"
-_GROUP: Final = "group"
+_KEY: Final = "row_key"
 _TOTAL: Final = "total"
-_ROW: Final = (TRUTH, PREDICTION, WEIGHT)
-_TABLE: Final = (*_ROW, _KEY, _GROUP)
+_ROW: Final = ("row_truth", "row_prediction", "row_weight")

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -108,7 +107,6 @@ def _estimate_part(part: Part, cluster: np.ndarray, confidence: float) -> tuple[
     return part.weight * mean, low, high, part.weight * influence
 
 
-@dataclass(frozen=True, kw_only=True)
 class Slope(OfDeviations):
     """By how much the truth rises on average if the prediction rises by 1: the slope of the line of least squares.
 

@@ -24,8 +24,7 @@ from typing import Final, NamedTuple, get_args
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.ratings.connectivity import Connections, Ties, connect, largest_component
-from evaluand.metrics.ratings.counts import MatchCounts
+from evaluand.metrics.ratings.counts import Connections, MatchCounts, Ties, connect, largest_component
 
 
 @dataclass(frozen=True)

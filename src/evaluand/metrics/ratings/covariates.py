@@ -17,9 +17,8 @@ import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.ratings.bradley_terry import logistic
-from evaluand.metrics.ratings.connectivity import connect, largest_component
-from evaluand.metrics.ratings.counts import MatchRows, count_matches
-from evaluand.metrics.ratings.standard_errors import sum_scores
+from evaluand.metrics.ratings.counts import MatchRows, connect, count_matches, largest_component
+from evaluand.metrics.ratings.strength_intervals import sum_scores
 from evaluand.metrics.stats.intervals import t_quantile
 from evaluand.metrics.stats.resampling import Units
 

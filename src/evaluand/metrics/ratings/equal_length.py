@@ -20,6 +20,7 @@ Automatic Evaluators" (arXiv 2404.04475), whose coefficient of length has the op
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
@@ -340,38 +341,19 @@ _PRECISION: Final = 1e-14
 def _penalised_step(at: np.ndarray, gradient: np.ndarray, curvature: np.ndarray) -> np.ndarray:
     """The step to the minimum of the quadratic model plus the penalty.
 
-    Coordinate descent finds which coefficients are 0 and the signs of the others; then the minimum solves linear
-    equations.
+    For signs of the coefficients, or 0, it solves linear equations; of two coefficients, all signs are tried, the
+    present ones first.
     """
-    place, slopes, matrix = at.tolist(), gradient.tolist(), curvature.tolist()
-    target = list(place)
-    for _ in range(_MOST_SWEEPS):
-        for j, row in enumerate(matrix):
-            if row[j] > 0:
-                slope = slopes[j] + sum(row[i] * (target[i] - place[i]) for i in range(len(row)))
-                free = target[j] - slope / row[j]
-                target[j] = math.copysign(max(abs(free) - 1 / row[j], 0.0), free)
-        exact = _solve_with_signs(at, gradient, curvature, np.sign(target))
-        if exact is not None:
-            break
-    return np.asarray((target if exact is None else exact) - at)
-
-
-_MOST_SWEEPS: Final = 100
-
-
-def _solve_with_signs(
-    at: np.ndarray, gradient: np.ndarray, curvature: np.ndarray, sign: np.ndarray
-) -> np.ndarray | None:
-    """The minimum if its coefficients have these signs, else None."""
-    used = sign != 0
-    target = np.zeros(len(at))
-    if used.any():
-        known = curvature[used] @ at - gradient[used] - sign[used]
-        target[used] = np.linalg.lstsq(curvature[np.ix_(used, used)], known, rcond=None)[0]
-    slope = gradient + curvature @ (target - at)
-    agrees = (np.sign(target) == sign).all() and (np.abs(slope[~used]) <= 1 + _NEAR).all()
-    return target if agrees else None
+    for sign in map(np.array, [np.sign(at), *itertools.product((1.0, -1.0, 0.0), repeat=len(at))]):
+        used = sign != 0
+        target = np.zeros(len(at))
+        if used.any():
+            known = curvature[used] @ at - gradient[used] - sign[used]
+            target[used] = np.linalg.lstsq(curvature[np.ix_(used, used)], known, rcond=None)[0]
+        slope = gradient + curvature @ (target - at)
+        if (np.sign(target) == sign).all() and (np.abs(slope[~used]) <= 1 + _NEAR).all():
+            return np.asarray(target - at)
+    return np.zeros(len(at))
 
 
 _NEAR: Final = 1e-9

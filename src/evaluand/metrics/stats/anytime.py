@@ -47,7 +47,8 @@ def anytime_least_mean(
         return lowest
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        is_refuted = _log_capital(beyond, weight, count, middle) >= -math.log(1 - level)
+        capital = _log_sum(_SHARES + count @ _log_factors(beyond, weight, middle)) if middle > 0 else math.inf
+        is_refuted = capital >= -math.log(1 - level)
         low, high = (middle, high) if is_refuted else (low, middle)
     return lowest + low
 
@@ -94,13 +95,6 @@ def _distinct(beyond: np.ndarray, weight: np.ndarray, heaviest: float) -> tuple[
     beyond, weight = beyond / unit, weight / unit
     pairs, count = np.unique(np.stack([np.maximum(beyond, 0.0), weight]), axis=1, return_counts=True)
     return pairs[0], pairs[1], count
-
-
-def _log_capital(beyond: np.ndarray, weight: np.ndarray, count: np.ndarray, mean: float) -> float:
-    """The logarithm of the capital after all clusters, if the mean lies this far above the lowest value."""
-    if mean <= 0:
-        return math.inf
-    return _log_sum(_SHARES + count @ _log_factors(beyond, weight, mean))
 
 
 def _log_factors(beyond: np.ndarray, weight: np.ndarray, mean: float) -> np.ndarray:

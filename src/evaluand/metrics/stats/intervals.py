@@ -184,20 +184,16 @@ def is_share_above(successes: int, n: int, least: float, level: float) -> bool:
         >>> is_share_above(80, 90, 0.8188, 0.95), is_share_above(80, 90, 0.8189, 0.95)
         (True, False)
     """
-    return successes > least * n and _at_least(successes, n, least) <= 1 - level
+    return successes > least * n and _incomplete_beta(successes, n - successes + 1, least) <= 1 - level
 
 
 def _least_share(successes: float, n: float, level: float) -> float:
     """The largest proportion for which so many successes or more have a probability of at most 1 - level."""
     low, high = 0.0, successes / n
     while (middle := (low + high) / 2) not in (low, high):
-        low, high = (middle, high) if _at_least(successes, n, middle) <= 1 - level else (low, middle)
+        at_least = _incomplete_beta(successes, n - successes + 1, middle)
+        low, high = (middle, high) if at_least <= 1 - level else (low, middle)
     return low
-
-
-def _at_least(successes: float, n: float, share: float) -> float:
-    """The probability of so many successes or more, for a share below that of the successes."""
-    return _incomplete_beta(successes, n - successes + 1, share)
 
 
 def _incomplete_beta(a: float, b: float, x: float) -> float:

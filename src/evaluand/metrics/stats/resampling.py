@@ -221,24 +221,15 @@ def resample_sums(
         >>> sums.tolist()
         [[1.0, 2.0], [1.0, 2.0]]
     """
-    found = [np.empty((replicates, cells)) for _ in columns]
-    tabulated = units.n * cells <= min(_DENSE * len(cell), _LARGEST_TABLE)
-    place = units.of_row * cells + cell
-    step = max(1, _AT_ONCE // max(units.n, 1))
-    drawn = [
-        (slice(start, start + step), draw_weights(units.n, min(step, replicates - start), seed, first + start))
-        for start in range(0, replicates, step)
-    ]
+    weights = draw_weights(units.n, replicates, seed, first)
+    if units.n * cells <= min(_DENSE * len(cell), _LARGEST_TABLE):
+        place, size = units.of_row * cells + cell, units.n * cells
+        return [weights @ np.bincount(place, column, minlength=size).reshape(units.n, cells) for column in columns]
+    found = np.empty((len(columns), replicates, cells))
     for output, column in zip(found, columns, strict=True):
-        if tabulated:
-            table = np.bincount(place, column, minlength=units.n * cells).reshape(units.n, cells)
-            for some, weights in drawn:
-                output[some] = weights @ table
-        else:
-            for some, weights in drawn:
-                for row, weight in zip(output[some], weights, strict=True):
-                    row[:] = np.bincount(cell, weight[units.of_row] * column, minlength=cells)
-    return found
+        for row, weight in zip(output, weights, strict=True):
+            row[:] = np.bincount(cell, weight[units.of_row] * column, minlength=cells)
+    return [*found]
 
 
 _DENSE: Final = 50

@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from evaluand.metrics.stats.intervals import Spread, interval_within, normal_tail, random_bits
+from evaluand.metrics.stats.intervals import Spread, f_tail, interval_within, normal_tail, random_bits
 
 MANY_ROWS: Final = 5_000
 """Above this number independent rows have asymptotic p values."""
@@ -350,3 +350,32 @@ def _middle_ranks(values: np.ndarray) -> np.ndarray:
     """Ranks from 1; equal values have the mean of theirs."""
     _, code, count = np.unique(values, return_inverse=True, return_counts=True)
     return np.asarray((np.cumsum(count) - (count - 1) / 2)[code])
+
+
+def hotelling(total: np.ndarray, weight: np.ndarray) -> float:
+    """The p value of the hypothesis that weighted means of several numbers are all 0.
+
+    H. Hotelling, "The generalization of Student's ratio" (Annals of Mathematical Statistics 2, 1931); of one number it
+    is Student's t.
+
+    Args:
+        total: numbers × clusters: the weighted sum of each number.
+        weight: of each cluster.
+
+    Returns:
+        NaN with too few clusters, or where a combination of the numbers shows no spread.
+
+    Example:
+        >>> changes = np.array([[1.0, 0.0, 2.0, 1.0, 1.0], [0.0, 1.0, 0.0, -1.0, 1.0]])
+        >>> round(hotelling(changes, np.ones(5)), 4), round(hotelling(changes[:1], np.ones(5)), 4)
+        (0.1025, 0.0341)
+    """
+    q, n = total.shape
+    if n <= q:
+        return math.nan
+    mean = total.sum(axis=1) / weight.sum()
+    deviation = total - mean[:, None] * weight
+    spread = deviation @ deviation.T * n / (n - 1) / weight.sum() ** 2
+    if np.linalg.matrix_rank(spread) < q:
+        return math.nan
+    return f_tail(float(mean @ np.linalg.solve(spread, mean)) * (n - q) / (q * (n - 1)), q, n - q)

@@ -13,8 +13,7 @@ from evaluand.evaluation.prediction_table import HEAD, common_type, label_text
 from evaluand.metrics.base.confusion import PREDICTION
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import VALUE, Metric
-from evaluand.metrics.name_table import BINARY
-from evaluand.metrics.names import accepted_parameters, make_metric, resolve_metric
+from evaluand.metrics.names import BINARY, accepted_parameters, make_metric, resolve_metric
 from evaluand.predictions.columns.notes import Notes
 
 Kind = Literal["binary", "multiclass", "multilabel", "numeric", "text", "objects"]
