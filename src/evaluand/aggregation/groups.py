@@ -216,7 +216,7 @@ class Summary:
             DataError: such rows are missing.
         """
         for metric in (self.metrics[position] for position in positions):
-            count, first = self.missing[rules_for(metric)]
+            count, first = self.missing.get(rules_for(metric), (0, ()))
             if metric.missing == "refuse" and count:
                 indices = ", ".join([*map(str, first[:_SHOWN_MISSING]), *["…"] * (len(first) > _SHOWN_MISSING)])
                 message = (
@@ -326,8 +326,7 @@ def summary_of_shards(
             merged += len(parts) - 1
             parts = [merge(parts)]
     if not parts:
-        nothing: dict[RowRules, tuple[int, tuple[int, ...]]] = {rules_for(metric): (0, ()) for metric in metrics}
-        return Summary(tuple(metrics), (), {}, {}, {}, [{} for _ in metrics], nothing, None)
+        return Summary(tuple(metrics), (), {}, {}, {}, [{} for _ in metrics], {}, None)
     return merge(parts) if len(parts) > 1 else parts[0]
 
 
@@ -345,10 +344,9 @@ def summarise_shard(
     labels: list[Labels] = []
     states: dict[tuple[int, Grouping], Mapping[Fill | None, State]] = {}
     for position, metric in enumerate(metrics):
-        columns, found = prepare_rows(metric, table, units[rules_for(metric)])
-        labels.append(found)
-        by_grouping = _states(metric, table, columns, units[rules_for(metric)], groups, repeated)
-        states |= {(position, grouping): state for grouping, state in by_grouping.items()}
+        rows = MetricRows(metric, table, units[rules_for(metric)])
+        labels.append(rows.labels)
+        states |= {(position, grouping): state for grouping, state in rows.states(groups, repeated).items()}
     return Summary(
         metrics=tuple(metrics),
         by=by,
@@ -405,41 +403,97 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
         keys=groups.keys,
         outcome=units.outcome,
         weight=table.array_at(WEIGHT, units.first),
-        value=unit_values(metric, table, units).value,
+        value=MetricRows(metric, table, units).values(shown_fill(metric)),
     )
 
 
-class UnitValues(NamedTuple):
-    """The number of each unit.
+class MetricRows:
+    """The rows of a shard that a metric reads.
 
     Attributes:
-        value: NaN without one.
-        worst: `value` if everything missing in it were the worst, NaN where the metric has no such bound.
-        best: `value` if everything missing in it were the best.
-        labels: of the metric's columns.
+        labels: in the metric's columns of all rows, also of those without a score.
     """
 
-    value: np.ndarray
-    worst: np.ndarray
-    best: np.ndarray
-    labels: Labels
+    def __init__(self, metric: Metric, table: Shard, units: UnitRows) -> None:
+        self._metric, self._table, self._units = metric, table, units
+        names = metric.columns_for(table.table.column_names)
+        columns = table.columns(names, units.scored, metric)
+        self._columns = metric.prepare(columns)
+        of_labels = [name for name in names if name in metric.label_columns]
+        parts = [columns]
+        if of_labels and len(missing := units.rows[units.missing]):
+            parts.append(table.columns(of_labels, missing, metric))
+        self.labels = merge_labels([{name: _labels(part, name) for name in of_labels} for part in parts])
+
+    def filled(self, fill: Fill | None) -> tuple[Columns, np.ndarray]:
+        """One row for each unit that has any, with missing rows filled, and the unit of each row."""
+        metric, units, columns = self._metric, self._units, self._columns
+        chosen = scored = units.status == SCORED
+        if fill is not None:
+            chosen = units.status < SKIPPED
+            names = [name for name in metric.fill_columns if name in self._table.table.column_names]
+            missing = self._table.columns(names, units.rows[chosen & ~scored], metric)
+            columns = metric.filled(columns, scored[chosen], missing, fill)
+        unit = units.unit if units.complete else units.unit[chosen]
+        starts = np.arange(len(unit)) if units.single else runs(unit)
+        if len(starts) == len(unit) and not metric.over_replications:
+            return columns, unit
+        return {VALUE: metric.reduced(columns[VALUE], starts)}, unit[starts]
+
+    def values(self, fill: Fill | None) -> np.ndarray:
+        """The number of each unit that the metric averages, 0 if it averages nothing; NaN without one."""
+        rows, unit = self.filled(fill)
+        values = np.full(len(self._units.first), np.nan)
+        values[unit] = rows[VALUE] if self._metric.averages else 0.0
+        return values
+
+    def bounded_values(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """These numbers, and those if everything missing were the worst and the best; NaN without such a bound."""
+        units, value = self._units, self.values(shown_fill(self._metric))
+        if units.complete:
+            return value, value, value
+        gaps = np.bincount(units.unit[units.missing], minlength=len(units.first))
+        worst, best = (
+            self.values(fill) if math.isfinite(end) else np.where(gaps == 0, value, np.nan)
+            for fill, end in zip(_ENDS, self._metric.ends, strict=True)
+        )
+        return value, worst, best
+
+    def states(self, groups: Mapping[Grouping, Groups], repeated: bool) -> dict[Grouping, dict[Fill | None, State]]:
+        """The metric's states by group, once for each value that missing rows can have.
+
+        Args:
+            groups: the group of each row, by grouping.
+            repeated: whether examples have several replications.
+        """
+        metric, table, units = self._metric, self._table, self._units
+        complete = not units.missing.any()
+        bounds = (fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end))
+        fills = (shown_fill(metric), *bounds)
+        groups = {grouping: each for grouping, each in groups.items() if grouping.over in (None, metric.over_targets)}
+        states: dict[Grouping, dict[Fill | None, State]] = {grouping: {} for grouping in groups}
+        for fill in fills[:1] if complete else fills:
+            rows, unit = self.filled(fill)
+            first = units.first if units.single and unit is units.unit else units.first[unit]
+            extra = {
+                over: table.extra_columns(metric, first, repeated, over) for over in {bool(g.over) for g in groups}
+            }
+            for grouping, (code, keys) in groups.items():
+                state = metric.state({**rows, **extra[bool(grouping.over)]}, table.at(code, first), len(keys))
+                for same in fills if complete else (fill,):
+                    # bounds have no intervals and need no clusters
+                    states[grouping][same] = (
+                        state if same == fills[0] else {n: a for n, a in state.items() if n not in _OF_INTERVALS}
+                    )
+        return states
 
 
-def unit_values(metric: Metric, table: Shard, units: UnitRows) -> UnitValues:
-    """The numbers that a metric averages; arguments as for `units_of`."""
-    columns, labels = prepare_rows(metric, table, units)
-    value = _by_unit(metric, table, columns, units, shown_fill(metric))
-    if units.complete:
-        return UnitValues(value, value, value, labels)
-    scored, n = units.status == SCORED, len(units.first)
-    complete = np.bincount(units.unit[units.status < SKIPPED], minlength=n) == np.bincount(
-        units.unit[scored], minlength=n
-    )
-    worst, best = (
-        _by_unit(metric, table, columns, units, fill) if math.isfinite(end) else np.where(complete, value, np.nan)
-        for fill, end in zip(_ENDS, metric.ends, strict=True)
-    )
-    return UnitValues(value, worst, best, labels)
+def _labels(columns: Columns, name: str) -> Sequence[Any]:
+    vocabulary, codes = columns[LABELS], columns[name]
+    of_sets = codes.ndim == 2
+    used = (codes == 1).any(axis=0) if of_sets else np.bincount(codes + 1, minlength=len(vocabulary) + 1)[1:] > 0
+    labels: list[Any] = vocabulary[used].tolist()
+    return labels
 
 
 def merge(summaries: Sequence[Summary]) -> Summary:
@@ -514,79 +568,6 @@ _DRAWN_OF: Final = 1000
 _AT_ONCE: Final = 64
 
 
-def _states(
-    metric: Metric, table: Shard, columns: Columns, units: UnitRows, groups: Mapping[Grouping, Groups], repeated: bool
-) -> dict[Grouping, dict[Fill | None, State]]:
-    """A metric's states by group, once for each value that missing rows can have.
-
-    Args:
-        columns: those of the scored rows, prepared by the metric.
-        groups: the group of each row, by grouping.
-        repeated: whether examples have several replications.
-    """
-    complete = bool(((units.status == SCORED) | (units.status == SKIPPED)).all())
-    fills = (shown_fill(metric), *(fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end)))
-    groups = {grouping: each for grouping, each in groups.items() if grouping.over in (None, metric.over_targets)}
-    states: dict[Grouping, dict[Fill | None, State]] = {grouping: {} for grouping in groups}
-    for fill in fills[:1] if complete else fills:
-        rows, unit = unit_rows(metric, table, columns, units, fill)
-        first = units.first if units.single and unit is units.unit else units.first[unit]
-        extra = {over: table.extra_columns(metric, first, repeated, over) for over in {bool(g.over) for g in groups}}
-        for grouping, (code, keys) in groups.items():
-            state = metric.state({**rows, **extra[bool(grouping.over)]}, table.at(code, first), len(keys))
-            for same in fills if complete else (fill,):
-                # bounds have no intervals and need no clusters
-                states[grouping][same] = (
-                    state if same == fills[0] else {n: a for n, a in state.items() if n not in _OF_INTERVALS}
-                )
-    return states
-
-
-def prepare_rows(metric: Metric, table: Shard, units: UnitRows) -> tuple[Columns, Labels]:
-    """The columns of the scored rows, and the labels of all rows."""
-    names = metric.columns_for(table.table.column_names)
-    columns = table.columns(names, units.scored, metric)
-    label_columns = [name for name in names if name in metric.label_columns]
-    missing = units.rows[(units.status == FAILED) | (units.status == ABSTAINED)]
-    parts = [columns, table.columns(label_columns, missing, metric)] if label_columns and len(missing) else [columns]
-    return metric.prepare(columns), merge_labels(
-        [{name: _labels(part, name) for name in label_columns} for part in parts]
-    )
-
-
-def _labels(columns: Columns, name: str) -> Sequence[Any]:
-    vocabulary = columns[LABELS]
-    if columns[name].ndim == 2:  # of sets
-        in_sets: list[Any] = vocabulary[(columns[name] == 1).any(axis=0)].tolist()
-        return in_sets
-    counts = np.bincount(columns[name] + 1, minlength=len(vocabulary) + 1)
-    labels: list[Any] = vocabulary[counts[1:] > 0].tolist()
-    return labels
-
-
-def unit_rows(
-    metric: Metric, table: Shard, columns: Columns, units: UnitRows, fill: Fill | None
-) -> tuple[Columns, np.ndarray]:
-    """One row for each unit that has any, with missing rows filled, and the unit of each row."""
-    scored, attempted = units.status == SCORED, units.status < SKIPPED
-    chosen = scored
-    if fill is not None:
-        fill_columns = [name for name in metric.fill_columns if name in table.table.column_names]
-        missing = table.columns(fill_columns, units.rows[attempted & ~scored], metric)
-        columns, chosen = metric.filled(columns, scored[attempted], missing, fill), attempted
-    unit = units.unit if units.complete else units.unit[chosen]
-    if units.single and not metric.over_replications:
-        return columns, unit
-    return _reduce(metric, columns, unit)
-
-
-def _by_unit(metric: Metric, table: Shard, columns: Columns, units: UnitRows, fill: Fill | None) -> np.ndarray:
-    rows, unit = unit_rows(metric, table, columns, units, fill)
-    values = np.full(len(units.first), np.nan)
-    values[unit] = rows[VALUE] if metric.averages else 0.0
-    return values
-
-
 def group_text(name: Mapping[str, str | None]) -> str:
     """The name of a group.
 
@@ -597,14 +578,6 @@ def group_text(name: Mapping[str, str | None]) -> str:
     return ", ".join(f"{attribute}={value}" for attribute, value in name.items())
 
 
-def _reduce(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns, np.ndarray]:
-    """One row for each unit that has any, and the unit of each row."""
-    starts = runs(unit)
-    if len(starts) == len(unit) and not metric.over_replications:
-        return columns, unit
-    return {VALUE: metric.reduced(columns[VALUE], starts)}, unit[starts]
-
-
 def _counts(table: Shard, units: UnitRows, groups: Groups) -> np.ndarray:
     n = len(groups.keys)
     group = table.at(groups.code, units.first)
@@ -613,14 +586,13 @@ def _counts(table: Shard, units: UnitRows, groups: Groups) -> np.ndarray:
         counts[:, SCORED] = count_rows(group, n)
         return counts
     outcomes = [np.bincount(group[units.outcome == status], minlength=n) for status in range(len(SCORE_STATUSES))]
-    missing = (units.status == FAILED) | (units.status == ABSTAINED)
-    return np.stack([*outcomes, np.bincount(group[units.unit[missing]], minlength=n)], axis=1)
+    return np.stack([*outcomes, np.bincount(group[units.unit[units.missing]], minlength=n)], axis=1)
 
 
 def _missing(table: Shard, units: UnitRows) -> tuple[int, tuple[int, ...]]:
     if units.complete:
         return 0, ()
-    index = table.index[units.rows[(units.status == FAILED) | (units.status == ABSTAINED)]]
+    index = table.index[units.rows[units.missing]]
     return len(index), tuple(np.unique(index)[: _SHOWN_MISSING + 1].tolist())
 
 

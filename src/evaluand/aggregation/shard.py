@@ -80,6 +80,11 @@ class UnitRows(NamedTuple):
     complete: bool  # whether every row is scored
 
     @property
+    def missing(self) -> np.ndarray:
+        """Which rows were attempted and have no score."""
+        return np.asarray((self.status == FAILED) | (self.status == ABSTAINED))
+
+    @property
     def scored(self) -> np.ndarray:
         """The rows that are scored."""
         return self.rows if self.complete else self.rows[self.status == SCORED]
@@ -303,14 +308,10 @@ def _encode(column: pa.Array, name: str = "target") -> Groups:
     if pa.types.is_floating(column.type):
         column = pc.add(column.cast(pa.float64()), 0.0)  # -0.0 is 0.0
     encoded = column.dictionary_encode(null_encoding="encode")
-    return Groups(np.asarray(encoded.indices).astype(np.int64), [(text,) for text in _texts(encoded.dictionary)])
-
-
-def _texts(values: pa.Array) -> list[str | None]:
-    if pa.types.is_floating(values.type):
-        return [None if value is None else repr(value) for value in values.to_pylist()]
-    texts: list[str | None] = values.cast(pa.string()).to_pylist()
-    return texts
+    is_float = pa.types.is_floating(column.type)
+    values = (encoded.dictionary if is_float else encoded.dictionary.cast(pa.string())).to_pylist()
+    texts = [repr(value) if is_float and value is not None else value for value in values]
+    return Groups(np.asarray(encoded.indices).astype(np.int64), [(text,) for text in texts])
 
 
 def _cross(one: Groups, other: Groups) -> Groups:

@@ -12,7 +12,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from evaluand.aggregation.groups import prepare_rows, shown_fill, unit_rows
+from evaluand.aggregation.groups import MetricRows, shown_fill
 from evaluand.comparison.difference import Measured, row_weights
 from evaluand.comparison.pairing import PairedRows
 from evaluand.metrics.base.left_out import Blocks, LeftOut
@@ -159,7 +159,7 @@ def read_columns(rows: PairedRows, side: int, metric: Metric, fill: Fill | None)
     """The columns that a metric reads of paired rows on one side, and the place of each among the rows."""
     assert rows.unit is not None
     table, units = rows.sides[side]
-    columns, unit = unit_rows(metric, table, prepare_rows(metric, table, units)[0], units, fill)
+    columns, unit = MetricRows(metric, table, units).filled(fill)
     place = np.full(len(units.first), -1)
     place[rows.unit[side]] = np.arange(len(rows.group))
     row = place[unit]

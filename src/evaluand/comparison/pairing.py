@@ -14,7 +14,7 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.groups import Units, merge_labels, unit_values, units_of, unweighed_rules
+from evaluand.aggregation.groups import MetricRows, Units, merge_labels, units_of, unweighed_rules
 from evaluand.aggregation.score_shards import attribute_columns, dataset_of, shards
 from evaluand.aggregation.shard import EXAMPLES, Groups, Key, RowRules, Shard, UnitRows
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, plural
@@ -170,13 +170,14 @@ class Pairing:
             names = [*dict.fromkeys(_columns_of(evaluation, self.scorer, metric))]
             table = pa.Table.from_batches(evaluation.batches(self.scorer, names)) if names else side.table.table
             side = side._replace(table=replace(side.table, table=table))
-            *values, own = unit_values(metric, *side)
+            own = MetricRows(metric, *side)
+            values = own.bounded_values()
             _check_missing(evaluation, aligned["index"][number], aligned["status"][number], metric)
             present = unit[number] >= 0
             for end, of_units in zip(ends, values, strict=False):
                 end[number, present] = of_units[unit[number, present]]
             tables.append(side)
-            labels.append(own)
+            labels.append(own.labels)
         if why := why_incomparable(self.evaluations, self.scorer, metric):
             raise SpecError(why)
         settled = metric.settled(merge_labels(labels))
