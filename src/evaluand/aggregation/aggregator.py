@@ -18,19 +18,25 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
-from evaluand.aggregation.families import with_family_ends
-from evaluand.aggregation.group_disparities import disparities, disparity_record
+from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds, with_family_ends
+from evaluand.aggregation.group_disparities import disparities
 from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
-from evaluand.aggregation.labelled_rows import digests_of_labels
 from evaluand.aggregation.metric_errors import naming_scorer, read_shards
 from evaluand.aggregation.named_labels import AbsentLabel, describe_absent_labels
-from evaluand.aggregation.score_shards import attribute_columns, attribute_values, datasets_of, is_repeated, shards
-from evaluand.aggregation.stopped import StoppedRun, stopping_rules
+from evaluand.aggregation.score_shards import (
+    attribute_columns,
+    attribute_values,
+    datasets_of,
+    digests_of_labels,
+    is_repeated,
+    shards,
+)
+from evaluand.aggregation.seen import StoppedRun, stopping_rules
 from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of_shards
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault, nearest, warn
+from evaluand.core.files.json import none_if_nan
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import experiment_of
 from evaluand.core.provenance import provenance
@@ -293,33 +299,25 @@ class Aggregator:
         measures = with_ranges(measures, shared_ranges(evaluations))
         spec = _spec(evaluations, measures, labels, tradeoffs)
         id = identity.artifact_id("aggregations", spec)
-        if store.is_sealed("aggregations", id):
-            if name is not None:
-                store.refer(name, "aggregations", id)
-            receipt = Receipt(len(measures), kept=len(measures), why="made before")
-            return _warn_refused(_aggregation_of(evaluations, store, id, name, receipt))
-        datasets = datasets_of(evaluations)
-        for evaluation, dataset in zip(evaluations, datasets, strict=True):
-            columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
-            check_measures(measures, columns, dataset.roles)
-        results = [_compute_results(*each, measures) for each in zip(evaluations, datasets, strict=True)]
-        faults = [fault for _, fault in results if fault is not None]
-        if len(faults) == len(results):
-            raise faults[0]
-        for doubt in dict.fromkeys(doubt for each, _ in results for _, doubt in each.doubts):
-            warn(doubt, AbsentLabel)
-        own = _own_tables(evaluations, measures, [each for each, _ in results])
-        tables = own | dict(sorted(further(measures).items()))
-        with drafted(store, "aggregations", id) as draft:
-            for table, batch in tables.items():
-                draft.append(table, batch)
+        receipt = Receipt(len(measures), kept=len(measures), why="made before")
+        if not store.is_sealed("aggregations", id):
+            tables = _own_tables(evaluations, measures) | dict(sorted(further(measures).items()))
             digest, counts = table_digest(*tables.values()), {table: batch.num_rows for table, batch in tables.items()}
             made_from = provenance(origin) | {"evaluations": [e.id for e in evaluations]}
-            draft.seal(at_once("aggregations", id, spec, name, digest=digest, counts=counts, provenance=made_from))
+            with drafted(store, "aggregations", id) as draft:
+                for table, batch in tables.items():
+                    draft.append(table, batch)
+                draft.seal(at_once("aggregations", id, spec, name, digest=digest, counts=counts, provenance=made_from))
+            receipt = Receipt(len(measures), called=len(measures))
         if name is not None:
             store.refer(name, "aggregations", id)
-        receipt = Receipt(len(measures), called=len(measures))
-        return _warn_refused(_aggregation_of(evaluations, store, id, name, receipt))
+        aggregation = Aggregation(store, id, receipt)
+        aggregation.called, aggregation._made_from = name, tuple(evaluations)
+        reasons = aggregation.table()["reason"]
+        refused = reasons.filter(pc.fill_null(pc.starts_with(reasons, REFUSED), False))
+        for reason in dict.fromkeys(refused.to_pylist()):
+            warn(reason, MetricRefused)
+        return aggregation
 
 
 def _spec(
@@ -350,38 +348,51 @@ _OWN: Final = {
 """The tables that an aggregation computes itself, before further ones, in the order of the digest."""
 
 
-def _own_tables(
-    evaluations: Sequence[Evaluation], measures: Sequence[Measure], results: Sequence[MeasureResults]
-) -> dict[str, pa.RecordBatch]:
+def _own_tables(evaluations: Sequence[Evaluation], measures: Sequence[Measure]) -> dict[str, pa.RecordBatch]:
     """The tables of values, disparities, worst groups and curves; `metrics`, and those that have rows."""
+    datasets = datasets_of(evaluations)
+    for evaluation, dataset in zip(evaluations, datasets, strict=True):
+        columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
+        check_measures(measures, columns, dataset.roles)
+    results = [_compute_results(*each, measures) for each in zip(evaluations, datasets, strict=True)]
+    faults = [fault for _, fault in results if fault is not None]
+    if len(faults) == len(results):
+        raise faults[0]
+    for doubt in dict.fromkeys(doubt for each, _ in results for _, doubt in each.doubts):
+        warn(doubt, AbsentLabel)
     records: dict[str, list[dict[str, Any]]] = {name: [] for name in _OWN}
-    for number, (evaluation, each) in enumerate(zip(evaluations, results, strict=True)):
+    for number, (evaluation, (each, _)) in enumerate(zip(evaluations, results, strict=True)):
+        worst = [(measure.scorer, group) for measure in measures for group in find_worst_groups(evaluation, measure)]
+        own = {
+            "metrics": ((scorer, _record(row) | {"data": _encode_data(row)}) for scorer, row in each.values),
+            "disparities": ((scorer, _record(row) | {"groups": _rated(row)}) for scorer, row in each.disparities),
+            "curves": ((scorer, point) for scorer, curve in _distinct_curves(each.curves) for point in _points(curve)),
+            "worst_groups": ((scorer, _record(group)) for scorer, group in worst),
+        }
         key = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
-        curves = ((scorer, point) for scorer, curve in _distinct_curves(each.curves) for point in _points(curve))
-        worst = ((measure.scorer, group) for measure in measures for group in find_worst_groups(evaluation, measure))
-        records["metrics"] += [key | {"scorer": scorer} | _metric_row(row) for scorer, row in each.values]
-        records["disparities"] += [key | {"scorer": scorer} | disparity_record(row) for scorer, row in each.disparities]
-        records["curves"] += [key | {"scorer": scorer} | point for scorer, point in curves]
-        records["worst_groups"] += [key | {"scorer": scorer} | group.record for scorer, group in worst]
+        for name, of_scorers in own.items():
+            records[name] += [key | {"scorer": scorer} | record for scorer, record in of_scorers]
     tables = {name: pa.RecordBatch.from_pylist(records[name], schema) for name, schema in _OWN.items()}
     return {name: batch for name, batch in tables.items() if name == "metrics" or batch.num_rows}
 
 
-def _aggregation_of(
-    evaluations: Sequence[Evaluation], store: Store, id: str, name: str | None, receipt: Receipt
-) -> Aggregation:
-    aggregation = Aggregation(store, id, receipt)
-    aggregation.called, aggregation._made_from = name, tuple(evaluations)
-    return aggregation
+def _record(row: MetricRow | DisparityRow | WorstGroup) -> dict[str, Any]:
+    """The columns of a row: null in place of NaN, groups as pairs of attribute and value."""
+    return {name: _cell(value) for name, value in row._asdict().items()}
 
 
-def _warn_refused(aggregation: Aggregation) -> Aggregation:
-    """The aggregation, after warning of metrics that could not take the scores."""
-    rows = aggregation.table()
-    reasons = rows["reason"].filter(pc.fill_null(pc.starts_with(rows["reason"], REFUSED), False))
-    for reason in dict.fromkeys(reasons.to_pylist()):
-        warn(reason, MetricRefused)
-    return aggregation
+def _cell(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return [*value.items()]
+    return [*map(_cell, value)] if isinstance(value, tuple) else none_if_nan(value)
+
+
+def _encode_data(row: MetricRow) -> str | None:
+    return None if row.data is None else identity.encode(row.data).decode()
+
+
+def _rated(row: DisparityRow) -> list[dict[str, Any]]:
+    return [{**group, "by": _cell(group["by"])} for group in row.groups]
 
 
 def with_ranges(measures: Iterable[Measure], ranges: Mapping[str, Mapping[str, tuple[float, float]]]) -> list[Measure]:
@@ -511,7 +522,7 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
         return []
     metric, search, [dataset] = measure.metric, measure.search, datasets_of([evaluation])
     check_measures([measure], {measure.scorer: evaluation.columns(measure.scorer)}, dataset.roles)
-    asked: dict[str, Any] = {"where": measure.where, "labelled_for": metric if metric.reads_labels else None}
+    asked: dict[str, Any] = {"where": measure.where, "labelled_for": metric}
     read = partial(shards, evaluation, dataset, measure.scorer, search.attributes, **asked)
     repeated = is_repeated(evaluation)
     try:
@@ -639,9 +650,8 @@ def compute_measures(
         crossed = [attribute_columns((*each, *given)) for each in by if each] if given else []
         with naming_scorer(scorer, metrics):
             names = tuple(dict.fromkeys([*(a for each in by for a in each), *given]))
-            asked = {"where": where, "labelled_for": labelled_for}
-            cut = tables(scorer, names, **{name: each for name, each in asked.items() if each is not None})
-            summary = summary_of_shards(read_shards(cut), every, [*groupings, *crossed], repeated=repeated)
+            cut = read_shards(tables(scorer, names, where=where, labelled_for=labelled_for))
+            summary = summary_of_shards(cut, every, [*groupings, *crossed], repeated=repeated)
             summary.check_missing(range(len(metrics)))
             for place, position in enumerate(positions):
                 rows = [row for each in groupings for row in summary.values(place, each)]
@@ -690,15 +700,6 @@ def _group_criteria(measures: Sequence[Measure]) -> Iterable[list[int]]:
 
 _DRAWN = 20
 """The most groups with curves, those with the most rows, so that the table stays small."""
-
-
-def _metric_row(row: MetricRow) -> dict[str, Any]:
-    numbers = {name: getattr(row, name) for name in ("value", "low", "high", "worst", "best")}
-    return row._asdict() | {
-        "by": list(row.by.items()),
-        "data": None if row.data is None else identity.encode(row.data).decode(),
-        **{name: None if value != value else float(value) for name, value in numbers.items()},
-    }
 
 
 def _points(curve: _Curve) -> Iterator[dict[str, Any]]:

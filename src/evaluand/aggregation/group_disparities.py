@@ -78,18 +78,6 @@ def disparities(
     return result if share is None or all(levels) else [row._replace(low=np.nan, high=np.nan) for row in result]
 
 
-def disparity_record(row: DisparityRow) -> dict[str, Any]:
-    """A disparity as a row of the stored table."""
-    numbers = {name: getattr(row, name) for name in ("value", "low", "high", "family_low", "family_high")}
-    ends = {name: getattr(row, name) for name in ("lowest", "highest", "reference", "other", "given")}
-    return row._asdict() | {
-        **{name: none_if_nan(value) for name, value in numbers.items()},
-        **{name: None if group is None else list(group.items()) for name, group in ends.items()},
-        **{name: [list(group.items()) for group in getattr(row, name)] for name in ("small", "undefined", "unjudged")},
-        "groups": [{**each, "by": list(each["by"].items())} for each in row.groups],
-    }
-
-
 _Reader = Callable[[float], GroupValues]
 """Reads groups with intervals at a level."""
 

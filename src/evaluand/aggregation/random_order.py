@@ -39,11 +39,3 @@ def draw_positions(dataset: Dataset, n: int, of: int, seed: int) -> np.ndarray:
     """
     place = draw_places(dataset, seed)[:of]
     return np.flatnonzero(place <= np.sort(place)[min(n, len(place)) - 1])
-
-
-def draw_second_half(dataset: Dataset, seed: int) -> np.ndarray:
-    """Of each example, whether it belongs to the second half."""
-    return draw_places(dataset, seed, purpose=1) >= _HALF
-
-
-_HALF = 0.5

@@ -17,11 +17,10 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.groups import MetricRow, Summary, summary_of_shards
-from evaluand.aggregation.random_order import draw_second_half
+from evaluand.aggregation.random_order import draw_places
 from evaluand.aggregation.score_shards import attribute_columns, attribute_values
 from evaluand.aggregation.shard import Shard
 from evaluand.core.errors import SpecError
-from evaluand.core.files.json import none_if_nan
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.metrics.base.metric import Metric, check_whole_number
@@ -108,12 +107,6 @@ class WorstGroup(NamedTuple):
     confirmed: bool
     n_looked: int
 
-    @property
-    def record(self) -> dict[str, Any]:
-        """A row of the stored table."""
-        numbers = {name: none_if_nan(getattr(self, name)) for name in ("found", "value", "low", "high", "rest")}
-        return self._asdict() | numbers | {"by": None if self.by is None else list(self.by.items())}
-
 
 def worst_groups_of_shards(
     tables: Callable[[], Iterable[pa.Table]],
@@ -135,7 +128,8 @@ def worst_groups_of_shards(
     """
     search.check(metric)
     sign = 1.0 if metric.direction == "lower" else -1.0
-    is_second, indices = draw_second_half(dataset, search.seed), np.frombuffer(dataset.indices, np.int64)
+    is_second = draw_places(dataset, search.seed, purpose=1) >= 1 / 2
+    indices = np.frombuffer(dataset.indices, np.int64)
     shards = _take(tables(), indices, ~is_second)
     first = summary_of_shards(shards, [metric], [(), *search.groupings], repeated=repeated)
     found = [_choose(first, overall, search, sign) for overall in first.values(0, ())]

@@ -15,8 +15,7 @@ import pyarrow as pa
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.groups import group_text, order_groups
-from evaluand.aggregation.labelled_rows import digests_of_labels
-from evaluand.aggregation.score_shards import dataset_of, datasets_of
+from evaluand.aggregation.score_shards import dataset_of, datasets_of, digests_of_labels
 from evaluand.aggregation.seen import heaviest_cluster
 from evaluand.comparison.changed import check_examples, check_rows
 from evaluand.comparison.difference import change_of_rows, describe, rows_without_partner, weighted_mean

@@ -171,8 +171,7 @@ def _summarise(asked: Question, evaluation: Evaluation, metric: Metric) -> list[
     """The values of a metric in the group of a gate, by target."""
     where, dataset = dict(asked.gate.where), dataset_of(evaluation)
     check_attributes(asked.gate, dataset.roles.attributes)
-    labelled_for = metric if metric.reads_labels else None
-    rows = shards(evaluation, dataset, asked.scorer, tuple(where), labelled_for=labelled_for)
+    rows = shards(evaluation, dataset, asked.scorer, tuple(where), labelled_for=metric)
     found = summarise(rows, [metric], [attribute_columns(tuple(where))], repeated=is_repeated(evaluation))
     return [row for row in found if [*row.by.values()] == [*where.values()]]
 

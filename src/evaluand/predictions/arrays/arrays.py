@@ -203,7 +203,7 @@ def evaluate(truth: Any, predictions: Any = None, **options: Unpack[Keywords]) -
         raise SpecError(f"label={label!r}: no metric given by name looks at one class; give the label to the metric")
     table = arrays.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
-    compute = partial(compute_measures, tables=lambda _, __: shards, drawn=False)
+    compute = partial(compute_measures, tables=lambda *_, **__: shards, drawn=False)
     results = compute_accepted(measures, compute, MetricFailed)
     for metric, doubt in dict.fromkeys(results.doubts):
         if arrays.proposals.target.positive not in metric.named_labels:  # of which the notes speak
