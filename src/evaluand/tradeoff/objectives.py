@@ -45,7 +45,7 @@ from evaluand.metrics.stats.intervals import (
     wilson,
 )
 from evaluand.tradeoff.arguments import read_list
-from evaluand.tradeoff.confidences import CELLS, Confidences, Groups
+from evaluand.tradeoff.confidences import CELLS, Confidences
 from evaluand.tradeoff.short_names import full_name
 
 Undefined = Literal["nan", "zero"]
@@ -181,9 +181,9 @@ class Objective:
             confidences: with the attributes of `by`.
             undefined: see `Undefined`.
         """
-        groups = confidences.groups(self.by)
-        values = _confidence_values(self.parts[0], confidences, model, groups, None, undefined)
-        return float(self._combine([values.value], undefined))
+        value, kind = self._compute_by_group(confidences, model, None).value, self.parts[0].kind
+        value = np.nan_to_num(value) if undefined == "zero" and kind == _MEAN_OF_RATES else value
+        return float(self._combine([value], undefined))
 
     def with_interval(
         self, counts: np.ndarray, confidence: float, undefined: Undefined = "nan", products: np.ndarray | None = None
@@ -203,7 +203,8 @@ class Objective:
         self, confidences: Confidences, model: str, confidence: float, undefined: Undefined = "nan"
     ) -> IntervalEnds:
         """The value of a model, the same at all thresholds, with its interval."""
-        part = _confidence_values(self.parts[0], confidences, model, confidences.groups(self.by), confidence, "nan")
+        computed = self._compute_by_group(confidences, model, confidence)
+        part = IntervalEnds(computed.value, computed.low, computed.high)
         value = np.array(self.of_model(confidences, model, undefined))
         return self._add_intervals([part], value, confidence, undefined)
 
@@ -225,15 +226,15 @@ class Objective:
             undefined: see `Undefined`.
             products: see `with_interval`.
         """
-        groups, parts = confidences.groups(self.by), self.parts
+        names, parts = confidences.groups(self.by).names, self.parts
         if self.of_confidences:
-            computed = _compute_by_group(parts[0], confidences, model, groups, confidence)
+            computed = self._compute_by_group(confidences, model, confidence)
             values = [IntervalEnds(computed.value[None], computed.low[None], computed.high[None])]
             basis = [np.array([[data.get("rests_on", data["n"]) for data in computed.data]])]
         else:
             values = [_cell_intervals(part, counts, confidence, products) for part in parts]
             basis = [_basis(part, counts) for part in parts]
-        return GroupComparison(parts, GroupValues(groups.names, values, basis), confidence, as_zero=undefined == "zero")
+        return GroupComparison(parts, GroupValues(names, values, basis), confidence, as_zero=undefined == "zero")
 
     def why_undefined(self, confidences: Confidences | None) -> str:
         """The reason why a value is undefined; general where the rows are unknown."""
@@ -244,6 +245,25 @@ class Objective:
         if self.disparity in ("min", "max"):
             return "no group has a value"
         return f"fewer than two groups have a value{', or all have 0' if self.disparity == 'ratio' else ''}"
+
+    def _compute_by_group(self, confidences: Confidences, model: str, confidence: float | None) -> Values:
+        """What a metric of confidences computes for each group."""
+        groups = confidences.groups(self.by)
+        known = groups.code >= 0
+        columns = {
+            TRUTH: confidences.truth[known].astype(np.int64),
+            CONFIDENCE: confidences.models[model][known],
+            LABELS: np.array([False, True], np.object_),
+            INDEX: np.flatnonzero(known),
+        }
+        weighted = groups.weight is not None
+        configured = type(self.parts[0])(label=True, scored_by="positive", confidence=confidence, weighted=weighted)  # type: ignore[call-arg]
+        cluster = columns[INDEX] if groups.cluster is None else groups.cluster[known]
+        prepared = {**configured.prepare(columns), CLUSTER: cluster.astype(np.uint64)}
+        if groups.weight is not None:
+            prepared[WEIGHT] = groups.weight[known]
+        state = configured.state(prepared, groups.code[known], len(groups.names))
+        return configured.compute(state)
 
     def _combine(self, values: Sequence[np.ndarray], undefined: Undefined) -> np.ndarray:
         if not self.disparity:
@@ -301,16 +321,14 @@ def parse_objectives(objectives: str | Objective | Sequence[str | Objective]) ->
 
 
 def group_rates(
-    objective: Objective, counts: np.ndarray, part: int, confidence: float, products: np.ndarray | None = None
-) -> IntervalEnds:
-    """One of the metrics of an objective in each group, with intervals; counts are groups × `CELLS`."""
-    return _cell_intervals(objective.parts[part], counts, check_confidence("rates", confidence), products)
+    metric: Metric, counts: np.ndarray, confidence: float, products: np.ndarray | None = None
+) -> tuple[IntervalEnds, np.ndarray | None, np.ndarray]:
+    """The value of a metric in each group, with intervals; counts are groups × `CELLS`.
 
-
-def group_counts(objective: Objective, counts: np.ndarray, part: int) -> tuple[np.ndarray | None, np.ndarray]:
-    """The numerator and the denominator of each rate, in rows; for a metric that is not a rate None, and all rows."""
-    rate = _rate(objective.parts[part])
-    return (counts @ rate[0], counts @ rate[1]) if rate else (None, counts.sum(axis=-1))
+    Also the numerator and the denominator of each rate, in rows; for a metric that is not a rate None, and all rows.
+    """
+    rate, ends = _rate(metric), _cell_intervals(metric, counts, check_confidence("rates", confidence), products)
+    return (ends, counts @ rate[0], counts @ rate[1]) if rate else (ends, None, counts.sum(axis=-1))
 
 
 def _metric(name: str) -> Metric:
@@ -338,11 +356,16 @@ def _metric(name: str) -> Metric:
     return metric
 
 
-def _cell_values(metric: Metric, counts: np.ndarray, undefined: Undefined) -> np.ndarray:
+def _cell_values(metric: Metric, counts: np.ndarray, undefined: Undefined = "nan") -> np.ndarray:
     """The value of each group: counts … × groups × `CELLS` → … × groups."""
     rate = _rate(metric)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = (counts @ rate[0]) / (counts @ rate[1]) if rate else _weighted_values(metric, counts)
+        if rate:
+            found = (counts @ rate[0]) / (counts @ rate[1])
+        else:
+            assert isinstance(metric, Confusion)
+            weight = counts.reshape(-1, len(CELLS)).astype(np.float64)
+            found = metric.value(metric.arranged(metric.prepare(_ROWS)), weight).reshape(counts.shape[:-1])
     return np.nan_to_num(found) if undefined == "zero" else np.asarray(found)
 
 
@@ -357,16 +380,6 @@ def _rate(metric: Metric) -> tuple[np.ndarray, np.ndarray] | None:
     return metric.prepare(_ROWS)[VALUE].astype(np.int64), np.ones(len(CELLS), np.int64)
 
 
-def _weighted_values(metric: Metric, counts: np.ndarray) -> np.ndarray:
-    weight = counts.reshape(-1, len(CELLS)).astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if isinstance(metric, Confusion):
-            found = metric.value(metric.arranged(metric.prepare(_ROWS)), weight)
-        else:
-            found = weight @ metric.prepare(_ROWS)[VALUE] / weight.sum(axis=1)
-    return np.asarray(found).reshape(counts.shape[:-1])
-
-
 def _cell_intervals(
     metric: Metric, counts: np.ndarray, confidence: float, products: np.ndarray | None = None
 ) -> IntervalEnds:
@@ -377,7 +390,7 @@ def _cell_intervals(
     if products is not None:
         return _clustered_intervals(metric, counts, products, confidence)
     unique, place = np.unique(counts.reshape(-1, len(CELLS)), axis=0, return_inverse=True)
-    value = _cell_values(metric, unique, "nan")
+    value = _cell_values(metric, unique)
     rate = _rate(metric)
     ends = wilson(unique @ rate[0], unique @ rate[1], confidence) if rate else None
     if ends is None and isinstance(metric, OfCounts):
@@ -393,7 +406,7 @@ def _clustered_intervals(metric: Metric, counts: np.ndarray, products: np.ndarra
     ratio of two sums over clusters (see `intervals.cluster_variance`); other slopes are finite differences. Most
     metrics of rows leave out blocks of clusters instead, so their intervals are close to these, but not equal.
     """
-    value, rate, cells = _cell_values(metric, counts, "nan"), _rate(metric), np.eye(len(CELLS))
+    value, rate, cells = _cell_values(metric, counts), _rate(metric), np.eye(len(CELLS))
     shares = None if rate or not isinstance(metric, OfCounts) else metric.shares_of(_class_counts(metric, cells))
     if rate:
         slope, share = _rate_slope(*rate, counts), 1.0
@@ -403,7 +416,7 @@ def _clustered_intervals(metric: Metric, counts: np.ndarray, products: np.ndarra
     else:
         denominator, step = np.ones(len(CELLS)), _STEP * counts.sum(axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            shifted = [_cell_values(metric, counts + step[..., None] * cell, "nan") for cell in cells]
+            shifted = [_cell_values(metric, counts + step[..., None] * cell) for cell in cells]
             slope = np.stack([(each - value) / step for each in shifted], axis=-1)
             share = _basis(metric, counts) / counts.sum(axis=-1)
     variance = np.einsum("...i,...ij,...j->...", slope, products, slope)
@@ -470,9 +483,9 @@ def _class_counts(metric: OfCounts, counts: np.ndarray) -> ClassCounts:
 
 
 def _jackknife_interval(metric: Metric, unique: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    value = _cell_values(metric, unique, "nan")
+    value = _cell_values(metric, unique)
     without = np.stack(
-        [_cell_values(metric, np.maximum(unique - one, 0), "nan") for one in np.eye(len(CELLS), dtype=np.int64)]
+        [_cell_values(metric, np.maximum(unique - one, 0)) for one in np.eye(len(CELLS), dtype=np.int64)]
     )
     n, often = unique.sum(axis=1).astype(np.float64), unique.T
     known = np.where(often > 0, without, 0.0)
@@ -494,36 +507,6 @@ def _basis(metric: Metric, counts: np.ndarray) -> np.ndarray:
     with np.errstate(divide="ignore", invalid="ignore"):
         basis = [min(metric.basis(rows, each), 1.0) if each.sum() else 0.0 for each in unique.astype(np.float64)]
     return np.asarray(n * np.array(basis)[place.ravel()].reshape(n.shape))
-
-
-def _confidence_values(
-    metric: Metric, confidences: Confidences, model: str, groups: Groups, confidence: float | None, undefined: Undefined
-) -> IntervalEnds:
-    """The value of each group of a metric of confidences, with its interval."""
-    computed = _compute_by_group(metric, confidences, model, groups, confidence)
-    value = np.nan_to_num(computed.value) if undefined == "zero" and metric.kind == _MEAN_OF_RATES else computed.value
-    return IntervalEnds(value, computed.low, computed.high)
-
-
-def _compute_by_group(
-    metric: Metric, confidences: Confidences, model: str, groups: Groups, confidence: float | None
-) -> Values:
-    """What a metric of confidences computes for each group."""
-    known = groups.code >= 0
-    columns = {
-        TRUTH: confidences.truth[known].astype(np.int64),
-        CONFIDENCE: confidences.models[model][known],
-        LABELS: np.array([False, True], np.object_),
-        INDEX: np.flatnonzero(known),
-    }
-    weighted = groups.weight is not None
-    configured = type(metric)(label=True, scored_by="positive", confidence=confidence, weighted=weighted)  # type: ignore[call-arg]
-    cluster = columns[INDEX] if groups.cluster is None else groups.cluster[known]
-    prepared = {**configured.prepare(columns), CLUSTER: cluster.astype(np.uint64)}
-    if groups.weight is not None:
-        prepared[WEIGHT] = groups.weight[known]
-    state = configured.state(prepared, groups.code[known], len(groups.names))
-    return configured.compute(state)
 
 
 _ROWS: Final[Columns] = {

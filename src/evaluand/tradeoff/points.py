@@ -725,24 +725,11 @@ def solve(
     thresholds_by = read_list("thresholds_by", thresholds_by, str, "'sex'")
     groups = confidences.threshold_groups(thresholds_by) if thresholds_by else ()
     by_model = {name: _thresholds_of(confidences, name, thresholds, groups) for name in confidences.models}
-    parts = [
-        (each, *evaluate_points(confidences, name, each, parsed, policy, groups)) for name, each in by_model.items()
-    ]
-    threshold, value, trivial, as_zero = (np.concatenate(each) for each in zip(*parts, strict=True))
-    model = np.repeat(np.arange(len(parts)), [len(each) for each, *_ in parts])
-    return Tradeoff(
-        parsed,
-        tuple(confidences.models),
-        model,
-        threshold,
-        value,
-        trivial,
-        confidences.system,
-        confidences,
-        threshold_groups=groups,
-        undefined=policy,
-        as_zero=as_zero,
-    )
+    threshold = np.concatenate([*by_model.values()])
+    model = np.repeat(np.arange(len(by_model)), [*map(len, by_model.values())])
+    blank, trivial = np.empty((len(model), len(parsed))), np.zeros(len(model), bool)
+    points = Tradeoff(parsed, tuple(by_model), model, threshold, blank, trivial, threshold_groups=groups)
+    return points.at(confidences, policy)
 
 
 def _thresholds_of(

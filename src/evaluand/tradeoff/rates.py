@@ -14,7 +14,7 @@ from evaluand.core.errors import SpecError
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.tradeoff.confidences import Confidences
 from evaluand.tradeoff.front import settled
-from evaluand.tradeoff.objectives import Objective, group_counts, group_rates
+from evaluand.tradeoff.objectives import Objective, group_rates
 from evaluand.tradeoff.points import Tradeoff
 
 CONFIDENCE: Final = 0.95
@@ -105,8 +105,7 @@ def rates_of(points: Tradeoff, confidences: Confidences, confidence: float = CON
         for part, metric in enumerate(one.parts):
             if (metric.signature, one.by) not in yielded:
                 yielded.add((metric.signature, one.by))
-                ends = group_rates(one, counts, part, confidence, products)
-                yield Rates(one, part, names, ends, *group_counts(one, counts, part))
+                yield Rates(one, part, names, *group_rates(metric, counts, confidence, products))
 
 
 def rates_of_fronts(systems: Mapping[str, Tradeoff]) -> dict[str, FrontRates]:

@@ -29,14 +29,14 @@ def draw_samples(
     seed: int = 0,
 ) -> list[np.ndarray]:
     """The values of decisions in other samples, for each model: replicates × its thresholds × objectives."""
-    cells = _Cells(confidences, thresholds, _attributes_in(objectives))
+    cells = _Cells(confidences, thresholds, objectives)
     points = sum(map(len, thresholds.values()))
     _check_size(f"{replicates:,} replicates of {points:,} points", replicates * points * len(objectives))
     values = [np.empty((replicates, len(each), len(objectives))) for each in thresholds.values()]
     random, n = np.random.default_rng(seed), int(cells.counts.sum())
     for some in _blocks(replicates, cells.size):
         draws = random.multinomial(n, cells.counts / n, size=some.stop - some.start)
-        for output, each in zip(values, _evaluate_draws(cells, draws, thresholds, objectives), strict=True):
+        for output, each in zip(values, cells.evaluate(draws), strict=True):
             output[some] = each
     return values
 
@@ -55,13 +55,10 @@ def draw_halves(
     Yields:
         Of all models in order: replicates × points × objectives, for either half. Arguments as for `draw_samples`.
     """
-    cells, random = _Cells(confidences, thresholds, _attributes_in(objectives)), np.random.default_rng(seed)
+    cells, random = _Cells(confidences, thresholds, objectives), np.random.default_rng(seed)
     for some in _blocks(replicates, cells.size * len(thresholds)):
         half = random.binomial(cells.counts, 0.5, size=(some.stop - some.start, len(cells.counts)))
-        first, second = (
-            np.concatenate(list(_evaluate_draws(cells, draws, thresholds, objectives)), axis=1)
-            for draws in (half, cells.counts - half)
-        )
+        first, second = (np.concatenate([*cells.evaluate(draws)], axis=1) for draws in (half, cells.counts - half))
         yield first, second
 
 
@@ -97,10 +94,13 @@ class _Cells:
         counts: how often each drawn unit occurs.
     """
 
-    def __init__(self, confidences: Confidences, thresholds: Mapping[str, np.ndarray], by: Sequence[str]) -> None:
-        self.groups = confidences.groups(by)
+    def __init__(
+        self, confidences: Confidences, thresholds: Mapping[str, np.ndarray], objectives: Sequence[Objective]
+    ) -> None:
+        self._thresholds, self._objectives = [*thresholds.values()], objectives
+        self.groups = confidences.groups([*dict.fromkeys(name for one in objectives for name in one.by)])
         group = np.where(self.groups.code >= 0, self.groups.code, len(self.groups.names))
-        self._sizes = [len(each) + 1 for each in thresholds.values()]
+        self._sizes = [len(each) + 1 for each in self._thresholds]
         reached = [
             np.searchsorted(np.sort(each), confidences.models[model], side="right")
             for model, each in thresholds.items()
@@ -130,6 +130,15 @@ class _Cells:
     def _kinds(self) -> int:
         return 2 * (len(self.groups.names) + 1)
 
+    def evaluate(self, draws: np.ndarray) -> Iterator[np.ndarray]:
+        """The values of points in some draws, for each model: draws × thresholds × objectives."""
+        for model, thresholds in enumerate(self._thresholds):
+            counts, order = cells_of(self.table(draws, model)), np.argsort(thresholds)
+            values = np.empty((len(draws), len(thresholds), len(self._objectives)))
+            for place, objective in enumerate(self._objectives):
+                values[:, order, place] = objective.of_counts(_marginal(counts, self.groups, objective.by))
+            yield values
+
     def table(self, draws: np.ndarray, model: int) -> np.ndarray:
         """The result of `bin_rows` for each draw; the last group has no attributes."""
         place = self._reached[model] * self._kinds + self._place
@@ -141,22 +150,6 @@ class _Cells:
         table = np.zeros((len(draws), size * self._kinds), rows.dtype)
         table[:, place[order][starts]] = np.add.reduceat(rows, starts, axis=1)
         return table.reshape(len(draws), size, self._kinds // 2, 2)
-
-
-def _attributes_in(objectives: Sequence[Objective]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for objective in objectives for name in objective.by))
-
-
-def _evaluate_draws(
-    cells: _Cells, draws: np.ndarray, thresholds: Mapping[str, np.ndarray], objectives: Sequence[Objective]
-) -> Iterator[np.ndarray]:
-    """The values of points in some draws, for each model: draws × thresholds × objectives."""
-    for model, each in enumerate(thresholds.values()):
-        counts, order = cells_of(cells.table(draws, model)), np.argsort(each)
-        values = np.empty((len(draws), len(each), len(objectives)))
-        for place, objective in enumerate(objectives):
-            values[:, order, place] = objective.of_counts(_marginal(counts, cells.groups, objective.by))
-        yield values
 
 
 def _blocks(replicates: int, size: int) -> Iterator[slice]:

@@ -9,12 +9,12 @@ from typing import IO, Any, Final, Self
 
 import numpy as np
 
-from evaluand.core.errors import SpecError, kind_of, nearest
+from evaluand.core.errors import SpecError, kind_of
 from evaluand.core.files.json import Findings, Node, as_python, json_text, short_repr, write_open
 from evaluand.tradeoff.arguments import check_type
 from evaluand.tradeoff.confidences import Confidences, Thresholds
 from evaluand.tradeoff.files.metrics import parse_metrics
-from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, unique_names
+from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, read_items, unique_names
 from evaluand.tradeoff.objectives import Objective
 from evaluand.tradeoff.points import Tradeoff, solve
 
@@ -52,6 +52,9 @@ class SolutionFile(JsonFile):
         ([0.65], 0.585)
     """
 
+    format = "solution"
+    required = ("points", "metadata")
+
     points: dict[str, list[float]]
     metadata: dict[str, Any]
     system: str = field(default=SYSTEM, compare=False)
@@ -64,21 +67,6 @@ class SolutionFile(JsonFile):
         findings.check()
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "metadata", metadata)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any], system: str = SYSTEM) -> Self:
-        findings, keys = Findings(), ("points", "metadata")
-        document = Node.root(document, findings, "the file").value
-        for key in document:
-            if key not in keys:
-                message = f"is not a field of a solution file and is ignored{nearest(key, keys)}"
-                findings.note(key, "unknown_key", message)
-        for key in keys:
-            if key not in document:
-                findings.fault(key, "missing_key", "is missing")
-        findings.warn()
-        findings.check()
-        return cls(document["points"], document["metadata"], system)
 
     @classmethod
     def a_posteriori(
@@ -318,11 +306,7 @@ def _positions_by_metric(
 
 
 def _positions(values: Any, where: str, n_points: int, findings: Findings) -> list[int]:
-    values = as_python(values)
-    if not isinstance(values, list | tuple):
-        findings.fault(where, "wrong_type", f"must be a list of positions, not {kind_of(values)}")
-        return []
-    positions = [as_python(each) for each in values]
+    positions = read_items(values, where, "a list of positions", findings) or []
     for place, each in enumerate(positions):
         if isinstance(each, bool) or not isinstance(each, int) or not 0 <= each < n_points:
             message = f"{short_repr(each)} is not the position of a point; there are {n_points}, counted from 0"
