@@ -22,8 +22,7 @@ from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds, with
 from evaluand.aggregation.group_disparities import disparities
 from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
-from evaluand.aggregation.metric_errors import naming_scorer, read_shards
-from evaluand.aggregation.named_labels import AbsentLabel, describe_absent_labels
+from evaluand.aggregation.metric_errors import AbsentLabel, describe_absent_labels, naming_scorer, read_shards
 from evaluand.aggregation.score_shards import (
     attribute_columns,
     attribute_values,

@@ -1,4 +1,7 @@
-"""Tables of scores with the attributes, weights and clusters of their examples, cut into shards at fixed places."""
+"""Tables of scores with the attributes, weights and clusters of their examples, cut into shards at fixed places.
+
+Also a random order of the examples: `--until` takes more and more of them, and worst groups are judged on one half.
+"""
 
 from __future__ import annotations
 
@@ -111,7 +114,7 @@ def label_adder(
     name = getattr(metric, "strata", None)
     strata = None if name is None else cluster_keys(_column(dataset, name).combine_chunks()).to_numpy()
     known = read_people_values(evaluation, scorer, getattr(metric, "labels", None))
-    digests = np.array([np.frombuffer(each, ">i8") for each in dataset.example_digests()], np.int64).reshape(-1, 2)
+    digests = _digest_halves(dataset)
 
     def add(table: pa.Table, positions: np.ndarray) -> pa.Table:
         replications = table.column("replication").to_numpy()
@@ -181,6 +184,46 @@ def clusters_of(dataset: Dataset) -> np.ndarray | None:
     """The key of each example's cluster; None without clusters."""
     name = dataset.roles.cluster
     return None if name is None else cluster_keys(_column(dataset, name).combine_chunks()).to_numpy()
+
+
+def cluster_of_examples(dataset: Dataset) -> np.ndarray:
+    """The key of each example's cluster; without clusters, equal examples are one."""
+    clusters = clusters_of(dataset)
+    return _digest_halves(dataset)[:, 0].astype(np.int64) if clusters is None else clusters
+
+
+def draw_places(dataset: Dataset, seed: int, purpose: int = 0) -> np.ndarray:
+    """The place of each example in a random order, from 0 to below 1; equal within a cluster, and for equal examples.
+
+    The rows of a file are often sorted, by topic or by label, so its first rows are no fair sample of all. A place
+    depends on the seed and the example's content alone, or on the value that defines its cluster: rows that are added
+    later do not change the order of the others, and no outcome does.
+
+    Args:
+        purpose: orders for different purposes are independent of each other.
+    """
+    clusters = clusters_of(dataset)
+    if clusters is None:
+        return random_places(_digest_halves(dataset), np.full(len(dataset), purpose), seed)
+    bits = random_bits(random_bits(clusters.view(np.uint64), seed), purpose)
+    return np.asarray((bits >> np.uint64(11)) / 2**53)
+
+
+def draw_positions(dataset: Dataset, n: int, of: int, seed: int) -> np.ndarray:
+    """The positions of n examples drawn from the first `of` ones; more if the last cluster has more.
+
+    Example:
+        >>> data = Dataset.from_rows([{"input": place} for place in range(10)])
+        >>> draw_positions(data, 3, 10, 0).tolist(), draw_positions(data, 4, 10, 0).tolist()
+        ([0, 6, 8], [0, 4, 6, 8])
+    """
+    place = draw_places(dataset, seed)[:of]
+    return np.flatnonzero(place <= np.sort(place)[min(n, len(place)) - 1])
+
+
+def _digest_halves(dataset: Dataset) -> np.ndarray:
+    """The digests of the examples as two numbers each."""
+    return np.frombuffer(b"".join(dataset.example_digests()), ">i8").reshape(-1, 2)
 
 
 def _empty_shard(evaluation: Evaluation, scorer: str, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:

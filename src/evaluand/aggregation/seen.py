@@ -17,7 +17,7 @@ import numpy as np
 
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.groups import By, Key, MetricRow, units_of
-from evaluand.aggregation.score_shards import attribute_values, clusters_of, dataset_of, shards, weights_of
+from evaluand.aggregation.score_shards import attribute_values, cluster_of_examples, dataset_of, shards, weights_of
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
@@ -104,7 +104,7 @@ def seen_by_group(
         where: a condition for rows.
     """
     attributes = [*attribute_values(dict.fromkeys(by))]
-    indices, clusters = np.frombuffer(dataset.indices, np.int64), cluster_keys(dataset)
+    indices, clusters = np.frombuffer(dataset.indices, np.int64), cluster_of_examples(dataset)
     places: dict[Key, int] = {}
     parts = []
     for table in shards(evaluation, dataset, scorer, attributes, where=where):
@@ -128,20 +128,12 @@ def heaviest_cluster(evaluation: Evaluation, metric: Metric, dataset: Dataset | 
         dataset: from which the examples of the evaluation were drawn; by default its own.
     """
     dataset = dataset_of(evaluation) if dataset is None else dataset
-    _, cluster = np.unique(cluster_keys(dataset), return_inverse=True)
+    _, cluster = np.unique(cluster_of_examples(dataset), return_inverse=True)
     weights = weights_of(dataset) if getattr(metric, "weighted", False) else None
     weight = None if weights is None else weights.to_numpy()
     run = evaluation.store.manifest(RUNS, evaluation.manifest["provenance"]["run"])
     times = 1 if metric.over_replications else run["spec"]["replications"]
     return float(np.bincount(cluster, weight).max(initial=0)) * times
-
-
-def cluster_keys(dataset: Dataset) -> np.ndarray:
-    """The key of each example's cluster; without clusters, equal examples are one."""
-    clusters = clusters_of(dataset)
-    if clusters is None:
-        return np.frombuffer(b"".join(dataset.example_digests()), ">i8").reshape(-1, 2)[:, 0].astype(np.int64)
-    return clusters
 
 
 def stopping_rules(evaluation: Evaluation) -> list[str]:

@@ -17,8 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.groups import MetricRow, Summary, summary_of_shards
-from evaluand.aggregation.random_order import draw_places
-from evaluand.aggregation.score_shards import attribute_columns, attribute_values
+from evaluand.aggregation.score_shards import attribute_columns, attribute_values, draw_places
 from evaluand.aggregation.shard import Shard
 from evaluand.core.errors import SpecError
 from evaluand.core.key_columns import INDEX

@@ -5,7 +5,9 @@ Its tables are `pairs`, `ranking` and `flips`, and `left_out` if metrics refused
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, Protocol, Self, TypedDict, Unpack
@@ -13,7 +15,7 @@ from typing import Any, Final, NamedTuple, Protocol, Self, TypedDict, Unpack
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.aggregator import Measure
+from evaluand.aggregation.aggregator import Aggregation, Measure, read_measure, shared_ranges, with_ranges
 from evaluand.aggregation.groups import group_text, order_groups
 from evaluand.aggregation.score_shards import dataset_of, datasets_of, digests_of_labels
 from evaluand.aggregation.seen import heaviest_cluster
@@ -41,7 +43,7 @@ from evaluand.comparison.verdict import (
     verdict,
 )
 from evaluand.core import identity
-from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault
+from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, NotFound, SpecError, first_fault
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.near import keywords
@@ -55,7 +57,7 @@ from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.sealing import seal_tables, tables_digest
-from evaluand.store.store import MemoryStore, Ref, Store, check_name, early_stops, exists
+from evaluand.store.store import Manifest, MemoryStore, Ref, Store, check_name, early_stops, exists, find_sealed
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 from evaluand.store.window import WindowedStore
 
@@ -466,6 +468,58 @@ def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
     comparison = Comparison(store, id)
     tables = {table: comparison.read_rows(table) for table in TABLES if table in comparison.manifest["counts"]}
     return tables_digest(tables.values()), {table: len(rows) for table, rows in tables.items()}
+
+
+def find_comparison(evaluations: Sequence[Evaluation], summaries: Iterable[Aggregation]) -> Comparison | None:
+    """The stored comparison of exactly these evaluations by exactly the metrics by which `compare` compares them.
+
+    Of several the one with most examples, then the newest.
+
+    Args:
+        summaries: declare the metrics; without any, those that `compare` takes without a declaration are meant.
+    """
+    store, asked = evaluations[0].store, _AskedMetrics(evaluations, [*summaries])
+    digests = Counter(evaluation.digest for evaluation in evaluations)
+    sealed = find_sealed(store, "comparisons", evaluations[0].digest)
+    of_these = (manifest for manifest in sealed if Counter(manifest["spec"]["evaluations"]) == digests)
+    found = [(*rank, manifest["id"]) for manifest in of_these if (rank := asked.rank(manifest)) is not None]
+    return Comparison(store, max(found)[-1]) if found else None
+
+
+class _AskedMetrics:
+    """The metrics by which evaluations are to be compared; those of the user's code are known by their spec only."""
+
+    def __init__(self, evaluations: Sequence[Evaluation], summaries: Sequence[Aggregation]) -> None:
+        self.ranges = shared_ranges(evaluations)
+        declared = [measure for summary in summaries for measure in summary.measures]
+        specs = [spec for summary in summaries for spec in summary.manifest["spec"]["measures"]]
+        self.own_code = {_encode(spec) for spec in specs if read_measure(spec) is None and "where" not in spec}
+        self.declared = self._definitions(declared)
+        self.compared = set[tuple[str, str]]()
+        try:
+            with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
+                self.compared = self._definitions(resolve_measures(evaluations, None, None, None, declared).compared)
+        except SpecError:  # they share no scorer that returns numbers, but perhaps a metric of the user's code
+            pass
+
+    def rank(self, comparison: Manifest) -> tuple[int, int, str] | None:
+        """The place of a comparison among those by these metrics; None if it is by others."""
+        specs = comparison["spec"]["measures"]
+        own_code = {_encode(spec) for spec in specs if read_measure(spec) is None}
+        known = self._definitions(measure for spec in specs if (measure := read_measure(spec)) is not None)
+        if own_code:
+            suits = own_code <= self.own_code and known <= self.declared | self.compared
+        else:
+            suits = known == self.compared
+        return (len(own_code), comparison["spec"]["flips"], str(comparison["created"])) if suits else None
+
+    def _definitions(self, measures: Iterable[Measure]) -> set[tuple[str, str]]:
+        return {(each.scorer, definition(each.metric)) for each in with_ranges(measures, self.ranges)}
+
+
+def _encode(spec: Any) -> bytes:
+    """The scorer and the metric of a stored measure."""
+    return identity.encode([spec["scorer"], spec["metric"]])
 
 
 def _question_and_answers(

@@ -20,8 +20,8 @@ from evaluand.comparison.checking import Row
 from evaluand.comparison.difference import NO_LOOKS, Measured, Sample, count_pairs
 from evaluand.comparison.disparity_differences import better_disparity, disparity_differences
 from evaluand.comparison.gate_metrics import CORRECTED_MEAN, at_level, check_attributes, with_missing
-from evaluand.comparison.measuring import measure_pair, pair_sides
-from evaluand.comparison.pairing import why_unpairable
+from evaluand.comparison.measuring import measure_pair, read_rows
+from evaluand.comparison.pairing import Pairing, why_unpairable
 from evaluand.comparison.rule import ANYTIME, EQUAL, LEVEL, Gate, quote_word
 from evaluand.core.errors import DataError, SpecError, first_fault, plural
 from evaluand.evaluation.evaluator import Evaluation
@@ -226,7 +226,7 @@ def _interval_rule(gate: Gate, metric: Metric) -> str:
 
 def _find_differences(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     [metric], sides = metrics, [cast("Evaluation", asked.base), asked.evaluation]
-    every = pair_sides(sides, asked.scorer, metric, dict(asked.gate.where))
+    every = read_rows(Pairing(sides, asked.scorer, dict(asked.gate.where)), metric)
     for place, (target, *_) in enumerate(every.keys):
         rows = every.take(every.group == place)
         counts = _count_pairs(count_pairs(rows, 0, 1))

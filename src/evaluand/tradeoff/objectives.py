@@ -1,4 +1,4 @@
-"""Objectives of a trade-off: a metric, or the disparity of a metric between groups.
+"""Objectives of a trade-off, a metric or the disparity of a metric between groups, and limits on their values.
 
 An objective evaluates an existing metric at a threshold. The counts of decisions are the weights of four rows, one for
 each truth and decision, and a metric of weighted rows is computed from them for all thresholds at once. Leaving out one
@@ -7,6 +7,7 @@ row of each cell gives the jackknife's interval in closed form.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
@@ -46,6 +47,7 @@ from evaluand.metrics.stats.intervals import (
 )
 from evaluand.tradeoff.arguments import read_list
 from evaluand.tradeoff.confidences import CELLS, Confidences
+from evaluand.tradeoff.front import ROUNDING
 from evaluand.tradeoff.short_names import full_name
 
 Undefined = Literal["nan", "zero"]
@@ -320,6 +322,59 @@ def parse_objectives(objectives: str | Objective | Sequence[str | Objective]) ->
     return parsed
 
 
+@dataclass(frozen=True)
+class Limit:
+    """A lower or an upper bound on the values of an objective; differences by rounding alone do not count.
+
+    Attributes:
+        above: whether the bound is a minimum; otherwise it is a maximum.
+        bound: the last value that is allowed.
+        text: the limit as the user wrote it.
+    """
+
+    name: str
+    above: bool
+    bound: float
+    text: str
+
+    @classmethod
+    def parse(cls, text: str, example: str = "accuracy") -> Limit:
+        """A limit from text such as `accuracy >= 0.8`; the last sign counts, since names may contain others.
+
+        Args:
+            text: an objective, a sign and a bound.
+            example: a known objective, for the message.
+
+        Example:
+            >>> Limit.parse("recall difference by a<=b <= 0.05").name
+            'recall difference by a<=b'
+        """
+        match = _LIMIT.fullmatch(text)
+        try:
+            bound = float(match["bound"]) if match else math.nan
+        except ValueError:
+            bound = math.nan
+        if match is None or math.isnan(bound):
+            raise SpecError(f"{text!r} is not a limit; write it as in '{example} <= 0.05'")
+        return cls(match["name"].strip(), match["sign"] == ">=", bound, text)
+
+    def allows(self, values: np.ndarray, objective: Objective) -> np.ndarray:
+        """Which values of the objective are within the limit."""
+        rounding = rounding_of(objective)
+        return values >= self.bound - rounding if self.above else values <= self.bound + rounding
+
+    def describe_misses(self, values: np.ndarray, objective: Objective) -> str:
+        """How many values are within the limit, and the range of all values, in words."""
+        n = int(self.allows(values, objective).sum())
+        return f"{self.text!r} is met by {n}, and the values lie between {values.min():.4g} and {values.max():.4g}"
+
+
+def rounding_of(objective: Objective) -> float:
+    """The largest distance at which two values of an objective count as equal."""
+    low, high = objective.range
+    return ROUNDING * (high - low)
+
+
 def group_rates(
     metric: Metric, counts: np.ndarray, confidence: float, products: np.ndarray | None = None
 ) -> tuple[IntervalEnds, np.ndarray | None, np.ndarray]:
@@ -527,6 +582,8 @@ _ALIKE: Final = 1e-20
 
 _MEAN_OF_RATES: Final = "average_precision"
 """A mean of rates, which are 0 without rows under `zero`; the area under the ROC curve stays undefined."""
+
+_LIMIT: Final = re.compile(r"(?P<name>.*)(?P<sign>[<>]=)(?P<bound>.*)", re.DOTALL)
 
 _OBJECTIVE: Final = re.compile(
     r"(?P<metric>\w+)(?:\((?P<scorer>[^()]+)\))?(?:\s+(?P<disparity>\w+)\s+by\s+(?P<by>.+))?"

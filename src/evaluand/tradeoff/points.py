@@ -20,11 +20,18 @@ from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.store import tables
 from evaluand.tradeoff.arguments import check_type, read_integer, read_list
 from evaluand.tradeoff.confidences import READ, Confidences, Thresholds, combine_thresholds
-from evaluand.tradeoff.constraints import Limit
 from evaluand.tradeoff.front import distinct, hypervolume, non_dominated, settled, spreads, uniformity
-from evaluand.tradeoff.objectives import Objective, Undefined, check_policy, evaluate_points, parse_objectives
-from evaluand.tradeoff.resampling import HALVES, REPLICATES, draw_samples, simultaneous_levels
-from evaluand.tradeoff.volumes import VolumeDifference, halved_volumes, hypervolume_ends, volume_difference
+from evaluand.tradeoff.objectives import Limit, Objective, Undefined, check_policy, evaluate_points, parse_objectives
+from evaluand.tradeoff.resampling import (
+    HALVES,
+    REPLICATES,
+    VolumeDifference,
+    draw_samples,
+    halved_volumes,
+    hypervolume_ends,
+    simultaneous_levels,
+    volume_difference,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -308,7 +315,7 @@ class Tradeoff:
     def hypervolume_interval(
         self, confidence: float = 0.95, replicates: int = HALVES, seed: int = 0
     ) -> tuple[float, float]:
-        """The interval of the hypervolume in the population of rows: see `volumes.hypervolume_ends`.
+        """The interval of the hypervolume in the population of rows: see `resampling.hypervolume_ends`.
 
         It covers both the hypervolume of the selected front on new rows, and the highest that the models could reach at
         these points. A front is selected by its values, so its hypervolume on these rows is usually too high: the more
@@ -340,7 +347,7 @@ class Tradeoff:
     def hypervolume_difference(
         self, baseline: str, model: str, confidence: float = 0.95, replicates: int = HALVES, seed: int = 0
     ) -> VolumeDifference:
-        """How far the hypervolume of one model's front is above that of another: see `volumes.volume_difference`.
+        """How far the hypervolume of one model's front is above that of another: see `resampling.volume_difference`.
 
         Both decide the same rows. Arguments and errors are those of `hypervolume_interval`; a model without points is
         refused, too.

@@ -21,8 +21,7 @@ from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.group_rules import BONFERRONI, GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow
-from evaluand.aggregation.metric_errors import MetricFailed
-from evaluand.aggregation.named_labels import AbsentLabel
+from evaluand.aggregation.metric_errors import AbsentLabel, MetricFailed
 from evaluand.aggregation.score_shards import attribute_columns, cluster_keys
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, kind_of, warn
