@@ -119,11 +119,7 @@ def iterate_units(evaluation: Evaluation, scorer: str, metric: Metric) -> Iterat
 
 
 def pair_rows(
-    evaluations: Sequence[Evaluation],
-    scorer: str,
-    metric: Metric,
-    where: Mapping[str, str] | None = None,
-    by: Sequence[str] = (),
+    evaluations: Sequence[Evaluation], scorer: str, metric: Metric, where: Mapping[str, str] | None = None
 ) -> PairedRows:
     """Aligns the rows of a scorer in several evaluations; for several metrics of a scorer see `Pairing`.
 
@@ -132,7 +128,7 @@ def pair_rows(
             in a column that must be constant, such as the levels of quantiles.
         DataError: the metric refuses missing rows, and some rows are missing.
     """
-    return Pairing(evaluations, scorer, where, by).rows(metric)
+    return Pairing(evaluations, scorer, where).rows(metric)
 
 
 @dataclass(frozen=True)
