@@ -39,7 +39,6 @@ from evaluand.core.files.json import none_if_nan
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import experiment_of
 from evaluand.core.provenance import provenance
-from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Artifact, Receipt
@@ -353,18 +352,22 @@ def _own_tables(evaluations: Sequence[Evaluation], measures: Sequence[Measure]) 
     for evaluation, dataset in zip(evaluations, datasets, strict=True):
         columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
         check_measures(measures, columns, dataset.roles)
-    results = [_compute_results(*each, measures) for each in zip(evaluations, datasets, strict=True)]
-    faults = [fault for _, fault in results if fault is not None]
-    if len(faults) == len(results):
-        raise faults[0]
+    results = list[tuple[MeasureResults, EvaluandError | None]]()
+    for evaluation, dataset in zip(evaluations, datasets, strict=True):
+        rules, read = stopping_rules(evaluation), partial(shards, evaluation, dataset)
+        stopped = StoppedRun(evaluation, dataset, rules) if rules else None
+        compute = partial(compute_measures, tables=read, repeated=is_repeated(evaluation), stopped=stopped)
+        results.append(_compute_separately(measures, compute, (DataError, SpecError)))
+    if all(fault is not None for _, fault in results):
+        raise next(fault for _, fault in results if fault is not None)
     for doubt in dict.fromkeys(doubt for each, _ in results for _, doubt in each.doubts):
         warn(doubt, AbsentLabel)
     records: dict[str, list[dict[str, Any]]] = {name: [] for name in _OWN}
     for number, (evaluation, (each, _)) in enumerate(zip(evaluations, results, strict=True)):
         worst = [(measure.scorer, group) for measure in measures for group in find_worst_groups(evaluation, measure)]
-        own = {
-            "metrics": ((scorer, _record(row) | {"data": _encode_data(row)}) for scorer, row in each.values),
-            "disparities": ((scorer, _record(row) | {"groups": _rated(row)}) for scorer, row in each.disparities),
+        own: dict[str, Iterable[tuple[str, dict[str, Any]]]] = {
+            "metrics": ((scorer, _record(row)) for scorer, row in each.values),
+            "disparities": ((scorer, _record(row)) for scorer, row in each.disparities),
             "curves": ((scorer, point) for scorer, curve in _distinct_curves(each.curves) for point in _points(curve)),
             "worst_groups": ((scorer, _record(group)) for scorer, group in worst),
         }
@@ -377,21 +380,18 @@ def _own_tables(evaluations: Sequence[Evaluation], measures: Sequence[Measure]) 
 
 def _record(row: MetricRow | DisparityRow | WorstGroup) -> dict[str, Any]:
     """The columns of a row: null in place of NaN, groups as pairs of attribute and value."""
-    return {name: _cell(value) for name, value in row._asdict().items()}
+    record = {name: _cell(value) for name, value in row._asdict().items()}
+    if isinstance(row, MetricRow):
+        record["data"] = None if row.data is None else identity.encode(row.data).decode()
+    if isinstance(row, DisparityRow):
+        record["groups"] = [{**group, "by": _cell(group["by"])} for group in row.groups]
+    return record
 
 
 def _cell(value: Any) -> Any:
     if isinstance(value, Mapping):
         return [*value.items()]
     return [*map(_cell, value)] if isinstance(value, tuple) else none_if_nan(value)
-
-
-def _encode_data(row: MetricRow) -> str | None:
-    return None if row.data is None else identity.encode(row.data).decode()
-
-
-def _rated(row: DisparityRow) -> list[dict[str, Any]]:
-    return [{**group, "by": _cell(group["by"])} for group in row.groups]
 
 
 def with_ranges(measures: Iterable[Measure], ranges: Mapping[str, Mapping[str, tuple[float, float]]]) -> list[Measure]:
@@ -479,15 +479,6 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         yield f"{kind}: strata: {strata!r} is not an attribute of the dataset{nearest(strata, roles.attributes)}"
     if getattr(measure.metric, "weighted", False) and roles.weight is None:
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
-
-
-def _compute_results(
-    evaluation: Evaluation, dataset: Dataset, measures: Sequence[Measure]
-) -> tuple[MeasureResults, EvaluandError | None]:
-    tables, rules = partial(shards, evaluation, dataset), stopping_rules(evaluation)
-    stopped = StoppedRun(evaluation, dataset, rules) if rules else None
-    compute = partial(compute_measures, tables=tables, repeated=is_repeated(evaluation), stopped=stopped)
-    return _compute_separately(measures, compute, (DataError, SpecError))
 
 
 def _distinct_curves(curves: Iterable[tuple[str, _Curve]]) -> Iterable[tuple[str, _Curve]]:

@@ -61,7 +61,7 @@ from evaluand.metrics.base.metric import (
     State,
     Values,
 )
-from evaluand.metrics.stats.intervals import CLUSTER_TABLE, count_rows, runs
+from evaluand.metrics.stats.intervals import CLUSTER_TABLE, runs
 from evaluand.store.tables import SCORE_STATUSES
 
 
@@ -579,19 +579,13 @@ def group_text(name: Mapping[str, str | None]) -> str:
 
 
 def _counts(table: Shard, units: UnitRows, groups: Groups) -> np.ndarray:
-    n = len(groups.keys)
-    group = table.at(groups.code, units.first)
-    if units.complete:
-        counts = np.zeros((n, _MISSING + 1), np.int64)
-        counts[:, SCORED] = count_rows(group, n)
-        return counts
-    outcomes = [np.bincount(group[units.outcome == status], minlength=n) for status in range(len(SCORE_STATUSES))]
-    return np.stack([*outcomes, np.bincount(group[units.unit[units.missing]], minlength=n)], axis=1)
+    n, columns, group = len(groups.keys), _MISSING + 1, table.at(groups.code, units.first)
+    counts = np.bincount(group * columns + units.outcome, minlength=n * columns).reshape(n, columns)
+    counts[:, _MISSING] = np.bincount(group[units.unit[units.missing]], minlength=n)
+    return counts
 
 
 def _missing(table: Shard, units: UnitRows) -> tuple[int, tuple[int, ...]]:
-    if units.complete:
-        return 0, ()
     index = table.index[units.rows[units.missing]]
     return len(index), tuple(np.unique(index)[: _SHOWN_MISSING + 1].tolist())
 

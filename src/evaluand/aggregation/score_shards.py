@@ -94,7 +94,11 @@ def shards(
                     yield pa.concat_tables(parts)
                 parts, shard = [], int(positions[start]) // SHARD_ROWS
             parts.append(table.slice(start, stop - start))
-    yield pa.concat_tables(parts) if parts else _empty_shard(evaluation, scorer, columns)
+    if not parts:
+        parts = [evaluation.table(scorer)]
+        for name, column in columns.items():
+            parts = [parts[0].append_column(name, column.slice(0, 0))]
+    yield pa.concat_tables(parts)
 
 
 def label_adder(
@@ -224,13 +228,6 @@ def draw_positions(dataset: Dataset, n: int, of: int, seed: int) -> np.ndarray:
 def _digest_halves(dataset: Dataset) -> np.ndarray:
     """The digests of the examples as two numbers each."""
     return np.frombuffer(b"".join(dataset.example_digests()), ">i8").reshape(-1, 2)
-
-
-def _empty_shard(evaluation: Evaluation, scorer: str, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
-    table = evaluation.table(scorer)
-    for name, column in columns.items():
-        table = table.append_column(name, column.slice(0, 0))
-    return table
 
 
 def _column(dataset: Dataset, name: str) -> pa.ChunkedArray:

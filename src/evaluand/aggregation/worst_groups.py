@@ -158,8 +158,9 @@ def _choose(first: Summary, overall: MetricRow, search: GroupSearch, sign: float
     large = [row for row in looked if None not in row.by.values() and row.rests_on >= search.smallest]
     chosen: list[MetricRow] = []
     for row in sorted(large, key=lambda row: -_distance(row, overall.value, sign)):
-        is_worse = _distance(row, overall.value, sign) > 0
-        if len(chosen) < search.most and is_worse and not any(_is_part(row, one) for one in chosen):
+        alike = [one for one in chosen if (one.value, one.n, one.n_scored) == (row.value, row.n, row.n_scored)]
+        is_part = any(one.by.items() <= row.by.items() for one in alike)
+        if len(chosen) < search.most and _distance(row, overall.value, sign) > 0 and not is_part:
             chosen.append(row)
     return _Chosen(overall, chosen, len(large))
 
@@ -169,12 +170,6 @@ def _distance(row: MetricRow, overall: float, sign: float) -> float:
     error = (row.high - row.low) / (2 * normal_quantile(_USUAL))
     found = sign * (row.value - overall) / max(error, _TINY)
     return -1.0 if math.isnan(found) else found
-
-
-def _is_part(row: MetricRow, other: MetricRow) -> bool:
-    """Whether a crossed group has just the rows of another."""
-    same = (row.value, row.n, row.n_scored) == (other.value, other.n, other.n_scored)
-    return same and other.by.items() <= row.by.items()
 
 
 def _judge(

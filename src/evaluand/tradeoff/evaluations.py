@@ -29,7 +29,7 @@ from evaluand.metrics.names import accepted_parameters, as_called, make_metric, 
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.store.store import Store
 from evaluand.tradeoff.confidences import Confidences, positive_label
-from evaluand.tradeoff.objectives import DISPARITIES, Objective, parse_objectives, parse_text
+from evaluand.tradeoff.objectives import Objective, check_disparity, parse_objectives, parse_text
 from evaluand.tradeoff.points import Tradeoff
 
 Label = str | int | bool
@@ -133,11 +133,7 @@ def check_objective(text: str, parts: Mapping[str, Any]) -> None:
         Objective(parts["metric"], parts["disparity"], parts["by"])
     else:
         resolve_metric(parts["metric"])
-    if parts["disparity"] not in (None, *DISPARITIES):
-        hint = nearest(parts["disparity"], DISPARITIES)
-        raise SpecError(
-            f"{text!r}: no disparity is called {parts['disparity']!r}{hint}; there are {', '.join(DISPARITIES)}"
-        )
+    check_disparity(repr(text), parts["disparity"])
 
 
 def resolve_objective(

@@ -99,11 +99,7 @@ class Objective:
         object.__setattr__(self, "by", tuple(read_list(f"{self.metric}: by", self.by, str, "('sex',)")))
         if (self.disparity is None) != (not self.by):
             raise SpecError(f"{self.metric}: a disparity needs attributes to group by: give both or neither")
-        if self.disparity not in (None, *DISPARITIES):
-            hint = nearest(str(self.disparity), DISPARITIES)
-            raise SpecError(
-                f"{self.metric}: no disparity is called {self.disparity!r}{hint}; there are {', '.join(DISPARITIES)}"
-            )
+        check_disparity(self.metric, self.disparity)
         if self.disparity is None and self.metric in CRITERIA:
             raise SpecError(f"{self.metric} compares groups; write {self.metric} difference by ATTRIBUTE")
         if not self.name:
@@ -294,6 +290,13 @@ class Objective:
         return IntervalEnds(value, *(np.where(without_rows, np.nan, end) for end in (low, high)))
 
 
+def check_disparity(what: str, kind: Any) -> None:
+    """Refuses a disparity that objectives do not have; `what` begins the message."""
+    if kind not in (None, *DISPARITIES):
+        hint = f"{nearest(str(kind), DISPARITIES)}; there are {', '.join(DISPARITIES)}"
+        raise SpecError(f"{what}: no disparity is called {kind!r}{hint}")
+
+
 def parse_text(text: Any) -> dict[str, Any]:
     """The parts of an objective's text: `metric`, `disparity`, `by` and `scorer`."""
     match = _OBJECTIVE.fullmatch(text.strip()) if isinstance(text, str) else None
@@ -398,13 +401,9 @@ def _metric(name: str) -> Metric:
     settings: dict[str, Any] = {"label": True, "scored_by": "positive"}
     known = {key: value for key, value in settings.items() if key in kind.__dataclass_fields__}
     metric: Metric = kind(**with_parameters(found.parameters, known))
-    reads = set(metric.columns)
-    decided = metric.averages and reads <= {TRUTH, PREDICTION, VALUE}
-    if not (
-        decided
-        or isinstance(metric, Confusion)
-        or (isinstance(metric, OfScores) and isinstance(metric, WeightedRowsMetric))
-    ):
+    of_rows = metric.averages and {*metric.columns} <= {TRUTH, PREDICTION, VALUE}
+    of_scores = isinstance(metric, OfScores) and isinstance(metric, WeightedRowsMetric)
+    if not (of_rows or of_scores or isinstance(metric, Confusion)):
         raise SpecError(
             f"{name} is not a metric of decisions between two classes; use such as accuracy, f_beta or roc_auc"
         )

@@ -236,7 +236,7 @@ def _tradeoff_row(result: TradeoffResult) -> dict[str, Any]:
     if points is not None:
         indicators = {name: none_if_nan(value) for name, value in result.indicators.items()}
         row |= {"models": list(points.models), "notes": list(points.notes), "indicators": list(indicators.items())}
-        row |= {"objectives": [_objective_row(one) for one in points.objectives]}
+        row |= {"objectives": [*map(_objective_row, points.objectives)]}
         row |= {"rates": None if rates is None else [key._asdict() for key in rates.keys]}
     return row
 
