@@ -24,8 +24,6 @@ from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
 from evaluand.aggregation.metric_errors import AbsentLabel, describe_absent_labels, naming_scorer, read_shards
 from evaluand.aggregation.score_shards import (
-    attribute_columns,
-    attribute_values,
     datasets_of,
     digests_of_labels,
     is_repeated,
@@ -636,8 +634,8 @@ def compute_measures(
         metrics = [measures[position].metric for position in positions]
         drawing = [metric.drawn_by if drawn else None for metric in metrics]
         every = [*metrics, *(source for source in drawing if source is not None and source not in metrics)]
-        groupings = [(), *(attribute_columns(each) for each in by if each)]
-        crossed = [attribute_columns((*each, *given)) for each in by if each] if given else []
+        groupings = [(), *filter(None, by)]
+        crossed = [(*each, *given) for each in groupings[1:]] if given else []
         with naming_scorer(scorer, metrics):
             names = tuple(dict.fromkeys([*(a for each in by for a in each), *given]))
             cut = read_shards(tables(scorer, names, where=where, labelled_for=labelled_for))
@@ -647,24 +645,20 @@ def compute_measures(
                 rows = [row for each in groupings for row in summary.values(place, each)]
                 if stopped is not None:
                     rows = stopped.with_ends(rows, summary.settled(place), scorer, where)
-                own_rows = (row._replace(by=attribute_values(row.by)) for row in rows)
-                of[position].values.extend((scorer, _with_condition(row, where)) for row in own_rows)
+                of[position].values.extend((scorer, _with_condition(row, where)) for row in rows)
                 doubt = describe_absent_labels(metrics[place], summary.labels[place], scorer, where)
                 of[position].doubts.extend([(metrics[place], doubt)] if doubt else [])
                 if (source := drawing[place]) is None:
                     continue
                 kind, signature = metrics[place].kind, summary.settled(place).signature
                 found = (curve for each in groupings for curve in summary.curves(every.index(source), each, _DRAWN))
-                curves = (_Curve(kind, signature, target, attribute_values(by), drawn) for target, by, drawn in found)
+                curves = (_Curve(kind, signature, *curve) for curve in found)
                 of[position].curves.extend((scorer, _with_condition(curve, where)) for curve in curves)
         for together in _group_criteria([measures[position] for position in positions]):
             first = positions[together[0]]
-            kinds, name = measures[first].disparities, measures[first].criterion
-            options: dict[str, Any] = {"rules": measures[first].rules, "given": attribute_columns(given)}
-            for columns, attributes in zip(groupings[1:], filter(None, by), strict=True):
-                compute = partial(
-                    disparities, summary, together, columns, kinds, name=name, attributes=attributes, **options
-                )
+            options: dict[str, Any] = {"name": measures[first].criterion, "rules": measures[first].rules}
+            for over in groupings[1:]:
+                compute = partial(disparities, summary, together, over, measures[first].disparities, **options)
                 between = compute() if stopped is None else map(stopped.without_ends, compute())
                 of[first].disparities.extend((scorer, _with_condition(row, where)) for row in between)
                 of[first].at_share.append(compute)

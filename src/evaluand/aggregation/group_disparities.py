@@ -35,9 +35,7 @@ def disparities(
     kinds: Sequence[Kind],
     *,
     name: str | None = None,
-    attributes: By | None = None,
     rules: GroupRules | None = None,
-    given: By = (),
     share: float | None = None,
 ) -> list[DisparityRow]:
     """The disparities between the groups of one grouping, for each target.
@@ -45,37 +43,35 @@ def disparities(
     Rows without a value of an attribute form no group; groups without a metric value are left out and reported.
 
     Args:
-        summary: of all shards, by `over`, by `over` and `given`, and over all rows.
+        summary: of all shards, by `over`, by `over` and the strata of the rules, and over all rows.
         positions: the places of the metrics; of several, the largest disparity counts (equalized odds is that of the
             true and the false positive rates).
-        over: the columns whose groups are compared.
+        over: the attributes whose groups are compared.
         name: the name of the criterion, for several metrics.
-        attributes: the names of the attributes in `over`; the same by default.
         rules: which groups are compared; by default the two that differ most.
-        given: the columns of the strata of the rules.
         share: the share of the error of one interval that each may make; by default intervals hold within a disparity,
             and those of all its pairs, or of all its strata, at once.
 
     Raises:
         SpecError: no row has the values of a reference group or pair.
     """
-    rules, names = rules or _NO_RULES, tuple(attributes or over)
+    rules, over = rules or _NO_RULES, tuple(over)
     metrics = [summary.settled(position) for position in positions]
-    _check_groups(summary, over, names, rules)
+    _check_groups(summary, over, rules)
     of_groups, of_cells, of_all = (
-        cache(partial(_read_values, summary, tuple(positions), columns)) for columns in (over, (*over, *given), ())
+        cache(partial(_read_values, summary, tuple(positions), names)) for names in (over, (*over, *rules.given), ())
     )
     result = []
     levels = [getattr(metric, "confidence", None) for metric in metrics]
     confidence = min(filter(None, levels), default=_USUAL)
-    compared = _Compared(metrics, kinds, names, name, rules, confidence, share)
+    compared = _Compared(metrics, kinds, over, name, rules, confidence, share)
     for target in of_groups(confidence):
-        read = partial(_read_groups, of_groups, names, target)
+        read = partial(_read_groups, of_groups, target)
         found = compared.compare(read, [*map(_interval_ends, of_all(compared.level())[target])])
         if rules.smallest:
             found[0] = found[0]._replace(groups=tuple(compared.rate(read(compared.level()))))
         if rules.given:
-            found += compared.by_stratum(partial(_read_groups, of_cells, (*names, *rules.given), target))
+            found += compared.by_stratum(partial(_read_groups, of_cells, target))
         result += [row._replace(target=target, family_method=rules.adjust) for row in found]
     return result if share is None or all(levels) else [row._replace(low=np.nan, high=np.nan) for row in result]
 
@@ -235,31 +231,31 @@ _Values = dict[str | None, list[list[MetricRow]]]
 """Of each target the rows by each metric."""
 
 
-def _read_values(summary: Summary, positions: Sequence[int], columns: By, confidence: float) -> _Values:
+def _read_values(summary: Summary, positions: Sequence[int], names: By, confidence: float) -> _Values:
     found: _Values = {}
     for place, position in enumerate(positions):
         level = getattr(summary.metrics[position], "confidence", None) and confidence
-        for row in summary.values(position, columns, level):
+        for row in summary.values(position, names, level):
             found.setdefault(row.target, [[] for _ in positions])[place].append(row)
     return found
 
 
-def _read_groups(values: Callable[[float], _Values], names: By, target: str | None, confidence: float) -> GroupValues:
+def _read_groups(values: Callable[[float], _Values], target: str | None, confidence: float) -> GroupValues:
     """The groups of a target that have all attributes, with values at a level."""
     found = [[row for row in rows if None not in row.by.values()] for rows in values(confidence)[target]]
     return GroupValues(
-        [dict(zip(names, row.by.values(), strict=True)) for row in found[0]],
+        [row.by for row in found[0]],
         [_interval_ends(rows) for rows in found],
         [np.array([[row.rests_on for row in rows]]).reshape(1, -1) for rows in found],
     )
 
 
-def _check_groups(summary: Summary, over: By, names: By, rules: GroupRules) -> None:
+def _check_groups(summary: Summary, names: By, rules: GroupRules) -> None:
     """Refuses a reference or pair that no row belongs to."""
     wanted: list[Mapping[str, str]] = [group for pair in rules.pairs_of(names) for group in pair]
     reference = rules.reference_of(names)
     wanted += [reference] if reference else []
-    known = [key[1:] for key in summary.groups[Grouping(over)]]
+    known = [key[1:] for key in summary.groups[Grouping(names)]]
     for group in wanted:
         if known and tuple(group[name] for name in names) not in known:
             text = group_text(group)

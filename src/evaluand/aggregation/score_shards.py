@@ -5,13 +5,13 @@ Also a random order of the examples: `--until` takes more and more of them, and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluand.aggregation.shard import ATTRIBUTE
 from evaluand.core import identity
 from evaluand.core.errors import NotFound, SpecError
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
@@ -62,7 +62,7 @@ def shards(
     where: str | None = None,
     labelled_for: Metric | None = None,
 ) -> Iterator[pa.Table]:
-    """The scores with the attributes (`attribute_columns`), cut at multiples of `SHARD_ROWS` examples.
+    """The scores with the attributes (columns named `ATTRIBUTE` …), cut at multiples of `SHARD_ROWS` examples.
 
     Args:
         dataset: its dataset, with the attributes.
@@ -72,8 +72,7 @@ def shards(
     """
     matching = None if where is None else dataset.matches(where)
     indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
-    names = zip(attribute_columns(attributes), attributes, strict=True)
-    columns = {column: _column(dataset, name) for column, name in names} | _example_columns(dataset)
+    columns = {ATTRIBUTE + name: _column(dataset, name) for name in attributes} | _example_columns(dataset)
     reads_labels = labelled_for is not None and labelled_for.reads_labels
     add_labels = label_adder(evaluation, dataset, scorer, labelled_for) if labelled_for and reads_labels else None
     parts: list[pa.Table] = []
@@ -140,19 +139,6 @@ def digests_of_labels(evaluations: Sequence[Evaluation], metrics: Iterable[Metri
 
     found = map(find_people, evaluations)
     return {"people": [None if each is None else each.digest for each in found]}
-
-
-_ATTRIBUTE: Final = "by:"
-
-
-def attribute_columns(attributes: Sequence[str]) -> tuple[str, ...]:
-    """The column names of attributes, which cannot clash with the columns of a scorer."""
-    return tuple(f"{_ATTRIBUTE}{name}" for name in attributes)
-
-
-def attribute_values(by: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The values of a group by the names of its attributes: the inverse of `attribute_columns`."""
-    return {column.removeprefix(_ATTRIBUTE): value for column, value in by.items()}
 
 
 def cluster_keys(column: pa.Array) -> pa.Array:

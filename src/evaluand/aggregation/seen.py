@@ -17,7 +17,7 @@ import numpy as np
 
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.groups import By, Key, MetricRow, units_of
-from evaluand.aggregation.score_shards import attribute_values, cluster_of_examples, dataset_of, shards, weights_of
+from evaluand.aggregation.score_shards import cluster_of_examples, dataset_of, shards, weights_of
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
@@ -100,14 +100,13 @@ def seen_by_group(
 
     Args:
         metric: see `can_be_seen`.
-        by: columns of the table, see `attribute_columns`.
+        by: attributes.
         where: a condition for rows.
     """
-    attributes = [*attribute_values(dict.fromkeys(by))]
     indices, clusters = np.frombuffer(dataset.indices, np.int64), cluster_of_examples(dataset)
     places: dict[Key, int] = {}
     parts = []
-    for table in shards(evaluation, dataset, scorer, attributes, where=where):
+    for table in shards(evaluation, dataset, scorer, by, where=where):
         units = units_of(table, metric, by)
         group = np.array([places.setdefault(key, len(places)) for key in units.keys], np.int64)[units.group]
         weight = units.weight if getattr(metric, "weighted", False) else None
@@ -160,7 +159,6 @@ class StoppedRun:
         """The values of a metric, with intervals that hold at all looks.
 
         Args:
-            rows: their attributes are columns of the table, see `attribute_columns`.
             metric: settled.
             where: the condition for rows.
         """

@@ -46,6 +46,9 @@ Key = tuple[str | None, ...]
 EXAMPLES: Final = "examples"
 """A rule in addition to a metric's `reduce`: all replications of an example count together."""
 
+ATTRIBUTE: Final = "by:"
+"""Begins the name of a column with an attribute of the examples, which so is none of a scorer."""
+
 SCORED, FAILED, ABSTAINED, SKIPPED = range(len(SCORE_STATUSES))
 """Codes of the statuses, the best first: a unit's status is the smallest of its rows'."""
 
@@ -138,11 +141,12 @@ class Shard:
 
     def groups(self, names: By, over: OverTargets | None = None) -> Groups:
         """The group of each row; pooled targets are one group."""
-        missing = [name for name in names if name not in self.table.column_names]
-        if missing:
+        there = self.table.column_names
+        columns = [ATTRIBUTE + name if ATTRIBUTE + name in there else name for name in names]
+        if missing := [name for name in columns if name not in there]:
             raise SpecError(f"cannot group by {', '.join(map(repr, missing))}: the table has no such column")
         found = _one_group(len(self.index)) if over == "pooled" else self.target
-        for name in names:
+        for name in columns:
             found = _cross(found, _encode(_column(self.table, name), name))
         return found
 

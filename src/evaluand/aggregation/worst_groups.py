@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.groups import MetricRow, Summary, summary_of_shards
-from evaluand.aggregation.score_shards import attribute_columns, attribute_values, draw_places
+from evaluand.aggregation.score_shards import draw_places
 from evaluand.aggregation.shard import Shard
 from evaluand.core.errors import SpecError
 from evaluand.core.key_columns import INDEX
@@ -61,8 +61,7 @@ class GroupSearch:
 
     @property
     def groupings(self) -> list[tuple[str, ...]]:
-        columns = attribute_columns(self.attributes)
-        return [each for n in range(1, self.depth + 1) for each in combinations(columns, n)]
+        return [each for n in range(1, self.depth + 1) for each in combinations(self.attributes, n)]
 
     def check(self, metric: Metric) -> None:
         """Refuses a metric without a worst group.
@@ -133,7 +132,7 @@ def worst_groups_of_shards(
     first = summary_of_shards(shards, [metric], [(), *search.groupings], repeated=repeated)
     found = [_choose(first, overall, search, sign) for overall in first.values(0, ())]
     chosen = dict.fromkeys(tuple(row.by.items()) for each in found for row in each.rows)
-    marks = {mark: f"group {place}" for place, mark in enumerate(chosen)}
+    marks = {mark: str(mark) for mark in chosen}  # which is the name of no attribute
     shards = (_mark(table, marks) for table in _take(tables(), indices, is_second))
     second = summary_of_shards(shards, [metric], [(), *((name,) for name in marks.values())], repeated=repeated)
     alpha = 1 - metric.confidence  # type: ignore[attr-defined] # of a metric that was checked
@@ -141,7 +140,7 @@ def worst_groups_of_shards(
 
 
 _Mark = tuple[tuple[str, str | None], ...]
-"""Column and value of the attributes of a group."""
+"""The attributes of a group with their values."""
 
 
 class _Chosen(NamedTuple):
@@ -186,7 +185,7 @@ def _judge(
         yield nothing
     for row in chosen.rows:
         name = marks[tuple(row.by.items())]
-        group = nothing._replace(by=attribute_values(row.by), found=row.value)
+        group = nothing._replace(by=row.by, found=row.value)
         sides = second.values(0, (name,), 1 - alpha / n)
         own, rest = (next((s for s in sides if (s.target, s.by[name]) == (of.target, e)), None) for e in (_IN, _REST))
         if own is not None:

@@ -14,7 +14,7 @@ from evaluand.aggregation.aggregator import Measure, compute_measures
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.group_rules import read_rules
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
-from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
+from evaluand.aggregation.score_shards import dataset_of, is_repeated, shards
 from evaluand.aggregation.seen import Seen, can_be_seen, seen_by_group
 from evaluand.comparison.checking import Row
 from evaluand.comparison.difference import NO_LOOKS, Measured, Sample, count_pairs
@@ -161,7 +161,7 @@ def bounds_of_value(row: MetricRow, seen: Seen | None, level: float) -> tuple[fl
 def _seen_values(asked: Question, metric: Metric) -> dict[str | None, Seen]:
     """The values of one system by cluster: target → clusters."""
     gate, evaluation = asked.gate, asked.evaluation
-    by, heaviest = attribute_columns([name for name, _ in gate.where]), asked.heaviest or 0.0
+    by, heaviest = tuple(name for name, _ in gate.where), asked.heaviest or 0.0
     groups = seen_by_group(evaluation, dataset_of(evaluation), metric, asked.scorer, by, heaviest)
     values = tuple(value for _, value in gate.where)
     return {target: seen for (target, *own), seen in groups.items() if tuple(own) == values}
@@ -172,7 +172,7 @@ def _summarise(asked: Question, evaluation: Evaluation, metric: Metric) -> list[
     where, dataset = dict(asked.gate.where), dataset_of(evaluation)
     check_attributes(asked.gate, dataset.roles.attributes)
     rows = shards(evaluation, dataset, asked.scorer, tuple(where), labelled_for=metric)
-    found = summarise(rows, [metric], [attribute_columns(tuple(where))], repeated=is_repeated(evaluation))
+    found = summarise(rows, [metric], [tuple(where)], repeated=is_repeated(evaluation))
     return [row for row in found if [*row.by.values()] == [*where.values()]]
 
 

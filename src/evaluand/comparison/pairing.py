@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.groups import MetricRows, Units, merge_labels, units_of, unweighed_rules
-from evaluand.aggregation.score_shards import attribute_columns, dataset_of, shards
+from evaluand.aggregation.score_shards import dataset_of, shards
 from evaluand.aggregation.shard import EXAMPLES, Groups, Key, RowRules, Shard, UnitRows
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, plural
 from evaluand.core.key_columns import DIGEST, INDEX
@@ -187,7 +187,7 @@ class Pairing:
         pieces = shards(evaluation, dataset, self.scorer, attributes, [*_KEY])
         table = Shard.of(pa.concat_tables(pieces, promote_options="permissive"))
         units = table.units(rules)
-        groups = _select_groups(table.groups(attribute_columns(attributes)), (*values.values(),))
+        groups = _select_groups(table.groups(attributes), (*values.values(),))
         index = table.at(table.index, units.first)
         chosen = table.at(groups.code, units.first) >= 0
         if self.matching is not None:

@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Aggregation, Measure, check_measures, compute_measures
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
-from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
+from evaluand.aggregation.score_shards import dataset_of, is_repeated, shards
+from evaluand.aggregation.shard import ATTRIBUTE
 from evaluand.comparison.measures import declared_measures, find_evaluations
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, pluralize, warn
 from evaluand.core.key_columns import INDEX
@@ -360,7 +361,7 @@ def confidences_of(
     first = next(iter(used.values()))
     positive = pa.array([one == label for one in first["truth"].to_pylist()], pa.bool_())
     models = {name: table[_CONFIDENCE] for name, table in used.items()}
-    attributes = {name: first[column] for name, column in zip(by, attribute_columns(by), strict=True)}
+    attributes = {name: first[ATTRIBUTE + name] for name in by}
     weight, cluster = (first[column] if column in first.column_names else None for column in (WEIGHT, CLUSTER))
     if weight is not None and not _is_weighted(evaluations, scorer, declared):
         weight = None

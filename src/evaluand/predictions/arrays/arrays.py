@@ -22,7 +22,8 @@ from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.group_rules import BONFERRONI, GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow
 from evaluand.aggregation.metric_errors import AbsentLabel, MetricFailed
-from evaluand.aggregation.score_shards import attribute_columns, cluster_keys
+from evaluand.aggregation.score_shards import cluster_keys
+from evaluand.aggregation.shard import ATTRIBUTE
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, kind_of, warn
 from evaluand.core.files.json import none_if_nan
@@ -452,8 +453,8 @@ class _Arrays:
         table = self.predictions.table()
         if self.cluster is not None:
             table = table.append_column(CLUSTER, cluster_keys(self.cluster))
-        for name, column in zip(attribute_columns(tuple(self.by)), self.by.values(), strict=True):
-            table = table.append_column(name, column)
+        for name, column in self.by.items():
+            table = table.append_column(ATTRIBUTE + name, column)
         for name, column in self.further.items():
             if name in table.column_names or name.startswith("_"):
                 raise SpecError(f"columns: {name!r} is a reserved name; choose another")
