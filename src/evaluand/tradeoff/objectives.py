@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, Final, Literal, cast, get_args
@@ -587,35 +587,6 @@ _LIMIT: Final = re.compile(r"(?P<name>.*)(?P<sign>[<>]=)(?P<bound>.*)", re.DOTAL
 _OBJECTIVE: Final = re.compile(
     r"(?P<metric>\w+)(?:\((?P<scorer>[^()]+)\))?(?:\s+(?P<disparity>\w+)\s+by\s+(?P<by>.+))?"
 )
-
-
-def evaluate_points(
-    confidences: Confidences,
-    model: str,
-    thresholds: np.ndarray,
-    objectives: Sequence[Objective],
-    undefined: Undefined,
-    threshold_groups: Sequence[Mapping[str, str]],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`value`, `trivial` and `as_zero` of a model's points; see `Tradeoff`."""
-    value, native = np.empty((2, len(thresholds), len(objectives)))
-    outputs: list[tuple[Undefined, np.ndarray]] = [(undefined, value)]
-    if undefined == "zero":
-        outputs.append(("nan", native))
-    for place, one in enumerate(objectives):
-        for policy, output in outputs if one.of_confidences else ():
-            output[:, place] = one.of_model(confidences, model, policy)
-    decided = np.empty((len(thresholds), 2))
-    for by in {(): None, **{one.by: None for one in objectives if not one.of_confidences}}:
-        for step, counts, _ in confidences.iterate_counts(model, by, thresholds, threshold_groups):
-            for place, one in enumerate(objectives):
-                if one.by == by and not one.of_confidences:
-                    for policy, output in outputs:
-                        output[step, place] = one.of_counts(counts, policy)
-            if not by:
-                decided[step] = counts[:, 0].reshape(-1, 2, 2).sum(axis=1)
-    as_zero = np.isnan(native) | (native != value) if len(outputs) > 1 else np.zeros(value.shape, bool)
-    return value, np.asarray((decided == 0).any(axis=1)), as_zero
 
 
 def check_policy(undefined: Any) -> Undefined:

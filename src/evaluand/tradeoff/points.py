@@ -21,7 +21,7 @@ from evaluand.store import tables
 from evaluand.tradeoff.arguments import check_type, read_integer, read_list
 from evaluand.tradeoff.confidences import READ, Confidences, Thresholds, combine_thresholds
 from evaluand.tradeoff.front import distinct, hypervolume, non_dominated, settled, spreads, uniformity
-from evaluand.tradeoff.objectives import Limit, Objective, Undefined, check_policy, evaluate_points, parse_objectives
+from evaluand.tradeoff.objectives import Limit, Objective, Undefined, check_policy, parse_objectives
 from evaluand.tradeoff.resampling import (
     HALVES,
     REPLICATES,
@@ -472,24 +472,37 @@ class Tradeoff:
             SpecError: a model has no confidences there, a point has no threshold, or a row's group has none.
         """
         confidences = check_type("confidences", confidences, Confidences, READ)
-        places_by_model = self._places_by_model()
-        for name in places_by_model:
+        for name in self._places_by_model():
             confidences.probabilities(name)
         if np.isnan(self.threshold).any():
             raise SpecError("some points have no threshold that could be applied to other rows")
         policy = check_policy(self.undefined if undefined is None else undefined)
-        value, trivial = np.full(self.value.shape, np.nan), np.zeros(len(self), bool)
-        as_zero = np.zeros(self.value.shape, bool)
-        for name, points in places_by_model.items():
-            value[points], trivial[points], as_zero[points] = evaluate_points(
-                confidences, name, self.threshold[points], self.objectives, policy, self.threshold_groups
-            )
-        columns: dict[str, Any] = {"value": value, "trivial": trivial, "as_zero": as_zero, "undefined": policy}
+        columns: dict[str, Any] = self._evaluate(confidences, policy) | {"undefined": policy}
         same_rows = self.confidences is not None and confidences.has_same_rows(self.confidences)
         if self.picked and same_rows:
             warn(_PICKED)
         unknown: dict[str, Any] = {"ends": None, "band": None, "chosen": False, "picked": False, "notes": ()}
         return replace(self, confidences=confidences, system=confidences.system, **columns, **unknown)
+
+    def _evaluate(self, rows: Confidences, policy: Undefined) -> dict[str, np.ndarray]:
+        """The attributes `value`, `trivial` and `as_zero` on some rows."""
+        value, native = np.full((2, *self.value.shape), np.nan)
+        outputs: dict[Undefined, np.ndarray] = {"nan": native} | {policy: value}
+        decided = np.empty((len(self), 2))
+        of_decisions = {(): None} | {one.by: None for one in self.objectives if not one.of_confidences}
+        for name, points in self._places_by_model().items():
+            for place, one in enumerate(self.objectives):
+                for undefined, output in outputs.items() if one.of_confidences else ():
+                    output[points, place] = one.of_model(rows, name, undefined)
+            for by in of_decisions:
+                for step, counts, _ in rows.iterate_counts(name, by, self.threshold[points], self.threshold_groups):
+                    for place, one in enumerate(self.objectives):
+                        for undefined, output in outputs.items() if one.by == by and not one.of_confidences else ():
+                            output[points[step], place] = one.of_counts(counts, undefined)
+                    if not by:
+                        decided[points[step]] = counts[:, 0].reshape(-1, 2, 2).sum(axis=1)
+        as_zero = np.isnan(native) | (native != value) if policy == "zero" else np.zeros(value.shape, bool)
+        return {"value": value, "trivial": (decided == 0).any(axis=1), "as_zero": as_zero}
 
     def pick(self, best: str, where: str | Sequence[str] = (), *, allow_trivial: bool = False) -> Tradeoff:
         """The point that is best by an objective, among those within some limits.
