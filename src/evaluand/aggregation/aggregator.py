@@ -362,16 +362,14 @@ def _own_tables(evaluations: Sequence[Evaluation], measures: Sequence[Measure]) 
         warn(doubt, AbsentLabel)
     records: dict[str, list[dict[str, Any]]] = {name: [] for name in _OWN}
     for number, (evaluation, (each, _)) in enumerate(zip(evaluations, results, strict=True)):
-        worst = [(measure.scorer, group) for measure in measures for group in find_worst_groups(evaluation, measure)]
-        own: dict[str, Iterable[tuple[str, dict[str, Any]]]] = {
-            "metrics": ((scorer, _record(row)) for scorer, row in each.values),
-            "disparities": ((scorer, _record(row)) for scorer, row in each.disparities),
-            "curves": ((scorer, point) for scorer, curve in _distinct_curves(each.curves) for point in _points(curve)),
-            "worst_groups": ((scorer, _record(group)) for scorer, group in worst),
-        }
         key = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
-        for name, of_scorers in own.items():
-            records[name] += [key | {"scorer": scorer} | record for scorer, record in of_scorers]
+        distinct = {repr(head): (head, curve) for head, curve in each.curves}
+        records["metrics"] += [key | {"scorer": scorer} | _record(row) for scorer, row in each.values]
+        records["disparities"] += [key | {"scorer": scorer} | _record(row) for scorer, row in each.disparities]
+        records["curves"] += [key | point for head, curve in distinct.values() for point in _points(head, curve)]
+        for measure in measures:
+            groups = find_worst_groups(evaluation, measure)
+            records["worst_groups"] += [key | {"scorer": measure.scorer} | _record(group) for group in groups]
     tables = {name: pa.RecordBatch.from_pylist(records[name], schema) for name, schema in _OWN.items()}
     return {name: batch for name, batch in tables.items() if name == "metrics" or batch.num_rows}
 
@@ -479,15 +477,6 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
 
-def _distinct_curves(curves: Iterable[tuple[str, _Curve]]) -> Iterable[tuple[str, _Curve]]:
-    """Each curve once: those of all rows come with every measure of the same metric."""
-    found: dict[tuple[Any, ...], tuple[str, _Curve]] = {}
-    for scorer, curve in curves:
-        of = curve.signature, curve.target, *curve.by.items(), curve.drawn.kind, curve.drawn.part
-        found.setdefault((scorer, *of), (scorer, curve))
-    return found.values()
-
-
 def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGroup]:
     """The groups for which a measure is worst; none if it has no `search`, or its metric refuses the scores.
 
@@ -519,14 +508,6 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
     except (DataError, SpecError):  # the row of the value says why
         return []
     return [_with_condition(group, measure.where) for group in found]
-
-
-class _Curve(NamedTuple):
-    metric: str
-    signature: str
-    target: str | None
-    by: Mapping[str, str | None]
-    drawn: Drawn
 
 
 def compute_accepted(
@@ -587,12 +568,14 @@ def _count_refused(
 class MeasureResults(NamedTuple):
     """The results of measures, each with its scorer, and sentences about metrics that are doubtful.
 
+    A curve comes with the columns that are the same for all of its points. That of all rows comes with each measure of
+    a metric.
     `at_share` computes the disparities again, see `with_family_ends`.
     """
 
     values: list[tuple[str, MetricRow]]
     disparities: list[tuple[str, DisparityRow]]
-    curves: list[tuple[str, _Curve]]
+    curves: list[tuple[dict[str, Any], Drawn]]
     doubts: list[tuple[Metric, str]]
     at_share: list[Callable[..., list[DisparityRow]]]
 
@@ -650,10 +633,13 @@ def compute_measures(
                 of[position].doubts.extend([(metrics[place], doubt)] if doubt else [])
                 if (source := drawing[place]) is None:
                     continue
-                kind, signature = metrics[place].kind, summary.settled(place).signature
-                found = (curve for each in groupings for curve in summary.curves(every.index(source), each, _DRAWN))
-                curves = (_Curve(kind, signature, *curve) for curve in found)
-                of[position].curves.extend((scorer, _with_condition(curve, where)) for curve in curves)
+                signature = summary.settled(place).signature
+                signature = signature if where is None else with_condition(signature, where)
+                head = {"scorer": scorer, "metric": metrics[place].kind, "signature": signature}
+                for each in groupings:
+                    for target, group, curve in summary.curves(every.index(source), each, _DRAWN):
+                        own = {"target": target, "by": [*group.items()], "curve": curve.kind, "part": curve.part}
+                        of[position].curves.append((head | own, curve))
         for together in _group_criteria([measures[position] for position in positions]):
             first = positions[together[0]]
             options: dict[str, Any] = {"name": measures[first].criterion, "rules": measures[first].rules}
@@ -686,14 +672,12 @@ _DRAWN = 20
 """The most groups with curves, those with the most rows, so that the table stays small."""
 
 
-def _points(curve: _Curve) -> Iterator[dict[str, Any]]:
+def _points(head: Mapping[str, Any], curve: Drawn) -> Iterator[dict[str, Any]]:
     """The points of a curve as rows; an infinite threshold becomes null."""
-    drawn, points = curve.drawn, curve.drawn.points
-    of = {"metric": curve.metric, "signature": curve.signature, "target": curve.target, "by": list(curve.by.items())}
-    of |= {"curve": drawn.kind, "part": drawn.part}
+    points = curve.points
     numbers = {"x": points.x, "y": points.y, "threshold": points.threshold, "n": points.weight}
-    numbers |= {name: end for name, end in (("low", drawn.low), ("high", drawn.high)) if end is not None}
+    numbers |= {name: end for name, end in (("low", curve.low), ("high", curve.high)) if end is not None}
     columns = {name: [v if math.isfinite(v) else None for v in column.tolist()] for name, column in numbers.items()}
     for place in range(len(points.x)):
-        label = None if drawn.labels is None else drawn.labels[place]
-        yield of | {"label": label} | {name: column[place] for name, column in columns.items()}
+        label = None if curve.labels is None else curve.labels[place]
+        yield {**head, "label": label} | {name: column[place] for name, column in columns.items()}
