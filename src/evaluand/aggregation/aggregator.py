@@ -293,7 +293,17 @@ class Aggregator:
             check_name(name)
         store = self.store or evaluations[0].store
         measures = with_ranges(measures, shared_ranges(evaluations))
-        spec = _spec(evaluations, measures, labels, tradeoffs)
+        spec = {
+            "behaviour": BEHAVIOUR,
+            "evaluations": [e.digest for e in evaluations],
+            "runs": [e.manifest["spec"]["run"] for e in evaluations],
+            "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
+            "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),
+            "measures": [m.spec for m in measures],
+        } | digests_of_labels(evaluations, (measure.metric for measure in measures))
+        rules = [stopping_rules(each) for each in evaluations]
+        spec |= {"stopped_by": rules} if any(rules) else {}
+        spec |= {"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {}
         id = identity.artifact_id("aggregations", spec)
         receipt = Receipt(len(measures), kept=len(measures), why="made before")
         if not store.is_sealed("aggregations", id):
@@ -314,25 +324,6 @@ class Aggregator:
         for reason in dict.fromkeys(refused.to_pylist()):
             warn(reason, MetricRefused)
         return aggregation
-
-
-def _spec(
-    evaluations: Sequence[Evaluation],
-    measures: Sequence[Measure],
-    labels: Sequence[str] | None,
-    tradeoffs: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    spec = {
-        "behaviour": BEHAVIOUR,
-        "evaluations": [e.digest for e in evaluations],
-        "runs": [e.manifest["spec"]["run"] for e in evaluations],
-        "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
-        "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),
-        "measures": [m.spec for m in measures],
-    } | digests_of_labels(evaluations, (measure.metric for measure in measures))
-    rules = [stopping_rules(each) for each in evaluations]
-    spec |= {"stopped_by": rules} if any(rules) else {}
-    return spec | ({"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {})
 
 
 _OWN: Final = {

@@ -23,7 +23,7 @@ from evaluand.comparison.changed import check_examples, check_rows
 from evaluand.comparison.difference import change_of_rows, describe, rows_without_partner, weighted_mean
 from evaluand.comparison.factors import Factor, find_factor
 from evaluand.comparison.labelled_differences import LabelledRows
-from evaluand.comparison.measures import declared_measures, definition, find_places, resolve_measures
+from evaluand.comparison.measures import declared_measures, definition, find_places, left_out_row, resolve_measures
 from evaluand.comparison.measuring import measure_pair, read_rows
 from evaluand.comparison.metric_differences import Computed, metric_value
 from evaluand.comparison.pairing import PairedRows, Pairing, pair_rows
@@ -664,8 +664,7 @@ def _leave_out(measure: Measure, asked: _Asked, error: EvaluandError) -> dict[st
         except (DataError, SpecError) as own:
             reason = f"{label}: {first_fault(own)}"
             break
-    signature = definition(measure.metric)
-    return {"scorer": measure.scorer, "metric": measure.metric.kind, "signature": signature, "reason": reason}
+    return left_out_row(measure, reason)
 
 
 def _adjust(pairs: Sequence[dict[str, Any]], primary: Set[tuple[str, str]], systems: int, confidence: float) -> None:

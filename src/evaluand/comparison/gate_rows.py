@@ -120,11 +120,10 @@ def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     seen = _seen_values(asked, metric) if gate.level is not None and can_be_seen(metric) else {}
     for row in _summarise(asked, asked.evaluation, metric):
         own, looks = seen.get(row.target), {}
-        if gate.level is not None and asked.heaviest is not None and own is not None:
-            (low, high), looks = own.bounds(gate.level), own.facts(str(gate.end), gate.number, gate.level)
-            row = row._replace(low=low, high=high)
-        elif gate.level is not None:
+        if gate.level is not None:
             low, high = bounds_of_value(row, own, gate.level)
+            if own is not None and asked.heaviest is not None:
+                (low, high), looks = own.bounds(gate.level), own.facts(str(gate.end), gate.number, gate.level)
             row = row._replace(low=low, high=high)
         yield _measured(
             gate,

@@ -122,7 +122,12 @@ def of_aggregation(aggregation: Aggregation, objectives: Sequence[str], system: 
     parsed = tuple(_find_objective(text, aggregation.measures) for text in objectives)
     ends = np.full((3, len(aggregation.labels), len(parsed)), np.nan)
     for place, objective in enumerate(parsed):
-        for row in _rows_for(aggregation, objective):
+        table = aggregation.disparities() if objective.disparity else aggregation.table()
+        for row in table.to_pylist():
+            groups = tuple(row["over"] if objective.disparity else row["by"])
+            key = (row["scorer"], row["target"], row["metric"], row.get("disparity"), groups)
+            if key != (objective.scorer, None, objective.metric, objective.disparity, objective.by):
+                continue
             for part, name in zip(ends, IntervalEnds._fields, strict=True):
                 part[row["evaluation"], place] = np.nan if row[name] is None else row[name]
     return _variant_points(parsed, tuple(aggregation.labels), IntervalEnds(*ends), system)
@@ -294,16 +299,6 @@ def _measure_text(measure: Measure) -> str:
         return metric
     by = " or ".join(", ".join(each) for each in measure.by)
     return f"{metric}, {measure.criterion or measure.metric.kind} {'|'.join(measure.disparities)} by {by}"
-
-
-def _rows_for(aggregation: Aggregation, objective: Objective) -> Iterator[dict[str, Any]]:
-    """The rows of an objective in the tables of an aggregation."""
-    table = aggregation.disparities() if objective.disparity else aggregation.table()
-    for row in table.to_pylist():
-        groups = tuple(row["over"] if objective.disparity else row["by"])
-        key = (row["scorer"], row["target"], row["metric"], row.get("disparity"), groups)
-        if key == (objective.scorer, None, objective.metric, objective.disparity, objective.by):
-            yield row
 
 
 _SHORT_ID: Final = 8

@@ -44,27 +44,6 @@ def draw_samples(
     return values
 
 
-def draw_halves(
-    confidences: Confidences,
-    thresholds: Mapping[str, np.ndarray],
-    objectives: Sequence[Objective],
-    replicates: int = HALVES,
-    seed: int = 0,
-) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The values of points in one random half of the rows and in the other, block by block.
-
-    The halves are separate samples without repeated rows, so points selected on one can be tested on the other.
-
-    Yields:
-        Of all models in order: replicates × points × objectives, for either half. Arguments as for `draw_samples`.
-    """
-    cells, random = _Cells(confidences, thresholds, objectives), np.random.default_rng(seed)
-    for some in _blocks(replicates, cells.size * len(thresholds)):
-        half = random.binomial(cells.counts, 0.5, size=(some.stop - some.start, len(cells.counts)))
-        first, second = (np.concatenate([*cells.evaluate(draws)], axis=1) for draws in (half, cells.counts - half))
-        yield first, second
-
-
 def halved_volumes(
     parts: Sequence[Mapping[str, np.ndarray]],
     objectives: Sequence[Objective],
@@ -74,15 +53,20 @@ def halved_volumes(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     """Of some parts of the points, the hypervolumes of fronts of half the rows, and of the same points on the others.
 
+    The halves are separate samples without repeated rows, so points selected on one can be tested on the other.
+
     Args:
         parts: the thresholds by model of each part; no two parts have the same model.
         replicates: how often the rows are split into halves, the same for all parts.
     """
     thresholds = {model: each for part in parts for model, each in part.items()}
+    cells, random = _Cells(rows, thresholds, objectives), np.random.default_rng(seed)
     ends = np.cumsum([sum(map(len, part.values())) for part in parts])[:-1]
     found: list[list[np.ndarray]] = [[] for _ in parts]
-    for halves in draw_halves(rows, thresholds, objectives, replicates, seed):
-        split = zip(*(np.split(half, ends, axis=1) for half in halves), strict=True)
+    for some in _blocks(replicates, cells.size * len(thresholds)):
+        half = random.binomial(cells.counts, 0.5, size=(some.stop - some.start, len(cells.counts)))
+        halves = (np.concatenate([*cells.evaluate(draws)], axis=1) for draws in (half, cells.counts - half))
+        split = zip(*(np.split(values, ends, axis=1) for values in halves), strict=True)
         for volumes, (first, second) in zip(found, split, strict=True):
             volumes.append(_volumes(objectives, first, second))
     joined = [np.concatenate(volumes, axis=-1) for volumes in found]
