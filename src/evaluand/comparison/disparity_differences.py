@@ -96,11 +96,11 @@ def _sample(
     n = max(min(len(keys), _MOST_VALUES // max(len(groups), 1)), 1)
     blocks = Blocks(place % n, n)
     found = [_values(part, groups, blocks) for part in parts] if len(keys) > 1 else []
-    basis = np.min([one.basis for one in found], axis=0) if found else np.zeros(len(groups))
-    for side in (side for one in found for side in one.sides):
+    basis = np.min([rows for *_, rows in found], axis=0) if found else np.zeros(len(groups))
+    for side in (side for a, b, _ in found for side in (a, b)):
         side[:, basis < smallest] = np.nan
     low, high = rows.metric.range
-    change = disparity_change([one.sides for one in found], kind, len(keys))
+    change = disparity_change([(a, b) for a, b, _ in found], kind, len(keys))
     return MetricSample.of(change, len(keys), 1.0 if kind == "ratio" else high - low), basis
 
 
@@ -121,19 +121,11 @@ def disparity_change(values: Sequence[tuple[np.ndarray, np.ndarray]], kind: Kind
     return ChangeOfRatios(*known, ends_a=ends_a, ends_b=ends_b)
 
 
-class _Values(NamedTuple):
-    """Values of groups on both sides.
+def _values(rows: PairedRows, groups: Sequence[int], blocks: Blocks) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The values of groups on both sides, and the rows that they rest on, on the side with fewer.
 
-    Attributes:
-        sides: the values of the groups (the first row), and those without each block; NaN where one side has none.
-        basis: the rows that the value of each group rests on, on the side with fewer.
+    The values of all rows are first, then those without each block; NaN where one side has none.
     """
-
-    sides: tuple[np.ndarray, np.ndarray]
-    basis: np.ndarray
-
-
-def _values(rows: PairedRows, groups: Sequence[int], blocks: Blocks) -> _Values:
     position = np.searchsorted(groups, rows.group)
     sides, basis = [], []
     for side in (0, 1):
@@ -150,7 +142,7 @@ def _values(rows: PairedRows, groups: Sequence[int], blocks: Blocks) -> _Values:
     for each in sides:
         each[np.isnan(each[:, ~undefined]).any(axis=1)] = np.nan  # a group that loses its value is not left out
         each[:, undefined] = np.nan
-    return _Values((sides[0], sides[1]), np.minimum(*basis))
+    return sides[0], sides[1], np.minimum(*basis)
 
 
 def _disparity(values: Sequence[np.ndarray], kind: Kind) -> np.ndarray:

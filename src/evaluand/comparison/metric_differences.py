@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -46,24 +46,9 @@ class MetricSample(Measured):
     method: ClassVar[str] = "jackknife"
 
     @classmethod
-    def of(
-        cls,
-        change: PairedChange,
-        clusters: int,
-        span: float,
-        undefined: str | None = None,
-        heaviest: float | None = None,
-    ) -> MetricSample:
-        return cls(
-            value_a=change.a,
-            value_b=change.b,
-            value=change.value,
-            clusters=clusters,
-            span=span,
-            heaviest=heaviest,
-            change=change,
-            undefined=undefined,
-        )
+    def of(cls, change: PairedChange, clusters: int, span: float, **more: Any) -> MetricSample:
+        more |= {"value_a": change.a, "value_b": change.b, "value": change.value}
+        return cls(clusters=clusters, span=span, change=change, **more)
 
     @classmethod
     def from_rows(
@@ -78,13 +63,14 @@ class MetricSample(Measured):
         if clusters < 2:
             value_a, value_b = (_value(used, side, metric, shown_fill(metric)) for side in (a, b))
             none, why = np.empty(0), f"one {'row' if len(place) == 1 else 'cluster'} has no interval"
-            return cls.of(PairedChange(value_a, value_b, none, none, metric.range, 0.0), clusters, span, why, heaviest)
+            change = PairedChange(value_a, value_b, none, none, metric.range, 0.0)
+            return cls.of(change, clusters, span, undefined=why, heaviest=heaviest)
         for side in (a, b):
             if (side, key) not in computed:
                 computed[side, key] = _leave_out(used, side, metric, Blocks(place, clusters))
         of_a, of_b = computed[a, key], computed[b, key]
         change = paired_change(of_a, of_b, metric, clusters)
-        return cls.of(change, clusters, span, of_a.reason[0] or of_b.reason[0], heaviest)
+        return cls.of(change, clusters, span, undefined=of_a.reason[0] or of_b.reason[0], heaviest=heaviest)
 
     @property
     def fault(self) -> str | None:
