@@ -19,7 +19,7 @@ from evaluand.metrics.base.metric import check_confidence
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.store import tables
 from evaluand.tradeoff.arguments import check_type, read_integer, read_list
-from evaluand.tradeoff.confidences import READ, Confidences, Thresholds, combine_thresholds
+from evaluand.tradeoff.confidences import READ, Confidences, Thresholds
 from evaluand.tradeoff.front import distinct, hypervolume, non_dominated, settled, spreads, uniformity
 from evaluand.tradeoff.objectives import Limit, Objective, Undefined, check_policy, parse_objectives
 from evaluand.tradeoff.resampling import (
@@ -273,13 +273,8 @@ class Tradeoff:
         rows = self._require_rows("intervals")
         if self.picked:
             warn(_PICKED)
-        ends = [np.full(self.value.shape, np.nan) for _ in IntervalEnds._fields]
-        for name, places in self._places_by_model().items():
-            for place, objective in enumerate(self.objectives):
-                intervals = self._intervals(rows, name, self.threshold[places], objective, confidence)
-                for end, interval in zip(ends, intervals, strict=True):
-                    end[places, place] = interval
-        return replace(self, ends=IntervalEnds(self.value, *ends[1:]), band=None)
+        levels = dict.fromkeys(self.models, [confidence] * len(self.objectives))
+        return replace(self, ends=self._ends(rows, range(len(self.objectives)), levels), band=None)
 
     def with_bands(self, confidence: float = 0.95, replicates: int = REPLICATES, seed: int = 0) -> Tradeoff:
         """The points with bands, shaded in figures and pages, instead of intervals; arguments as for `bands`."""
@@ -297,19 +292,32 @@ class Tradeoff:
         _check_sampling(confidence, replicates, seed)
         self._require_one_threshold("bands")
         rows = self._require_rows("bands")
-        low, high = (np.full(self.value.shape, np.nan) for _ in range(2))
         if not len(self):
-            return IntervalEnds(self.value, low, high)
+            return self._ends(rows, (), {})
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
         some = self._thin(_MOST_BANDED)
         of_decisions = [self.objectives[place] for place in decided]
         samples = draw_samples(rows, some._thresholds_by_model(), of_decisions, replicates, seed)
-        for (name, own), drawn in zip(some._places_by_model().items(), samples, strict=True):
-            places = np.flatnonzero(self.model == self.models.index(name))
-            levels = simultaneous_levels(drawn, some.value[np.ix_(own, decided)], confidence)
-            for place, level in zip(decided, levels, strict=True):
-                ends = self._intervals(rows, name, self.threshold[places], self.objectives[place], level)
-                low[places, place], high[places, place] = ends.low, ends.high
+        levels = {
+            name: simultaneous_levels(drawn, some.value[np.ix_(own, decided)], confidence)
+            for (name, own), drawn in zip(some._places_by_model().items(), samples, strict=True)
+        }
+        return self._ends(rows, decided.tolist(), levels)
+
+    def _ends(self, rows: Confidences, places: Sequence[int], levels: Mapping[str, Sequence[float]]) -> IntervalEnds:
+        """The values with intervals of the objectives at some places, by model at these levels; NaN of others."""
+        low, high = np.full((2, *self.value.shape), np.nan)
+        for name, points in self._places_by_model().items():
+            for place, level in zip(places, levels[name], strict=True):
+                one, at = self.objectives[place], (self.threshold[points], self.threshold_groups)
+                if one.of_confidences:
+                    _, low[points, place], high[points, place] = one.of_model_with_interval(
+                        rows, name, level, self.undefined
+                    )
+                    continue
+                for step, counts, products in rows.iterate_counts(name, one.by, *at, with_products=True):
+                    ends = one.with_interval(counts, level, self.undefined, products)
+                    low[points[step], place], high[points[step], place] = ends.low, ends.high
         return IntervalEnds(self.value, low, high)
 
     def hypervolume_interval(
@@ -425,7 +433,9 @@ class Tradeoff:
             compared = one.compare_groups(rows, name, counts, confidence, self.undefined, products)
             found = compared.rows(one.disparity, one.by, one.metric)
             for point, row in zip(points.tolist(), found * (len(points) // len(found)), strict=True):
-                facts[point] = self._with_point_value(row, point, place)
+                rests_on_none = self.as_zero is not None and self.as_zero[point, place]
+                reason = self.why_unknown(point, place) if rests_on_none else row.reason
+                facts[point] = row._replace(value=float(self.value[point, place]), reason=reason)
         return facts
 
     def iterate_counts(
@@ -436,13 +446,6 @@ class Tradeoff:
             at = self.threshold[places], self.threshold_groups
             for step, counts, products in rows.iterate_counts(name, by, *at, with_products=True):
                 yield name, places[step], counts, products
-
-    def _with_point_value(self, row: DisparityRow, point: int, place: int) -> DisparityRow:
-        """A disparity with the value of the point, and the reason where rates without rows count as 0."""
-        row = row._replace(value=float(self.value[point, place]))
-        if self.as_zero is None or not self.as_zero[point, place]:
-            return row
-        return row._replace(reason=self.why_unknown(point, place))
 
     def why_unknown(self, point: int, place: int) -> str | None:
         """The reason why a value is undefined or rests on rates without rows; None for other values."""
@@ -682,19 +685,6 @@ class Tradeoff:
         if self.threshold_groups:
             raise SpecError(f"points whose groups have separate thresholds have no {what}; use with_intervals")
 
-    def _intervals(
-        self, rows: Confidences, model: str, thresholds: np.ndarray, objective: Objective, confidence: float
-    ) -> IntervalEnds:
-        if objective.of_confidences:
-            return objective.of_model_with_interval(rows, model, confidence, self.undefined)
-        blocks = [
-            objective.with_interval(counts, confidence, self.undefined, products)
-            for _, counts, products in rows.iterate_counts(
-                model, objective.by, thresholds, self.threshold_groups, with_products=True
-            )
-        ]
-        return IntervalEnds(*map(np.concatenate, zip(*blocks, strict=True)))
-
     def _thin(self, most: int) -> Tradeoff:
         """At most so many points, spread evenly over the thresholds of each model."""
         if len(self) <= most:
@@ -771,7 +761,7 @@ def _thresholds_of(
             f"{factors} thresholds of {len(groups)} groups are {size:,} points{models}, and {_MOST_POINTS:,} are the "
             "most; use fewer thresholds"
         )
-    return combine_thresholds(by_group)
+    return np.stack(np.meshgrid(*by_group, indexing="ij"), axis=-1).reshape(-1, len(by_group))
 
 
 def _printable(text: str) -> str:

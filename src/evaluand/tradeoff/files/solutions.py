@@ -126,7 +126,8 @@ class SolutionFile(JsonFile):
             raise SpecError(f"solution files hold one threshold per point, and {groups}; store them with to_arrow")
         if not isinstance(metadata, Mapping | None):
             raise SpecError(f"metadata must be an object and is {kind_of(metadata)}")
-        undefined = _undefined_positions(points)
+        positions = {one.name: np.flatnonzero(points.unknown[:, i]).tolist() for i, one in enumerate(points.objectives)}
+        undefined = {name: places for name, places in positions.items() if places}
         values = {one.name: np.nan_to_num(points.value[:, i]).tolist() for i, one in enumerate(points.objectives)}
         fields = {
             OF_MODELS: points.model.tolist(),
@@ -327,9 +328,3 @@ def _model_numbers(values: Any, findings: Findings) -> list[int]:
             message = f"{short_repr(each)} is not a position; write an integer of 0 or more"
             findings.fault(f"{where}[{place}]", "wrong_type", message)
     return [each if isinstance(each, int) and each >= 0 else 0 for each in numbers]
-
-
-def _undefined_positions(points: Tradeoff) -> dict[str, list[int]]:
-    """The values that rest on rates without rows: metric → positions."""
-    positions = {one.name: np.flatnonzero(points.unknown[:, i]).tolist() for i, one in enumerate(points.objectives)}
-    return {name: places for name, places in positions.items() if places}
