@@ -22,9 +22,8 @@ one of three answers is missing, its example is scored, but its mean still has b
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
 
@@ -193,14 +192,12 @@ class Summary:
             if grouping.over == "mean" or (names and len(keys) > _DRAWN_OF):
                 continue
             found = metric.curves(self.states[position, grouping][shown_fill(metric)])
-            largest = (
-                _largest_groups(keys, self.counts[grouping, rules_for(metric)][:, SCORED], most) if names else None
-            )
+            n_scored = self.counts[grouping, rules_for(metric)][:, SCORED]
+            largest = _largest_groups(keys, n_scored, most if names else len(keys))
             for group in order_groups(keys):
-                if largest is not None and group not in largest:
-                    continue
-                by = dict(zip(names, keys[group][1:], strict=True))
-                yield from ((keys[group][0], by, drawn) for drawn in found[group])
+                if group in largest:
+                    by = dict(zip(names, keys[group][1:], strict=True))
+                    yield from ((keys[group][0], by, drawn) for drawn in found[group])
 
     def _groupings(self, position: int, names: By) -> Iterator[Grouping]:
         """The groupings by target, and over all targets if there are targets and the metric says so."""
@@ -232,14 +229,11 @@ class Summary:
         if not (groups or grouping.by):  # a table without rows still has a group of all rows
             groups, counts, weightless = [(None,)], np.zeros((1, counts.shape[1]), np.int64), np.zeros(1, np.bool_)
             states = {fill: metric.place(state, np.empty(0, np.int64), 1) for fill, state in states.items()}
-        compute = metric.compute
+        compute: Callable[[State], Values] = metric.compute
         if grouping.over == "mean":
-            every, targets = groups, list(dict.fromkeys(key[0] for key in groups))
-            groups, members = _without_targets(every)
-            missing_targets = [_missing_targets(targets, {every[place][0] for place in of.tolist()}) for of in members]
+            groups, members, compute = _mean_over_targets(metric, groups)
             counts = np.stack([counts[of].sum(axis=0) for of in members])
             weightless = np.array([weightless[of].any() for of in members])
-            compute = partial(_mean_of_all, metric, members, missing_targets)
         values = compute(states[shown_fill(metric)])
         data = values.data
         if grouping.over:
@@ -605,30 +599,30 @@ def _span(spans: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
     return (spans[0][0], spans[-1][1]) if spans else None
 
 
-def _without_targets(groups: Sequence[Key]) -> tuple[list[Key], list[np.ndarray]]:
-    """The groups without their targets, and the places of the groups that each combines."""
+def _mean_over_targets(
+    metric: Metric, keys: Sequence[Key]
+) -> tuple[list[Key], list[np.ndarray], Callable[[State], Values]]:
+    """The groups without their targets, the places of the groups that each combines, and what computes their means.
+
+    A mean is undefined where targets are missing: the mean of the others is another quantity.
+    """
     members: dict[Key, list[int]] = {}
-    for place, key in enumerate(groups):
+    for place, key in enumerate(keys):
         members.setdefault((None, *key[1:]), []).append(place)
-    return [*members], [np.array(places) for places in members.values()]
+    places, targets = [np.array(of) for of in members.values()], list(dict.fromkeys(key[0] for key in keys))
+    missing: list[str | None] = []
+    for of in members.values():
+        names = [str(target) for target in targets if target not in {keys[place][0] for place in of}]
+        listed = ", ".join([*names[:_SHOWN_MISSING], *["…"] * (len(names) > _SHOWN_MISSING)])
+        missing.append(f"no mean over {len(targets)} targets: no rows of {listed}" if names else None)
 
+    def compute(state: State) -> Values:
+        mean, complete = metric.mean_over(state, places), np.array([why is None for why in missing])
+        value, low, high = (np.where(complete, end, np.nan) for end in (mean.value, mean.low, mean.high))
+        reason = [why or other for why, other in zip(missing, mean.reason, strict=True)]
+        return Values(value, low, high, reason, mean.data)
 
-def _missing_targets(targets: Sequence[str | None], present: Collection[str | None]) -> str | None:
-    """A sentence on the targets without rows in a group; None where all have some."""
-    names = [str(target) for target in targets if target not in present]
-    listed = [*names[:_SHOWN_MISSING], *["…"] * (len(names) > _SHOWN_MISSING)]
-    return f"no mean over {len(targets)} targets: no rows of {', '.join(listed)}" if names else None
-
-
-def _mean_of_all(
-    metric: Metric, members: Sequence[np.ndarray], missing_targets: Sequence[str | None], state: State
-) -> Values:
-    """The mean over targets, undefined where targets are missing: the mean of the others is another quantity."""
-    mean = metric.mean_over(state, members)
-    complete = np.array([why is None for why in missing_targets])
-    value, low, high = (np.where(complete, end, np.nan) for end in (mean.value, mean.low, mean.high))
-    reason = [why or other for why, other in zip(missing_targets, mean.reason, strict=True)]
-    return Values(value, low, high, reason, mean.data)
+    return [*members], places, compute
 
 
 def _largest_groups(keys: Sequence[Key], n: np.ndarray, most: int) -> set[int]:
