@@ -252,7 +252,7 @@ def _compare_numbers(
     if sides.paired.any():  # where it hardly sees a small change of every row
         name, found = min(((name, found), ("ranks", changed_ranks(values, sides))), key=lambda each: each[1].p)
         found = found._replace(p=min(2 * found.p, 1.0))
-    return _tested(column, effect, name, found, bins, sides, confidence)
+    return replace(column, **_describe(effect, name, found), **_stability(bins, sides, confidence))
 
 
 def _compare_categories(
@@ -272,7 +272,8 @@ def _compare_categories(
     most = max(range(len(changes)), key=lambda i: abs(changes[i].value)) if shown is None else shown
     a, b = (float((part == most).mean()) for part in _split(pooled, sides))
     column = ColumnDrift(name, "category", *sides.n, a, b, f"change of the share of {names[most]}")
-    return _tested(column, changes[most], "chi-squared", chi_squared(pooled, sides), pooled, sides, confidence)
+    test = _describe(changes[most], "chi-squared", chi_squared(pooled, sides))
+    return replace(column, **test, **_stability(pooled, sides, confidence))
 
 
 def _pool_rare(code: np.ndarray, sides: Sides) -> np.ndarray:
@@ -282,24 +283,13 @@ def _pool_rare(code: np.ndarray, sides: Sides) -> np.ndarray:
     return np.asarray(np.minimum(code, int(rare.argmax()))) if rare.sum() > 1 else code  # from the most common
 
 
-def _tested(
-    column: ColumnDrift,
-    effect: Estimate,
-    name: str,
-    found: TwoSampleTest,
-    bins: np.ndarray,
-    sides: Sides,
-    confidence: float,
-) -> ColumnDrift:
-    return replace(
-        column,
-        **effect._asdict(),
-        statistic=found.statistic,
-        test=f"{name}, {found.method}",
-        p=found.p,
-        psi=stability_index(bins, sides),
-        psi_by_chance=chance_stability_index(len(np.unique(bins)), sides, confidence),
-    )
+def _describe(effect: Estimate, name: str, found: TwoSampleTest) -> dict[str, Any]:
+    return effect._asdict() | {"statistic": found.statistic, "test": f"{name}, {found.method}", "p": found.p}
+
+
+def _stability(bins: np.ndarray, sides: Sides, confidence: float) -> dict[str, Any]:
+    by_chance = chance_stability_index(len(np.unique(bins)), sides, confidence)
+    return {"psi": stability_index(bins, sides), "psi_by_chance": by_chance}
 
 
 def _too_few(sides: Sides) -> str | None:
