@@ -5,8 +5,7 @@ import pytest
 
 from evaluand import evaluate
 from evaluand.aggregation.aggregator import Aggregator, Measure
-from evaluand.aggregation.disparity import DisparityRow
-from evaluand.aggregation.families import with_family_ends
+from evaluand.aggregation.disparity import DisparityRow, with_family_ends
 from evaluand.aggregation.group_rules import read_rules
 from evaluand.errors import SpecError
 from evaluand.metrics.accuracy import Accuracy

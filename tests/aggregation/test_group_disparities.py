@@ -50,7 +50,7 @@ def compared(
         "status", pa.array(["scored"] * len(frame))
     )
     made = summarise_shard(table, [Accuracy()], [(), over, (*over, *given)])
-    return disparities(made, [0], over, kinds, rules=read, given=given)
+    return disparities(made, [0], over, kinds, rules=read)
 
 
 def rate(frame: pd.DataFrame, **of: str) -> tuple[float, int, int]:

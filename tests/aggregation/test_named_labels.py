@@ -17,7 +17,7 @@ from evaluand import (
     make_metric,
     score_columns,
 )
-from evaluand.aggregation.named_labels import AbsentLabel
+from evaluand.aggregation.metric_errors import AbsentLabel
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.areas import RocAuc
 from evaluand.metrics.class_rates import FalsePositiveRate, FBeta, Recall, SelectionRate

@@ -13,7 +13,7 @@ from hypothesis import given, strategies as st
 
 from evaluand import DirectoryStore, Evaluation, compare
 from evaluand.aggregation.aggregator import find_summary
-from evaluand.aggregation.random_order import draw_positions
+from evaluand.aggregation.score_shards import draw_positions
 from evaluand.cli import main
 from evaluand.data.dataset import Dataset
 from evaluand.report.page.resources.base import Source, find_resources, read_resource

@@ -25,8 +25,8 @@ from evaluand.report.html.tradeoff import tradeoff_section
 from evaluand.store.tables import DISPARITIES, METRICS
 from evaluand.tradeoff import Confidences, Objective, Tradeoff, compare_systems, confidences, resampling, solve
 from evaluand.tradeoff.confidences import counts_at, products_at
-from evaluand.tradeoff.constraints import Limit
 from evaluand.tradeoff.front import additive_epsilon, igd_plus, non_dominated
+from evaluand.tradeoff.objectives import Limit
 
 NAN = math.nan
 FAIR = ("accuracy", "equalized_odds difference by sex")

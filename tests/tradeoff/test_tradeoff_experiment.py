@@ -19,8 +19,7 @@ from evaluand.core.errors import SpecError
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.experiment import Experiment
 from evaluand.store.directory import DirectoryStore
-from evaluand.tradeoff.results import compute_results, stored_results
-from evaluand.tradeoff.trade import Trade
+from evaluand.tradeoff.trade import Trade, compute_results, stored_results
 
 CODE = """
 def tree(i):

@@ -18,23 +18,25 @@ from typing import Any, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
-from evaluand.aggregation.families import with_family_ends
-from evaluand.aggregation.group_disparities import disparities, disparity_record
+from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds, with_family_ends
+from evaluand.aggregation.group_disparities import disparities
 from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
-from evaluand.aggregation.labelled_rows import digests_of_labels
-from evaluand.aggregation.metric_errors import naming_scorer, read_shards
-from evaluand.aggregation.named_labels import AbsentLabel, describe_absent_labels
-from evaluand.aggregation.score_shards import attribute_columns, attribute_values, datasets_of, is_repeated, shards
-from evaluand.aggregation.stopped import StoppedRun, stopping_rules
+from evaluand.aggregation.metric_errors import AbsentLabel, describe_absent_labels, naming_scorer, read_shards
+from evaluand.aggregation.score_shards import (
+    datasets_of,
+    digests_of_labels,
+    is_repeated,
+    shards,
+)
+from evaluand.aggregation.seen import StoppedRun, stopping_rules
 from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of_shards
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault, nearest, warn
+from evaluand.core.files.json import none_if_nan
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import experiment_of
 from evaluand.core.provenance import provenance
-from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Artifact, Receipt
@@ -291,54 +293,37 @@ class Aggregator:
             check_name(name)
         store = self.store or evaluations[0].store
         measures = with_ranges(measures, shared_ranges(evaluations))
-        spec = _spec(evaluations, measures, labels, tradeoffs)
+        spec = {
+            "behaviour": BEHAVIOUR,
+            "evaluations": [e.digest for e in evaluations],
+            "runs": [e.manifest["spec"]["run"] for e in evaluations],
+            "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
+            "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),
+            "measures": [m.spec for m in measures],
+        } | digests_of_labels(evaluations, (measure.metric for measure in measures))
+        rules = [stopping_rules(each) for each in evaluations]
+        spec |= {"stopped_by": rules} if any(rules) else {}
+        spec |= {"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {}
         id = identity.artifact_id("aggregations", spec)
-        if store.is_sealed("aggregations", id):
-            if name is not None:
-                store.refer(name, "aggregations", id)
-            receipt = Receipt(len(measures), kept=len(measures), why="made before")
-            return _warn_refused(_aggregation_of(evaluations, store, id, name, receipt))
-        datasets = datasets_of(evaluations)
-        for evaluation, dataset in zip(evaluations, datasets, strict=True):
-            columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
-            check_measures(measures, columns, dataset.roles)
-        results = [_compute_results(*each, measures) for each in zip(evaluations, datasets, strict=True)]
-        faults = [fault for _, fault in results if fault is not None]
-        if len(faults) == len(results):
-            raise faults[0]
-        for doubt in dict.fromkeys(doubt for each, _ in results for _, doubt in each.doubts):
-            warn(doubt, AbsentLabel)
-        own = _own_tables(evaluations, measures, [each for each, _ in results])
-        tables = own | dict(sorted(further(measures).items()))
-        with drafted(store, "aggregations", id) as draft:
-            for table, batch in tables.items():
-                draft.append(table, batch)
+        receipt = Receipt(len(measures), kept=len(measures), why="made before")
+        if not store.is_sealed("aggregations", id):
+            tables = _own_tables(evaluations, measures) | dict(sorted(further(measures).items()))
             digest, counts = table_digest(*tables.values()), {table: batch.num_rows for table, batch in tables.items()}
             made_from = provenance(origin) | {"evaluations": [e.id for e in evaluations]}
-            draft.seal(at_once("aggregations", id, spec, name, digest=digest, counts=counts, provenance=made_from))
+            with drafted(store, "aggregations", id) as draft:
+                for table, batch in tables.items():
+                    draft.append(table, batch)
+                draft.seal(at_once("aggregations", id, spec, name, digest=digest, counts=counts, provenance=made_from))
+            receipt = Receipt(len(measures), called=len(measures))
         if name is not None:
             store.refer(name, "aggregations", id)
-        receipt = Receipt(len(measures), called=len(measures))
-        return _warn_refused(_aggregation_of(evaluations, store, id, name, receipt))
-
-
-def _spec(
-    evaluations: Sequence[Evaluation],
-    measures: Sequence[Measure],
-    labels: Sequence[str] | None,
-    tradeoffs: Sequence[Mapping[str, Any]],
-) -> dict[str, Any]:
-    spec = {
-        "behaviour": BEHAVIOUR,
-        "evaluations": [e.digest for e in evaluations],
-        "runs": [e.manifest["spec"]["run"] for e in evaluations],
-        "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
-        "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),
-        "measures": [m.spec for m in measures],
-    } | digests_of_labels(evaluations, (measure.metric for measure in measures))
-    rules = [stopping_rules(each) for each in evaluations]
-    spec |= {"stopped_by": rules} if any(rules) else {}
-    return spec | ({"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {})
+        aggregation = Aggregation(store, id, receipt)
+        aggregation.called, aggregation._made_from = name, tuple(evaluations)
+        reasons = aggregation.table()["reason"]
+        refused = reasons.filter(pc.fill_null(pc.starts_with(reasons, REFUSED), False))
+        for reason in dict.fromkeys(refused.to_pylist()):
+            warn(reason, MetricRefused)
+        return aggregation
 
 
 _OWN: Final = {
@@ -350,38 +335,50 @@ _OWN: Final = {
 """The tables that an aggregation computes itself, before further ones, in the order of the digest."""
 
 
-def _own_tables(
-    evaluations: Sequence[Evaluation], measures: Sequence[Measure], results: Sequence[MeasureResults]
-) -> dict[str, pa.RecordBatch]:
+def _own_tables(evaluations: Sequence[Evaluation], measures: Sequence[Measure]) -> dict[str, pa.RecordBatch]:
     """The tables of values, disparities, worst groups and curves; `metrics`, and those that have rows."""
+    datasets = datasets_of(evaluations)
+    for evaluation, dataset in zip(evaluations, datasets, strict=True):
+        columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
+        check_measures(measures, columns, dataset.roles)
+    results = list[tuple[MeasureResults, EvaluandError | None]]()
+    for evaluation, dataset in zip(evaluations, datasets, strict=True):
+        rules, read = stopping_rules(evaluation), partial(shards, evaluation, dataset)
+        stopped = StoppedRun(evaluation, dataset, rules) if rules else None
+        compute = partial(compute_measures, tables=read, repeated=is_repeated(evaluation), stopped=stopped)
+        results.append(_compute_separately(measures, compute, (DataError, SpecError)))
+    if all(fault is not None for _, fault in results):
+        raise next(fault for _, fault in results if fault is not None)
+    for doubt in dict.fromkeys(doubt for each, _ in results for _, doubt in each.doubts):
+        warn(doubt, AbsentLabel)
     records: dict[str, list[dict[str, Any]]] = {name: [] for name in _OWN}
-    for number, (evaluation, each) in enumerate(zip(evaluations, results, strict=True)):
+    for number, (evaluation, (each, _)) in enumerate(zip(evaluations, results, strict=True)):
         key = {"evaluation": number, "run_digest": evaluation.manifest["spec"]["run"]}
-        curves = ((scorer, point) for scorer, curve in _distinct_curves(each.curves) for point in _points(curve))
-        worst = ((measure.scorer, group) for measure in measures for group in find_worst_groups(evaluation, measure))
-        records["metrics"] += [key | {"scorer": scorer} | _metric_row(row) for scorer, row in each.values]
-        records["disparities"] += [key | {"scorer": scorer} | disparity_record(row) for scorer, row in each.disparities]
-        records["curves"] += [key | {"scorer": scorer} | point for scorer, point in curves]
-        records["worst_groups"] += [key | {"scorer": scorer} | group.record for scorer, group in worst]
+        distinct = {repr(head): (head, curve) for head, curve in each.curves}
+        records["metrics"] += [key | {"scorer": scorer} | _record(row) for scorer, row in each.values]
+        records["disparities"] += [key | {"scorer": scorer} | _record(row) for scorer, row in each.disparities]
+        records["curves"] += [key | point for head, curve in distinct.values() for point in _points(head, curve)]
+        for measure in measures:
+            groups = find_worst_groups(evaluation, measure)
+            records["worst_groups"] += [key | {"scorer": measure.scorer} | _record(group) for group in groups]
     tables = {name: pa.RecordBatch.from_pylist(records[name], schema) for name, schema in _OWN.items()}
     return {name: batch for name, batch in tables.items() if name == "metrics" or batch.num_rows}
 
 
-def _aggregation_of(
-    evaluations: Sequence[Evaluation], store: Store, id: str, name: str | None, receipt: Receipt
-) -> Aggregation:
-    aggregation = Aggregation(store, id, receipt)
-    aggregation.called, aggregation._made_from = name, tuple(evaluations)
-    return aggregation
+def _record(row: MetricRow | DisparityRow | WorstGroup) -> dict[str, Any]:
+    """The columns of a row: null in place of NaN, groups as pairs of attribute and value."""
+    record = {name: _cell(value) for name, value in row._asdict().items()}
+    if isinstance(row, MetricRow):
+        record["data"] = None if row.data is None else identity.encode(row.data).decode()
+    if isinstance(row, DisparityRow):
+        record["groups"] = [{**group, "by": _cell(group["by"])} for group in row.groups]
+    return record
 
 
-def _warn_refused(aggregation: Aggregation) -> Aggregation:
-    """The aggregation, after warning of metrics that could not take the scores."""
-    rows = aggregation.table()
-    reasons = rows["reason"].filter(pc.fill_null(pc.starts_with(rows["reason"], REFUSED), False))
-    for reason in dict.fromkeys(reasons.to_pylist()):
-        warn(reason, MetricRefused)
-    return aggregation
+def _cell(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return [*value.items()]
+    return [*map(_cell, value)] if isinstance(value, tuple) else none_if_nan(value)
 
 
 def with_ranges(measures: Iterable[Measure], ranges: Mapping[str, Mapping[str, tuple[float, float]]]) -> list[Measure]:
@@ -471,24 +468,6 @@ def _misfits(measure: Measure, scorers: Mapping[str, Collection[str]], roles: Ro
         yield f"{kind}: weighted needs weights; name the dataset's column under weight"
 
 
-def _compute_results(
-    evaluation: Evaluation, dataset: Dataset, measures: Sequence[Measure]
-) -> tuple[MeasureResults, EvaluandError | None]:
-    tables, rules = partial(shards, evaluation, dataset), stopping_rules(evaluation)
-    stopped = StoppedRun(evaluation, dataset, rules) if rules else None
-    compute = partial(compute_measures, tables=tables, repeated=is_repeated(evaluation), stopped=stopped)
-    return _compute_separately(measures, compute, (DataError, SpecError))
-
-
-def _distinct_curves(curves: Iterable[tuple[str, _Curve]]) -> Iterable[tuple[str, _Curve]]:
-    """Each curve once: those of all rows come with every measure of the same metric."""
-    found: dict[tuple[Any, ...], tuple[str, _Curve]] = {}
-    for scorer, curve in curves:
-        of = curve.signature, curve.target, *curve.by.items(), curve.drawn.kind, curve.drawn.part
-        found.setdefault((scorer, *of), (scorer, curve))
-    return found.values()
-
-
 def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGroup]:
     """The groups for which a measure is worst; none if it has no `search`, or its metric refuses the scores.
 
@@ -511,7 +490,7 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
         return []
     metric, search, [dataset] = measure.metric, measure.search, datasets_of([evaluation])
     check_measures([measure], {measure.scorer: evaluation.columns(measure.scorer)}, dataset.roles)
-    asked: dict[str, Any] = {"where": measure.where, "labelled_for": metric if metric.reads_labels else None}
+    asked: dict[str, Any] = {"where": measure.where, "labelled_for": metric}
     read = partial(shards, evaluation, dataset, measure.scorer, search.attributes, **asked)
     repeated = is_repeated(evaluation)
     try:
@@ -520,14 +499,6 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
     except (DataError, SpecError):  # the row of the value says why
         return []
     return [_with_condition(group, measure.where) for group in found]
-
-
-class _Curve(NamedTuple):
-    metric: str
-    signature: str
-    target: str | None
-    by: Mapping[str, str | None]
-    drawn: Drawn
 
 
 def compute_accepted(
@@ -588,12 +559,14 @@ def _count_refused(
 class MeasureResults(NamedTuple):
     """The results of measures, each with its scorer, and sentences about metrics that are doubtful.
 
+    A curve comes with the columns that are the same for all of its points. That of all rows comes with each measure of
+    a metric.
     `at_share` computes the disparities again, see `with_family_ends`.
     """
 
     values: list[tuple[str, MetricRow]]
     disparities: list[tuple[str, DisparityRow]]
-    curves: list[tuple[str, _Curve]]
+    curves: list[tuple[dict[str, Any], Drawn]]
     doubts: list[tuple[Metric, str]]
     at_share: list[Callable[..., list[DisparityRow]]]
 
@@ -635,36 +608,34 @@ def compute_measures(
         metrics = [measures[position].metric for position in positions]
         drawing = [metric.drawn_by if drawn else None for metric in metrics]
         every = [*metrics, *(source for source in drawing if source is not None and source not in metrics)]
-        groupings = [(), *(attribute_columns(each) for each in by if each)]
-        crossed = [attribute_columns((*each, *given)) for each in by if each] if given else []
+        groupings = [(), *filter(None, by)]
+        crossed = [(*each, *given) for each in groupings[1:]] if given else []
         with naming_scorer(scorer, metrics):
             names = tuple(dict.fromkeys([*(a for each in by for a in each), *given]))
-            asked = {"where": where, "labelled_for": labelled_for}
-            cut = tables(scorer, names, **{name: each for name, each in asked.items() if each is not None})
-            summary = summary_of_shards(read_shards(cut), every, [*groupings, *crossed], repeated=repeated)
+            cut = read_shards(tables(scorer, names, where=where, labelled_for=labelled_for))
+            summary = summary_of_shards(cut, every, [*groupings, *crossed], repeated=repeated)
             summary.check_missing(range(len(metrics)))
             for place, position in enumerate(positions):
                 rows = [row for each in groupings for row in summary.values(place, each)]
                 if stopped is not None:
                     rows = stopped.with_ends(rows, summary.settled(place), scorer, where)
-                own_rows = (row._replace(by=attribute_values(row.by)) for row in rows)
-                of[position].values.extend((scorer, _with_condition(row, where)) for row in own_rows)
+                of[position].values.extend((scorer, _with_condition(row, where)) for row in rows)
                 doubt = describe_absent_labels(metrics[place], summary.labels[place], scorer, where)
                 of[position].doubts.extend([(metrics[place], doubt)] if doubt else [])
                 if (source := drawing[place]) is None:
                     continue
-                kind, signature = metrics[place].kind, summary.settled(place).signature
-                found = (curve for each in groupings for curve in summary.curves(every.index(source), each, _DRAWN))
-                curves = (_Curve(kind, signature, target, attribute_values(by), drawn) for target, by, drawn in found)
-                of[position].curves.extend((scorer, _with_condition(curve, where)) for curve in curves)
+                signature = summary.settled(place).signature
+                signature = signature if where is None else with_condition(signature, where)
+                head = {"scorer": scorer, "metric": metrics[place].kind, "signature": signature}
+                for each in groupings:
+                    for target, group, curve in summary.curves(every.index(source), each, _DRAWN):
+                        own = {"target": target, "by": [*group.items()], "curve": curve.kind, "part": curve.part}
+                        of[position].curves.append((head | own, curve))
         for together in _group_criteria([measures[position] for position in positions]):
             first = positions[together[0]]
-            kinds, name = measures[first].disparities, measures[first].criterion
-            options: dict[str, Any] = {"rules": measures[first].rules, "given": attribute_columns(given)}
-            for columns, attributes in zip(groupings[1:], filter(None, by), strict=True):
-                compute = partial(
-                    disparities, summary, together, columns, kinds, name=name, attributes=attributes, **options
-                )
+            options: dict[str, Any] = {"name": measures[first].criterion, "rules": measures[first].rules}
+            for over in groupings[1:]:
+                compute = partial(disparities, summary, together, over, measures[first].disparities, **options)
                 between = compute() if stopped is None else map(stopped.without_ends, compute())
                 of[first].disparities.extend((scorer, _with_condition(row, where)) for row in between)
                 of[first].at_share.append(compute)
@@ -692,23 +663,12 @@ _DRAWN = 20
 """The most groups with curves, those with the most rows, so that the table stays small."""
 
 
-def _metric_row(row: MetricRow) -> dict[str, Any]:
-    numbers = {name: getattr(row, name) for name in ("value", "low", "high", "worst", "best")}
-    return row._asdict() | {
-        "by": list(row.by.items()),
-        "data": None if row.data is None else identity.encode(row.data).decode(),
-        **{name: None if value != value else float(value) for name, value in numbers.items()},
-    }
-
-
-def _points(curve: _Curve) -> Iterator[dict[str, Any]]:
+def _points(head: Mapping[str, Any], curve: Drawn) -> Iterator[dict[str, Any]]:
     """The points of a curve as rows; an infinite threshold becomes null."""
-    drawn, points = curve.drawn, curve.drawn.points
-    of = {"metric": curve.metric, "signature": curve.signature, "target": curve.target, "by": list(curve.by.items())}
-    of |= {"curve": drawn.kind, "part": drawn.part}
+    points = curve.points
     numbers = {"x": points.x, "y": points.y, "threshold": points.threshold, "n": points.weight}
-    numbers |= {name: end for name, end in (("low", drawn.low), ("high", drawn.high)) if end is not None}
+    numbers |= {name: end for name, end in (("low", curve.low), ("high", curve.high)) if end is not None}
     columns = {name: [v if math.isfinite(v) else None for v in column.tolist()] for name, column in numbers.items()}
     for place in range(len(points.x)):
-        label = None if drawn.labels is None else drawn.labels[place]
-        yield of | {"label": label} | {name: column[place] for name, column in columns.items()}
+        label = None if curve.labels is None else curve.labels[place]
+        yield {**head, "label": label} | {name: column[place] for name, column in columns.items()}

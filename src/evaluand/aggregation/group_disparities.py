@@ -34,9 +34,7 @@ def disparities(
     kinds: Sequence[Kind],
     *,
     name: str | None = None,
-    attributes: By | None = None,
     rules: GroupRules | None = None,
-    given: By = (),
     share: float | None = None,
 ) -> list[DisparityRow]:
     """The disparities between the groups of one grouping, for each target.
@@ -44,65 +42,54 @@ def disparities(
     Rows without a value of an attribute form no group; groups without a metric value are left out and reported.
 
     Args:
-        summary: of all shards, by `over`, by `over` and `given`, and over all rows.
+        summary: of all shards, by `over`, by `over` and the strata of the rules, and over all rows.
         positions: the places of the metrics; of several, the largest disparity counts (equalized odds is that of the
             true and the false positive rates).
-        over: the columns whose groups are compared.
+        over: the attributes whose groups are compared.
         name: the name of the criterion, for several metrics.
-        attributes: the names of the attributes in `over`; the same by default.
         rules: which groups are compared; by default the two that differ most.
-        given: the columns of the strata of the rules.
         share: the share of the error of one interval that each may make; by default intervals hold within a disparity,
             and those of all its pairs, or of all its strata, at once.
 
     Raises:
         SpecError: no row has the values of a reference group or pair.
     """
-    rules, names = rules or _NO_RULES, tuple(attributes or over)
+    rules, over = rules or _NO_RULES, tuple(over)
     metrics = [summary.settled(position) for position in positions]
-    _check_groups(summary, over, names, rules)
+    _check_groups(summary, over, rules)
     of_groups, of_cells, of_all = (
-        cache(partial(_read_values, summary, tuple(positions), columns)) for columns in (over, (*over, *given), ())
+        cache(partial(_read_values, summary, tuple(positions), names)) for names in (over, (*over, *rules.given), ())
     )
     result = []
     levels = [getattr(metric, "confidence", None) for metric in metrics]
     confidence = min(filter(None, levels), default=_USUAL)
-    for target in of_groups(confidence)[0]:
-        read = partial(_read_groups, of_groups, names, target)
-        compared = _Compared(metrics, kinds, names, name, rules, read, confidence, share)
-        found = compared.rows([_interval_ends(one[target]) for one in of_all(compared.level())])
+    compared = _Compared(metrics, kinds, over, name, rules, confidence, share)
+    for target in of_groups(confidence):
+        read = partial(_read_groups, of_groups, target)
+        found = compared.compare(read, [*map(_interval_ends, of_all(compared.level())[target])])
+        if rules.smallest:
+            found[0] = found[0]._replace(groups=tuple(compared.rate(read(compared.level()))))
         if rules.given:
-            found += _rows_by_stratum(compared, partial(_read_groups, of_cells, (*names, *rules.given), target))
+            found += compared.by_stratum(partial(_read_groups, of_cells, target))
         result += [row._replace(target=target, family_method=rules.adjust) for row in found]
     return result if share is None or all(levels) else [row._replace(low=np.nan, high=np.nan) for row in result]
-
-
-def disparity_record(row: DisparityRow) -> dict[str, Any]:
-    """A disparity as a row of the stored table."""
-    numbers = {name: getattr(row, name) for name in ("value", "low", "high", "family_low", "family_high")}
-    ends = {name: getattr(row, name) for name in ("lowest", "highest", "reference", "other", "given")}
-    return row._asdict() | {
-        **{name: none_if_nan(value) for name, value in numbers.items()},
-        **{name: None if group is None else list(group.items()) for name, group in ends.items()},
-        **{name: [list(group.items()) for group in getattr(row, name)] for name in ("small", "undefined", "unjudged")},
-        "groups": [{**each, "by": list(each["by"].items())} for each in row.groups],
-    }
 
 
 _Reader = Callable[[float], GroupValues]
 """Reads groups with intervals at a level."""
 
+_Stratum = tuple[str | None, ...]
+
 
 @dataclass(frozen=True, eq=False)
 class _Compared:
-    """How the groups of one grouping and target are compared."""
+    """How the groups of one grouping are compared."""
 
     metrics: Sequence[Metric]
     kinds: Sequence[Kind]
     names: By
     name: str | None
     rules: GroupRules
-    read: _Reader
     confidence: float
     share: float | None
 
@@ -112,14 +99,35 @@ class _Compared:
             return 1 - (1 - self.confidence) * self.share
         return self.confidence if at_once == 1 else 1 - (1 - self.confidence) / at_once
 
-    def rows(self, overall: list[IntervalEnds]) -> list[DisparityRow]:
+    def compare(self, read: _Reader, overall: list[IntervalEnds] | None = None) -> list[DisparityRow]:
         """Between all groups or with the reference, and of all pairs."""
-        groups = self.read(self.level())
-        judged, left = self.judge(groups)
-        rated = tuple(self._rate(groups)) if self.rules.smallest else ()
-        found = self.between(judged, self.level(), overall)
-        found = [row._replace(groups=rated if place == 0 else ()) for place, row in enumerate(found)]
-        return [row._replace(unjudged=left) for row in found + self.pairs(judged, self.read)]
+        judged, left = self.judge(read(self.level()))
+        rows = self.between(judged, self.level(), overall) + self.pairs(judged, read)
+        return [row._replace(unjudged=left) for row in rows]
+
+    def by_stratum(self, read: _Reader) -> list[DisparityRow]:
+        """The disparities within each stratum, at once, and then the standardised ones."""
+        given = self.rules.given
+        strata = list(dict.fromkeys(tuple(group[name] for name in given) for group in read(self.confidence).names))
+        level = self.level(max(len(strata), 1))
+        rows = []
+        for stratum, groups in self._split(read(level), strata).items():
+            judged, left = self.judge(groups)
+            more: dict[str, Any] = {
+                "given": dict(zip(given, stratum, strict=True)),
+                "at_once": len(strata),
+                "unjudged": left,
+            }
+            rows += [row._replace(**more) for row in self.between(judged, level)]
+        standardised = self.compare(lambda level: _standardise([*self._split(read(level), strata).values()]))
+        rows += [row._replace(given=dict.fromkeys(given)) for row in standardised]
+        return [row for row in rows if row.disparity in (*_OF_PAIRS, "min", "max")]
+
+    def _split(self, cells: GroupValues, strata: Iterable[_Stratum]) -> dict[_Stratum, GroupValues]:
+        """The groups of each stratum."""
+        names = [{name: cell[name] for name in self.names} for cell in cells.names]
+        of = [tuple(cell[name] for name in self.rules.given) for cell in cells.names]
+        return {own: cells.take([place for place, each in enumerate(of) if each == own], names) for own in strata}
 
     def judge(self, groups: GroupValues) -> tuple[GroupValues, tuple[Group, ...]]:
         """The groups that are large enough to be judged, and the others."""
@@ -173,7 +181,7 @@ class _Compared:
                     rows.append(row._replace(reference=one, other=other, at_once=len(pairs)))
         return rows
 
-    def _rate(self, groups: GroupValues) -> Iterator[Mapping[str, Any]]:
+    def rate(self, groups: GroupValues) -> Iterator[Mapping[str, Any]]:
         """Each group with its raw value by each metric, and beside it the value shrunk towards the mean of all."""
         for metric, values, basis in zip(self.metrics, groups.values, groups.rests_on, strict=True):
             raw = IntervalEnds(*(part[0] for part in values))
@@ -190,40 +198,6 @@ class _Compared:
         nothing = GroupValues([{}], [_UNKNOWN] * n, [np.zeros((1, 1))] * n)
         [row] = GroupComparison(self.metrics, nothing, self.confidence).rows("difference", self.names, self.name)
         return row._replace(disparity=kind, reason=why, undefined=())
-
-
-def _rows_by_stratum(compared: _Compared, read: _Reader) -> list[DisparityRow]:
-    """The disparities within each stratum, at once, and then the standardised ones."""
-    given = compared.rules.given
-    crossed = read(compared.confidence)
-    strata = list(dict.fromkeys(tuple(group[name] for name in given) for group in crossed.names))
-    confidence = compared.level(max(len(strata), 1))
-    wide, rows = read(confidence), []
-    for stratum in strata:
-        own = _of_stratum(wide, compared.names, given, stratum)
-        judged, left = compared.judge(own)
-        rows += [
-            row._replace(given=dict(zip(given, stratum, strict=True)), at_once=len(strata), unjudged=left)
-            for row in compared.between(judged, confidence)
-            if row.disparity in (*_OF_PAIRS, "min", "max")
-        ]
-
-    def read_standardised(level: float) -> GroupValues:
-        cells = read(level)
-        return _standardise([_of_stratum(cells, compared.names, given, stratum) for stratum in strata])
-
-    whole = read_standardised(compared.level())
-    judged, left = compared.judge(whole)
-    return rows + [
-        row._replace(given=dict.fromkeys(given), unjudged=left)
-        for row in compared.between(judged, compared.level()) + compared.pairs(judged, read_standardised)
-        if row.disparity in (*_OF_PAIRS, "min", "max")
-    ]
-
-
-def _of_stratum(groups: GroupValues, names: By, given: By, stratum: tuple[str | None, ...]) -> GroupValues:
-    places = [p for p, group in enumerate(groups.names) if tuple(group[name] for name in given) == stratum]
-    return groups.take(places, [{name: group[name] for name in names} for group in groups.names])
 
 
 def _standardise(strata: Sequence[GroupValues]) -> GroupValues:
@@ -252,39 +226,35 @@ def _standardise(strata: Sequence[GroupValues]) -> GroupValues:
     return GroupValues(names, values, basis)
 
 
-_Values = Callable[[float], list[dict[str | None, list[MetricRow]]]]
-"""Reads values at a level: for each metric target → rows."""
+_Values = dict[str | None, list[list[MetricRow]]]
+"""Of each target the rows by each metric."""
 
 
-def _read_values(
-    summary: Summary, positions: Sequence[int], columns: By, confidence: float
-) -> list[dict[str | None, list[MetricRow]]]:
-    found = []
-    for position in positions:
-        of: dict[str | None, list[MetricRow]] = {}
+def _read_values(summary: Summary, positions: Sequence[int], names: By, confidence: float) -> _Values:
+    found: _Values = {}
+    for place, position in enumerate(positions):
         level = getattr(summary.metrics[position], "confidence", None) and confidence
-        for row in summary.values(position, columns, level):
-            of.setdefault(row.target, []).append(row)
-        found.append(of)
+        for row in summary.values(position, names, level):
+            found.setdefault(row.target, [[] for _ in positions])[place].append(row)
     return found
 
 
-def _read_groups(values: _Values, names: By, target: str | None, confidence: float) -> GroupValues:
+def _read_groups(values: Callable[[float], _Values], target: str | None, confidence: float) -> GroupValues:
     """The groups of a target that have all attributes, with values at a level."""
-    found = [[row for row in one[target] if None not in row.by.values()] for one in values(confidence)]
+    found = [[row for row in rows if None not in row.by.values()] for rows in values(confidence)[target]]
     return GroupValues(
-        [dict(zip(names, row.by.values(), strict=True)) for row in found[0]],
+        [row.by for row in found[0]],
         [_interval_ends(rows) for rows in found],
         [np.array([[row.rests_on for row in rows]]).reshape(1, -1) for rows in found],
     )
 
 
-def _check_groups(summary: Summary, over: By, names: By, rules: GroupRules) -> None:
+def _check_groups(summary: Summary, names: By, rules: GroupRules) -> None:
     """Refuses a reference or pair that no row belongs to."""
     wanted: list[Mapping[str, str]] = [group for pair in rules.pairs_of(names) for group in pair]
     reference = rules.reference_of(names)
     wanted += [reference] if reference else []
-    known = [key[1:] for key in summary.groups[Grouping(over)]]
+    known = [key[1:] for key in summary.groups[Grouping(names)]]
     for group in wanted:
         if known and tuple(group[name] for name in names) not in known:
             text = group_text(group)

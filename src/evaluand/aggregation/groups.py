@@ -22,9 +22,8 @@ one of three answers is missing, its example is scored, but its mean still has b
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
 
@@ -61,7 +60,7 @@ from evaluand.metrics.base.metric import (
     State,
     Values,
 )
-from evaluand.metrics.stats.intervals import CLUSTER_TABLE, count_rows, runs
+from evaluand.metrics.stats.intervals import CLUSTER_TABLE, runs
 from evaluand.store.tables import SCORE_STATUSES
 
 
@@ -193,14 +192,12 @@ class Summary:
             if grouping.over == "mean" or (names and len(keys) > _DRAWN_OF):
                 continue
             found = metric.curves(self.states[position, grouping][shown_fill(metric)])
-            largest = (
-                _largest_groups(keys, self.counts[grouping, rules_for(metric)][:, SCORED], most) if names else None
-            )
+            n_scored = self.counts[grouping, rules_for(metric)][:, SCORED]
+            largest = _largest_groups(keys, n_scored, most if names else len(keys))
             for group in order_groups(keys):
-                if largest is not None and group not in largest:
-                    continue
-                by = dict(zip(names, keys[group][1:], strict=True))
-                yield from ((keys[group][0], by, drawn) for drawn in found[group])
+                if group in largest:
+                    by = dict(zip(names, keys[group][1:], strict=True))
+                    yield from ((keys[group][0], by, drawn) for drawn in found[group])
 
     def _groupings(self, position: int, names: By) -> Iterator[Grouping]:
         """The groupings by target, and over all targets if there are targets and the metric says so."""
@@ -216,7 +213,7 @@ class Summary:
             DataError: such rows are missing.
         """
         for metric in (self.metrics[position] for position in positions):
-            count, first = self.missing[rules_for(metric)]
+            count, first = self.missing.get(rules_for(metric), (0, ()))
             if metric.missing == "refuse" and count:
                 indices = ", ".join([*map(str, first[:_SHOWN_MISSING]), *["…"] * (len(first) > _SHOWN_MISSING)])
                 message = (
@@ -232,14 +229,11 @@ class Summary:
         if not (groups or grouping.by):  # a table without rows still has a group of all rows
             groups, counts, weightless = [(None,)], np.zeros((1, counts.shape[1]), np.int64), np.zeros(1, np.bool_)
             states = {fill: metric.place(state, np.empty(0, np.int64), 1) for fill, state in states.items()}
-        compute = metric.compute
+        compute: Callable[[State], Values] = metric.compute
         if grouping.over == "mean":
-            every, targets = groups, list(dict.fromkeys(key[0] for key in groups))
-            groups, members = _without_targets(every)
-            missing_targets = [_missing_targets(targets, {every[place][0] for place in of.tolist()}) for of in members]
+            groups, members, compute = _mean_over_targets(metric, groups)
             counts = np.stack([counts[of].sum(axis=0) for of in members])
             weightless = np.array([weightless[of].any() for of in members])
-            compute = partial(_mean_of_all, metric, members, missing_targets)
         values = compute(states[shown_fill(metric)])
         data = values.data
         if grouping.over:
@@ -326,8 +320,7 @@ def summary_of_shards(
             merged += len(parts) - 1
             parts = [merge(parts)]
     if not parts:
-        nothing: dict[RowRules, tuple[int, tuple[int, ...]]] = {rules_for(metric): (0, ()) for metric in metrics}
-        return Summary(tuple(metrics), (), {}, {}, {}, [{} for _ in metrics], nothing, None)
+        return Summary(tuple(metrics), (), {}, {}, {}, [{} for _ in metrics], {}, None)
     return merge(parts) if len(parts) > 1 else parts[0]
 
 
@@ -345,10 +338,9 @@ def summarise_shard(
     labels: list[Labels] = []
     states: dict[tuple[int, Grouping], Mapping[Fill | None, State]] = {}
     for position, metric in enumerate(metrics):
-        columns, found = prepare_rows(metric, table, units[rules_for(metric)])
-        labels.append(found)
-        by_grouping = _states(metric, table, columns, units[rules_for(metric)], groups, repeated)
-        states |= {(position, grouping): state for grouping, state in by_grouping.items()}
+        rows = MetricRows(metric, table, units[rules_for(metric)])
+        labels.append(rows.labels)
+        states |= {(position, grouping): state for grouping, state in rows.states(groups, repeated).items()}
     return Summary(
         metrics=tuple(metrics),
         by=by,
@@ -405,41 +397,97 @@ def units_of(shard: pa.Table | pa.RecordBatch, metric: Metric, by: By = ()) -> U
         keys=groups.keys,
         outcome=units.outcome,
         weight=table.array_at(WEIGHT, units.first),
-        value=unit_values(metric, table, units).value,
+        value=MetricRows(metric, table, units).values(shown_fill(metric)),
     )
 
 
-class UnitValues(NamedTuple):
-    """The number of each unit.
+class MetricRows:
+    """The rows of a shard that a metric reads.
 
     Attributes:
-        value: NaN without one.
-        worst: `value` if everything missing in it were the worst, NaN where the metric has no such bound.
-        best: `value` if everything missing in it were the best.
-        labels: of the metric's columns.
+        labels: in the metric's columns of all rows, also of those without a score.
     """
 
-    value: np.ndarray
-    worst: np.ndarray
-    best: np.ndarray
-    labels: Labels
+    def __init__(self, metric: Metric, table: Shard, units: UnitRows) -> None:
+        self._metric, self._table, self._units = metric, table, units
+        names = metric.columns_for(table.table.column_names)
+        columns = table.columns(names, units.scored, metric)
+        self._columns = metric.prepare(columns)
+        of_labels = [name for name in names if name in metric.label_columns]
+        parts = [columns]
+        if of_labels and len(missing := units.rows[units.missing]):
+            parts.append(table.columns(of_labels, missing, metric))
+        self.labels = merge_labels([{name: _labels(part, name) for name in of_labels} for part in parts])
+
+    def filled(self, fill: Fill | None) -> tuple[Columns, np.ndarray]:
+        """One row for each unit that has any, with missing rows filled, and the unit of each row."""
+        metric, units, columns = self._metric, self._units, self._columns
+        chosen = scored = units.status == SCORED
+        if fill is not None:
+            chosen = units.status < SKIPPED
+            names = [name for name in metric.fill_columns if name in self._table.table.column_names]
+            missing = self._table.columns(names, units.rows[chosen & ~scored], metric)
+            columns = metric.filled(columns, scored[chosen], missing, fill)
+        unit = units.unit if units.complete else units.unit[chosen]
+        starts = np.arange(len(unit)) if units.single else runs(unit)
+        if len(starts) == len(unit) and not metric.over_replications:
+            return columns, unit
+        return {VALUE: metric.reduced(columns[VALUE], starts)}, unit[starts]
+
+    def values(self, fill: Fill | None) -> np.ndarray:
+        """The number of each unit that the metric averages, 0 if it averages nothing; NaN without one."""
+        rows, unit = self.filled(fill)
+        values = np.full(len(self._units.first), np.nan)
+        values[unit] = rows[VALUE] if self._metric.averages else 0.0
+        return values
+
+    def bounded_values(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """These numbers, and those if everything missing were the worst and the best; NaN without such a bound."""
+        units, value = self._units, self.values(shown_fill(self._metric))
+        if units.complete:
+            return value, value, value
+        gaps = np.bincount(units.unit[units.missing], minlength=len(units.first))
+        worst, best = (
+            self.values(fill) if math.isfinite(end) else np.where(gaps == 0, value, np.nan)
+            for fill, end in zip(_ENDS, self._metric.ends, strict=True)
+        )
+        return value, worst, best
+
+    def states(self, groups: Mapping[Grouping, Groups], repeated: bool) -> dict[Grouping, dict[Fill | None, State]]:
+        """The metric's states by group, once for each value that missing rows can have.
+
+        Args:
+            groups: the group of each row, by grouping.
+            repeated: whether examples have several replications.
+        """
+        metric, table, units = self._metric, self._table, self._units
+        complete = not units.missing.any()
+        bounds = (fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end))
+        fills = (shown_fill(metric), *bounds)
+        groups = {grouping: each for grouping, each in groups.items() if grouping.over in (None, metric.over_targets)}
+        states: dict[Grouping, dict[Fill | None, State]] = {grouping: {} for grouping in groups}
+        for fill in fills[:1] if complete else fills:
+            rows, unit = self.filled(fill)
+            first = units.first if units.single and unit is units.unit else units.first[unit]
+            extra = {
+                over: table.extra_columns(metric, first, repeated, over) for over in {bool(g.over) for g in groups}
+            }
+            for grouping, (code, keys) in groups.items():
+                state = metric.state({**rows, **extra[bool(grouping.over)]}, table.at(code, first), len(keys))
+                for same in fills if complete else (fill,):
+                    # bounds have no intervals and need no clusters
+                    states[grouping][same] = (
+                        state if same == fills[0] else {n: a for n, a in state.items() if n not in _OF_INTERVALS}
+                    )
+        return states
 
 
-def unit_values(metric: Metric, table: Shard, units: UnitRows) -> UnitValues:
-    """The numbers that a metric averages; arguments as for `units_of`."""
-    columns, labels = prepare_rows(metric, table, units)
-    value = _by_unit(metric, table, columns, units, shown_fill(metric))
-    if units.complete:
-        return UnitValues(value, value, value, labels)
-    scored, n = units.status == SCORED, len(units.first)
-    complete = np.bincount(units.unit[units.status < SKIPPED], minlength=n) == np.bincount(
-        units.unit[scored], minlength=n
-    )
-    worst, best = (
-        _by_unit(metric, table, columns, units, fill) if math.isfinite(end) else np.where(complete, value, np.nan)
-        for fill, end in zip(_ENDS, metric.ends, strict=True)
-    )
-    return UnitValues(value, worst, best, labels)
+def _labels(columns: Columns, name: str) -> Sequence[Any]:
+    vocabulary, codes = columns[LABELS], columns[name]
+    of_sets = codes.ndim == 2
+    used = (codes == 1).any(axis=0) if of_sets else np.bincount(codes + 1, minlength=len(vocabulary) + 1)[1:] > 0
+    labels: list[Any] = vocabulary[used].tolist()
+    return labels
 
 
 def merge(summaries: Sequence[Summary]) -> Summary:
@@ -514,79 +562,6 @@ _DRAWN_OF: Final = 1000
 _AT_ONCE: Final = 64
 
 
-def _states(
-    metric: Metric, table: Shard, columns: Columns, units: UnitRows, groups: Mapping[Grouping, Groups], repeated: bool
-) -> dict[Grouping, dict[Fill | None, State]]:
-    """A metric's states by group, once for each value that missing rows can have.
-
-    Args:
-        columns: those of the scored rows, prepared by the metric.
-        groups: the group of each row, by grouping.
-        repeated: whether examples have several replications.
-    """
-    complete = bool(((units.status == SCORED) | (units.status == SKIPPED)).all())
-    fills = (shown_fill(metric), *(fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end)))
-    groups = {grouping: each for grouping, each in groups.items() if grouping.over in (None, metric.over_targets)}
-    states: dict[Grouping, dict[Fill | None, State]] = {grouping: {} for grouping in groups}
-    for fill in fills[:1] if complete else fills:
-        rows, unit = unit_rows(metric, table, columns, units, fill)
-        first = units.first if units.single and unit is units.unit else units.first[unit]
-        extra = {over: table.extra_columns(metric, first, repeated, over) for over in {bool(g.over) for g in groups}}
-        for grouping, (code, keys) in groups.items():
-            state = metric.state({**rows, **extra[bool(grouping.over)]}, table.at(code, first), len(keys))
-            for same in fills if complete else (fill,):
-                # bounds have no intervals and need no clusters
-                states[grouping][same] = (
-                    state if same == fills[0] else {n: a for n, a in state.items() if n not in _OF_INTERVALS}
-                )
-    return states
-
-
-def prepare_rows(metric: Metric, table: Shard, units: UnitRows) -> tuple[Columns, Labels]:
-    """The columns of the scored rows, and the labels of all rows."""
-    names = metric.columns_for(table.table.column_names)
-    columns = table.columns(names, units.scored, metric)
-    label_columns = [name for name in names if name in metric.label_columns]
-    missing = units.rows[(units.status == FAILED) | (units.status == ABSTAINED)]
-    parts = [columns, table.columns(label_columns, missing, metric)] if label_columns and len(missing) else [columns]
-    return metric.prepare(columns), merge_labels(
-        [{name: _labels(part, name) for name in label_columns} for part in parts]
-    )
-
-
-def _labels(columns: Columns, name: str) -> Sequence[Any]:
-    vocabulary = columns[LABELS]
-    if columns[name].ndim == 2:  # of sets
-        in_sets: list[Any] = vocabulary[(columns[name] == 1).any(axis=0)].tolist()
-        return in_sets
-    counts = np.bincount(columns[name] + 1, minlength=len(vocabulary) + 1)
-    labels: list[Any] = vocabulary[counts[1:] > 0].tolist()
-    return labels
-
-
-def unit_rows(
-    metric: Metric, table: Shard, columns: Columns, units: UnitRows, fill: Fill | None
-) -> tuple[Columns, np.ndarray]:
-    """One row for each unit that has any, with missing rows filled, and the unit of each row."""
-    scored, attempted = units.status == SCORED, units.status < SKIPPED
-    chosen = scored
-    if fill is not None:
-        fill_columns = [name for name in metric.fill_columns if name in table.table.column_names]
-        missing = table.columns(fill_columns, units.rows[attempted & ~scored], metric)
-        columns, chosen = metric.filled(columns, scored[attempted], missing, fill), attempted
-    unit = units.unit if units.complete else units.unit[chosen]
-    if units.single and not metric.over_replications:
-        return columns, unit
-    return _reduce(metric, columns, unit)
-
-
-def _by_unit(metric: Metric, table: Shard, columns: Columns, units: UnitRows, fill: Fill | None) -> np.ndarray:
-    rows, unit = unit_rows(metric, table, columns, units, fill)
-    values = np.full(len(units.first), np.nan)
-    values[unit] = rows[VALUE] if metric.averages else 0.0
-    return values
-
-
 def group_text(name: Mapping[str, str | None]) -> str:
     """The name of a group.
 
@@ -597,30 +572,15 @@ def group_text(name: Mapping[str, str | None]) -> str:
     return ", ".join(f"{attribute}={value}" for attribute, value in name.items())
 
 
-def _reduce(metric: Metric, columns: Columns, unit: np.ndarray) -> tuple[Columns, np.ndarray]:
-    """One row for each unit that has any, and the unit of each row."""
-    starts = runs(unit)
-    if len(starts) == len(unit) and not metric.over_replications:
-        return columns, unit
-    return {VALUE: metric.reduced(columns[VALUE], starts)}, unit[starts]
-
-
 def _counts(table: Shard, units: UnitRows, groups: Groups) -> np.ndarray:
-    n = len(groups.keys)
-    group = table.at(groups.code, units.first)
-    if units.complete:
-        counts = np.zeros((n, _MISSING + 1), np.int64)
-        counts[:, SCORED] = count_rows(group, n)
-        return counts
-    outcomes = [np.bincount(group[units.outcome == status], minlength=n) for status in range(len(SCORE_STATUSES))]
-    missing = (units.status == FAILED) | (units.status == ABSTAINED)
-    return np.stack([*outcomes, np.bincount(group[units.unit[missing]], minlength=n)], axis=1)
+    n, columns, group = len(groups.keys), _MISSING + 1, table.at(groups.code, units.first)
+    counts = np.bincount(group * columns + units.outcome, minlength=n * columns).reshape(n, columns)
+    counts[:, _MISSING] = np.bincount(group[units.unit[units.missing]], minlength=n)
+    return counts
 
 
 def _missing(table: Shard, units: UnitRows) -> tuple[int, tuple[int, ...]]:
-    if units.complete:
-        return 0, ()
-    index = table.index[units.rows[(units.status == FAILED) | (units.status == ABSTAINED)]]
+    index = table.index[units.rows[units.missing]]
     return len(index), tuple(np.unique(index)[: _SHOWN_MISSING + 1].tolist())
 
 
@@ -639,30 +599,30 @@ def _span(spans: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
     return (spans[0][0], spans[-1][1]) if spans else None
 
 
-def _without_targets(groups: Sequence[Key]) -> tuple[list[Key], list[np.ndarray]]:
-    """The groups without their targets, and the places of the groups that each combines."""
+def _mean_over_targets(
+    metric: Metric, keys: Sequence[Key]
+) -> tuple[list[Key], list[np.ndarray], Callable[[State], Values]]:
+    """The groups without their targets, the places of the groups that each combines, and what computes their means.
+
+    A mean is undefined where targets are missing: the mean of the others is another quantity.
+    """
     members: dict[Key, list[int]] = {}
-    for place, key in enumerate(groups):
+    for place, key in enumerate(keys):
         members.setdefault((None, *key[1:]), []).append(place)
-    return [*members], [np.array(places) for places in members.values()]
+    places, targets = [np.array(of) for of in members.values()], list(dict.fromkeys(key[0] for key in keys))
+    missing: list[str | None] = []
+    for of in members.values():
+        names = [str(target) for target in targets if target not in {keys[place][0] for place in of}]
+        listed = ", ".join([*names[:_SHOWN_MISSING], *["…"] * (len(names) > _SHOWN_MISSING)])
+        missing.append(f"no mean over {len(targets)} targets: no rows of {listed}" if names else None)
 
+    def compute(state: State) -> Values:
+        mean, complete = metric.mean_over(state, places), np.array([why is None for why in missing])
+        value, low, high = (np.where(complete, end, np.nan) for end in (mean.value, mean.low, mean.high))
+        reason = [why or other for why, other in zip(missing, mean.reason, strict=True)]
+        return Values(value, low, high, reason, mean.data)
 
-def _missing_targets(targets: Sequence[str | None], present: Collection[str | None]) -> str | None:
-    """A sentence on the targets without rows in a group; None where all have some."""
-    names = [str(target) for target in targets if target not in present]
-    listed = [*names[:_SHOWN_MISSING], *["…"] * (len(names) > _SHOWN_MISSING)]
-    return f"no mean over {len(targets)} targets: no rows of {', '.join(listed)}" if names else None
-
-
-def _mean_of_all(
-    metric: Metric, members: Sequence[np.ndarray], missing_targets: Sequence[str | None], state: State
-) -> Values:
-    """The mean over targets, undefined where targets are missing: the mean of the others is another quantity."""
-    mean = metric.mean_over(state, members)
-    complete = np.array([why is None for why in missing_targets])
-    value, low, high = (np.where(complete, end, np.nan) for end in (mean.value, mean.low, mean.high))
-    reason = [why or other for why, other in zip(missing_targets, mean.reason, strict=True)]
-    return Values(value, low, high, reason, mean.data)
+    return [*members], places, compute
 
 
 def _largest_groups(keys: Sequence[Key], n: np.ndarray, most: int) -> set[int]:

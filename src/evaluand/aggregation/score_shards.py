@@ -1,21 +1,24 @@
-"""Tables of scores with the attributes, weights and clusters of their examples, cut into shards at fixed places."""
+"""Tables of scores with the attributes, weights and clusters of their examples, cut into shards at fixed places.
+
+Also a random order of the examples: `--until` takes more and more of them, and worst groups are judged on one half.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Final
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation.labelled_rows import label_adder
+from evaluand.aggregation.shard import ATTRIBUTE
 from evaluand.core import identity
 from evaluand.core.errors import NotFound, SpecError
-from evaluand.core.key_columns import INDEX
+from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.metrics.base.metric import CLUSTER, WEIGHT, Metric
+from evaluand.metrics.base.metric import CLUSTER, DRAW, PEOPLE, STRATUM, WEIGHT, Metric
+from evaluand.metrics.judging.labelling_order import random_places
 from evaluand.metrics.stats.intervals import random_bits
 from evaluand.run.kind import RUNS
 from evaluand.store.tables import SHARD_ROWS
@@ -59,19 +62,19 @@ def shards(
     where: str | None = None,
     labelled_for: Metric | None = None,
 ) -> Iterator[pa.Table]:
-    """The scores with the attributes (`attribute_columns`), cut at multiples of `SHARD_ROWS` examples.
+    """The scores with the attributes (columns named `ATTRIBUTE` …), cut at multiples of `SHARD_ROWS` examples.
 
     Args:
         dataset: its dataset, with the attributes.
         read: the columns of scores to read; all by default.
         where: only rows of examples that match this condition.
-        labelled_for: a metric that `reads_labels`; the labels are added for it.
+        labelled_for: a metric; if it `reads_labels`, these are added.
     """
     matching = None if where is None else dataset.matches(where)
     indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
-    names = zip(attribute_columns(attributes), attributes, strict=True)
-    columns = {column: _column(dataset, name) for column, name in names} | _example_columns(dataset)
-    add_labels = find_label_adder(evaluation, dataset, scorer, labelled_for)
+    columns = {ATTRIBUTE + name: _column(dataset, name) for name in attributes} | _example_columns(dataset)
+    reads_labels = labelled_for is not None and labelled_for.reads_labels
+    add_labels = label_adder(evaluation, dataset, scorer, labelled_for) if labelled_for and reads_labels else None
     parts: list[pa.Table] = []
     shard = 0
     for batch in evaluation.batches(scorer, read):
@@ -79,7 +82,8 @@ def shards(
         table = pa.Table.from_batches([batch])
         for name, column in columns.items():
             table = table.append_column(name, column.take(pa.array(positions)))
-        table = add_labels(table, positions)
+        if add_labels is not None:
+            table = add_labels(table, positions)
         if matching is not None:
             table, positions = table.filter(pa.array(matching[positions])), positions[matching[positions]]
         borders = np.flatnonzero(np.diff(positions // SHARD_ROWS)) + 1
@@ -89,30 +93,52 @@ def shards(
                     yield pa.concat_tables(parts)
                 parts, shard = [], int(positions[start]) // SHARD_ROWS
             parts.append(table.slice(start, stop - start))
-    yield pa.concat_tables(parts) if parts else _empty_shard(evaluation, scorer, columns)
+    if not parts:
+        parts = [evaluation.table(scorer)]
+        for name, column in columns.items():
+            parts = [parts[0].append_column(name, column.slice(0, 0))]
+    yield pa.concat_tables(parts)
 
 
-def find_label_adder(
-    evaluation: Evaluation, dataset: Dataset, scorer: str, metric: Metric | None
+def label_adder(
+    evaluation: Evaluation, dataset: Dataset, scorer: str, metric: Metric
 ) -> Callable[[pa.Table, np.ndarray], pa.Table]:
-    if metric is None:
-        return lambda table, positions: table
+    """A function that adds the columns `PEOPLE`, `DRAW` and `STRATUM` to rows of a scorer's table.
+
+    Args:
+        metric: one that `reads_labels`; its parameters say which labels, in which random order they were given, and the
+            attribute that defines strata.
+
+    Returns:
+        A function of rows and the positions of their examples.
+    """
+    from evaluand.evaluation.people_labels import read_people_values  # on use: most metrics read no labels
+
     name = getattr(metric, "strata", None)
     strata = None if name is None else cluster_keys(_column(dataset, name).combine_chunks()).to_numpy()
-    return label_adder(evaluation, dataset, scorer, metric, strata)
+    known = read_people_values(evaluation, scorer, getattr(metric, "labels", None))
+    digests = _digest_halves(dataset)
+
+    def add(table: pa.Table, positions: np.ndarray) -> pa.Table:
+        replications = table.column("replication").to_numpy()
+        keys = zip(*(table.column(name).to_pylist() for name in (INDEX, "replication", RESPONSE_INDEX)), strict=True)
+        people = [known.get((index, replication, response or 0)) for index, replication, response in keys]
+        draw = random_places(digests[positions], replications, getattr(metric, "seed", 0))
+        stratum = np.zeros(len(positions), np.int64) if strata is None else strata[positions]
+        table = table.append_column(PEOPLE, pa.array(people, pa.float64()))
+        return table.append_column(DRAW, pa.array(draw)).append_column(STRATUM, pa.array(stratum))
+
+    return add
 
 
-_ATTRIBUTE: Final = "by:"
+def digests_of_labels(evaluations: Sequence[Evaluation], metrics: Iterable[Metric]) -> dict[str, list[str | None]]:
+    """What an aggregation depends on besides evaluations: `{"people": digests}` of labels, if a metric reads any."""
+    if not any(metric.reads_labels for metric in metrics):
+        return {}
+    from evaluand.evaluation.people_labels import find_people  # on use, as above
 
-
-def attribute_columns(attributes: Sequence[str]) -> tuple[str, ...]:
-    """The column names of attributes, which cannot clash with the columns of a scorer."""
-    return tuple(f"{_ATTRIBUTE}{name}" for name in attributes)
-
-
-def attribute_values(by: Mapping[str, str | None]) -> dict[str, str | None]:
-    """The values of a group by the names of its attributes: the inverse of `attribute_columns`."""
-    return {column.removeprefix(_ATTRIBUTE): value for column, value in by.items()}
+    found = map(find_people, evaluations)
+    return {"people": [None if each is None else each.digest for each in found]}
 
 
 def cluster_keys(column: pa.Array) -> pa.Array:
@@ -133,36 +159,61 @@ def cluster_keys(column: pa.Array) -> pa.Array:
 
 def _example_columns(dataset: Dataset) -> dict[str, pa.ChunkedArray]:
     """The weights of the examples and the keys of their clusters, where they have some."""
-    found = {}
-    if dataset.roles.weight is not None:
-        found[WEIGHT] = _column(dataset, dataset.roles.weight).cast(pa.float64())
-    if (clusters := _clusters_of(dataset)) is not None:
-        found[CLUSTER] = pa.chunked_array([clusters])
-    return found
+    weights, clusters = weights_of(dataset), clusters_of(dataset)
+    found = {} if weights is None else {WEIGHT: weights}
+    return found if clusters is None else found | {CLUSTER: pa.chunked_array([pa.array(clusters)])}
 
 
-def weights_of(dataset: Dataset) -> np.ndarray | None:
+def weights_of(dataset: Dataset) -> pa.ChunkedArray | None:
     """The weight of each example; None without weights."""
     name = dataset.roles.weight
-    return None if name is None else np.asarray(_column(dataset, name).cast(pa.float64()).to_numpy())
+    return None if name is None else _column(dataset, name).cast(pa.float64())
 
 
 def clusters_of(dataset: Dataset) -> np.ndarray | None:
     """The key of each example's cluster; None without clusters."""
-    keys = _clusters_of(dataset)
-    return None if keys is None else keys.to_numpy()
-
-
-def _clusters_of(dataset: Dataset) -> pa.Array | None:
     name = dataset.roles.cluster
-    return None if name is None else cluster_keys(_column(dataset, name).combine_chunks())
+    return None if name is None else cluster_keys(_column(dataset, name).combine_chunks()).to_numpy()
 
 
-def _empty_shard(evaluation: Evaluation, scorer: str, columns: Mapping[str, pa.ChunkedArray]) -> pa.Table:
-    table = evaluation.table(scorer)
-    for name, column in columns.items():
-        table = table.append_column(name, column.slice(0, 0))
-    return table
+def cluster_of_examples(dataset: Dataset) -> np.ndarray:
+    """The key of each example's cluster; without clusters, equal examples are one."""
+    clusters = clusters_of(dataset)
+    return _digest_halves(dataset)[:, 0].astype(np.int64) if clusters is None else clusters
+
+
+def draw_places(dataset: Dataset, seed: int, purpose: int = 0) -> np.ndarray:
+    """The place of each example in a random order, from 0 to below 1; equal within a cluster, and for equal examples.
+
+    The rows of a file are often sorted, by topic or by label, so its first rows are no fair sample of all. A place
+    depends on the seed and the example's content alone, or on the value that defines its cluster: rows that are added
+    later do not change the order of the others, and no outcome does.
+
+    Args:
+        purpose: orders for different purposes are independent of each other.
+    """
+    clusters = clusters_of(dataset)
+    if clusters is None:
+        return random_places(_digest_halves(dataset), np.full(len(dataset), purpose), seed)
+    bits = random_bits(random_bits(clusters.view(np.uint64), seed), purpose)
+    return np.asarray((bits >> np.uint64(11)) / 2**53)
+
+
+def draw_positions(dataset: Dataset, n: int, of: int, seed: int) -> np.ndarray:
+    """The positions of n examples drawn from the first `of` ones; more if the last cluster has more.
+
+    Example:
+        >>> data = Dataset.from_rows([{"input": place} for place in range(10)])
+        >>> draw_positions(data, 3, 10, 0).tolist(), draw_positions(data, 4, 10, 0).tolist()
+        ([0, 6, 8], [0, 4, 6, 8])
+    """
+    place = draw_places(dataset, seed)[:of]
+    return np.flatnonzero(place <= np.sort(place)[min(n, len(place)) - 1])
+
+
+def _digest_halves(dataset: Dataset) -> np.ndarray:
+    """The digests of the examples as two numbers each."""
+    return np.frombuffer(b"".join(dataset.example_digests()), ">i8").reshape(-1, 2)
 
 
 def _column(dataset: Dataset, name: str) -> pa.ChunkedArray:

@@ -1,21 +1,32 @@
-"""What looks at a growing run have seen: bounds that hold at all of them together, and what could still come."""
+"""What looks at a growing run have seen: bounds that hold at all of them together, and what could still come.
+
+Where a rule of `--until` stops a run, outcomes decide how many rows there are, and the interval of a fixed number of
+rows covers too seldom. So the intervals of bounded means are those that hold at all looks; other values have none, and
+say so.
+"""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from shlex import quote
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from evaluand.aggregation.groups import By, Key, units_of
-from evaluand.aggregation.score_shards import attribute_values, clusters_of, dataset_of, shards, weights_of
+from evaluand.aggregation.disparity import DisparityRow
+from evaluand.aggregation.groups import By, Key, MetricRow, units_of
+from evaluand.aggregation.score_shards import cluster_of_examples, dataset_of, shards, weights_of
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.anytime import anytime_interval, fewest_to_exceed
 from evaluand.metrics.stats.intervals import cluster_sums
 from evaluand.metrics.stats.least_mean import least_mean
 from evaluand.run.kind import RUNS
+from evaluand.store.store import find_stops
 
 
 class Seen(NamedTuple):
@@ -89,14 +100,13 @@ def seen_by_group(
 
     Args:
         metric: see `can_be_seen`.
-        by: columns of the table, see `attribute_columns`.
+        by: attributes.
         where: a condition for rows.
     """
-    attributes = [*attribute_values(dict.fromkeys(by))]
-    indices, clusters = np.frombuffer(dataset.indices, np.int64), cluster_keys(dataset)
+    indices, clusters = np.frombuffer(dataset.indices, np.int64), cluster_of_examples(dataset)
     places: dict[Key, int] = {}
     parts = []
-    for table in shards(evaluation, dataset, scorer, attributes, where=where):
+    for table in shards(evaluation, dataset, scorer, by, where=where):
         units = units_of(table, metric, by)
         group = np.array([places.setdefault(key, len(places)) for key in units.keys], np.int64)[units.group]
         weight = units.weight if getattr(metric, "weighted", False) else None
@@ -117,16 +127,56 @@ def heaviest_cluster(evaluation: Evaluation, metric: Metric, dataset: Dataset | 
         dataset: from which the examples of the evaluation were drawn; by default its own.
     """
     dataset = dataset_of(evaluation) if dataset is None else dataset
-    _, cluster = np.unique(cluster_keys(dataset), return_inverse=True)
-    weight = weights_of(dataset) if getattr(metric, "weighted", False) else None
+    _, cluster = np.unique(cluster_of_examples(dataset), return_inverse=True)
+    weights = weights_of(dataset) if getattr(metric, "weighted", False) else None
+    weight = None if weights is None else weights.to_numpy()
     run = evaluation.store.manifest(RUNS, evaluation.manifest["provenance"]["run"])
     times = 1 if metric.over_replications else run["spec"]["replications"]
     return float(np.bincount(cluster, weight).max(initial=0)) * times
 
 
-def cluster_keys(dataset: Dataset) -> np.ndarray:
-    """The key of each example's cluster; without clusters, equal examples are one."""
-    clusters = clusters_of(dataset)
-    if clusters is None:
-        return np.frombuffer(b"".join(dataset.example_digests()), ">i8").reshape(-1, 2)[:, 0].astype(np.int64)
-    return clusters
+def stopping_rules(evaluation: Evaluation) -> list[str]:
+    """The rules that stopped the run of an evaluation before all examples."""
+    stops = find_stops(evaluation.store, [(EVALUATIONS, evaluation.id)])
+    return list(dict.fromkeys(stop.rule for stop in stops))
+
+
+@dataclass(frozen=True)
+class StoppedRun:
+    """An evaluation of a run that rules stopped."""
+
+    evaluation: Evaluation
+    dataset: Dataset
+    rules: Sequence[str]
+
+    @property
+    def reason(self) -> str:
+        """Why a value has no interval."""
+        rules = " and ".join(map(quote, self.rules))
+        return f"the run stopped by the rule {rules}, which an interval of a fixed number of rows does not allow for"
+
+    def with_ends(self, rows: Sequence[MetricRow], metric: Metric, scorer: str, where: str | None) -> list[MetricRow]:
+        """The values of a metric, with intervals that hold at all looks.
+
+        Args:
+            metric: settled.
+            where: the condition for rows.
+        """
+        ends: dict[tuple[By, Key], tuple[float, float]] = {}
+        confidence = getattr(metric, "confidence", None)
+        if confidence and can_be_seen(metric):
+            heaviest = heaviest_cluster(self.evaluation, metric, self.dataset)
+            for by in dict.fromkeys(tuple(row.by) for row in rows):
+                groups = seen_by_group(self.evaluation, self.dataset, metric, scorer, by, heaviest, where)
+                ends |= {(by, key): seen.bounds((1 + confidence) / 2) for key, seen in groups.items()}
+        result = []
+        for row in rows:
+            low, high = ends.get((tuple(row.by), (row.target, *row.by.values())), (math.nan, math.nan))
+            if not (math.isnan(row.low) and math.isnan(row.high)):
+                row = row._replace(low=low, high=high, reason=self.reason if math.isnan(low) else row.reason)
+            result.append(row)
+        return result
+
+    def without_ends(self, row: DisparityRow) -> DisparityRow:
+        """A disparity without its interval, which is one of a fixed number of rows."""
+        return row._replace(low=math.nan, high=math.nan, reason=row.reason or self.reason)

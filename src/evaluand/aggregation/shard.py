@@ -46,6 +46,9 @@ Key = tuple[str | None, ...]
 EXAMPLES: Final = "examples"
 """A rule in addition to a metric's `reduce`: all replications of an example count together."""
 
+ATTRIBUTE: Final = "by:"
+"""Begins the name of a column with an attribute of the examples, which so is none of a scorer."""
+
 SCORED, FAILED, ABSTAINED, SKIPPED = range(len(SCORE_STATUSES))
 """Codes of the statuses, the best first: a unit's status is the smallest of its rows'."""
 
@@ -78,6 +81,11 @@ class UnitRows(NamedTuple):
     first: np.ndarray  # the first row of each unit
     outcome: np.ndarray  # the status of each unit
     complete: bool  # whether every row is scored
+
+    @property
+    def missing(self) -> np.ndarray:
+        """Which rows were attempted and have no score."""
+        return np.asarray((self.status == FAILED) | (self.status == ABSTAINED))
 
     @property
     def scored(self) -> np.ndarray:
@@ -133,11 +141,12 @@ class Shard:
 
     def groups(self, names: By, over: OverTargets | None = None) -> Groups:
         """The group of each row; pooled targets are one group."""
-        missing = [name for name in names if name not in self.table.column_names]
-        if missing:
+        there = self.table.column_names
+        columns = [ATTRIBUTE + name if ATTRIBUTE + name in there else name for name in names]
+        if missing := [name for name in columns if name not in there]:
             raise SpecError(f"cannot group by {', '.join(map(repr, missing))}: the table has no such column")
         found = _one_group(len(self.index)) if over == "pooled" else self.target
-        for name in names:
+        for name in columns:
             found = _cross(found, _encode(_column(self.table, name), name))
         return found
 
@@ -303,14 +312,10 @@ def _encode(column: pa.Array, name: str = "target") -> Groups:
     if pa.types.is_floating(column.type):
         column = pc.add(column.cast(pa.float64()), 0.0)  # -0.0 is 0.0
     encoded = column.dictionary_encode(null_encoding="encode")
-    return Groups(np.asarray(encoded.indices).astype(np.int64), [(text,) for text in _texts(encoded.dictionary)])
-
-
-def _texts(values: pa.Array) -> list[str | None]:
-    if pa.types.is_floating(values.type):
-        return [None if value is None else repr(value) for value in values.to_pylist()]
-    texts: list[str | None] = values.cast(pa.string()).to_pylist()
-    return texts
+    is_float = pa.types.is_floating(column.type)
+    values = (encoded.dictionary if is_float else encoded.dictionary.cast(pa.string())).to_pylist()
+    texts = [repr(value) if is_float and value is not None else value for value in values]
+    return Groups(np.asarray(encoded.indices).astype(np.int64), [(text,) for text in texts])
 
 
 def _cross(one: Groups, other: Groups) -> Groups:

@@ -17,11 +17,9 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.groups import MetricRow, Summary, summary_of_shards
-from evaluand.aggregation.random_order import draw_second_half
-from evaluand.aggregation.score_shards import attribute_columns, attribute_values
+from evaluand.aggregation.score_shards import draw_places
 from evaluand.aggregation.shard import Shard
 from evaluand.core.errors import SpecError
-from evaluand.core.files.json import none_if_nan
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.metrics.base.metric import Metric, check_whole_number
@@ -63,8 +61,7 @@ class GroupSearch:
 
     @property
     def groupings(self) -> list[tuple[str, ...]]:
-        columns = attribute_columns(self.attributes)
-        return [each for n in range(1, self.depth + 1) for each in combinations(columns, n)]
+        return [each for n in range(1, self.depth + 1) for each in combinations(self.attributes, n)]
 
     def check(self, metric: Metric) -> None:
         """Refuses a metric without a worst group.
@@ -108,12 +105,6 @@ class WorstGroup(NamedTuple):
     confirmed: bool
     n_looked: int
 
-    @property
-    def record(self) -> dict[str, Any]:
-        """A row of the stored table."""
-        numbers = {name: none_if_nan(getattr(self, name)) for name in ("found", "value", "low", "high", "rest")}
-        return self._asdict() | numbers | {"by": None if self.by is None else list(self.by.items())}
-
 
 def worst_groups_of_shards(
     tables: Callable[[], Iterable[pa.Table]],
@@ -135,12 +126,13 @@ def worst_groups_of_shards(
     """
     search.check(metric)
     sign = 1.0 if metric.direction == "lower" else -1.0
-    is_second, indices = draw_second_half(dataset, search.seed), np.frombuffer(dataset.indices, np.int64)
+    is_second = draw_places(dataset, search.seed, purpose=1) >= 1 / 2
+    indices = np.frombuffer(dataset.indices, np.int64)
     shards = _take(tables(), indices, ~is_second)
     first = summary_of_shards(shards, [metric], [(), *search.groupings], repeated=repeated)
     found = [_choose(first, overall, search, sign) for overall in first.values(0, ())]
     chosen = dict.fromkeys(tuple(row.by.items()) for each in found for row in each.rows)
-    marks = {mark: f"group {place}" for place, mark in enumerate(chosen)}
+    marks = {mark: str(mark) for mark in chosen}  # which is the name of no attribute
     shards = (_mark(table, marks) for table in _take(tables(), indices, is_second))
     second = summary_of_shards(shards, [metric], [(), *((name,) for name in marks.values())], repeated=repeated)
     alpha = 1 - metric.confidence  # type: ignore[attr-defined] # of a metric that was checked
@@ -148,7 +140,7 @@ def worst_groups_of_shards(
 
 
 _Mark = tuple[tuple[str, str | None], ...]
-"""Column and value of the attributes of a group."""
+"""The attributes of a group with their values."""
 
 
 class _Chosen(NamedTuple):
@@ -165,8 +157,9 @@ def _choose(first: Summary, overall: MetricRow, search: GroupSearch, sign: float
     large = [row for row in looked if None not in row.by.values() and row.rests_on >= search.smallest]
     chosen: list[MetricRow] = []
     for row in sorted(large, key=lambda row: -_distance(row, overall.value, sign)):
-        is_worse = _distance(row, overall.value, sign) > 0
-        if len(chosen) < search.most and is_worse and not any(_is_part(row, one) for one in chosen):
+        alike = [one for one in chosen if (one.value, one.n, one.n_scored) == (row.value, row.n, row.n_scored)]
+        is_part = any(one.by.items() <= row.by.items() for one in alike)
+        if len(chosen) < search.most and _distance(row, overall.value, sign) > 0 and not is_part:
             chosen.append(row)
     return _Chosen(overall, chosen, len(large))
 
@@ -176,12 +169,6 @@ def _distance(row: MetricRow, overall: float, sign: float) -> float:
     error = (row.high - row.low) / (2 * normal_quantile(_USUAL))
     found = sign * (row.value - overall) / max(error, _TINY)
     return -1.0 if math.isnan(found) else found
-
-
-def _is_part(row: MetricRow, other: MetricRow) -> bool:
-    """Whether a crossed group has just the rows of another."""
-    same = (row.value, row.n, row.n_scored) == (other.value, other.n, other.n_scored)
-    return same and other.by.items() <= row.by.items()
 
 
 def _judge(
@@ -198,7 +185,7 @@ def _judge(
         yield nothing
     for row in chosen.rows:
         name = marks[tuple(row.by.items())]
-        group = nothing._replace(by=attribute_values(row.by), found=row.value)
+        group = nothing._replace(by=row.by, found=row.value)
         sides = second.values(0, (name,), 1 - alpha / n)
         own, rest = (next((s for s in sides if (s.target, s.by[name]) == (of.target, e)), None) for e in (_IN, _REST))
         if own is not None:

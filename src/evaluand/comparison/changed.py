@@ -35,14 +35,13 @@ class ChangedExamples(NamedTuple):
     differ: Sequence[str]
 
 
-def check_examples(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> list[ChangedExamples]:
+def check_examples(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> None:
     """Warns of examples with the same id and different content, which are not paired.
 
     Raises:
         DataError: they differ in the recorded output of a system, so only rows where systems agree would be compared.
     """
-    found = [*_find_changed(evaluations)]
-    for one in found:
+    for one in _find_changed(evaluations):
         names = f"{labels[one.a]} and {labels[one.b]}"
         ids = ", ".join(map(repr, one.ids[:_SHOWN]))
         differ = pluralize(len(one.ids), "differs", "differ")
@@ -60,7 +59,6 @@ def check_examples(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> 
             len(one.ids), "it is not the same example, so it is", "they are not the same examples, so they are"
         )
         warn(f"{message}; {they_are} left out of the comparison")
-    return found
 
 
 def check_rows(evaluations: Sequence[Evaluation], labels: Sequence[str]) -> None:

@@ -5,24 +5,25 @@ Its tables are `pairs`, `ranking` and `flips`, and `left_out` if metrics refused
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping, Sequence, Set
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, Protocol, TypedDict, Unpack
+from typing import Any, Final, NamedTuple, Protocol, Self, TypedDict, Unpack
 
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.aggregator import Measure
+from evaluand.aggregation.aggregator import Aggregation, Measure, read_measure, shared_ranges, with_ranges
 from evaluand.aggregation.groups import group_text, order_groups
-from evaluand.aggregation.labelled_rows import digests_of_labels
-from evaluand.aggregation.score_shards import dataset_of, datasets_of
-from evaluand.aggregation.seen import Seen, heaviest_cluster
+from evaluand.aggregation.score_shards import dataset_of, datasets_of, digests_of_labels
+from evaluand.aggregation.seen import heaviest_cluster
 from evaluand.comparison.changed import check_examples, check_rows
 from evaluand.comparison.difference import change_of_rows, describe, rows_without_partner, weighted_mean
 from evaluand.comparison.factors import Factor, find_factor
 from evaluand.comparison.labelled_differences import LabelledRows
-from evaluand.comparison.measures import declared_measures, definition, find_places, resolve_measures
+from evaluand.comparison.measures import declared_measures, definition, find_places, left_out_row, resolve_measures
 from evaluand.comparison.measuring import measure_pair, read_rows
 from evaluand.comparison.metric_differences import Computed, metric_value
 from evaluand.comparison.pairing import PairedRows, Pairing, pair_rows
@@ -42,7 +43,7 @@ from evaluand.comparison.verdict import (
     verdict,
 )
 from evaluand.core import identity
-from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault
+from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, NotFound, SpecError, first_fault
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.near import keywords
@@ -56,7 +57,7 @@ from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.sealing import seal_tables, tables_digest
-from evaluand.store.store import MemoryStore, Ref, Store, check_name, early_stops, exists
+from evaluand.store.store import Manifest, MemoryStore, Ref, Store, check_name, early_stops, exists, find_sealed
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 from evaluand.store.window import WindowedStore
 
@@ -320,26 +321,14 @@ def compare(
     measures, left_out = resolve_measures(evaluations, scorers, metrics, missing, known)
     short = short_labels(labels or [e.name for e in evaluations], [e.id for e in evaluations])
     check_examples(evaluations, short)
-    asked = RowsAsked.of(RowRequest(**rows), evaluations, short)
-    spec = {
-        "method": METHOD,
-        "evaluations": [e.digest for e in evaluations],
-        "runs": [e.manifest["spec"]["run"] for e in evaluations],
-        "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
-        "measures": [measure.spec for measure in measures],
-        "confidence": float(confidence),
-        "flips": flips,
-        "labels": short,
-    } | digests_of_labels(evaluations, (measure.metric for measure in measures))
-    over = asked.factor and asked.factor.describe()
+    chosen = _ChosenRows.of(RowRequest(**rows), evaluations, short)
     deciding = find_places(primary, measures, missing) or [0]
-    chosen: dict[str, Any] = {"left_out": left_out, "primary": deciding if len(deciding) > 1 else deciding[0]}
-    chosen |= {"stopped": asked.stopped, "by": [*asked.by], "where": rows.get("where"), "over": over}
-    spec |= {name: value for name, value in chosen.items() if value}
+    asked = _Asked(evaluations, short, measures, left_out, deciding, float(confidence), flips, chosen)
+    spec = asked.spec
     id = identity.artifact_id("comparisons", spec)
-    stored, is_asked = store.is_sealed("comparisons", id), bool(metrics) or missing == "refuse"
-    if not stored or (is_asked and Comparison(store, id).refused):  # then the error is raised again
-        tables = compute_tables(asked, measures, deciding, float(confidence), flips, None if is_asked else short)
+    stored, is_named = store.is_sealed("comparisons", id), bool(metrics) or missing == "refuse"
+    if not stored or (is_named and Comparison(store, id).refused):  # then the error is raised again
+        tables = _compute_tables(asked, may_refuse=not is_named)
         batches = {table: pa.RecordBatch.from_pylist(own, TABLES[table]) for table, own in tables.items()}
         made_from = provenance(origin) | {"labels": short, "evaluations": [e.id for e in evaluations]}
         seal_tables(store, "comparisons", id, spec, batches, name, made_from)
@@ -390,22 +379,21 @@ MOST_GROUPS: Final = 50
 """The most groups of an attribute; one with more values, such as an id, makes none."""
 
 
-@dataclass(frozen=True)
-class RowsAsked:
+class _ChosenRows(NamedTuple):
     """The rows that a request chooses; see `Pairing`.
 
     Attributes:
         stopped: the places of the evaluations of runs that a rule stopped at one of several looks.
     """
 
-    evaluations: Sequence[Evaluation]
     by: Sequence[str]
+    where: str | None
     matching: Sequence[np.ndarray] | None
     factor: Factor | None
     stopped: Sequence[int]
 
     @classmethod
-    def of(cls, request: RowRequest, evaluations: Sequence[Evaluation], labels: Sequence[str]) -> "RowsAsked":
+    def of(cls, request: RowRequest, evaluations: Sequence[Evaluation], labels: Sequence[str]) -> Self:
         """The rows of some evaluations.
 
         Raises:
@@ -429,7 +417,50 @@ class RowsAsked:
         factor = None if over is None else find_factor(over, tasks, labels)
         matches = [matching[each.digest] for each in datasets] if matching else None
         stopped = [place for place, e in enumerate(evaluations) if early_stops(e.store, [(EVALUATIONS, e.id)])]
-        return cls(evaluations, by, matches, factor, stopped)
+        return cls(by, where, matches, factor, stopped)
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What a comparison is asked for.
+
+    Attributes:
+        left_out: the declared metrics that are not compared.
+        primary: the places of the primary measures.
+    """
+
+    evaluations: Sequence[Evaluation]
+    labels: Sequence[str]
+    measures: Sequence[Measure]
+    left_out: Sequence[Mapping[str, str]]
+    primary: Sequence[int]
+    confidence: float
+    flips: int
+    rows: _ChosenRows
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        rows, primary = self.rows, [*self.primary]
+        spec = {
+            "method": METHOD,
+            "evaluations": [e.digest for e in self.evaluations],
+            "runs": [e.manifest["spec"]["run"] for e in self.evaluations],
+            "datasets": [e.manifest["spec"]["dataset"] for e in self.evaluations],
+            "measures": [measure.spec for measure in self.measures],
+            "confidence": self.confidence,
+            "flips": self.flips,
+            "labels": self.labels,
+        } | digests_of_labels(self.evaluations, (measure.metric for measure in self.measures))
+        chosen: dict[str, Any] = {"left_out": self.left_out, "primary": primary if len(primary) > 1 else primary[0]}
+        chosen |= {"stopped": rows.stopped, "by": [*rows.by], "where": rows.where}
+        chosen |= {"over": rows.factor and rows.factor.describe()}
+        return spec | {name: value for name, value in chosen.items() if value}
+
+    @property
+    def sides(self) -> list[list[int]]:
+        """The evaluations of each side: one, or those of a level of a factor."""
+        factor = self.rows.factor
+        return [[side] for side in range(len(self.evaluations))] if factor is None else factor.cells.tolist()
 
 
 def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
@@ -437,6 +468,58 @@ def stored_digest(store: Store, id: str) -> tuple[str, dict[str, int]]:
     comparison = Comparison(store, id)
     tables = {table: comparison.read_rows(table) for table in TABLES if table in comparison.manifest["counts"]}
     return tables_digest(tables.values()), {table: len(rows) for table, rows in tables.items()}
+
+
+def find_comparison(evaluations: Sequence[Evaluation], summaries: Iterable[Aggregation]) -> Comparison | None:
+    """The stored comparison of exactly these evaluations by exactly the metrics by which `compare` compares them.
+
+    Of several the one with most examples, then the newest.
+
+    Args:
+        summaries: declare the metrics; without any, those that `compare` takes without a declaration are meant.
+    """
+    store, asked = evaluations[0].store, _AskedMetrics(evaluations, [*summaries])
+    digests = Counter(evaluation.digest for evaluation in evaluations)
+    sealed = find_sealed(store, "comparisons", evaluations[0].digest)
+    of_these = (manifest for manifest in sealed if Counter(manifest["spec"]["evaluations"]) == digests)
+    found = [(*rank, manifest["id"]) for manifest in of_these if (rank := asked.rank(manifest)) is not None]
+    return Comparison(store, max(found)[-1]) if found else None
+
+
+class _AskedMetrics:
+    """The metrics by which evaluations are to be compared; those of the user's code are known by their spec only."""
+
+    def __init__(self, evaluations: Sequence[Evaluation], summaries: Sequence[Aggregation]) -> None:
+        self.ranges = shared_ranges(evaluations)
+        declared = [measure for summary in summaries for measure in summary.measures]
+        specs = [spec for summary in summaries for spec in summary.manifest["spec"]["measures"]]
+        self.own_code = {_encode(spec) for spec in specs if read_measure(spec) is None and "where" not in spec}
+        self.declared = self._definitions(declared)
+        self.compared = set[tuple[str, str]]()
+        try:
+            with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
+                self.compared = self._definitions(resolve_measures(evaluations, None, None, None, declared).compared)
+        except SpecError:  # they share no scorer that returns numbers, but perhaps a metric of the user's code
+            pass
+
+    def rank(self, comparison: Manifest) -> tuple[int, int, str] | None:
+        """The place of a comparison among those by these metrics; None if it is by others."""
+        specs = comparison["spec"]["measures"]
+        own_code = {_encode(spec) for spec in specs if read_measure(spec) is None}
+        known = self._definitions(measure for spec in specs if (measure := read_measure(spec)) is not None)
+        if own_code:
+            suits = own_code <= self.own_code and known <= self.declared | self.compared
+        else:
+            suits = known == self.compared
+        return (len(own_code), comparison["spec"]["flips"], str(comparison["created"])) if suits else None
+
+    def _definitions(self, measures: Iterable[Measure]) -> set[tuple[str, str]]:
+        return {(each.scorer, definition(each.metric)) for each in with_ranges(measures, self.ranges)}
+
+
+def _encode(spec: Any) -> bytes:
+    """The scorer and the metric of a stored measure."""
+    return identity.encode([spec["scorer"], spec["metric"]])
 
 
 def _question_and_answers(
@@ -474,82 +557,59 @@ SHOWN_IDS: Final = 5
 TABLES: Final = {"pairs": PAIRS, "ranking": RANKING, "flips": FLIPS, "left_out": LEFT_OUT}
 
 
-def compute_tables(
-    asked: RowsAsked,
-    measures: Sequence[Measure],
-    primary: Sequence[int],
-    confidence: float,
-    flips: int,
-    labels: Sequence[str] | None,
-) -> dict[str, list[dict[str, Any]]]:
+_Tables = dict[str, list[dict[str, Any]]]
+"""Rows by table."""
+
+
+def _compute_tables(asked: _Asked, *, may_refuse: bool) -> _Tables:
     """The rows of all tables: every two evaluations by every measure and target.
 
     Args:
-        labels: names of the evaluations, for why a measure is left out; None where no measure may be.
-        primary: the places of the primary measures.
-        stopped: the places of the evaluations of runs that a rule stopped at one of several looks.
+        may_refuse: whether a measure that refuses the scores of an evaluation is left out.
 
     Raises:
-        DataError: a measure refuses the scores of an evaluation; with labels, all measures do.
+        DataError: a measure refuses the scores of an evaluation and may not, or all do.
     """
-    rows: dict[str, list[dict[str, Any]]] = {table: [] for table in TABLES}
-    seen: dict[int, Seen] = {}
+    rows: _Tables = {table: [] for table in TABLES}
     pairing: Pairing | None = None
     compared: list[Measure] = []
-    for measure in measures:
+    for measure in asked.measures:
         if pairing is None or pairing.scorer != measure.scorer:
-            pairing = Pairing(asked.evaluations, measure.scorer, by=asked.by, matching=asked.matching)
+            pairing = Pairing(asked.evaluations, measure.scorer, by=asked.rows.by, matching=asked.rows.matching)
         try:
-            found = _compare_by(measure.metric, pairing, asked, confidence, flips, len(rows["pairs"]), seen)
+            found = _compare_by(measure.metric, pairing, asked, len(rows["pairs"]))
             compared.append(measure)
         except (DataError, SpecError) as error:
-            if labels is None:
+            if not may_refuse:
                 raise
-            found = {"left_out": [_leave_out(measure, dict(zip(labels, asked.evaluations, strict=True)), error)]}
+            found = {"left_out": [_leave_out(measure, asked, error)]}
         for table, own in found.items():
             rows[table] += own
     if not compared:
         reasons = "; ".join(f"{one['metric']} · {one['scorer']}: {one['reason']}" for one in rows["left_out"])
         raise DataError(f"no declared metric can be compared: {reasons}")
-    systems = len(asked.evaluations if asked.factor is None else asked.factor.levels)
-    deciding = [measures[place] for place in primary if measures[place] in compared] or compared[:1]
+    deciding = [asked.measures[place] for place in asked.primary if asked.measures[place] in compared] or compared[:1]
     names = {(measure.scorer, definition(measure.metric)) for measure in deciding}
-    _adjust(rows["pairs"], names, systems, confidence, seen)
-    _add_letters(rows["ranking"], [pair for pair in rows["pairs"] if pair["by"] is None], confidence)
+    _adjust(rows["pairs"], names, len(asked.sides), asked.confidence)
+    _add_letters(rows["ranking"], [pair for pair in rows["pairs"] if pair["by"] is None], asked.confidence)
     return {table: own for table, own in rows.items() if own or table != "left_out"}
 
 
-_Tables = dict[str, list[dict[str, Any]]]
-"""Rows by table."""
-
-
 @np.errstate(over="ignore", invalid="ignore")  # a difference too large for a number is said to be
-def _compare_by(
-    metric: Metric,
-    pairing: Pairing,
-    asked: RowsAsked,
-    confidence: float,
-    flips: int,
-    n_pairs: int,
-    seen: dict[int, Seen],
-) -> _Tables:
-    """The rows of pairs, ranking and flips by one metric.
+def _compare_by(metric: Metric, pairing: Pairing, asked: _Asked, n_pairs: int) -> _Tables:
+    """The rows of pairs, ranking and flips by one metric; those of pairs also with `seen`, see `Measured`.
 
     Args:
         n_pairs: the number of pairs by earlier metrics.
-        seen: by the number of a pair, what its interval at all looks follows from; filled in.
     """
-    evaluations, factor = asked.evaluations, asked.factor
+    evaluations, factor, stopped, sides = asked.evaluations, asked.rows.factor, {*asked.rows.stopped}, asked.sides
     if factor and (not metric.averages or metric.reads_labels):
         raise SpecError(
             f"{metric.kind} is no mean of one number per row, of which a {factor.name} has an effect on each"
         )
-    pairs: list[dict[str, Any]] = []
-    flipped: list[dict[str, Any]] = []
-    ranked: list[dict[str, Any]] = []
-    heaviest = max(heaviest_cluster(each, metric) for each in evaluations) if asked.stopped else None
+    tables: _Tables = {"pairs": [], "ranking": [], "flips": []}
+    heaviest = max(heaviest_cluster(each, metric) for each in evaluations) if stopped else None
     every = read_rows(pairing, metric)
-    sides = [[side] for side in range(len(evaluations))] if factor is None else factor.cells.tolist()
     for target, by, chosen in _split_groups(every, pairing.by):
         cells = every.take(chosen)
         rows = cells if factor is None else factor.average(cells)
@@ -559,13 +619,10 @@ def _compare_by(
         for a, b in itertools.combinations(range(len(sides)), 2):
             # of labelled rows few would be shown; of groups the same as of all; of factors no answer
             if metric.averages and not isinstance(rows, LabelledRows) and by is None and factor is None:
-                place = {"pair": n_pairs + len(pairs)}
-                flipped += [place | flip for flip in _choose_flips(rows, a, b, metric, flips)]
-            looks = heaviest if {*sides[a], *sides[b]} & {*asked.stopped} else None
-            measured = measure_pair(rows, a, b, computed, looks)
-            if measured.seen is not None:
-                seen[n_pairs + len(pairs)] = measured.seen
-            found.append(describe(measured, rows, a, b, confidence))
+                place = {"pair": n_pairs + len(tables["pairs"])}
+                tables["flips"] += [place | flip for flip in _choose_flips(rows, a, b, metric, asked.flips)]
+            measured = measure_pair(rows, a, b, computed, heaviest if {*sides[a], *sides[b]} & stopped else None)
+            found.append(describe(measured, rows, a, b, asked.confidence))
             first_a, first_b = sides[a][0], sides[b][0]
             more = {
                 "by": by,
@@ -574,11 +631,12 @@ def _compare_by(
                 "only_a": _first_ids(evaluations[first_a], rows, a, b),
                 "only_b": _first_ids(evaluations[first_b], rows, b, a),
                 "p_interaction": factor.interaction(cells, a, b) if factor else None,
+                "seen": measured.seen,
             }
-            pairs.append(head | _finite_or_none(found[-1] | more))
+            tables["pairs"].append(head | _finite_or_none(found[-1] | more))
         if len(sides) > 2 and by is None:
-            ranked += _rank(head, rows, found, [side[0] for side in sides])
-    return {"pairs": pairs, "ranking": ranked, "flips": flipped}
+            tables["ranking"] += _rank(head, rows, found, [side[0] for side in sides])
+    return tables
 
 
 def _split_groups(
@@ -595,10 +653,10 @@ def _split_groups(
                 yield target, [(name, value)], np.isin(rows.group, [p for p in own if keys[p][number] == value])
 
 
-def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: EvaluandError) -> dict[str, Any]:
+def _leave_out(measure: Measure, asked: _Asked, error: EvaluandError) -> dict[str, Any]:
     """The row of a measure that refuses the scores of an evaluation, which the reason names."""
     reason = first_fault(error)
-    for label, evaluation in evaluations.items():
+    for label, evaluation in zip(asked.labels, asked.evaluations, strict=True):
         try:
             rows = pair_rows([evaluation], measure.scorer, measure.metric)
             for *_, chosen in _split_groups(rows, ()):
@@ -606,33 +664,26 @@ def _leave_out(measure: Measure, evaluations: Mapping[str, Evaluation], error: E
         except (DataError, SpecError) as own:
             reason = f"{label}: {first_fault(own)}"
             break
-    signature = definition(measure.metric)
-    return {"scorer": measure.scorer, "metric": measure.metric.kind, "signature": signature, "reason": reason}
+    return left_out_row(measure, reason)
 
 
-def _adjust(
-    pairs: Sequence[dict[str, Any]],
-    primary: Set[tuple[str, str]],
-    systems: int,
-    confidence: float,
-    seen: Mapping[int, Seen],
-) -> None:
+def _adjust(pairs: Sequence[dict[str, Any]], primary: Set[tuple[str, str]], systems: int, confidence: float) -> None:
     """Adds families and p values that are adjusted within them: each primary metric, all others, groups of a metric.
 
     Where intervals hold at all looks and there is no p, the intervals are adjusted, by Bonferroni. They count as tests
     beside those with p, as if they were the last.
     """
-    families: dict[Any, list[int]] = {}
-    for number, pair in enumerate(pairs):
+    families: dict[Any, list[dict[str, Any]]] = {}
+    for pair in pairs:
         is_primary = (pair["scorer"], pair["signature"]) in primary
         pair["family"] = GROUPS if pair["by"] else PRIMARY if is_primary else SECONDARY
-        families.setdefault(family_key(pair), []).append(number)
-    for numbers in families.values():
-        own = [pairs[number] for number in numbers]
+        families.setdefault(family_key(pair), []).append(pair)
+    for own in families.values():
         tests = sum(map(is_test, own))
-        looked = [number for number in numbers if is_test(pairs[number]) and pairs[number]["p"] is None]
-        for number in looked if tests > 1 else ():
-            pairs[number]["low"], pairs[number]["high"] = seen[number].bounds(1 - (1 - confidence) / 2 / tests)
+        for pair in own:
+            seen = pair.pop("seen")
+            if tests > 1 and is_test(pair) and pair["p"] is None:
+                pair["low"], pair["high"] = seen.bounds(1 - (1 - confidence) / 2 / tests)
         p = np.array([(1.0 if is_test(pair) else math.nan) if pair["p"] is None else pair["p"] for pair in own])
         by_shaffer = np.full(len(own), math.nan)
         if systems > 2:

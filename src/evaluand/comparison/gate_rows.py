@@ -14,14 +14,14 @@ from evaluand.aggregation.aggregator import Measure, compute_measures
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.group_rules import read_rules
 from evaluand.aggregation.groups import MetricRow, group_text, summarise
-from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
+from evaluand.aggregation.score_shards import dataset_of, is_repeated, shards
 from evaluand.aggregation.seen import Seen, can_be_seen, seen_by_group
 from evaluand.comparison.checking import Row
 from evaluand.comparison.difference import NO_LOOKS, Measured, Sample, count_pairs
 from evaluand.comparison.disparity_differences import better_disparity, disparity_differences
 from evaluand.comparison.gate_metrics import CORRECTED_MEAN, at_level, check_attributes, with_missing
-from evaluand.comparison.measuring import measure_pair, pair_sides
-from evaluand.comparison.pairing import why_unpairable
+from evaluand.comparison.measuring import measure_pair, read_rows
+from evaluand.comparison.pairing import Pairing, why_unpairable
 from evaluand.comparison.rule import ANYTIME, EQUAL, LEVEL, Gate, quote_word
 from evaluand.core.errors import DataError, SpecError, first_fault, plural
 from evaluand.evaluation.evaluator import Evaluation
@@ -120,11 +120,10 @@ def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     seen = _seen_values(asked, metric) if gate.level is not None and can_be_seen(metric) else {}
     for row in _summarise(asked, asked.evaluation, metric):
         own, looks = seen.get(row.target), {}
-        if gate.level is not None and asked.heaviest is not None and own is not None:
-            (low, high), looks = own.bounds(gate.level), own.facts(str(gate.end), gate.number, gate.level)
-            row = row._replace(low=low, high=high)
-        elif gate.level is not None:
+        if gate.level is not None:
             low, high = bounds_of_value(row, own, gate.level)
+            if own is not None and asked.heaviest is not None:
+                (low, high), looks = own.bounds(gate.level), own.facts(str(gate.end), gate.number, gate.level)
             row = row._replace(low=low, high=high)
         yield _measured(
             gate,
@@ -161,7 +160,7 @@ def bounds_of_value(row: MetricRow, seen: Seen | None, level: float) -> tuple[fl
 def _seen_values(asked: Question, metric: Metric) -> dict[str | None, Seen]:
     """The values of one system by cluster: target → clusters."""
     gate, evaluation = asked.gate, asked.evaluation
-    by, heaviest = attribute_columns([name for name, _ in gate.where]), asked.heaviest or 0.0
+    by, heaviest = tuple(name for name, _ in gate.where), asked.heaviest or 0.0
     groups = seen_by_group(evaluation, dataset_of(evaluation), metric, asked.scorer, by, heaviest)
     values = tuple(value for _, value in gate.where)
     return {target: seen for (target, *own), seen in groups.items() if tuple(own) == values}
@@ -171,9 +170,8 @@ def _summarise(asked: Question, evaluation: Evaluation, metric: Metric) -> list[
     """The values of a metric in the group of a gate, by target."""
     where, dataset = dict(asked.gate.where), dataset_of(evaluation)
     check_attributes(asked.gate, dataset.roles.attributes)
-    labelled_for = metric if metric.reads_labels else None
-    rows = shards(evaluation, dataset, asked.scorer, tuple(where), labelled_for=labelled_for)
-    found = summarise(rows, [metric], [attribute_columns(tuple(where))], repeated=is_repeated(evaluation))
+    rows = shards(evaluation, dataset, asked.scorer, tuple(where), labelled_for=metric)
+    found = summarise(rows, [metric], [tuple(where)], repeated=is_repeated(evaluation))
     return [row for row in found if [*row.by.values()] == [*where.values()]]
 
 
@@ -227,7 +225,7 @@ def _interval_rule(gate: Gate, metric: Metric) -> str:
 
 def _find_differences(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     [metric], sides = metrics, [cast("Evaluation", asked.base), asked.evaluation]
-    every = pair_sides(sides, asked.scorer, metric, dict(asked.gate.where))
+    every = read_rows(Pairing(sides, asked.scorer, dict(asked.gate.where)), metric)
     for place, (target, *_) in enumerate(every.keys):
         rows = every.take(every.group == place)
         counts = _count_pairs(count_pairs(rows, 0, 1))

@@ -36,8 +36,7 @@ from typing import Final
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.score_shards import dataset_of
-from evaluand.aggregation.seen import heaviest_cluster
-from evaluand.aggregation.stopped import stopping_rules
+from evaluand.aggregation.seen import heaviest_cluster, stopping_rules
 from evaluand.comparison.checking import GateResult, decide
 from evaluand.comparison.comparing import find_labelled_run
 from evaluand.comparison.gate_metrics import (

@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.score_shards import dataset_of, find_label_adder
+from evaluand.aggregation.score_shards import dataset_of, label_adder
 from evaluand.comparison.difference import Measured, row_weights
 from evaluand.comparison.pairing import ABSENT, PairedRows, Pairing
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
@@ -47,7 +47,7 @@ def label_rows(pairing: Pairing, metric: PredictionPoweredMean) -> LabelledRows:
         dataset, index, nothing = dataset_of(evaluation), rows.index[side, here], np.zeros(len(here), np.int64)
         keys = pa.table({INDEX: index, "replication": rows.replication[here], RESPONSE_INDEX: nothing})
         positions = np.searchsorted(np.array(dataset.indices, np.int64), index)
-        table = find_label_adder(evaluation, dataset, scorer, metric)(keys, positions)
+        table = label_adder(evaluation, dataset, scorer, metric)(keys, positions)
         columns = (table.column(name).to_numpy() for name in (PEOPLE, DRAW, STRATUM))
         labels[side, here], draw[here], stratum[here] = columns
     return LabelledRows(**vars(rows) | {"metric": metric}, labels=labels, draw=draw, stratum=stratum)

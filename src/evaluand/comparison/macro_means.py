@@ -162,7 +162,8 @@ def _sum_by_unit(columns: np.ndarray, units: Units) -> np.ndarray:
 
 
 def _resample_metric(rows: PairedRows, units: Units, weights: np.ndarray) -> ResampledProblem:
-    metric = _without_interval(rows.metric)
+    metric = rows.metric
+    metric = replace(metric, confidence=None) if isinstance(metric, WeightedRowsMetric) else metric
     systems = range(len(rows.status))
     columns = [read_columns(rows, side, metric, shown_fill(metric)) for side in systems]
     drawn = [_draw_metric(metric, own, units.of_row[row], weights) for own, row in columns]
@@ -183,10 +184,6 @@ def _draw_metric(metric: Metric, columns: Any, unit: np.ndarray, weights: np.nda
         own = {name: column if name == LABELS else column[row] for name, column in columns.items()}
         found.append(metric.compute(metric.state(own, group, len(times))).value)
     return np.concatenate(found)
-
-
-def _without_interval(metric: Metric) -> Metric:
-    return replace(metric, confidence=None) if isinstance(metric, WeightedRowsMetric) else metric
 
 
 _AT_ONCE: Final = 1 << 20

@@ -278,6 +278,12 @@ def find_places(
     return sorted(places)
 
 
+def left_out_row(measure: Measure, reason: str) -> dict[str, str]:
+    """The row of a measure that is not compared."""
+    signature = definition(measure.metric)
+    return {"scorer": measure.scorer, "metric": measure.metric.kind, "signature": signature, "reason": reason}
+
+
 def definition(metric: Metric) -> str:
     """The signature without the interval, since a comparison has another one."""
     return metric.signature.rpartition(" interval=")[0] if metric.interval_name else metric.signature
@@ -353,9 +359,7 @@ def _list_left_out(candidates: Iterable[_Declared]) -> list[dict[str, str]]:
     found: dict[tuple[str, str], dict[str, str]] = {}
     for measure, obstacle in candidates:
         if obstacle is not None:
-            signature = definition(measure.metric)
-            row = {"scorer": measure.scorer, "metric": measure.metric.kind, "signature": signature, "reason": obstacle}
-            found.setdefault((measure.scorer, signature), row)
+            found.setdefault((measure.scorer, definition(measure.metric)), left_out_row(measure, obstacle))
     return [*found.values()]
 
 

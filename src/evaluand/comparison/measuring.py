@@ -1,21 +1,11 @@
 """Differences of any metric: which rows are paired, and which form measures them."""
 
-from collections.abc import Mapping, Sequence
-
 from evaluand.comparison.difference import Measured, Sample
 from evaluand.comparison.labelled_differences import LabelledRows, LabelledSample, label_rows
 from evaluand.comparison.metric_differences import Computed, MetricSample
 from evaluand.comparison.pairing import PairedRows, Pairing
-from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.prediction_powered import PredictionPoweredMean
-
-
-def pair_sides(
-    evaluations: Sequence[Evaluation], scorer: str, metric: Metric, where: Mapping[str, str] | None = None
-) -> PairedRows:
-    """As `pair_rows`, with people's labels where the metric reads them."""
-    return read_rows(Pairing(evaluations, scorer, where), metric)
 
 
 def read_rows(pairing: Pairing, metric: Metric) -> PairedRows:
@@ -29,7 +19,7 @@ def measure_pair(
     """Measures side `b` against side `a` over the rows of one group.
 
     Args:
-        rows: paired rows, see `pair_sides`.
+        rows: paired rows, see `read_rows`.
         computed: of other pairs of the same rows; filled in.
         heaviest: see `Measured`.
     """

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
-from evaluand.aggregation.groups import prepare_rows, shown_fill, unit_rows
+from evaluand.aggregation.groups import MetricRows, shown_fill
 from evaluand.comparison.difference import Measured, is_weighted, row_weights
 from evaluand.comparison.pairing import PairedRows
 from evaluand.metrics.base.left_out import LeftOut
@@ -46,24 +46,9 @@ class MetricSample(Measured):
     method: ClassVar[str] = "jackknife"
 
     @classmethod
-    def of(
-        cls,
-        change: PairedChange,
-        clusters: int,
-        span: float,
-        undefined: str | None = None,
-        heaviest: float | None = None,
-    ) -> MetricSample:
-        return cls(
-            value_a=change.a,
-            value_b=change.b,
-            value=change.value,
-            clusters=clusters,
-            span=span,
-            heaviest=heaviest,
-            change=change,
-            undefined=undefined,
-        )
+    def of(cls, change: PairedChange, clusters: int, span: float, **more: Any) -> MetricSample:
+        more |= {"value_a": change.a, "value_b": change.b, "value": change.value}
+        return cls(clusters=clusters, span=span, change=change, **more)
 
     @classmethod
     def from_rows(
@@ -78,7 +63,8 @@ class MetricSample(Measured):
         if clusters < 2:
             value_a, value_b = (_value(used, side, metric, shown_fill(metric)) for side in (a, b))
             none, why = np.empty(0), f"one {'row' if len(place) == 1 else 'cluster'} has no interval"
-            return cls.of(PairedChange(value_a, value_b, none, none, metric.range, 0.0), clusters, span, why, heaviest)
+            change = PairedChange(value_a, value_b, none, none, metric.range, 0.0)
+            return cls.of(change, clusters, span, undefined=why, heaviest=heaviest)
         for side in (a, b):
             if (side, key) not in computed:
                 columns, row = read_columns(used, side, metric, shown_fill(metric), place)
@@ -86,7 +72,7 @@ class MetricSample(Measured):
         of_a, of_b = computed[a, key], computed[b, key]
         weight = np.bincount(place, row_weights(used, metric)) if is_weighted(metric) else None
         change = paired_change(of_a, of_b, metric, clusters, weight)
-        return cls.of(change, clusters, span, of_a.reason[0] or of_b.reason[0], heaviest)
+        return cls.of(change, clusters, span, undefined=of_a.reason[0] or of_b.reason[0], heaviest=heaviest)
 
     @property
     def fault(self) -> str | None:
@@ -162,7 +148,7 @@ def read_columns(
     """The columns that a metric reads of paired rows on one side, with other clusters if given; each row's place."""
     assert rows.unit is not None
     table, units = rows.sides[side]
-    columns, unit = unit_rows(metric, table, prepare_rows(metric, table, units)[0], units, fill)
+    columns, unit = MetricRows(metric, table, units).filled(fill)
     place = np.full(len(units.first), -1)
     place[rows.unit[side]] = np.arange(len(rows.group))
     row = place[unit]

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple, Self
 import numpy as np
 import pyarrow as pa
 
-from evaluand.aggregation.groups import Units, merge_labels, unit_values, units_of, unweighed_rules
-from evaluand.aggregation.score_shards import attribute_columns, dataset_of, shards
+from evaluand.aggregation.groups import MetricRows, Units, merge_labels, units_of, unweighed_rules
+from evaluand.aggregation.score_shards import dataset_of, shards
 from evaluand.aggregation.shard import EXAMPLES, Groups, Key, RowRules, Shard, UnitRows
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, plural
 from evaluand.core.key_columns import DIGEST, INDEX
@@ -119,11 +119,7 @@ def iterate_units(evaluation: Evaluation, scorer: str, metric: Metric) -> Iterat
 
 
 def pair_rows(
-    evaluations: Sequence[Evaluation],
-    scorer: str,
-    metric: Metric,
-    where: Mapping[str, str] | None = None,
-    by: Sequence[str] = (),
+    evaluations: Sequence[Evaluation], scorer: str, metric: Metric, where: Mapping[str, str] | None = None
 ) -> PairedRows:
     """Aligns the rows of a scorer in several evaluations; for several metrics of a scorer see `Pairing`.
 
@@ -132,7 +128,7 @@ def pair_rows(
             in a column that must be constant, such as the levels of quantiles.
         DataError: the metric refuses missing rows, and some rows are missing.
     """
-    return Pairing(evaluations, scorer, where, by).rows(metric)
+    return Pairing(evaluations, scorer, where).rows(metric)
 
 
 @dataclass(frozen=True)
@@ -170,13 +166,14 @@ class Pairing:
             names = [*dict.fromkeys(_columns_of(evaluation, self.scorer, metric))]
             table = pa.Table.from_batches(evaluation.batches(self.scorer, names)) if names else side.table.table
             side = side._replace(table=replace(side.table, table=table))
-            *values, own = unit_values(metric, *side)
+            own = MetricRows(metric, *side)
+            values = own.bounded_values()
             _check_missing(evaluation, aligned["index"][number], aligned["status"][number], metric)
             present = unit[number] >= 0
             for end, of_units in zip(ends, values, strict=False):
                 end[number, present] = of_units[unit[number, present]]
             tables.append(side)
-            labels.append(own)
+            labels.append(own.labels)
         if why := why_incomparable(self.evaluations, self.scorer, metric):
             raise SpecError(why)
         settled = metric.settled(merge_labels(labels))
@@ -190,7 +187,7 @@ class Pairing:
         pieces = shards(evaluation, dataset, self.scorer, attributes, [*_KEY])
         table = Shard.of(pa.concat_tables(pieces, promote_options="permissive"))
         units = table.units(rules)
-        groups = _select_groups(table.groups(attribute_columns(attributes)), (*values.values(),))
+        groups = _select_groups(table.groups(attributes), (*values.values(),))
         index = table.at(table.index, units.first)
         chosen = table.at(groups.code, units.first) >= 0
         if self.matching is not None:

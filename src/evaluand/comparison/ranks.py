@@ -172,9 +172,15 @@ def rank_rows(values: np.ndarray) -> np.ndarray:
     ordered = np.take_along_axis(values, order, axis=1)
     ranks = np.empty(values.shape)
     for row, (own, place) in enumerate(zip(ordered, order, strict=True)):
-        starts = np.flatnonzero(np.concatenate([[True], change_of_rows(own[:-1], own[1:]) > 0]))
-        sizes = np.diff(starts, append=len(own))
-        ranks[row, place] = np.repeat(starts + (sizes + 1) / 2, sizes)
+        ranks[row] = _mean_ranks(place, np.concatenate([[True], change_of_rows(own[:-1], own[1:]) > 0]))
+    return ranks
+
+
+def _mean_ranks(order: np.ndarray, is_larger: np.ndarray) -> np.ndarray:
+    """The ranks of values from their order, and from where in it a value is larger than the one before."""
+    starts, ranks = np.flatnonzero(is_larger), np.empty(len(order))
+    sizes = np.diff(starts, append=len(order))
+    ranks[order] = np.repeat(starts + (sizes + 1) / 2, sizes)
     return ranks
 
 
@@ -273,7 +279,9 @@ def wilcoxon(change: np.ndarray, scale: np.ndarray | None = None) -> SignedRanks
     kept = change[change != 0]
     if not len(kept):
         return SignedRanks(0.0, 1.0, "exact")
-    ranks = _rank_sizes(np.abs(kept), _ROUNDING * float(np.max(scale)))
+    order = np.argsort(np.abs(kept), kind="stable")
+    gaps = np.diff(np.abs(kept)[order], prepend=-math.inf)
+    ranks = _mean_ranks(order, gaps > _ROUNDING * float(np.max(scale)))
     up, down = float(ranks[kept > 0].sum()), float(ranks[kept < 0].sum())
     smaller = min(up, down)
     if len(kept) <= _EXACT_CHANGES:
@@ -290,15 +298,6 @@ def fewest_pairs(level: float) -> int:
         (6, 8)
     """
     return next(n for n in itertools.count(1) if 2.0 ** (1 - n) < level)
-
-
-def _rank_sizes(sizes: np.ndarray, rounding: float) -> np.ndarray:
-    order = np.argsort(sizes, kind="stable")
-    starts = np.flatnonzero(np.diff(sizes[order], prepend=-math.inf) > rounding)
-    counts = np.diff(starts, append=len(sizes))
-    ranks = np.empty(len(sizes))
-    ranks[order] = np.repeat(starts + (counts + 1) / 2, counts)
-    return ranks
 
 
 def _share_of_sums(ranks: np.ndarray, most: float) -> float:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Self, Unpack
 
 from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
-from evaluand.aggregation.random_order import draw_positions
+from evaluand.aggregation.score_shards import draw_positions
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.gate_metrics import measures_of_gates
 from evaluand.comparison.rule import Gate
@@ -39,8 +39,7 @@ from evaluand.run.request import ExperimentOptions, ExperimentRequest
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import as_task
 from evaluand.store.store import MemoryStore, Store, check_name
-from evaluand.tradeoff.results import compute_results, result_tables
-from evaluand.tradeoff.trade import Trade
+from evaluand.tradeoff.trade import Trade, compute_results, result_tables
 
 FLIPS = 50
 """How many examples of each pair of tasks to list as won and as lost."""

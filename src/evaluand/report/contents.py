@@ -19,10 +19,9 @@ from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
 from evaluand.apps.leaderboards.records import find_recording
 from evaluand.apps.recording.kind import RECORDINGS
 from evaluand.apps.recording.stored import Recording
-from evaluand.comparison.comparing import find_tasks, read_labelled_run
+from evaluand.comparison.comparing import find_comparison, find_tasks, read_labelled_run
 from evaluand.comparison.measures import find_evaluations, find_summaries, resolve_measures
 from evaluand.comparison.prompts import prompt_changes
-from evaluand.comparison.stored import find_comparison
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
 from evaluand.core.labels import shown_name
 from evaluand.core.provenance import experiment_origin
@@ -47,7 +46,7 @@ from evaluand.store.addresses import Address, Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.kinds import singular
 from evaluand.store.store import Ref, resolve
-from evaluand.tradeoff.results import TradeoffResult, stored_results
+from evaluand.tradeoff.trade import TradeoffResult, stored_results
 
 _FIRST = (AGGREGATIONS, EVALUATIONS, RUNS)
 _JUDGED = (MATCHES, RATINGS)

@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Aggregation
 from evaluand.aggregation.groups import rules_for
-from evaluand.aggregation.score_shards import attribute_columns, dataset_of, shards
+from evaluand.aggregation.score_shards import dataset_of, shards
 from evaluand.aggregation.shard import Shard
 from evaluand.comparison.pairing import number_examples
 from evaluand.core import identity
@@ -115,7 +115,7 @@ def lineage_of_value(
     chosen = np.zeros(table.num_rows, bool)
     chosen[_rows_used(table, aggregation, value)] = True
     shard = Shard.of(table)
-    code, keys = shard.groups(attribute_columns(tuple(by)))
+    code, keys = shard.groups(tuple(by))
     places = [i for i, key in enumerate(keys) if key[1:] == tuple(by.values())]
     chosen &= np.isin(code, places)
     if value["target"] is not None:

@@ -395,16 +395,6 @@ def _sum_groups(tables: Sequence[Any], places: Sequence[np.ndarray], step: slice
     return reduce(np.add, (table[place[step]] for table, place in zip(tables, places, strict=True)))
 
 
-def combine_thresholds(by_group: Sequence[np.ndarray]) -> np.ndarray:
-    """Every combination of the thresholds of some groups: points × groups.
-
-    Example:
-        >>> combine_thresholds([np.array([0.2, 0.8]), np.array([0.5])]).tolist()
-        [[0.2, 0.5], [0.8, 0.5]]
-    """
-    return np.stack(np.meshgrid(*by_group, indexing="ij"), axis=-1).reshape(-1, len(by_group))
-
-
 def bin_rows(confidence: np.ndarray, truth: np.ndarray, groups: Groups, thresholds: np.ndarray) -> np.ndarray:
     """The number of rows that reach so many of the sorted thresholds: (thresholds + 1) × groups × truth."""
     known = groups.code >= 0

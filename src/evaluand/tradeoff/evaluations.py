@@ -16,7 +16,8 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Aggregation, Measure, check_measures, compute_measures
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
-from evaluand.aggregation.score_shards import attribute_columns, dataset_of, is_repeated, shards
+from evaluand.aggregation.score_shards import dataset_of, is_repeated, shards
+from evaluand.aggregation.shard import ATTRIBUTE
 from evaluand.comparison.measures import declared_measures, find_evaluations
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, pluralize, warn
 from evaluand.core.key_columns import INDEX
@@ -29,7 +30,7 @@ from evaluand.metrics.names import accepted_parameters, as_called, make_metric, 
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.store.store import Store
 from evaluand.tradeoff.confidences import Confidences, positive_label
-from evaluand.tradeoff.objectives import DISPARITIES, Objective, parse_objectives, parse_text
+from evaluand.tradeoff.objectives import Objective, check_disparity, parse_objectives, parse_text
 from evaluand.tradeoff.points import Tradeoff
 
 Label = str | int | bool
@@ -121,7 +122,12 @@ def of_aggregation(aggregation: Aggregation, objectives: Sequence[str], system: 
     parsed = tuple(_find_objective(text, aggregation.measures) for text in objectives)
     ends = np.full((3, len(aggregation.labels), len(parsed)), np.nan)
     for place, objective in enumerate(parsed):
-        for row in _rows_for(aggregation, objective):
+        table = aggregation.disparities() if objective.disparity else aggregation.table()
+        for row in table.to_pylist():
+            groups = tuple(row["over"] if objective.disparity else row["by"])
+            key = (row["scorer"], row["target"], row["metric"], row.get("disparity"), groups)
+            if key != (objective.scorer, None, objective.metric, objective.disparity, objective.by):
+                continue
             for part, name in zip(ends, IntervalEnds._fields, strict=True):
                 part[row["evaluation"], place] = np.nan if row[name] is None else row[name]
     return _variant_points(parsed, tuple(aggregation.labels), IntervalEnds(*ends), system)
@@ -133,11 +139,7 @@ def check_objective(text: str, parts: Mapping[str, Any]) -> None:
         Objective(parts["metric"], parts["disparity"], parts["by"])
     else:
         resolve_metric(parts["metric"])
-    if parts["disparity"] not in (None, *DISPARITIES):
-        hint = nearest(parts["disparity"], DISPARITIES)
-        raise SpecError(
-            f"{text!r}: no disparity is called {parts['disparity']!r}{hint}; there are {', '.join(DISPARITIES)}"
-        )
+    check_disparity(repr(text), parts["disparity"])
 
 
 def resolve_objective(
@@ -299,16 +301,6 @@ def _measure_text(measure: Measure) -> str:
     return f"{metric}, {measure.criterion or measure.metric.kind} {'|'.join(measure.disparities)} by {by}"
 
 
-def _rows_for(aggregation: Aggregation, objective: Objective) -> Iterator[dict[str, Any]]:
-    """The rows of an objective in the tables of an aggregation."""
-    table = aggregation.disparities() if objective.disparity else aggregation.table()
-    for row in table.to_pylist():
-        groups = tuple(row["over"] if objective.disparity else row["by"])
-        key = (row["scorer"], row["target"], row["metric"], row.get("disparity"), groups)
-        if key == (objective.scorer, None, objective.metric, objective.disparity, objective.by):
-            yield row
-
-
 _SHORT_ID: Final = 8
 
 
@@ -364,7 +356,7 @@ def confidences_of(
     first = next(iter(used.values()))
     positive = pa.array([one == label for one in first["truth"].to_pylist()], pa.bool_())
     models = {name: table[_CONFIDENCE] for name, table in used.items()}
-    attributes = {name: first[column] for name, column in zip(by, attribute_columns(by), strict=True)}
+    attributes = {name: first[ATTRIBUTE + name] for name in by}
     weight, cluster = (first[column] if column in first.column_names else None for column in (WEIGHT, CLUSTER))
     if weight is not None and not _is_weighted(evaluations, scorer, declared):
         weight = None

@@ -1,4 +1,4 @@
-"""Objectives of a trade-off: a metric, or the disparity of a metric between groups.
+"""Objectives of a trade-off, a metric or the disparity of a metric between groups, and limits on their values.
 
 An objective evaluates an existing metric at a threshold. The counts of decisions are the weights of four rows, one for
 each truth and decision, and a metric of weighted rows is computed from them for all thresholds at once. Leaving out one
@@ -7,8 +7,9 @@ row of each cell gives the jackknife's interval in closed form.
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
 from typing import Any, Final, Literal, cast, get_args
@@ -45,7 +46,8 @@ from evaluand.metrics.stats.intervals import (
     wilson,
 )
 from evaluand.tradeoff.arguments import read_list
-from evaluand.tradeoff.confidences import CELLS, Confidences, Groups
+from evaluand.tradeoff.confidences import CELLS, Confidences
+from evaluand.tradeoff.front import ROUNDING
 from evaluand.tradeoff.short_names import full_name
 
 Undefined = Literal["nan", "zero"]
@@ -97,11 +99,7 @@ class Objective:
         object.__setattr__(self, "by", tuple(read_list(f"{self.metric}: by", self.by, str, "('sex',)")))
         if (self.disparity is None) != (not self.by):
             raise SpecError(f"{self.metric}: a disparity needs attributes to group by: give both or neither")
-        if self.disparity not in (None, *DISPARITIES):
-            hint = nearest(str(self.disparity), DISPARITIES)
-            raise SpecError(
-                f"{self.metric}: no disparity is called {self.disparity!r}{hint}; there are {', '.join(DISPARITIES)}"
-            )
+        check_disparity(self.metric, self.disparity)
         if self.disparity is None and self.metric in CRITERIA:
             raise SpecError(f"{self.metric} compares groups; write {self.metric} difference by ATTRIBUTE")
         if not self.name:
@@ -181,9 +179,9 @@ class Objective:
             confidences: with the attributes of `by`.
             undefined: see `Undefined`.
         """
-        groups = confidences.groups(self.by)
-        values = _confidence_values(self.parts[0], confidences, model, groups, None, undefined)
-        return float(self._combine([values.value], undefined))
+        value, kind = self._compute_by_group(confidences, model, None).value, self.parts[0].kind
+        value = np.nan_to_num(value) if undefined == "zero" and kind == _MEAN_OF_RATES else value
+        return float(self._combine([value], undefined))
 
     def with_interval(
         self, counts: np.ndarray, confidence: float, undefined: Undefined = "nan", products: np.ndarray | None = None
@@ -203,7 +201,8 @@ class Objective:
         self, confidences: Confidences, model: str, confidence: float, undefined: Undefined = "nan"
     ) -> IntervalEnds:
         """The value of a model, the same at all thresholds, with its interval."""
-        part = _confidence_values(self.parts[0], confidences, model, confidences.groups(self.by), confidence, "nan")
+        computed = self._compute_by_group(confidences, model, confidence)
+        part = IntervalEnds(computed.value, computed.low, computed.high)
         value = np.array(self.of_model(confidences, model, undefined))
         return self._add_intervals([part], value, confidence, undefined)
 
@@ -225,15 +224,15 @@ class Objective:
             undefined: see `Undefined`.
             products: see `with_interval`.
         """
-        groups, parts = confidences.groups(self.by), self.parts
+        names, parts = confidences.groups(self.by).names, self.parts
         if self.of_confidences:
-            computed = _compute_by_group(parts[0], confidences, model, groups, confidence)
+            computed = self._compute_by_group(confidences, model, confidence)
             values = [IntervalEnds(computed.value[None], computed.low[None], computed.high[None])]
             basis = [np.array([[data.get("rests_on", data["n"]) for data in computed.data]])]
         else:
             values = [_cell_intervals(part, counts, confidence, products) for part in parts]
             basis = [_basis(part, counts) for part in parts]
-        return GroupComparison(parts, GroupValues(groups.names, values, basis), confidence, as_zero=undefined == "zero")
+        return GroupComparison(parts, GroupValues(names, values, basis), confidence, as_zero=undefined == "zero")
 
     def why_undefined(self, confidences: Confidences | None) -> str:
         """The reason why a value is undefined; general where the rows are unknown."""
@@ -244,6 +243,25 @@ class Objective:
         if self.disparity in ("min", "max"):
             return "no group has a value"
         return f"fewer than two groups have a value{', or all have 0' if self.disparity == 'ratio' else ''}"
+
+    def _compute_by_group(self, confidences: Confidences, model: str, confidence: float | None) -> Values:
+        """What a metric of confidences computes for each group."""
+        groups = confidences.groups(self.by)
+        known = groups.code >= 0
+        columns = {
+            TRUTH: confidences.truth[known].astype(np.int64),
+            CONFIDENCE: confidences.models[model][known],
+            LABELS: np.array([False, True], np.object_),
+            INDEX: np.flatnonzero(known),
+        }
+        weighted = groups.weight is not None
+        configured = type(self.parts[0])(label=True, scored_by="positive", confidence=confidence, weighted=weighted)  # type: ignore[call-arg]
+        cluster = columns[INDEX] if groups.cluster is None else groups.cluster[known]
+        prepared = {**configured.prepare(columns), CLUSTER: cluster.astype(np.uint64)}
+        if groups.weight is not None:
+            prepared[WEIGHT] = groups.weight[known]
+        state = configured.state(prepared, groups.code[known], len(groups.names))
+        return configured.compute(state)
 
     def _combine(self, values: Sequence[np.ndarray], undefined: Undefined) -> np.ndarray:
         if not self.disparity:
@@ -270,6 +288,13 @@ class Objective:
             low, high = (end[..., 0] for end in parts[0][1:])
         without_rows = np.any([np.isnan(one.value).any(axis=-1) for one in parts], axis=0) & (undefined == "zero")
         return IntervalEnds(value, *(np.where(without_rows, np.nan, end) for end in (low, high)))
+
+
+def check_disparity(what: str, kind: Any) -> None:
+    """Refuses a disparity that objectives do not have; `what` begins the message."""
+    if kind not in (None, *DISPARITIES):
+        hint = f"{nearest(str(kind), DISPARITIES)}; there are {', '.join(DISPARITIES)}"
+        raise SpecError(f"{what}: no disparity is called {kind!r}{hint}")
 
 
 def parse_text(text: Any) -> dict[str, Any]:
@@ -300,17 +325,68 @@ def parse_objectives(objectives: str | Objective | Sequence[str | Objective]) ->
     return parsed
 
 
+@dataclass(frozen=True)
+class Limit:
+    """A lower or an upper bound on the values of an objective; differences by rounding alone do not count.
+
+    Attributes:
+        above: whether the bound is a minimum; otherwise it is a maximum.
+        bound: the last value that is allowed.
+        text: the limit as the user wrote it.
+    """
+
+    name: str
+    above: bool
+    bound: float
+    text: str
+
+    @classmethod
+    def parse(cls, text: str, example: str = "accuracy") -> Limit:
+        """A limit from text such as `accuracy >= 0.8`; the last sign counts, since names may contain others.
+
+        Args:
+            text: an objective, a sign and a bound.
+            example: a known objective, for the message.
+
+        Example:
+            >>> Limit.parse("recall difference by a<=b <= 0.05").name
+            'recall difference by a<=b'
+        """
+        match = _LIMIT.fullmatch(text)
+        try:
+            bound = float(match["bound"]) if match else math.nan
+        except ValueError:
+            bound = math.nan
+        if match is None or math.isnan(bound):
+            raise SpecError(f"{text!r} is not a limit; write it as in '{example} <= 0.05'")
+        return cls(match["name"].strip(), match["sign"] == ">=", bound, text)
+
+    def allows(self, values: np.ndarray, objective: Objective) -> np.ndarray:
+        """Which values of the objective are within the limit."""
+        rounding = rounding_of(objective)
+        return values >= self.bound - rounding if self.above else values <= self.bound + rounding
+
+    def describe_misses(self, values: np.ndarray, objective: Objective) -> str:
+        """How many values are within the limit, and the range of all values, in words."""
+        n = int(self.allows(values, objective).sum())
+        return f"{self.text!r} is met by {n}, and the values lie between {values.min():.4g} and {values.max():.4g}"
+
+
+def rounding_of(objective: Objective) -> float:
+    """The largest distance at which two values of an objective count as equal."""
+    low, high = objective.range
+    return ROUNDING * (high - low)
+
+
 def group_rates(
-    objective: Objective, counts: np.ndarray, part: int, confidence: float, products: np.ndarray | None = None
-) -> IntervalEnds:
-    """One of the metrics of an objective in each group, with intervals; counts are groups × `CELLS`."""
-    return _cell_intervals(objective.parts[part], counts, check_confidence("rates", confidence), products)
+    metric: Metric, counts: np.ndarray, confidence: float, products: np.ndarray | None = None
+) -> tuple[IntervalEnds, np.ndarray | None, np.ndarray]:
+    """The value of a metric in each group, with intervals; counts are groups × `CELLS`.
 
-
-def group_counts(objective: Objective, counts: np.ndarray, part: int) -> tuple[np.ndarray | None, np.ndarray]:
-    """The numerator and the denominator of each rate, in rows; for a metric that is not a rate None, and all rows."""
-    rate = _rate(objective.parts[part])
-    return (counts @ rate[0], counts @ rate[1]) if rate else (None, counts.sum(axis=-1))
+    Also the numerator and the denominator of each rate, in rows; for a metric that is not a rate None, and all rows.
+    """
+    rate, ends = _rate(metric), _cell_intervals(metric, counts, check_confidence("rates", confidence), products)
+    return (ends, counts @ rate[0], counts @ rate[1]) if rate else (ends, None, counts.sum(axis=-1))
 
 
 def _metric(name: str) -> Metric:
@@ -325,24 +401,25 @@ def _metric(name: str) -> Metric:
     settings: dict[str, Any] = {"label": True, "scored_by": "positive"}
     known = {key: value for key, value in settings.items() if key in kind.__dataclass_fields__}
     metric: Metric = kind(**with_parameters(found.parameters, known))
-    reads = set(metric.columns)
-    decided = metric.averages and reads <= {TRUTH, PREDICTION, VALUE}
-    if not (
-        decided
-        or isinstance(metric, Confusion)
-        or (isinstance(metric, OfScores) and isinstance(metric, WeightedRowsMetric))
-    ):
+    of_rows = metric.averages and {*metric.columns} <= {TRUTH, PREDICTION, VALUE}
+    of_scores = isinstance(metric, OfScores) and isinstance(metric, WeightedRowsMetric)
+    if not (of_rows or of_scores or isinstance(metric, Confusion)):
         raise SpecError(
             f"{name} is not a metric of decisions between two classes; use such as accuracy, f_beta or roc_auc"
         )
     return metric
 
 
-def _cell_values(metric: Metric, counts: np.ndarray, undefined: Undefined) -> np.ndarray:
+def _cell_values(metric: Metric, counts: np.ndarray, undefined: Undefined = "nan") -> np.ndarray:
     """The value of each group: counts … × groups × `CELLS` → … × groups."""
     rate = _rate(metric)
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = (counts @ rate[0]) / (counts @ rate[1]) if rate else _weighted_values(metric, counts)
+        if rate:
+            found = (counts @ rate[0]) / (counts @ rate[1])
+        else:
+            assert isinstance(metric, Confusion)
+            weight = counts.reshape(-1, len(CELLS)).astype(np.float64)
+            found = metric.value(metric.arranged(metric.prepare(_ROWS)), weight).reshape(counts.shape[:-1])
     return np.nan_to_num(found) if undefined == "zero" else np.asarray(found)
 
 
@@ -357,16 +434,6 @@ def _rate(metric: Metric) -> tuple[np.ndarray, np.ndarray] | None:
     return metric.prepare(_ROWS)[VALUE].astype(np.int64), np.ones(len(CELLS), np.int64)
 
 
-def _weighted_values(metric: Metric, counts: np.ndarray) -> np.ndarray:
-    weight = counts.reshape(-1, len(CELLS)).astype(np.float64)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        if isinstance(metric, Confusion):
-            found = metric.value(metric.arranged(metric.prepare(_ROWS)), weight)
-        else:
-            found = weight @ metric.prepare(_ROWS)[VALUE] / weight.sum(axis=1)
-    return np.asarray(found).reshape(counts.shape[:-1])
-
-
 def _cell_intervals(
     metric: Metric, counts: np.ndarray, confidence: float, products: np.ndarray | None = None
 ) -> IntervalEnds:
@@ -377,7 +444,7 @@ def _cell_intervals(
     if products is not None:
         return _clustered_intervals(metric, counts, products, confidence)
     unique, place = np.unique(counts.reshape(-1, len(CELLS)), axis=0, return_inverse=True)
-    value = _cell_values(metric, unique, "nan")
+    value = _cell_values(metric, unique)
     rate = _rate(metric)
     ends = wilson(unique @ rate[0], unique @ rate[1], confidence) if rate else None
     if ends is None and isinstance(metric, OfCounts):
@@ -393,7 +460,7 @@ def _clustered_intervals(metric: Metric, counts: np.ndarray, products: np.ndarra
     ratio of two sums over clusters (see `intervals.cluster_variance`); other slopes are finite differences. Most
     metrics of rows leave out blocks of clusters instead, so their intervals are close to these, but not equal.
     """
-    value, rate, cells = _cell_values(metric, counts, "nan"), _rate(metric), np.eye(len(CELLS))
+    value, rate, cells = _cell_values(metric, counts), _rate(metric), np.eye(len(CELLS))
     shares = None if rate or not isinstance(metric, OfCounts) else metric.shares_of(_class_counts(metric, cells))
     if rate:
         slope, share = _rate_slope(*rate, counts), 1.0
@@ -403,7 +470,7 @@ def _clustered_intervals(metric: Metric, counts: np.ndarray, products: np.ndarra
     else:
         denominator, step = np.ones(len(CELLS)), _STEP * counts.sum(axis=-1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            shifted = [_cell_values(metric, counts + step[..., None] * cell, "nan") for cell in cells]
+            shifted = [_cell_values(metric, counts + step[..., None] * cell) for cell in cells]
             slope = np.stack([(each - value) / step for each in shifted], axis=-1)
             share = _basis(metric, counts) / counts.sum(axis=-1)
     variance = np.einsum("...i,...ij,...j->...", slope, products, slope)
@@ -470,9 +537,9 @@ def _class_counts(metric: OfCounts, counts: np.ndarray) -> ClassCounts:
 
 
 def _jackknife_interval(metric: Metric, unique: np.ndarray, confidence: float) -> tuple[np.ndarray, np.ndarray]:
-    value = _cell_values(metric, unique, "nan")
+    value = _cell_values(metric, unique)
     without = np.stack(
-        [_cell_values(metric, np.maximum(unique - one, 0), "nan") for one in np.eye(len(CELLS), dtype=np.int64)]
+        [_cell_values(metric, np.maximum(unique - one, 0)) for one in np.eye(len(CELLS), dtype=np.int64)]
     )
     n, often = unique.sum(axis=1).astype(np.float64), unique.T
     known = np.where(often > 0, without, 0.0)
@@ -496,36 +563,6 @@ def _basis(metric: Metric, counts: np.ndarray) -> np.ndarray:
     return np.asarray(n * np.array(basis)[place.ravel()].reshape(n.shape))
 
 
-def _confidence_values(
-    metric: Metric, confidences: Confidences, model: str, groups: Groups, confidence: float | None, undefined: Undefined
-) -> IntervalEnds:
-    """The value of each group of a metric of confidences, with its interval."""
-    computed = _compute_by_group(metric, confidences, model, groups, confidence)
-    value = np.nan_to_num(computed.value) if undefined == "zero" and metric.kind == _MEAN_OF_RATES else computed.value
-    return IntervalEnds(value, computed.low, computed.high)
-
-
-def _compute_by_group(
-    metric: Metric, confidences: Confidences, model: str, groups: Groups, confidence: float | None
-) -> Values:
-    """What a metric of confidences computes for each group."""
-    known = groups.code >= 0
-    columns = {
-        TRUTH: confidences.truth[known].astype(np.int64),
-        CONFIDENCE: confidences.models[model][known],
-        LABELS: np.array([False, True], np.object_),
-        INDEX: np.flatnonzero(known),
-    }
-    weighted = groups.weight is not None
-    configured = type(metric)(label=True, scored_by="positive", confidence=confidence, weighted=weighted)  # type: ignore[call-arg]
-    cluster = columns[INDEX] if groups.cluster is None else groups.cluster[known]
-    prepared = {**configured.prepare(columns), CLUSTER: cluster.astype(np.uint64)}
-    if groups.weight is not None:
-        prepared[WEIGHT] = groups.weight[known]
-    state = configured.state(prepared, groups.code[known], len(groups.names))
-    return configured.compute(state)
-
-
 _ROWS: Final[Columns] = {
     TRUTH: np.array([truth for truth, _ in CELLS], np.int64),
     PREDICTION: np.array([decided for _, decided in CELLS], np.int64),
@@ -545,38 +582,11 @@ _ALIKE: Final = 1e-20
 _MEAN_OF_RATES: Final = "average_precision"
 """A mean of rates, which are 0 without rows under `zero`; the area under the ROC curve stays undefined."""
 
+_LIMIT: Final = re.compile(r"(?P<name>.*)(?P<sign>[<>]=)(?P<bound>.*)", re.DOTALL)
+
 _OBJECTIVE: Final = re.compile(
     r"(?P<metric>\w+)(?:\((?P<scorer>[^()]+)\))?(?:\s+(?P<disparity>\w+)\s+by\s+(?P<by>.+))?"
 )
-
-
-def evaluate_points(
-    confidences: Confidences,
-    model: str,
-    thresholds: np.ndarray,
-    objectives: Sequence[Objective],
-    undefined: Undefined,
-    threshold_groups: Sequence[Mapping[str, str]],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """`value`, `trivial` and `as_zero` of a model's points; see `Tradeoff`."""
-    value, native = np.empty((2, len(thresholds), len(objectives)))
-    outputs: list[tuple[Undefined, np.ndarray]] = [(undefined, value)]
-    if undefined == "zero":
-        outputs.append(("nan", native))
-    for place, one in enumerate(objectives):
-        for policy, output in outputs if one.of_confidences else ():
-            output[:, place] = one.of_model(confidences, model, policy)
-    decided = np.empty((len(thresholds), 2))
-    for by in {(): None, **{one.by: None for one in objectives if not one.of_confidences}}:
-        for step, counts, _ in confidences.iterate_counts(model, by, thresholds, threshold_groups):
-            for place, one in enumerate(objectives):
-                if one.by == by and not one.of_confidences:
-                    for policy, output in outputs:
-                        output[step, place] = one.of_counts(counts, policy)
-            if not by:
-                decided[step] = counts[:, 0].reshape(-1, 2, 2).sum(axis=1)
-    as_zero = np.isnan(native) | (native != value) if len(outputs) > 1 else np.zeros(value.shape, bool)
-    return value, np.asarray((decided == 0).any(axis=1)), as_zero
 
 
 def check_policy(undefined: Any) -> Undefined:

@@ -19,12 +19,19 @@ from evaluand.metrics.base.metric import check_confidence
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.store import tables
 from evaluand.tradeoff.arguments import check_type, read_integer, read_list
-from evaluand.tradeoff.confidences import READ, Confidences, Thresholds, combine_thresholds
-from evaluand.tradeoff.constraints import Limit
+from evaluand.tradeoff.confidences import READ, Confidences, Thresholds
 from evaluand.tradeoff.front import distinct, hypervolume, non_dominated, settled, spreads, uniformity
-from evaluand.tradeoff.objectives import Objective, Undefined, check_policy, evaluate_points, parse_objectives
-from evaluand.tradeoff.resampling import HALVES, REPLICATES, draw_samples, simultaneous_levels
-from evaluand.tradeoff.volumes import VolumeDifference, halved_volumes, hypervolume_ends, volume_difference
+from evaluand.tradeoff.objectives import Limit, Objective, Undefined, check_policy, parse_objectives
+from evaluand.tradeoff.resampling import (
+    HALVES,
+    REPLICATES,
+    VolumeDifference,
+    draw_samples,
+    halved_volumes,
+    hypervolume_ends,
+    simultaneous_levels,
+    volume_difference,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -266,13 +273,8 @@ class Tradeoff:
         rows = self._require_rows("intervals")
         if self.picked:
             warn(_PICKED)
-        ends = [np.full(self.value.shape, np.nan) for _ in IntervalEnds._fields]
-        for name, places in self._places_by_model().items():
-            for place, objective in enumerate(self.objectives):
-                intervals = self._intervals(rows, name, self.threshold[places], objective, confidence)
-                for end, interval in zip(ends, intervals, strict=True):
-                    end[places, place] = interval
-        return replace(self, ends=IntervalEnds(self.value, *ends[1:]), band=None)
+        levels = dict.fromkeys(self.models, [confidence] * len(self.objectives))
+        return replace(self, ends=self._ends(rows, range(len(self.objectives)), levels), band=None)
 
     def with_bands(self, confidence: float = 0.95, replicates: int = REPLICATES, seed: int = 0) -> Tradeoff:
         """The points with bands, shaded in figures and pages, instead of intervals; arguments as for `bands`."""
@@ -290,25 +292,38 @@ class Tradeoff:
         _check_sampling(confidence, replicates, seed)
         self._require_one_threshold("bands")
         rows = self._require_rows("bands")
-        low, high = (np.full(self.value.shape, np.nan) for _ in range(2))
         if not len(self):
-            return IntervalEnds(self.value, low, high)
+            return self._ends(rows, (), {})
         decided = np.flatnonzero([not one.of_confidences for one in self.objectives])
         some = self._thin(_MOST_BANDED)
         of_decisions = [self.objectives[place] for place in decided]
         samples = draw_samples(rows, some._thresholds_by_model(), of_decisions, replicates, seed)
-        for (name, own), drawn in zip(some._places_by_model().items(), samples, strict=True):
-            places = np.flatnonzero(self.model == self.models.index(name))
-            levels = simultaneous_levels(drawn, some.value[np.ix_(own, decided)], confidence)
-            for place, level in zip(decided, levels, strict=True):
-                ends = self._intervals(rows, name, self.threshold[places], self.objectives[place], level)
-                low[places, place], high[places, place] = ends.low, ends.high
+        levels = {
+            name: simultaneous_levels(drawn, some.value[np.ix_(own, decided)], confidence)
+            for (name, own), drawn in zip(some._places_by_model().items(), samples, strict=True)
+        }
+        return self._ends(rows, decided.tolist(), levels)
+
+    def _ends(self, rows: Confidences, places: Sequence[int], levels: Mapping[str, Sequence[float]]) -> IntervalEnds:
+        """The values with intervals of the objectives at some places, by model at these levels; NaN of others."""
+        low, high = np.full((2, *self.value.shape), np.nan)
+        for name, points in self._places_by_model().items():
+            for place, level in zip(places, levels[name], strict=True):
+                one, at = self.objectives[place], (self.threshold[points], self.threshold_groups)
+                if one.of_confidences:
+                    _, low[points, place], high[points, place] = one.of_model_with_interval(
+                        rows, name, level, self.undefined
+                    )
+                    continue
+                for step, counts, products in rows.iterate_counts(name, one.by, *at, with_products=True):
+                    ends = one.with_interval(counts, level, self.undefined, products)
+                    low[points[step], place], high[points[step], place] = ends.low, ends.high
         return IntervalEnds(self.value, low, high)
 
     def hypervolume_interval(
         self, confidence: float = 0.95, replicates: int = HALVES, seed: int = 0
     ) -> tuple[float, float]:
-        """The interval of the hypervolume in the population of rows: see `volumes.hypervolume_ends`.
+        """The interval of the hypervolume in the population of rows: see `resampling.hypervolume_ends`.
 
         It covers both the hypervolume of the selected front on new rows, and the highest that the models could reach at
         these points. A front is selected by its values, so its hypervolume on these rows is usually too high: the more
@@ -340,7 +355,7 @@ class Tradeoff:
     def hypervolume_difference(
         self, baseline: str, model: str, confidence: float = 0.95, replicates: int = HALVES, seed: int = 0
     ) -> VolumeDifference:
-        """How far the hypervolume of one model's front is above that of another: see `volumes.volume_difference`.
+        """How far the hypervolume of one model's front is above that of another: see `resampling.volume_difference`.
 
         Both decide the same rows. Arguments and errors are those of `hypervolume_interval`; a model without points is
         refused, too.
@@ -418,7 +433,9 @@ class Tradeoff:
             compared = one.compare_groups(rows, name, counts, confidence, self.undefined, products)
             found = compared.rows(one.disparity, one.by, one.metric)
             for point, row in zip(points.tolist(), found * (len(points) // len(found)), strict=True):
-                facts[point] = self._with_point_value(row, point, place)
+                rests_on_none = self.as_zero is not None and self.as_zero[point, place]
+                reason = self.why_unknown(point, place) if rests_on_none else row.reason
+                facts[point] = row._replace(value=float(self.value[point, place]), reason=reason)
         return facts
 
     def iterate_counts(
@@ -429,13 +446,6 @@ class Tradeoff:
             at = self.threshold[places], self.threshold_groups
             for step, counts, products in rows.iterate_counts(name, by, *at, with_products=True):
                 yield name, places[step], counts, products
-
-    def _with_point_value(self, row: DisparityRow, point: int, place: int) -> DisparityRow:
-        """A disparity with the value of the point, and the reason where rates without rows count as 0."""
-        row = row._replace(value=float(self.value[point, place]))
-        if self.as_zero is None or not self.as_zero[point, place]:
-            return row
-        return row._replace(reason=self.why_unknown(point, place))
 
     def why_unknown(self, point: int, place: int) -> str | None:
         """The reason why a value is undefined or rests on rates without rows; None for other values."""
@@ -465,24 +475,37 @@ class Tradeoff:
             SpecError: a model has no confidences there, a point has no threshold, or a row's group has none.
         """
         confidences = check_type("confidences", confidences, Confidences, READ)
-        places_by_model = self._places_by_model()
-        for name in places_by_model:
+        for name in self._places_by_model():
             confidences.probabilities(name)
         if np.isnan(self.threshold).any():
             raise SpecError("some points have no threshold that could be applied to other rows")
         policy = check_policy(self.undefined if undefined is None else undefined)
-        value, trivial = np.full(self.value.shape, np.nan), np.zeros(len(self), bool)
-        as_zero = np.zeros(self.value.shape, bool)
-        for name, points in places_by_model.items():
-            value[points], trivial[points], as_zero[points] = evaluate_points(
-                confidences, name, self.threshold[points], self.objectives, policy, self.threshold_groups
-            )
-        columns: dict[str, Any] = {"value": value, "trivial": trivial, "as_zero": as_zero, "undefined": policy}
+        columns: dict[str, Any] = self._evaluate(confidences, policy) | {"undefined": policy}
         same_rows = self.confidences is not None and confidences.has_same_rows(self.confidences)
         if self.picked and same_rows:
             warn(_PICKED)
         unknown: dict[str, Any] = {"ends": None, "band": None, "chosen": False, "picked": False, "notes": ()}
         return replace(self, confidences=confidences, system=confidences.system, **columns, **unknown)
+
+    def _evaluate(self, rows: Confidences, policy: Undefined) -> dict[str, np.ndarray]:
+        """The attributes `value`, `trivial` and `as_zero` on some rows."""
+        value, native = np.full((2, *self.value.shape), np.nan)
+        outputs: dict[Undefined, np.ndarray] = {"nan": native} | {policy: value}
+        decided = np.empty((len(self), 2))
+        of_decisions = {(): None} | {one.by: None for one in self.objectives if not one.of_confidences}
+        for name, points in self._places_by_model().items():
+            for place, one in enumerate(self.objectives):
+                for undefined, output in outputs.items() if one.of_confidences else ():
+                    output[points, place] = one.of_model(rows, name, undefined)
+            for by in of_decisions:
+                for step, counts, _ in rows.iterate_counts(name, by, self.threshold[points], self.threshold_groups):
+                    for place, one in enumerate(self.objectives):
+                        for undefined, output in outputs.items() if one.by == by and not one.of_confidences else ():
+                            output[points[step], place] = one.of_counts(counts, undefined)
+                    if not by:
+                        decided[points[step]] = counts[:, 0].reshape(-1, 2, 2).sum(axis=1)
+        as_zero = np.isnan(native) | (native != value) if policy == "zero" else np.zeros(value.shape, bool)
+        return {"value": value, "trivial": (decided == 0).any(axis=1), "as_zero": as_zero}
 
     def pick(self, best: str, where: str | Sequence[str] = (), *, allow_trivial: bool = False) -> Tradeoff:
         """The point that is best by an objective, among those within some limits.
@@ -662,19 +685,6 @@ class Tradeoff:
         if self.threshold_groups:
             raise SpecError(f"points whose groups have separate thresholds have no {what}; use with_intervals")
 
-    def _intervals(
-        self, rows: Confidences, model: str, thresholds: np.ndarray, objective: Objective, confidence: float
-    ) -> IntervalEnds:
-        if objective.of_confidences:
-            return objective.of_model_with_interval(rows, model, confidence, self.undefined)
-        blocks = [
-            objective.with_interval(counts, confidence, self.undefined, products)
-            for _, counts, products in rows.iterate_counts(
-                model, objective.by, thresholds, self.threshold_groups, with_products=True
-            )
-        ]
-        return IntervalEnds(*map(np.concatenate, zip(*blocks, strict=True)))
-
     def _thin(self, most: int) -> Tradeoff:
         """At most so many points, spread evenly over the thresholds of each model."""
         if len(self) <= most:
@@ -725,24 +735,11 @@ def solve(
     thresholds_by = read_list("thresholds_by", thresholds_by, str, "'sex'")
     groups = confidences.threshold_groups(thresholds_by) if thresholds_by else ()
     by_model = {name: _thresholds_of(confidences, name, thresholds, groups) for name in confidences.models}
-    parts = [
-        (each, *evaluate_points(confidences, name, each, parsed, policy, groups)) for name, each in by_model.items()
-    ]
-    threshold, value, trivial, as_zero = (np.concatenate(each) for each in zip(*parts, strict=True))
-    model = np.repeat(np.arange(len(parts)), [len(each) for each, *_ in parts])
-    return Tradeoff(
-        parsed,
-        tuple(confidences.models),
-        model,
-        threshold,
-        value,
-        trivial,
-        confidences.system,
-        confidences,
-        threshold_groups=groups,
-        undefined=policy,
-        as_zero=as_zero,
-    )
+    threshold = np.concatenate([*by_model.values()])
+    model = np.repeat(np.arange(len(by_model)), [*map(len, by_model.values())])
+    blank, trivial = np.empty((len(model), len(parsed))), np.zeros(len(model), bool)
+    points = Tradeoff(parsed, tuple(by_model), model, threshold, blank, trivial, threshold_groups=groups)
+    return points.at(confidences, policy)
 
 
 def _thresholds_of(
@@ -764,7 +761,7 @@ def _thresholds_of(
             f"{factors} thresholds of {len(groups)} groups are {size:,} points{models}, and {_MOST_POINTS:,} are the "
             "most; use fewer thresholds"
         )
-    return combine_thresholds(by_group)
+    return np.stack(np.meshgrid(*by_group, indexing="ij"), axis=-1).reshape(-1, len(by_group))
 
 
 def _printable(text: str) -> str:

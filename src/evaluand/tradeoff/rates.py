@@ -14,7 +14,7 @@ from evaluand.core.errors import SpecError
 from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.tradeoff.confidences import Confidences
 from evaluand.tradeoff.front import settled
-from evaluand.tradeoff.objectives import Objective, group_counts, group_rates
+from evaluand.tradeoff.objectives import Objective, group_rates
 from evaluand.tradeoff.points import Tradeoff
 
 CONFIDENCE: Final = 0.95
@@ -92,7 +92,7 @@ class FrontRates:
 
 def rates_of(points: Tradeoff, confidences: Confidences, confidence: float = CONFIDENCE) -> Iterator[Rates]:
     """The rates of groups behind each disparity of some points, each only once."""
-    comparing = [one for one in points.objectives if one.disparity and not one.of_confidences]
+    comparing = _comparing(points)
     if not comparing:
         raise SpecError("none of the objectives compares groups, so there are no rates of groups")
     for number in np.unique(points.model).tolist():
@@ -100,13 +100,18 @@ def rates_of(points: Tradeoff, confidences: Confidences, confidence: float = CON
     yielded: set[tuple[str, tuple[str, ...]]] = set()
     for one in comparing:
         groups = confidences.groups(one.by).names
-        counts, products = _counts_of(points, confidences, one, len(groups))
+        counts = np.zeros((len(points), len(groups), 4))
+        independent = confidences.weight is None and confidences.cluster is None
+        products = None if independent else np.zeros((*counts.shape, 4))
+        for _, places, block, block_products in points.iterate_counts(confidences, one.by):
+            counts[places] = block
+            if products is not None:
+                products[places] = block_products
         names = tuple("×".join(name.values()) for name in groups)
         for part, metric in enumerate(one.parts):
             if (metric.signature, one.by) not in yielded:
                 yielded.add((metric.signature, one.by))
-                ends = group_rates(one, counts, part, confidence, products)
-                yield Rates(one, part, names, ends, *group_counts(one, counts, part))
+                yield Rates(one, part, names, *group_rates(metric, counts, confidence, products))
 
 
 def rates_of_fronts(systems: Mapping[str, Tradeoff]) -> dict[str, FrontRates]:
@@ -114,22 +119,23 @@ def rates_of_fronts(systems: Mapping[str, Tradeoff]) -> dict[str, FrontRates]:
     found: dict[str, FrontRates] = {}
     budget = _MOST_RATES
     for system, points in systems.items():
-        if not has_rates(points):
+        rows = points.confidences
+        if rows is None or np.isnan(points.threshold).any() or not _comparing(points):
             continue
         front = points.front()
-        keys = _rate_keys(front)
+        rates = rates_of(front.take(np.empty(0, np.int64)), rows)
+        keys = tuple(RateKey(front.objectives.index(one.objective), one.part, len(one.names)) for one in rates)
         size = sum(min(key.n_groups, MOST_GROUPS) for key in keys)
         listed = thinned(len(front), MOST_LISTED)
         places = listed[thinned(len(listed), budget // max(size, 1))]
         budget -= size * len(places)
-        found[system] = FrontRates(keys, _rates_at(front, np.union1d(places, _best_places(front, len(systems)))))
+        found[system] = FrontRates(keys, _rates_at(front, rows, np.union1d(places, _best_places(front, len(systems)))))
     return found
 
 
-def has_rates(points: Tradeoff) -> bool:
-    """Whether there are rates of groups behind the points: the rows are known, and an objective compares groups."""
-    comparing = any(one.disparity and not one.of_confidences for one in points.objectives)
-    return comparing and points.confidences is not None and not np.isnan(points.threshold).any()
+def _comparing(points: Tradeoff) -> list[Objective]:
+    """The objectives that compare groups by rates of decisions."""
+    return [one for one in points.objectives if one.disparity and not one.of_confidences]
 
 
 def candidate_places(front: Tradeoff, systems: int) -> list[int]:
@@ -143,28 +149,6 @@ def thinned(n: int, most: int) -> np.ndarray:
     return np.linspace(0, n - 1, min(n, most)).astype(np.int64)
 
 
-def _counts_of(
-    points: Tradeoff, confidences: Confidences, objective: Objective, n_groups: int
-) -> tuple[np.ndarray, np.ndarray | None]:
-    """The counts of decisions at each point by group, and their products for rows with weights or clusters."""
-    counts = np.zeros((len(points), n_groups, 4))
-    independent = confidences.weight is None and confidences.cluster is None
-    products = None if independent else np.zeros((*counts.shape, 4))
-    for _, places, block, block_products in points.iterate_counts(confidences, objective.by):
-        counts[places] = block
-        if products is not None:
-            products[places] = block_products
-    return counts, products
-
-
-def _rate_keys(front: Tradeoff) -> tuple[RateKey, ...]:
-    none = front.take(np.array([], np.int64))
-    return tuple(
-        RateKey(front.objectives.index(each.objective), each.part, len(each.names))
-        for each in rates_of(none, _rows(front))
-    )
-
-
 def _best_places(front: Tradeoff, systems: int) -> np.ndarray:
     """The place of the best point by the first objective, then by the others: the one that a page shows first."""
     places = np.array(candidate_places(front, systems), np.int64)
@@ -172,10 +156,10 @@ def _best_places(front: Tradeoff, systems: int) -> np.ndarray:
     return places[order[:1]]
 
 
-def _rates_at(front: Tradeoff, places: np.ndarray) -> dict[int, list[list[GroupRate]]]:
+def _rates_at(front: Tradeoff, rows: Confidences, places: np.ndarray) -> dict[int, list[list[GroupRate]]]:
     """The rates at some points; of many groups those with the lowest and the highest rates."""
     found: dict[int, list[list[GroupRate]]] = {int(place): [] for place in places}
-    for each in rates_of(front.take(places), _rows(front)):
+    for each in rates_of(front.take(places), rows):
         for row, rates in enumerate(found.values()):
             value, low, high = (end[row].tolist() for end in each.ends)
             counted = [None] * len(value) if each.counted is None else each.counted[row].tolist()
@@ -191,8 +175,3 @@ def _extreme_groups(values: np.ndarray) -> list[int]:
     known = np.argsort(values, kind="stable")[: np.isfinite(values).sum()]
     half = MOST_GROUPS // 2
     return [*known[:half].tolist(), *known[half:][-half:].tolist()]
-
-
-def _rows(points: Tradeoff) -> Confidences:
-    assert points.confidences is not None
-    return points.confidences

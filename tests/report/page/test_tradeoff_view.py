@@ -25,8 +25,7 @@ from evaluand.evaluation.scorer import scorer
 from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.report.page.resources.base import Source, find_resources, list_paths, read_resource
 from evaluand.run.task import FunctionTask
-from evaluand.tradeoff.results import compute_results, result_tables
-from evaluand.tradeoff.trade import Trade
+from evaluand.tradeoff.trade import Trade, compute_results, result_tables
 
 ROWS = 60
 

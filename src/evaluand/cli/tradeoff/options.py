@@ -30,9 +30,9 @@ from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
 from evaluand.tradeoff.confidences import Confidences
-from evaluand.tradeoff.constraints import Limit
 from evaluand.tradeoff.evaluations import CONFIDENT, confidences_of, find_variants, of_evaluations
 from evaluand.tradeoff.files.metrics import parse_metrics
+from evaluand.tradeoff.objectives import Limit
 from evaluand.tradeoff.points import Tradeoff
 from evaluand.tradeoff.short_names import FAIRNESS, UTILITIES, WITHIN
 

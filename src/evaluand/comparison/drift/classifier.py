@@ -12,13 +12,14 @@ import math
 import re
 import zlib
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 
 from evaluand.comparison.drift.columns import Column
 from evaluand.metrics.stats.intervals import random_bits
-from evaluand.metrics.stats.two_samples import Estimate, Sides, TwoSampleTest, chance_larger, rank_sum
+from evaluand.metrics.stats.two_samples import Sides, chance_larger, rank_sum
 
 MOST_ROWS: Final = 20_000
 """Of more rows a random part is learnt from and tested."""
@@ -30,33 +31,35 @@ _WORDS: Final = 64
 _CATEGORIES: Final = 20
 _PENALTY: Final = 1.0
 _STEPS: Final = 25
+_DRIVERS: Final = 5
 _WORD: Final = re.compile(r"\w+")
 
 
-class Classified(NamedTuple):
-    """How well unseen rows are assigned to their sample.
+@dataclass(frozen=True)
+class Classifier:
+    """The two-sample classifier: `area` is the chance that it ranks an unseen row of b above one of a.
 
     Attributes:
-        area: the chance that a row of the second sample is ranked above one of the first; .5 by guessing.
-        test: of whether it is above .5.
-        drivers: the columns whose values it needs most, with the area that is lost without each.
+        p: of whether it is above .5.
         rows: of both halves.
+        drivers: the columns that it needs most: `column`, and `area` that is lost without it.
+        reason: why there is none.
     """
 
-    area: Estimate
-    test: TwoSampleTest
-    drivers: list[tuple[str, float]]
-    rows: int
+    area: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    p: float = math.nan
+    p_adjusted: float = math.nan
+    rows: int = 0
+    drivers: tuple[dict[str, Any], ...] = ()
+    reason: str | None = None
 
 
-def classify(columns: Sequence[Column], sides: Sides, confidence: float) -> Classified | str:
-    """Learns from one half of the units and is tested on the other.
-
-    Returns:
-        Why this is not possible, as text, if it is not.
-    """
+def classify(columns: Sequence[Column], sides: Sides, confidence: float) -> Classifier:
+    """Learns from one half of the units and is tested on the other; p is not adjusted."""
     if min(sides.units) < FEWEST_UNITS:
-        return f"fewer than {FEWEST_UNITS} independent rows in a sample"
+        return Classifier(reason=f"fewer than {FEWEST_UNITS} independent rows in a sample")
     bits = random_bits(np.arange(sides.n_units, dtype=np.uint64), 1)
     order = np.argsort(bits, kind="stable")
     rank = np.empty(len(order), np.int64)
@@ -64,12 +67,12 @@ def classify(columns: Sequence[Column], sides: Sides, confidence: float) -> Clas
     share = min(1.0, MOST_ROWS / len(sides))
     rows = np.flatnonzero((rank < share * sides.n_units)[sides.unit])
     if not len(columns):
-        return "there is no column to learn from"
+        return Classifier(reason="there is no column to learn from")
     features, source = _features([_select(column, rows) for column in columns], len(rows))
     test = (rank[sides.unit[rows]] % 2).astype(np.bool_)
     second = sides.second[rows]
     if min(np.bincount(second[half], minlength=2).min() for half in (test, ~test)) < FEWEST_UNITS // 4:
-        return "too few rows in a half"
+        return Classifier(reason="too few rows in a half")
     weights = _fit(features[~test], second[~test])
     unseen = sides.take(rows[test])
     score = features[test] @ weights
@@ -80,7 +83,8 @@ def classify(columns: Sequence[Column], sides: Sides, confidence: float) -> Clas
         without = score - (features[test][:, own] - features[~test][:, own].mean(axis=0)) @ weights[own]
         drivers.append((column.name, area.value - chance_larger(without, unseen, confidence).value))
     drivers.sort(key=lambda each: -each[1])
-    return Classified(area, rank_sum(score, unseen), [each for each in drivers if each[1] > 0], len(rows))
+    needed = tuple({"column": name, "area": lost} for name, lost in drivers if lost > 0)[:_DRIVERS]
+    return Classifier(*area, rank_sum(score, unseen).p, rows=len(rows), drivers=needed)
 
 
 def _select(column: Column, rows: np.ndarray) -> Column:

@@ -104,14 +104,10 @@ def _read_dataset(dataset: Dataset, label: str, alike: bool) -> Sample:
     roles = dataset.roles
     left_out = {INDEX, roles.id, roles.weight, roles.cluster}
     names = [name for name in dataset.schema.names if name not in left_out and not name.startswith("_digest")]
-    sample = Sample(label)
-    key = roles.cluster or roles.id
-    rows = [*dataset.columns([*names, *([key] if key else [])])]
+    sample, rows = Sample(label), [*dataset.columns(names)]
     for name in names:
         sample.columns |= flatten(name, (value for batch in rows for value in read_column(batch, name)))
-    if key:
-        sample.unit = [value for batch in rows for value in read_column(batch, key)]
-        sample.by = f"{'cluster' if roles.cluster else 'id'} ({key})"
+    _join_examples(sample, dataset, dataset.indices, alike)
     return sample
 
 
@@ -127,7 +123,9 @@ def _read_run(run: Run, label: str, alike: bool) -> Sample:
                 values = [orjson.loads(each["value"]) for each in responses or ()]
                 outputs.append(values if run.items else next(iter(values), None))
     if not alike:
-        _add_dataset(sample, run.dataset, index)
+        place = {each: i for i, each in enumerate(run.dataset.indices)}
+        for name, values_of in _read_dataset(run.dataset, "", False).columns.items():
+            sample.columns[name] = [values_of[place[each]] for each in index]
     sample.columns |= flatten("output", outputs) | {"failed": failed}
     _join_examples(sample, run.dataset, index, alike)
     return sample
@@ -163,14 +161,6 @@ _READERS: Final[Mapping[type, Callable[[Any, str, bool], Sample]]] = {
     Run: _read_run,
     Evaluation: _read_evaluation,
 }
-
-
-def _add_dataset(sample: Sample, dataset: Dataset, index: Sequence[int]) -> None:
-    """The columns of the examples of some rows."""
-    examples = _read_dataset(dataset, "", False)
-    place = {each: i for i, each in enumerate(dataset.indices)}
-    for name, values in examples.columns.items():
-        sample.columns[name] = [values[place[each]] for each in index]
 
 
 def _join_examples(sample: Sample, dataset: Dataset, index: Sequence[int], alike: bool) -> None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Final, NamedTuple
+from dataclasses import asdict, dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 
-from evaluand.comparison.drift.classifier import classify
+from evaluand.comparison.drift.classifier import Classifier, classify
 from evaluand.comparison.drift.columns import Column, Kind, Sample, join_columns, read_samples
 from evaluand.comparison.significance import holm
 from evaluand.core.errors import DataError, SpecError, nearest, plural
@@ -58,35 +58,16 @@ class ColumnDrift:
     a: float
     b: float
     effect: str
-    value: float
-    low: float
-    high: float
-    statistic: float
-    test: str
-    p: float
-    p_adjusted: float
-    psi: float
-    psi_by_chance: float
-    reason: str | None
-
-
-@dataclass(frozen=True)
-class Classifier:
-    """The two-sample classifier: `area` is the chance that it ranks an unseen row of b above one of a.
-
-    Attributes:
-        drivers: the columns that it needs most: `column`, and `area` that is lost without it.
-        reason: why there is none.
-    """
-
-    area: float
-    low: float
-    high: float
-    p: float
-    p_adjusted: float
-    rows: int
-    drivers: tuple[dict[str, Any], ...]
-    reason: str | None
+    value: float = math.nan
+    low: float = math.nan
+    high: float = math.nan
+    statistic: float = math.nan
+    test: str = "none"
+    p: float = math.nan
+    p_adjusted: float = math.nan
+    psi: float = math.nan
+    psi_by_chance: float = math.nan
+    reason: str | None = None
 
 
 @dataclass(frozen=True)
@@ -200,9 +181,9 @@ def measure_drift(
         raise SpecError(f"{first.label} and {second.label} have no column in common: they have {named}")
     sides = _sides(first, second)
     found = [result for column in joined for result in _compare_column(column, sides, confidence)]
-    classified = _classify(joined, sides, confidence)
+    classified = classify(joined, sides, confidence)
     adjusted = holm(np.array([*(each.p for each in found), classified.p])).tolist()
-    results = [ColumnDrift(**{**asdict(one), "p_adjusted": p}) for one, p in zip(found, adjusted[:-1], strict=True)]
+    results = [replace(one, p_adjusted=p) for one, p in zip(found, adjusted[:-1], strict=True)]
     results.sort(key=lambda each: (math.isnan(each.p), each.p, -each.psi))
     return Drift(
         labels=(first.label, second.label),
@@ -212,7 +193,7 @@ def measure_drift(
         pairs=int(sides.paired.sum()),
         confidence=confidence,
         columns=tuple(results),
-        classifier=Classifier(**{**asdict(classified), "p_adjusted": adjusted[-1]}),
+        classifier=replace(classified, p_adjusted=adjusted[-1]),
         only_a=tuple(name for name in first.columns if name not in second.columns),
         only_b=tuple(name for name in second.columns if name not in first.columns),
     )
@@ -238,18 +219,6 @@ def _sides(first: Sample, second: Sample) -> Sides:
     return Sides(side, np.array([number.setdefault(unit, len(number)) for unit in (*first.unit, *second.unit)]))
 
 
-class _Common(NamedTuple):
-    """The first attributes of a `ColumnDrift`."""
-
-    column: str
-    kind: Kind
-    n_a: int
-    n_b: int
-    a: float
-    b: float
-    effect: str
-
-
 def _compare_column(column: Column, sides: Sides, confidence: float) -> Iterator[ColumnDrift]:
     """The tests of a column: of its values, or of the lengths of its texts, and of which values are missing."""
     missing = column.missing
@@ -273,9 +242,9 @@ def _compare_numbers(
     name: str, values: np.ndarray, sides: Sides, confidence: float, kind: Kind = "number"
 ) -> ColumnDrift:
     a, b = (float(np.median(part)) if len(part) else math.nan for part in _split(values, sides))
-    common = _Common(name, kind, *sides.n, a, b, "chance that b is larger")
+    column = ColumnDrift(name, kind, *sides.n, a, b, "chance that b is larger")
     if reason := _too_few(sides):
-        return _unknown(common, reason)
+        return replace(column, reason=reason)
     edges = np.unique(np.quantile(values, np.arange(1, _BINS) / _BINS))
     bins = np.searchsorted(edges, values, side="right")
     found, effect = kolmogorov_smirnov(values, sides), chance_larger(values, sides, confidence)
@@ -283,7 +252,7 @@ def _compare_numbers(
     if sides.paired.any():  # where it hardly sees a small change of every row
         name, found = min(((name, found), ("ranks", changed_ranks(values, sides))), key=lambda each: each[1].p)
         found = found._replace(p=min(2 * found.p, 1.0))
-    return _known(common, effect, name, found, bins, sides, confidence)
+    return replace(column, **_describe(effect, name, found), **_stability(bins, sides, confidence))
 
 
 def _compare_categories(
@@ -298,12 +267,13 @@ def _compare_categories(
     pooled = _pool_rare(code, sides) if shown is None else code
     names = [*categories[: int(pooled.max(initial=0))], "others"] if (pooled != code).any() else [*categories]
     if reason := _too_few(sides):
-        return _unknown(_Common(name, "category", *sides.n, math.nan, math.nan, ""), reason)
+        return ColumnDrift(name, "category", *sides.n, math.nan, math.nan, "", reason=reason)
     changes = share_changes(pooled, sides, confidence)
     most = max(range(len(changes)), key=lambda i: abs(changes[i].value)) if shown is None else shown
     a, b = (float((part == most).mean()) for part in _split(pooled, sides))
-    common = _Common(name, "category", *sides.n, a, b, f"change of the share of {names[most]}")
-    return _known(common, changes[most], "chi-squared", chi_squared(pooled, sides), pooled, sides, confidence)
+    column = ColumnDrift(name, "category", *sides.n, a, b, f"change of the share of {names[most]}")
+    test = _describe(changes[most], "chi-squared", chi_squared(pooled, sides))
+    return replace(column, **test, **_stability(pooled, sides, confidence))
 
 
 def _pool_rare(code: np.ndarray, sides: Sides) -> np.ndarray:
@@ -313,24 +283,13 @@ def _pool_rare(code: np.ndarray, sides: Sides) -> np.ndarray:
     return np.asarray(np.minimum(code, int(rare.argmax()))) if rare.sum() > 1 else code  # from the most common
 
 
-def _known(
-    common: _Common,
-    effect: Estimate,
-    name: str,
-    found: TwoSampleTest,
-    bins: np.ndarray,
-    sides: Sides,
-    confidence: float,
-) -> ColumnDrift:
-    used = len(np.unique(bins))
-    psi, by_chance = stability_index(bins, sides), chance_stability_index(used, sides, confidence)
-    numbers = (effect.value, effect.low, effect.high, found.statistic)
-    return ColumnDrift(*common, *numbers, f"{name}, {found.method}", found.p, math.nan, psi, by_chance, None)
+def _describe(effect: Estimate, name: str, found: TwoSampleTest) -> dict[str, Any]:
+    return effect._asdict() | {"statistic": found.statistic, "test": f"{name}, {found.method}", "p": found.p}
 
 
-def _unknown(common: _Common, reason: str) -> ColumnDrift:
-    nan = math.nan
-    return ColumnDrift(*common, nan, nan, nan, nan, "none", nan, nan, nan, nan, reason)
+def _stability(bins: np.ndarray, sides: Sides, confidence: float) -> dict[str, Any]:
+    by_chance = chance_stability_index(len(np.unique(bins)), sides, confidence)
+    return {"psi": stability_index(bins, sides), "psi_by_chance": by_chance}
 
 
 def _too_few(sides: Sides) -> str | None:
@@ -341,16 +300,6 @@ def _too_few(sides: Sides) -> str | None:
 
 def _split(values: np.ndarray, sides: Sides) -> tuple[np.ndarray, np.ndarray]:
     return values[~sides.second], values[sides.second]
-
-
-def _classify(columns: Sequence[Column], sides: Sides, confidence: float) -> Classifier:
-    found = classify(columns, sides, confidence)
-    if isinstance(found, str):
-        nan = math.nan
-        return Classifier(nan, nan, nan, nan, nan, 0, (), found)
-    drivers = tuple({"column": name, "area": lost} for name, lost in found.drivers[:5])
-    value, low, high = found.area
-    return Classifier(value, low, high, found.test.p, math.nan, found.rows, drivers, None)
 
 
 def _finite(value: Any) -> Any:

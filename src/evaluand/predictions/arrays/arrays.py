@@ -21,9 +21,9 @@ from evaluand.aggregation.disparity import DisparityRow, Kind, check_kinds
 from evaluand.aggregation.fairness import Criterion, check_decided, measures_of
 from evaluand.aggregation.group_rules import BONFERRONI, GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow
-from evaluand.aggregation.metric_errors import MetricFailed
-from evaluand.aggregation.named_labels import AbsentLabel
-from evaluand.aggregation.score_shards import attribute_columns, cluster_keys
+from evaluand.aggregation.metric_errors import AbsentLabel, MetricFailed
+from evaluand.aggregation.score_shards import cluster_keys
+from evaluand.aggregation.shard import ATTRIBUTE
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, kind_of, warn
 from evaluand.core.files.json import none_if_nan
@@ -203,7 +203,7 @@ def evaluate(truth: Any, predictions: Any = None, **options: Unpack[Keywords]) -
         raise SpecError(f"label={label!r}: no metric given by name looks at one class; give the label to the metric")
     table = arrays.graded()
     shards = [table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS)]
-    compute = partial(compute_measures, tables=lambda _, __: shards, drawn=False)
+    compute = partial(compute_measures, tables=lambda *_, **__: shards, drawn=False)
     results = compute_accepted(measures, compute, MetricFailed)
     for metric, doubt in dict.fromkeys(results.doubts):
         if arrays.proposals.target.positive not in metric.named_labels:  # of which the notes speak
@@ -453,8 +453,8 @@ class _Arrays:
         table = self.predictions.table()
         if self.cluster is not None:
             table = table.append_column(CLUSTER, cluster_keys(self.cluster))
-        for name, column in zip(attribute_columns(tuple(self.by)), self.by.values(), strict=True):
-            table = table.append_column(name, column)
+        for name, column in self.by.items():
+            table = table.append_column(ATTRIBUTE + name, column)
         for name, column in self.further.items():
             if name in table.column_names or name.startswith("_"):
                 raise SpecError(f"columns: {name!r} is a reserved name; choose another")

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.disparity import Kind as DisparityKind
-from evaluand.aggregation.named_labels import AbsentLabel
+from evaluand.aggregation.metric_errors import AbsentLabel
 from evaluand.comparison.checking import GateResult
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity

@@ -299,7 +299,7 @@ def name_sides(comparison: Comparison, evaluations: Mapping[str, Evaluation]) ->
 
 def tradeoffs_facts(aggregation: Aggregation) -> list[Facts]:
     """The trade-offs of an experiment: their points (of points at thresholds only the front), or why there are none."""
-    from evaluand.tradeoff.results import stored_results  # on use: `evaluand list` does without Arrow
+    from evaluand.tradeoff.trade import stored_results  # on use: `evaluand list` does without Arrow
 
     return [
         {"name": one.name, "objectives": list(one.objectives), "reason": one.reason}

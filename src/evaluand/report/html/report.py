@@ -66,7 +66,7 @@ from evaluand.report.text import (
 )
 from evaluand.store.statuses import COMPLETED, SCORE_STATUSES
 from evaluand.tradeoff.rates import FrontRates
-from evaluand.tradeoff.results import TradeoffResult
+from evaluand.tradeoff.trade import TradeoffResult
 
 _CHUNK_ROWS = 1000
 _CHUNK_BYTES = 2 << 20

@@ -12,10 +12,9 @@ import numpy as np
 from evaluand.core.errors import plural
 from evaluand.report.text import LABEL, between, numbers, safe
 from evaluand.report.tradeoff_facts import counts_text, rate_aim, rate_title
-from evaluand.tradeoff.constraints import rounding_of
 from evaluand.tradeoff.front import settled
 from evaluand.tradeoff.indicators import shared_objectives
-from evaluand.tradeoff.objectives import Objective
+from evaluand.tradeoff.objectives import Objective, rounding_of
 from evaluand.tradeoff.points import Tradeoff
 from evaluand.tradeoff.rates import MOST_GROUPS, MOST_LISTED, FrontRates, GroupRate, RateKey, candidate_places, thinned
 

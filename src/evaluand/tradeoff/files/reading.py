@@ -4,9 +4,9 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, ClassVar, Final, Self
 
-from evaluand.core.errors import DataError, kind_of
+from evaluand.core.errors import DataError, kind_of, nearest
 from evaluand.core.files.json import (
     Findings,
     Node,
@@ -28,14 +28,35 @@ SYSTEM: Final = "system"
 class JsonFile(ABC):
     """A JSON file with scores or points of one system."""
 
+    format: ClassVar[str]
+    required: ClassVar[tuple[str, ...]]
+    optional: ClassVar[tuple[str, ...]] = ()
+    other_names: ClassVar[Mapping[str, str]] = {}
+
     @classmethod
-    @abstractmethod
     def from_dict(cls, document: Mapping[str, Any], system: str = SYSTEM) -> Self:
         """The content of a file's JSON object.
 
         Raises:
             DataError: a field is missing or invalid.
         """
+        findings, known = Findings(), (*cls.required, *cls.optional)
+        fields = dict(Node.root(document, findings, "the file").value)
+        for other, name in cls.other_names.items():
+            if name not in fields and other in fields:
+                findings.note(other, "other_name", f"is read as {name}, the name in these files")
+                fields[name] = fields.pop(other)
+        for key in fields:
+            if key not in known:
+                message = f"is not a field of a {cls.format} file and is ignored{nearest(key, known)}"
+                findings.note(key, "unknown_key", message)
+        for key in cls.required:
+            if key not in fields:
+                findings.fault(key, "missing_key", "is missing")
+        findings.warn()
+        findings.check()
+        given: dict[str, Any] = {name.replace("-", "_"): fields[name] for name in known if name in fields}
+        return cls(**given | {"system": system})
 
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
@@ -84,6 +105,15 @@ def unique_names(names: Any, where: str, count: int | None, findings: Findings) 
     if count is not None and len(names) != count:
         findings.fault(where, "wrong_length", f"has {len(names)} names for {count} models")
     return _number_repeated(names, where, findings) if all(map(is_text, names)) else [""] * len(names)
+
+
+def read_items(values: Any, where: str, what: str, findings: Findings) -> list[Any] | None:
+    """The items of a list as Python's; None, with a fault, of anything else."""
+    values = as_python(values)
+    if isinstance(values, list | tuple):
+        return [as_python(value) for value in values]
+    findings.fault(where, "wrong_type", f"must be {what}, not {kind_of(values)}")
+    return None
 
 
 def _number_repeated(names: Sequence[str], where: str, findings: Findings) -> list[str]:

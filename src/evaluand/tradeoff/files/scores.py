@@ -3,17 +3,17 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final, Self
+from types import MappingProxyType
+from typing import Any, Final
 
 import numpy as np
 
-from evaluand.core.errors import kind_of, nearest
+from evaluand.core.errors import kind_of
 from evaluand.core.files.json import Findings, Node, as_python, is_text, short_repr, to_number
 from evaluand.tradeoff.confidences import Confidences
-from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, unique_names
+from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, read_items, unique_names
 
 TRUTH: Final = "ground-truth"
-_KEYS: Final = ("scores", TRUTH, "attributes", "identifiers")
 
 
 @dataclass(frozen=True)
@@ -35,6 +35,11 @@ class ScoreFile(JsonFile):
         >>> file.identifiers, list(file.confidences.models)
         (['model-1'], ['model-1'])
     """
+
+    format = "score"
+    required = ("scores", TRUTH, "attributes")
+    optional = ("identifiers",)
+    other_names = MappingProxyType({"ground_truth": TRUTH})
 
     scores: list[list[float]]
     ground_truth: list[int]
@@ -60,23 +65,6 @@ class ScoreFile(JsonFile):
         findings.check()
         for name, value in fields.items():
             object.__setattr__(self, name, value)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any], system: str = SYSTEM) -> Self:
-        findings = Findings()
-        fields = dict(Node.root(document, findings, "the file").value)
-        if TRUTH not in fields and "ground_truth" in fields:
-            findings.note("ground_truth", "other_name", f"is read as {TRUTH}, the name in these files")
-            fields[TRUTH] = fields.pop("ground_truth")
-        for key in fields:
-            if key not in _KEYS:
-                findings.note(key, "unknown_key", f"is not a field of a score file and is ignored{nearest(key, _KEYS)}")
-        for key in _KEYS[:3]:
-            if key not in fields:
-                findings.fault(key, "missing_key", "is missing")
-        findings.warn()
-        findings.check()
-        return cls(fields["scores"], fields[TRUTH], fields["attributes"], fields.get("identifiers", []), system)
 
     def to_dict(self) -> dict[str, Any]:
         fields = {"scores": self.scores, "identifiers": self.identifiers}
@@ -109,16 +97,14 @@ def _scores(values: Any, findings: Findings) -> list[list[float]]:
 
 
 def _truth(values: Any, count: int, findings: Findings) -> list[int]:
-    values = as_python(values)
-    if not isinstance(values, list | tuple):
-        findings.fault(TRUTH, "wrong_type", f"must be a list of 0 and 1, not {kind_of(values)}")
+    if (items := read_items(values, TRUTH, "a list of 0 and 1", findings)) is None:
         return []
-    labels = [to_number(int(value) if isinstance(value, bool) else value) for value in map(as_python, values)]
+    labels = [to_number(int(item) if isinstance(item, bool) else item) for item in items]
     for place, label in enumerate(labels):
         if label not in (0.0, 1.0):
-            findings.fault(f"{TRUTH}[{place}]", "not_allowed", f"{short_repr(values[place])} is neither 0 nor 1")
-    if len(values) != count:
-        findings.fault(TRUTH, "wrong_length", f"has {len(values)} labels, but each model has {count} scores")
+            findings.fault(f"{TRUTH}[{place}]", "not_allowed", f"{short_repr(items[place])} is neither 0 nor 1")
+    if len(items) != count:
+        findings.fault(TRUTH, "wrong_length", f"has {len(items)} labels, but each model has {count} scores")
     return [int(label == 1.0) for label in labels]
 
 
@@ -130,16 +116,14 @@ def _attributes(values: Any, count: int, findings: Findings) -> dict[str, list[i
     for name, column in values.items():
         if not is_text(name):
             findings.fault("attributes", "wrong_type", f"{short_repr(name)} is not a name; write it as text")
-        elif (items := _attribute(f"attributes.{name}", as_python(column), count, findings)) is not None:
+        elif (items := _attribute(f"attributes.{name}", column, count, findings)) is not None:
             attributes[name] = items
     return attributes
 
 
 def _attribute(where: str, column: Any, count: int, findings: Findings) -> list[int | str] | None:
-    if not isinstance(column, list | tuple):
-        findings.fault(where, "wrong_type", f"must be a list of texts or integers, not {kind_of(column)}")
+    if (values := read_items(column, where, "a list of texts or integers", findings)) is None:
         return None
-    values = [as_python(value) for value in column]
     for place, value in enumerate(values):
         if not is_text(value) and not (isinstance(value, int) and 0 <= value < _TOO_LARGE):
             message = f"{short_repr(value)} is neither text nor an integer of 0 or more"

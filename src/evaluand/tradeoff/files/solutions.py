@@ -9,12 +9,12 @@ from typing import IO, Any, Final, Self
 
 import numpy as np
 
-from evaluand.core.errors import SpecError, kind_of, nearest
+from evaluand.core.errors import SpecError, kind_of
 from evaluand.core.files.json import Findings, Node, as_python, json_text, short_repr, write_open
 from evaluand.tradeoff.arguments import check_type
 from evaluand.tradeoff.confidences import Confidences, Thresholds
 from evaluand.tradeoff.files.metrics import parse_metrics
-from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, unique_names
+from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, read_items, unique_names
 from evaluand.tradeoff.objectives import Objective
 from evaluand.tradeoff.points import Tradeoff, solve
 
@@ -52,6 +52,9 @@ class SolutionFile(JsonFile):
         ([0.65], 0.585)
     """
 
+    format = "solution"
+    required = ("points", "metadata")
+
     points: dict[str, list[float]]
     metadata: dict[str, Any]
     system: str = field(default=SYSTEM, compare=False)
@@ -64,21 +67,6 @@ class SolutionFile(JsonFile):
         findings.check()
         object.__setattr__(self, "points", points)
         object.__setattr__(self, "metadata", metadata)
-
-    @classmethod
-    def from_dict(cls, document: Mapping[str, Any], system: str = SYSTEM) -> Self:
-        findings, keys = Findings(), ("points", "metadata")
-        document = Node.root(document, findings, "the file").value
-        for key in document:
-            if key not in keys:
-                message = f"is not a field of a solution file and is ignored{nearest(key, keys)}"
-                findings.note(key, "unknown_key", message)
-        for key in keys:
-            if key not in document:
-                findings.fault(key, "missing_key", "is missing")
-        findings.warn()
-        findings.check()
-        return cls(document["points"], document["metadata"], system)
 
     @classmethod
     def a_posteriori(
@@ -138,7 +126,8 @@ class SolutionFile(JsonFile):
             raise SpecError(f"solution files hold one threshold per point, and {groups}; store them with to_arrow")
         if not isinstance(metadata, Mapping | None):
             raise SpecError(f"metadata must be an object and is {kind_of(metadata)}")
-        undefined = _undefined_positions(points)
+        positions = {one.name: np.flatnonzero(points.unknown[:, i]).tolist() for i, one in enumerate(points.objectives)}
+        undefined = {name: places for name, places in positions.items() if places}
         values = {one.name: np.nan_to_num(points.value[:, i]).tolist() for i, one in enumerate(points.objectives)}
         fields = {
             OF_MODELS: points.model.tolist(),
@@ -318,11 +307,7 @@ def _positions_by_metric(
 
 
 def _positions(values: Any, where: str, n_points: int, findings: Findings) -> list[int]:
-    values = as_python(values)
-    if not isinstance(values, list | tuple):
-        findings.fault(where, "wrong_type", f"must be a list of positions, not {kind_of(values)}")
-        return []
-    positions = [as_python(each) for each in values]
+    positions = read_items(values, where, "a list of positions", findings) or []
     for place, each in enumerate(positions):
         if isinstance(each, bool) or not isinstance(each, int) or not 0 <= each < n_points:
             message = f"{short_repr(each)} is not the position of a point; there are {n_points}, counted from 0"
@@ -343,9 +328,3 @@ def _model_numbers(values: Any, findings: Findings) -> list[int]:
             message = f"{short_repr(each)} is not a position; write an integer of 0 or more"
             findings.fault(f"{where}[{place}]", "wrong_type", message)
     return [each if isinstance(each, int) and each >= 0 else 0 for each in numbers]
-
-
-def _undefined_positions(points: Tradeoff) -> dict[str, list[int]]:
-    """The values that rest on rates without rows: metric → positions."""
-    positions = {one.name: np.flatnonzero(points.unknown[:, i]).tolist() for i, one in enumerate(points.objectives)}
-    return {name: places for name, places in positions.items() if places}

@@ -21,8 +21,8 @@ from evaluand.store.store import resolve
 from evaluand.tradeoff.files.metrics import parse_metric
 from evaluand.tradeoff.objectives import Objective
 from evaluand.tradeoff.points import Tradeoff
-from evaluand.tradeoff.results import TradeoffResult, stored_results
 from evaluand.tradeoff.short_names import FAIRNESS, UTILITIES, WITHIN
+from evaluand.tradeoff.trade import TradeoffResult, stored_results
 
 _MOST_ELSEWHERE: Final = 20
 _EVERY: Final = "every"
