@@ -281,6 +281,20 @@ def test_a_group_that_got_worse_is_read_with_the_p_value_of_its_metric(store: Di
     assert read(store, f"compare-worse/{b}/{a}")["groups"] == []
 
 
+def test_after_looks_a_group_is_shown_to_be_worse_by_its_interval_alone(store: DirectoryStore) -> None:
+    data = Dataset.from_rows([{"input": n, "expected": 1, "part": "ab"[n % 2]} for n in range(120)], attributes="part")
+    graded = []
+    for name, task, until in (("a", lambda n: 1, None), ("b", lambda n: n % 2, {"rule": "", "drawn": 120, "of": 500})):
+        run = Runner(store).run(task, data, origin={"experiment": "/m.yaml", "until": until}, name=name)
+        graded.append(Evaluator(store).evaluate(run, {"right": lambda output, expected: output == expected}, name=name))
+    Aggregator(store).aggregate(graded, [Measure("right", Accuracy())])
+    found = read(store, f"compare-worse/{graded[0].id}/{graded[1].id}")
+    assert [(group["by"], group["shown"], group["p_adjusted"]) for group in found["groups"]] == [
+        ({"part": "a"}, "worse", None)
+    ]
+    assert found["n"] == 2
+
+
 @pytest.mark.slow
 def test_a_group_that_got_worse_is_shown_whatever_its_metric(tab: Any, store: DirectoryStore) -> None:
     a, b = (each.id for each in grade_terse_and_wordy(store))

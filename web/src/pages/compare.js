@@ -87,7 +87,7 @@ function WorseGroups({ a, b }) {
   if (!value.groups.length) return html`<p class="note">No group is shown to be worse by any metric; ${plural(value.n, "difference")} of groups were tested, those by each metric together.</p>`;
   const open = (group) => (event) => { event.preventDefault(); change({ metric: String(group.number) }); document.getElementById("groups-title").scrollIntoView(); };
   return html`<ul class="words warn" aria-label="Groups that got worse">${value.groups.slice(0, MOST_WORSE).map((group) => html`<li>
-      Worse in <a href="#groups-title" onClick=${open(group)}>${shown(nameOf(group))}</a> by <${Name} of=${group.metric} />: ${signed(group.difference)} ${group.low !== null && html`(${interval(group.low, group.high, signed)}), `}p ${p(group.p_adjusted)} after adjustment for all ${plural(group.n_groups, "group")} by this metric</li>`)}
+      Worse in <a href="#groups-title" onClick=${open(group)}>${shown(nameOf(group))}</a> by <${Name} of=${group.metric} />: ${signed(group.difference)} ${group.low !== null && html`(${interval(group.low, group.high, signed)}), `}${group.p_adjusted === null ? "at all looks" : `p ${p(group.p_adjusted)}`} after adjustment for all ${plural(group.n_groups, "group")} by this metric</li>`)}
     ${value.groups.length > MOST_WORSE && html`<li>${plural(value.groups.length - MOST_WORSE, "group")} more</li>`}</ul>`;
 }
 
@@ -108,7 +108,7 @@ function Groups({ a, b, names, grouped }) {
       <tbody>${groups.map((group) => html`<tr><th scope="row">${shown(nameOf(group))}</th>
         <td>${number(group.value_a)}</td><td>${number(group.value_b)}</td><td class="value">${signed(group.difference)}</td>
         <td>${interval(group.low, group.high, signed)}</td><td>${p(group.p_adjusted)}</td>
-        <td>${word.format(group.n_used)}</td><td>${group.p_adjusted !== null && group.p_adjusted <= 0.05 ? ((group.difference < 0) !== group.lower_is_better ? html`<span class="warn">worse</span>` : "better") : ""}</td></tr>`)}</tbody></table></div>`)}</${Loaded}>`;
+        <td>${word.format(group.n_used)}</td><td>${group.shown === "worse" ? html`<span class="warn">worse</span>` : group.shown ?? ""}</td></tr>`)}</tbody></table></div>`)}</${Loaded}>`;
 }
 
 const RESULT = { passed: "good", failed: "failed", undecided: "unscored" };

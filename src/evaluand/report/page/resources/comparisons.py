@@ -17,7 +17,7 @@ from evaluand.comparison.gates import check_gates
 from evaluand.comparison.kind import COMPARISONS
 from evaluand.comparison.measures import declared_measures, definition, resolve_measures
 from evaluand.comparison.rule import Gate
-from evaluand.comparison.verdict import adjusted_p, adjustment, families_text
+from evaluand.comparison.verdict import adjusted_p, adjustment, families_text, is_significant
 from evaluand.core.errors import DataError, EvaluandWarning, NotFound, SpecError
 from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
@@ -173,7 +173,7 @@ def read_worse_groups(source: Source, a: str, b: str) -> Facts:
 
     Returns:
         `groups`, each with the `number` of its metric in `grouped` and `p_adjusted` for all `n_groups` by this metric,
-        and the number `n` of tests by all metrics.
+        None where intervals hold at all looks instead; and the number `n` of tests by all metrics.
     """
     tasks = [_find_task(source, name) for name in (a, b)]
     measures = _find_measures(_read_evaluations(source, tasks))
@@ -181,17 +181,14 @@ def read_worse_groups(source: Source, a: str, b: str) -> Facts:
     n = 0
     for number, (label, measure) in enumerate(measures):
         with suppress(SpecError, DataError):  # which the table of this metric says
-            pairs = [pair for pair in _find_changes(source, tasks, measure) if pair["p"] is not None]
+            pairs = [pair for pair in _find_changes(source, tasks, measure) if pair["low"] is not None]
             n += len(pairs)
-            groups += [
-                _describe_group(pair, label) | {"number": number, "n_groups": len(pairs)}
-                for pair in pairs
-                if pair["p_holm"] <= _SIGNIFICANT and (pair["difference"] > 0) == (pair["direction"] == "lower")
-            ]
-    return {"groups": sorted(groups, key=lambda group: group["p_adjusted"]), "n": n}
+            tested = [_describe_group(pair, label) | {"number": number, "n_groups": len(pairs)} for pair in pairs]
+            groups += [group for group in tested if group["shown"] == "worse"]
+    return {"groups": sorted(groups, key=lambda group: group["p_adjusted"] or 0), "n": n}
 
 
-_SIGNIFICANT: Final = 0.05
+_CONFIDENCE: Final = 0.95
 
 
 def _find_changes(source: Source, tasks: list[Facts], measure: Measure) -> list[Facts]:
@@ -233,7 +230,10 @@ def _describe_group(pair: Facts, label: str) -> Facts:
         *("value_a", "value_b", "difference", "low", "high"),
         *("won", "tied", "lost", "n", "n_used"),
     )
-    more = {"metric": label, "p_adjusted": pair["p_holm"], "lower_is_better": pair["direction"] == "lower"}
+    shown = None
+    if pair["difference"] and is_significant(pair, _CONFIDENCE):
+        shown = "worse" if (pair["difference"] > 0) == (pair["direction"] == "lower") else "better"
+    more = {"metric": label, "p_adjusted": pair["p_holm"], "shown": shown}
     return {name: pair[name] for name in (*names, "reason")} | more
 
 
