@@ -135,8 +135,8 @@ def measure(metric: Metric, sides: list[Columns], cluster: np.ndarray) -> Measur
     """The measured difference of two systems."""
     a, b = (prepared(metric, side) for side in sides)
     if metric.averages:
-        values = np.stack([a[VALUE], b[VALUE]])
-        return Sample.of(values, np.ones(len(cluster)), cluster, metric.row_range)
+        sample = Sample.of(np.stack([a[VALUE], b[VALUE]]), np.ones(len(cluster)), cluster, metric.row_range)
+        return replace(sample, independent=sample.clusters == len(cluster))
     clusters = int(cluster.max()) + 1
     group = np.zeros(len(cluster), np.int64)
     left = [metric.leave_out({**side, CLUSTER: cluster}, group, 1) for side in (a, b)]
