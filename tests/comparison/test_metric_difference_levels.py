@@ -18,7 +18,7 @@ from evaluand.comparison.difference import Sample
 from evaluand.comparison.disparity_differences import disparity_change
 from evaluand.comparison.metric_differences import MetricSample, paired_change
 from evaluand.metrics.base.left_out import LeftOut
-from evaluand.metrics.base.metric import CLUSTER, LABELS, VALUE
+from evaluand.metrics.base.metric import CLUSTER, LABELS, VALUE, WEIGHT
 from evaluand.metrics.names import make_metric
 from evaluand.metrics.stats.disparity import Kind
 
@@ -452,3 +452,28 @@ def test_paired_intervals_cover_the_true_difference(name: str, n: int, quoted: i
         assert max(found.beyond) <= 0.07 + (2 + fewer) * math.sqrt(0.07 * 0.93 / repeats)
     if "few" in name:
         assert max(found.wrong) <= 0.055 + 2 * math.sqrt(0.055 * 0.945 / repeats)
+
+
+@pytest.mark.parametrize(("n", "sigma"), [(60, 1.0), (60, 2.0), pytest.param(400, 2.0, marks=pytest.mark.slow)])
+def test_weighted_differences_of_equal_systems_are_found_no_more_often_than_they_may_be(n: int, sigma: float) -> None:
+    rng, repeats, keys = np.random.default_rng(8), simulations(500), np.arange(n)
+    wrong = dict.fromkeys(["f1_macro", "cohen_kappa", "mcc", "r2", "pearson", "spearman", "rmse"], 0)
+    for _ in range(repeats):
+        truth, number = rng.integers(0, 2, n), rng.normal(5, 1, n)
+        by_label = [np.where(rng.random(n) < 0.75, truth, 1 - truth) for _ in "ab"]
+        by_number = [number + rng.normal(0, 1, n) for _ in "ab"]
+        weight = np.exp(rng.normal(0, sigma, n))
+        for name in wrong:
+            is_label, metric = name in ("f1_macro", "cohen_kappa", "mcc"), make_metric(name, weighted=True)
+            given: Side = {LABELS: CODES[:2]} if is_label else {}
+            sides = [
+                given | {"truth": truth if is_label else number, "prediction": side, "_index_": keys}
+                for side in (by_label if is_label else by_number)
+            ]
+            more = {CLUSTER: keys, WEIGHT: weight}
+            left = [metric.leave_out({**metric.prepare(side), **more}, np.zeros(n, np.int64), 1) for side in sides]
+            low, high = paired_change(left[0], left[1], metric, n, weight).interval(0.95)
+            wrong[name] += not low <= 0 <= high
+    print(n, sigma, {name: count / repeats for name, count in wrong.items()})  # noqa: T201 - for the documentation
+    most = 0.05 + 2 * math.sqrt(0.05 * 0.95 / repeats)
+    assert all(count / repeats <= most for count in wrong.values()), wrong
