@@ -17,7 +17,8 @@ from support.effort import FEW_EXAMPLES, simulations
 from evaluand.aggregation.groups import Grouping, MetricRow, merge, summarise, summarise_shard
 from evaluand.core import registry
 from evaluand.core.key_columns import INDEX
-from evaluand.metrics.base.metric import CLUSTER, INDEPENDENT, LABELS, Metric
+from evaluand.metrics.base.labels import object_array
+from evaluand.metrics.base.metric import CLUSTER, INDEPENDENT, LABELS, WEIGHT, Metric
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric, weight_of_one
 from evaluand.metrics.class_rates import FBeta, Jaccard, Precision, Recall, Specificity
 from evaluand.metrics.confusion_matrix import (
@@ -28,6 +29,7 @@ from evaluand.metrics.confusion_matrix import (
     WeightedKappa,
 )
 from evaluand.metrics.correlations import ExplainedVariance, Kendall, Pearson, RSquared, Spearman
+from evaluand.metrics.covers import OverlappingMutualInformation
 from evaluand.metrics.deviances import D2AbsoluteError, D2Tweedie
 from evaluand.metrics.forecasts import WeightedAbsolutePercentageError
 from evaluand.metrics.judging.alpha import KrippendorffAlpha
@@ -98,6 +100,33 @@ def test_the_value_without_a_row_is_that_of_the_others(metric: WeightedRowsMetri
     one = weight_of_one(kinds)
     by_weights = WeightedRowsMetric.without_rows(settled, kinds, one)
     assert settled.without_rows(kinds, one) == pytest.approx(by_weights, abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.parametrize("level", ["nominal", "interval", "ratio", "ordinal"])
+def test_alpha_without_a_row_is_that_of_the_others(level: Any) -> None:
+    rng, metric = np.random.default_rng(0), KrippendorffAlpha(level=level)
+    ratings = rng.integers(1, 5, (80, 3)).astype(float)
+    ratings[rng.random((80, 3)) < 0.2] = np.nan
+    rows = {**metric.arranged({"ratings": ratings}), WEIGHT: rng.integers(1, 4, 80).astype(float)}
+    without = metric.without_rows(rows, np.ones(80))
+    exact = WeightedRowsMetric.without_rows(metric, rows, np.ones(80))
+    largest = np.abs(exact - metric.value(rows, rows[WEIGHT][None])[0]).max()
+    assert np.abs(without - exact).max() <= (0.05 if level == "ordinal" else 1e-9) * largest  # ranks by derivative
+
+
+@pytest.mark.parametrize("normalization", ["max", "lfk"])
+def test_mutual_information_of_covers_without_a_row_is_that_of_the_others(normalization: Any) -> None:
+    rng, metric = np.random.default_rng(0), OverlappingMutualInformation(normalization=normalization)
+    sets = [tuple(f"c{j}" for j in range(4) if rng.random() < 0.4) for _ in range(120)]
+    names = list(dict.fromkeys(sets))
+    columns = dict(
+        zip(("truth", "prediction"), np.array([names.index(each) for each in sets]).reshape(2, 60), strict=True)
+    )
+    columns["prediction"] = np.where(rng.random(60) < 0.7, columns["truth"], columns["prediction"])
+    columns |= {LABELS: object_array(names), WEIGHT: rng.integers(1, 4, 60).astype(float)}
+    rows = metric.arranged(columns)
+    exact = WeightedRowsMetric.without_rows(metric, rows, np.ones(60))
+    assert metric.without_rows(rows, np.ones(60)) == pytest.approx(exact, abs=1e-9)
 
 
 # Merging
