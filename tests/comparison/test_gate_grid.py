@@ -23,6 +23,7 @@ from evaluand.comparison.difference import AT_ONE_END, Measured, Sample
 from evaluand.comparison.gate_rows import bounds_of_value
 from evaluand.comparison.metric_differences import MetricSample, paired_change
 from evaluand.metrics.base.metric import CLUSTER, INDEPENDENT, LABELS, VALUE, Metric
+from evaluand.metrics.class_rates import ClassRatio
 from evaluand.metrics.names import make_metric
 from evaluand.metrics.stats.disparity import IntervalEnds, disparity
 from evaluand.metrics.stats.intervals import cluster_sums
@@ -163,8 +164,10 @@ def found_of_values(name: str, sizes: Sizes, repeats: int) -> Found:
     cluster = np.unique(draws * n + np.tile(sizes.cluster, repeats), return_inverse=True)[1]
     sides = [prepared(metric, side) for side in draw(rng, cluster)]
     ends, values = [], []
-    for confidence in (0.95, 2 * LEVEL - 1, 1 - (1 - LEVEL) / AT_ONE_END):
-        of_level = replace(metric, confidence=confidence)  # type: ignore[call-arg]
+    is_exact = isinstance(metric, ClassRatio) and metric.is_share and not sizes.clustered
+    exact = {"interval": "exact", "confidence": 2 * LEVEL - 1} if is_exact else {}
+    for own in ({}, {"confidence": 2 * LEVEL - 1}, exact or {"confidence": 1 - (1 - LEVEL) / AT_ONE_END}):
+        of_level = replace(metric, **own)
         keys = {CLUSTER: cluster} if sizes.clustered else {INDEPENDENT: cluster}
         keys = {CLUSTER: cluster} if metric.averages and sizes.clustered else {} if metric.averages else keys
         both = [of_level.compute(of_level.state(side | keys, draws, repeats)) for side in sides]

@@ -23,6 +23,7 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.base.signature import distinguishing_words, words_of
+from evaluand.metrics.class_rates import ClassRatio
 from evaluand.metrics.names import as_called, explain_unknown, is_name
 from evaluand.run.kind import RUNS
 from evaluand.store.store import Store
@@ -227,18 +228,20 @@ def check_attributes(gate: Gate, attributes: Sequence[str]) -> None:
         raise gate.fault(f"{unknown[0]!r} is not an attribute{nearest(unknown[0], attributes)}")
 
 
-def at_level(gate: Gate, metric: Metric, share: float | None = None) -> Metric:
+def at_level(gate: Gate, metric: Metric, share: float | None = None, *, is_exact: bool = False) -> Metric:
     """The metric with an interval whose ends are one-sided bounds of the gate's level.
 
     Args:
         share: the fraction of an interval's errors that fall on this end; by default as much as may do so.
+        is_exact: rows are independent, so that shares of them have exact bounds.
     """
     if gate.level is None or not hasattr(metric, "confidence"):
         raise gate.fault(f"{metric.kind} has no interval; leave out `at …`")
+    exact = {"interval": "exact"} if is_exact and isinstance(metric, ClassRatio) and metric.is_share else {}
     if share is None:
-        share = 0.5 if metric.errs_evenly else AT_ONE_END
+        share = 0.5 if exact or metric.errs_evenly else AT_ONE_END
     confidence = 1 - (1 - gate.level) / share
-    return dataclasses.replace(metric, confidence=confidence)  # type: ignore[call-arg]
+    return dataclasses.replace(metric, confidence=confidence, **exact)  # type: ignore[call-arg]
 
 
 def find_ranges(metrics: Sequence[Metric], scorer: str, evaluations: Sequence[Evaluation]) -> list[Metric]:

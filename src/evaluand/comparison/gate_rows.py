@@ -115,7 +115,9 @@ def _measured(gate: Gate, row: MetricRow | DisparityRow | Estimate, target: str 
 
 def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     gate, [metric] = asked.gate, metrics
-    metric = metric if gate.level is None else at_level(gate, metric)
+    in_clusters = is_repeated(asked.evaluation) or dataset_of(asked.evaluation).roles.cluster is not None
+    is_weighted = getattr(metric, "weighted", False)
+    metric = metric if gate.level is None else at_level(gate, metric, is_exact=not (in_clusters or is_weighted))
     counted = ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")
     seen = _seen_values(asked, metric) if gate.level is not None and can_be_seen(metric) else {}
     for row in _summarise(asked, asked.evaluation, metric):
