@@ -237,11 +237,11 @@ def at_level(gate: Gate, metric: Metric, share: float | None = None, *, is_exact
     """
     if gate.level is None or not hasattr(metric, "confidence"):
         raise gate.fault(f"{metric.kind} has no interval; leave out `at …`")
-    exact = {"interval": "exact"} if is_exact and isinstance(metric, ClassRatio) and metric.is_share else {}
+    if is_exact and isinstance(metric, ClassRatio) and metric.is_share:
+        return dataclasses.replace(metric, confidence=2 * gate.level - 1, interval="exact")
     if share is None:
-        share = 0.5 if exact or metric.errs_evenly else AT_ONE_END
-    confidence = 1 - (1 - gate.level) / share
-    return dataclasses.replace(metric, confidence=confidence, **exact)  # type: ignore[call-arg]
+        share = 0.5 if metric.errs_evenly else AT_ONE_END
+    return dataclasses.replace(metric, confidence=1 - (1 - gate.level) / share)  # type: ignore[call-arg]
 
 
 def find_ranges(metrics: Sequence[Metric], scorer: str, evaluations: Sequence[Evaluation]) -> list[Metric]:
