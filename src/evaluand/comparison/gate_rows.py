@@ -161,16 +161,16 @@ def _seen_values(asked: Question, metric: Metric) -> dict[str | None, Seen]:
     """The values of one system by cluster: target → clusters."""
     gate, evaluation = asked.gate, asked.evaluation
     by, heaviest = tuple(name for name, _ in gate.where), asked.heaviest or 0.0
-    groups = seen_by_group(evaluation, dataset_of(evaluation), metric, asked.scorer, by, heaviest)
+    groups = seen_by_group(evaluation, metric, asked.scorer, by, heaviest)
     values = tuple(value for _, value in gate.where)
     return {target: seen for (target, *own), seen in groups.items() if tuple(own) == values}
 
 
 def _summarise(asked: Question, evaluation: Evaluation, metric: Metric) -> list[MetricRow]:
     """The values of a metric in the group of a gate, by target."""
-    where, dataset = dict(asked.gate.where), dataset_of(evaluation)
-    check_attributes(asked.gate, dataset.roles.attributes)
-    rows = shards(evaluation, dataset, asked.scorer, tuple(where), labelled_for=metric)
+    where = dict(asked.gate.where)
+    check_attributes(asked.gate, dataset_of(evaluation).roles.attributes)
+    rows = shards(evaluation, asked.scorer, tuple(where), labelled_for=metric)
     found = summarise(rows, [metric], [tuple(where)], repeated=is_repeated(evaluation))
     return [row for row in found if [*row.by.values()] == [*where.values()]]
 
@@ -305,9 +305,8 @@ def _is_one_sided(counts: Mapping[str, int]) -> bool:
 
 
 def _find_disparities(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
-    gate, evaluation = asked.gate, asked.evaluation
-    dataset, kind = dataset_of(evaluation), cast("Kind", gate.disparity)
-    check_attributes(gate, dataset.roles.attributes)
+    gate, evaluation, kind = asked.gate, asked.evaluation, cast("Kind", asked.gate.disparity)
+    check_attributes(gate, dataset_of(evaluation).roles.attributes)
     # the end whose errors are more frequent
     nearer = kind.startswith("difference" if gate.relation in (">=", ">") else "ratio")
     if gate.level is not None:
@@ -316,8 +315,7 @@ def _find_disparities(asked: Question, metrics: Sequence[Metric]) -> Iterator[Ro
     reference = None if gate.other else [*gate.reference] or None
     rules = read_rules((gate.by,), reference=reference, pairs=pairs, given=gate.given, smallest=asked.smallest)
     measures = [Measure(asked.scorer, metric, (gate.by,), (kind,), gate.metric, rules=rules) for metric in metrics]
-    read = partial(shards, evaluation, dataset)
-    found = compute_measures(measures, read, repeated=is_repeated(evaluation), drawn=False)
+    found = compute_measures(measures, partial(shards, evaluation), repeated=is_repeated(evaluation), drawn=False)
     overall = {row.target: row for _, row in found.values if not row.by}
     for _, row in found.disparities:
         if bool(row.other) != bool(gate.other) or row.given != (dict.fromkeys(gate.given) or None):
