@@ -30,7 +30,7 @@ from evaluand.aggregation.score_shards import (
     shards,
 )
 from evaluand.aggregation.seen import StoppedRun, stopping_rules
-from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of_shards
+from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault, nearest, warn
 from evaluand.core.files.json import none_if_nan
@@ -487,14 +487,10 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
     """
     if measure.search is None:
         return []
-    metric, search, dataset = measure.metric, measure.search, dataset_of(evaluation)
-    check_measures([measure], {measure.scorer: evaluation.columns(measure.scorer)}, dataset.roles)
-    asked: dict[str, Any] = {"where": measure.where, "labelled_for": metric}
-    read = partial(shards, evaluation, measure.scorer, search.attributes, **asked)
-    repeated = is_repeated(evaluation)
+    check_measures([measure], {measure.scorer: evaluation.columns(measure.scorer)}, dataset_of(evaluation).roles)
     try:
-        with naming_scorer(measure.scorer, [metric]):
-            found = worst_groups_of_shards(lambda: read_shards(read()), metric, search, dataset, repeated=repeated)
+        with naming_scorer(measure.scorer, [measure.metric]):
+            found = worst_groups_of(evaluation, measure.scorer, measure.metric, measure.search, measure.where)
     except (DataError, SpecError):  # the row of the value says why
         return []
     return [_with_condition(group, measure.where) for group in found]
