@@ -203,7 +203,7 @@ def _is_worse(own: MetricRow | None, rest: MetricRow | None, sign: float, level:
     if own is None or rest is None:
         return False
     low, high = own.low, own.high
-    if isinstance(own.data, dict) and own.data.keys() == {"correct", "n"}:
+    if own.is_exact:
         low, high = clopper_pearson(own.data["correct"], own.data["n"], level)
     end, other_end = (low, rest.high) if sign > 0 else (high, rest.low)
     return sign * (own.value - rest.value) > math.hypot(own.value - end, other_end - rest.value)

@@ -132,7 +132,7 @@ def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
             facts={"worst": row.worst, "best": row.best},
             more=looks | {name: getattr(row, name) for name in counted},
             counts=_counts_text(row),
-            is_exact=bool(looks) or _is_exact(row),
+            is_exact=bool(looks) or row.is_exact,
             is_bounded=math.isfinite(metric.range[1] - metric.range[0]),
             reason=row.reason or ("the metric has no interval" if gate.end else "it is undefined"),
             has_gaps=_has_gaps(asked, row),
@@ -149,7 +149,7 @@ def bounds_of_value(row: MetricRow, seen: Seen | None, level: float) -> tuple[fl
         row: with that interval.
         seen: the clusters, of a mean with a range.
     """
-    if _is_exact(row):
+    if row.is_exact:
         return clopper_pearson(row.data["correct"], row.data["n"], level)
     if seen is None:
         return row.low, row.high
@@ -173,11 +173,6 @@ def _summarise(asked: Question, evaluation: Evaluation, metric: Metric) -> list[
     rows = shards(evaluation, asked.scorer, tuple(where), labelled_for=metric)
     found = summarise(rows, [metric], [tuple(where)], repeated=is_repeated(evaluation))
     return [row for row in found if [*row.by.values()] == [*where.values()]]
-
-
-def _is_exact(row: MetricRow) -> bool:
-    """Whether the value is a proportion of independent rows, for which an exact bound is known."""
-    return isinstance(row.data, dict) and row.data.keys() == {"correct", "n"}
 
 
 def _has_gaps(asked: Question, row: MetricRow) -> bool:
