@@ -6,8 +6,6 @@ Also a random order of the examples: `--until` takes more and more of them, and 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Final
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pyarrow as pa
@@ -27,20 +25,15 @@ from evaluand.store.tables import SHARD_ROWS
 
 
 def dataset_of(evaluation: Evaluation) -> Dataset:
-    """The dataset of an evaluation, read once.
+    """The dataset of an evaluation.
 
     Raises:
         NotFound: the store does not have it.
     """
-    if evaluation not in _DATASETS:
-        try:
-            _DATASETS[evaluation] = Dataset.stored(evaluation.store, evaluation.manifest["spec"]["dataset"])
-        except NotFound as error:
-            raise NotFound(f"evaluation {evaluation.id}: its dataset is missing: {error}") from None
-    return _DATASETS[evaluation]
-
-
-_DATASETS: Final = WeakKeyDictionary[Evaluation, Dataset]()
+    try:
+        return Dataset.stored(evaluation.store, evaluation.manifest["spec"]["dataset"])
+    except NotFound as error:
+        raise NotFound(f"evaluation {evaluation.id}: its dataset is missing: {error}") from None
 
 
 def is_repeated(evaluation: Evaluation) -> bool:
