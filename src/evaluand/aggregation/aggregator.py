@@ -24,13 +24,13 @@ from evaluand.aggregation.group_rules import GroupRules, read_rules
 from evaluand.aggregation.groups import MetricRow, summary_of_shards
 from evaluand.aggregation.metric_errors import AbsentLabel, describe_absent_labels, naming_scorer, read_shards
 from evaluand.aggregation.score_shards import (
-    datasets_of,
+    dataset_of,
     digests_of_labels,
     is_repeated,
     shards,
 )
 from evaluand.aggregation.seen import StoppedRun, stopping_rules
-from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of_shards
+from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault, nearest, warn
 from evaluand.core.files.json import none_if_nan
@@ -337,14 +337,13 @@ _OWN: Final = {
 
 def _own_tables(evaluations: Sequence[Evaluation], measures: Sequence[Measure]) -> dict[str, pa.RecordBatch]:
     """The tables of values, disparities, worst groups and curves; `metrics`, and those that have rows."""
-    datasets = datasets_of(evaluations)
-    for evaluation, dataset in zip(evaluations, datasets, strict=True):
+    for evaluation in evaluations:
         columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
-        check_measures(measures, columns, dataset.roles)
+        check_measures(measures, columns, dataset_of(evaluation).roles)
     results = list[tuple[MeasureResults, EvaluandError | None]]()
-    for evaluation, dataset in zip(evaluations, datasets, strict=True):
-        rules, read = stopping_rules(evaluation), partial(shards, evaluation, dataset)
-        stopped = StoppedRun(evaluation, dataset, rules) if rules else None
+    for evaluation in evaluations:
+        rules, read = stopping_rules(evaluation), partial(shards, evaluation)
+        stopped = StoppedRun(evaluation, rules) if rules else None
         compute = partial(compute_measures, tables=read, repeated=is_repeated(evaluation), stopped=stopped)
         results.append(_compute_separately(measures, compute, (DataError, SpecError)))
     if all(fault is not None for _, fault in results):
@@ -488,14 +487,10 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
     """
     if measure.search is None:
         return []
-    metric, search, [dataset] = measure.metric, measure.search, datasets_of([evaluation])
-    check_measures([measure], {measure.scorer: evaluation.columns(measure.scorer)}, dataset.roles)
-    asked: dict[str, Any] = {"where": measure.where, "labelled_for": metric}
-    read = partial(shards, evaluation, dataset, measure.scorer, search.attributes, **asked)
-    repeated = is_repeated(evaluation)
+    check_measures([measure], {measure.scorer: evaluation.columns(measure.scorer)}, dataset_of(evaluation).roles)
     try:
-        with naming_scorer(measure.scorer, [metric]):
-            found = worst_groups_of_shards(lambda: read_shards(read()), metric, search, dataset, repeated=repeated)
+        with naming_scorer(measure.scorer, [measure.metric]):
+            found = worst_groups_of(evaluation, measure.scorer, measure.metric, measure.search, measure.where)
     except (DataError, SpecError):  # the row of the value says why
         return []
     return [_with_condition(group, measure.where) for group in found]

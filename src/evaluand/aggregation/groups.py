@@ -115,6 +115,11 @@ class MetricRow(NamedTuple):
         return self.value
 
     @property
+    def is_exact(self) -> bool:
+        """Whether the value is a proportion of independent rows, for which exact bounds are known."""
+        return isinstance(self.data, dict) and self.data.keys() == {"correct", "n"}
+
+    @property
     def rests_on(self) -> float:
         """The number of scored rows behind the value: for recall those that were expected."""
         return float((self.data or {}).get("rests_on", self.n_scored))

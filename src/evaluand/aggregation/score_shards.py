@@ -36,17 +36,6 @@ def dataset_of(evaluation: Evaluation) -> Dataset:
         raise NotFound(f"evaluation {evaluation.id}: its dataset is missing: {error}") from None
 
 
-def datasets_of(evaluations: Sequence[Evaluation]) -> list[Dataset]:
-    """The dataset of each evaluation; each is read once.
-
-    Raises:
-        NotFound: a store does not have it.
-    """
-    keys = [(id(each.store), each.manifest["spec"]["dataset"]) for each in evaluations]
-    read = {key: dataset_of(each) for key, each in dict(zip(keys, evaluations, strict=True)).items()}
-    return [read[key] for key in keys]
-
-
 def is_repeated(evaluation: Evaluation) -> bool:
     """Whether the run had several replications, whose rows are not independent."""
     run = evaluation.store.manifest(RUNS, evaluation.manifest["provenance"]["run"])
@@ -55,7 +44,6 @@ def is_repeated(evaluation: Evaluation) -> bool:
 
 def shards(
     evaluation: Evaluation,
-    dataset: Dataset,
     scorer: str,
     attributes: Sequence[str] = (),
     read: list[str] | None = None,
@@ -65,16 +53,16 @@ def shards(
     """The scores with the attributes (columns named `ATTRIBUTE` …), cut at multiples of `SHARD_ROWS` examples.
 
     Args:
-        dataset: its dataset, with the attributes.
         read: the columns of scores to read; all by default.
         where: only rows of examples that match this condition.
         labelled_for: a metric; if it `reads_labels`, these are added.
     """
+    dataset = dataset_of(evaluation)
     matching = None if where is None else dataset.matches(where)
     indices = np.frombuffer(dataset.indices, dtype=np.int64) if len(dataset) else np.empty(0, np.int64)
     columns = {ATTRIBUTE + name: _column(dataset, name) for name in attributes} | _example_columns(dataset)
     reads_labels = labelled_for is not None and labelled_for.reads_labels
-    add_labels = label_adder(evaluation, dataset, scorer, labelled_for) if labelled_for and reads_labels else None
+    add_labels = label_adder(evaluation, scorer, labelled_for) if labelled_for and reads_labels else None
     parts: list[pa.Table] = []
     shard = 0
     for batch in evaluation.batches(scorer, read):
@@ -100,9 +88,7 @@ def shards(
     yield pa.concat_tables(parts)
 
 
-def label_adder(
-    evaluation: Evaluation, dataset: Dataset, scorer: str, metric: Metric
-) -> Callable[[pa.Table, np.ndarray], pa.Table]:
+def label_adder(evaluation: Evaluation, scorer: str, metric: Metric) -> Callable[[pa.Table, np.ndarray], pa.Table]:
     """A function that adds the columns `PEOPLE`, `DRAW` and `STRATUM` to rows of a scorer's table.
 
     Args:
@@ -114,7 +100,7 @@ def label_adder(
     """
     from evaluand.evaluation.people_labels import read_people_values  # on use: most metrics read no labels
 
-    name = getattr(metric, "strata", None)
+    dataset, name = dataset_of(evaluation), getattr(metric, "strata", None)
     strata = None if name is None else cluster_keys(_column(dataset, name).combine_chunks()).to_numpy()
     known = read_people_values(evaluation, scorer, getattr(metric, "labels", None))
     digests = _digest_halves(dataset)

@@ -88,13 +88,7 @@ def can_be_seen(metric: Metric) -> bool:
 
 
 def seen_by_group(
-    evaluation: Evaluation,
-    dataset: Dataset,
-    metric: Metric,
-    scorer: str,
-    by: By,
-    heaviest: float,
-    where: str | None = None,
+    evaluation: Evaluation, metric: Metric, scorer: str, by: By, heaviest: float, where: str | None = None
 ) -> dict[Key, Seen]:
     """The clusters seen of each group.
 
@@ -103,10 +97,11 @@ def seen_by_group(
         by: attributes.
         where: a condition for rows.
     """
+    dataset = dataset_of(evaluation)
     indices, clusters = np.frombuffer(dataset.indices, np.int64), cluster_of_examples(dataset)
     places: dict[Key, int] = {}
     parts = []
-    for table in shards(evaluation, dataset, scorer, by, where=where):
+    for table in shards(evaluation, scorer, by, where=where):
         units = units_of(table, metric, by)
         group = np.array([places.setdefault(key, len(places)) for key in units.keys], np.int64)[units.group]
         weight = units.weight if getattr(metric, "weighted", False) else None
@@ -146,7 +141,6 @@ class StoppedRun:
     """An evaluation of a run that rules stopped."""
 
     evaluation: Evaluation
-    dataset: Dataset
     rules: Sequence[str]
 
     @property
@@ -165,9 +159,9 @@ class StoppedRun:
         ends: dict[tuple[By, Key], tuple[float, float]] = {}
         confidence = getattr(metric, "confidence", None)
         if confidence and can_be_seen(metric):
-            heaviest = heaviest_cluster(self.evaluation, metric, self.dataset)
+            heaviest = heaviest_cluster(self.evaluation, metric)
             for by in dict.fromkeys(tuple(row.by) for row in rows):
-                groups = seen_by_group(self.evaluation, self.dataset, metric, scorer, by, heaviest, where)
+                groups = seen_by_group(self.evaluation, metric, scorer, by, heaviest, where)
                 ends |= {(by, key): seen.bounds((1 + confidence) / 2) for key, seen in groups.items()}
         result = []
         for row in rows:

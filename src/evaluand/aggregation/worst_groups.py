@@ -8,7 +8,7 @@ for all groups that are shown (Bonferroni).
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import combinations
 from typing import Any, Final, NamedTuple
@@ -17,11 +17,12 @@ import numpy as np
 import pyarrow as pa
 
 from evaluand.aggregation.groups import MetricRow, Summary, summary_of_shards
-from evaluand.aggregation.score_shards import draw_places
+from evaluand.aggregation.metric_errors import read_shards
+from evaluand.aggregation.score_shards import dataset_of, draw_places, is_repeated, shards
 from evaluand.aggregation.shard import Shard
 from evaluand.core.errors import SpecError
 from evaluand.core.key_columns import INDEX
-from evaluand.data.dataset import Dataset
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import Metric, check_whole_number
 from evaluand.metrics.stats.intervals import clopper_pearson, normal_quantile
 
@@ -106,35 +107,33 @@ class WorstGroup(NamedTuple):
     n_looked: int
 
 
-def worst_groups_of_shards(
-    tables: Callable[[], Iterable[pa.Table]],
-    metric: Metric,
-    search: GroupSearch,
-    dataset: Dataset,
-    *,
-    repeated: bool = False,
+def worst_groups_of(
+    evaluation: Evaluation, scorer: str, metric: Metric, search: GroupSearch, where: str | None
 ) -> list[WorstGroup]:
     """The groups for which a metric is worst, by target, the most clearly different on the first half first.
 
     Args:
-        tables: a function that reads the table of a scorer in shards with the attributes, see `shards`; read twice.
-        dataset: that of the table.
-        repeated: whether examples have several replications.
+        where: the condition for rows.
 
     Raises:
         SpecError: the metric has no direction or no interval.
     """
     search.check(metric)
     sign = 1.0 if metric.direction == "lower" else -1.0
+    dataset, repeated = dataset_of(evaluation), is_repeated(evaluation)
     is_second = draw_places(dataset, search.seed, purpose=1) >= 1 / 2
     indices = np.frombuffer(dataset.indices, np.int64)
-    shards = _take(tables(), indices, ~is_second)
-    first = summary_of_shards(shards, [metric], [(), *search.groupings], repeated=repeated)
+
+    def read(chosen: np.ndarray) -> Iterator[pa.Table]:
+        for table in read_shards(shards(evaluation, scorer, search.attributes, where=where, labelled_for=metric)):
+            yield table.filter(pa.array(chosen[np.searchsorted(indices, table[INDEX].to_numpy())]))
+
+    first = summary_of_shards(read(~is_second), [metric], [(), *search.groupings], repeated=repeated)
     found = [_choose(first, overall, search, sign) for overall in first.values(0, ())]
     chosen = dict.fromkeys(tuple(row.by.items()) for each in found for row in each.rows)
     marks = {mark: str(mark) for mark in chosen}  # which is the name of no attribute
-    shards = (_mark(table, marks) for table in _take(tables(), indices, is_second))
-    second = summary_of_shards(shards, [metric], [(), *((name,) for name in marks.values())], repeated=repeated)
+    marked = (_mark(table, marks) for table in read(is_second))
+    second = summary_of_shards(marked, [metric], [(), *((name,) for name in marks.values())], repeated=repeated)
     alpha = 1 - metric.confidence  # type: ignore[attr-defined] # of a metric that was checked
     return [group for each in found for group in _judge(second, each, marks, alpha, sign)]
 
@@ -204,7 +203,7 @@ def _is_worse(own: MetricRow | None, rest: MetricRow | None, sign: float, level:
     if own is None or rest is None:
         return False
     low, high = own.low, own.high
-    if isinstance(own.data, dict) and own.data.keys() == {"correct", "n"}:
+    if own.is_exact:
         low, high = clopper_pearson(own.data["correct"], own.data["n"], level)
     end, other_end = (low, rest.high) if sign > 0 else (high, rest.low)
     return sign * (own.value - rest.value) > math.hypot(own.value - end, other_end - rest.value)
@@ -219,12 +218,6 @@ def _mark(table: pa.Table, marks: Mapping[_Mark, str]) -> pa.Table:
         sides = np.array([_IN if key[1:] == values else _REST for key in groups.keys], np.object_)
         table = table.append_column(name, pa.array(sides[groups.code], pa.string()))
     return table
-
-
-def _take(tables: Iterable[pa.Table], indices: np.ndarray, chosen: np.ndarray) -> Iterator[pa.Table]:
-    """The rows of the chosen examples."""
-    for table in tables:
-        yield table.filter(pa.array(chosen[np.searchsorted(indices, table[INDEX].to_numpy())]))
 
 
 _IN, _REST = "in", "rest"

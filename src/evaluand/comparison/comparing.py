@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from evaluand.aggregation.aggregator import Aggregation, Measure, read_measure, shared_ranges, with_ranges
 from evaluand.aggregation.groups import group_text, order_groups
-from evaluand.aggregation.score_shards import dataset_of, datasets_of, digests_of_labels
+from evaluand.aggregation.score_shards import dataset_of, digests_of_labels
 from evaluand.aggregation.seen import heaviest_cluster
 from evaluand.comparison.changed import check_examples, check_rows
 from evaluand.comparison.difference import change_of_rows, describe, rows_without_partner, weighted_mean
@@ -401,7 +401,7 @@ class _ChosenRows(NamedTuple):
         """
         by = (request.by,) if isinstance(request.by, str) else tuple(dict.fromkeys(request.by))
         where, over, matching = request.where, request.over, dict[str, np.ndarray]()
-        datasets = datasets_of(evaluations) if by or where is not None else []
+        datasets = [*map(dataset_of, evaluations)] if by or where is not None else []
         for dataset in datasets:
             dataset.check_attributes([*by, *([] if where is None else RowFilter(where).columns)])
             for name in by:

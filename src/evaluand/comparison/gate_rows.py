@@ -134,7 +134,7 @@ def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
             facts={"worst": row.worst, "best": row.best},
             more=looks | {name: getattr(row, name) for name in counted},
             counts=_counts_text(row),
-            is_exact=bool(looks) or _is_exact(row),
+            is_exact=bool(looks) or row.is_exact,
             is_bounded=math.isfinite(metric.range[1] - metric.range[0]),
             reason=row.reason or ("the metric has no interval" if gate.end else "it is undefined"),
             has_gaps=_has_gaps(asked, row),
@@ -151,7 +151,7 @@ def bounds_of_value(row: MetricRow, seen: Seen | None, level: float) -> tuple[fl
         row: with that interval.
         seen: the clusters, of a mean with a range.
     """
-    if _is_exact(row):
+    if row.is_exact:
         return clopper_pearson(row.data["correct"], row.data["n"], level)
     if seen is None:
         return row.low, row.high
@@ -163,23 +163,18 @@ def _seen_values(asked: Question, metric: Metric) -> dict[str | None, Seen]:
     """The values of one system by cluster: target → clusters."""
     gate, evaluation = asked.gate, asked.evaluation
     by, heaviest = tuple(name for name, _ in gate.where), asked.heaviest or 0.0
-    groups = seen_by_group(evaluation, dataset_of(evaluation), metric, asked.scorer, by, heaviest)
+    groups = seen_by_group(evaluation, metric, asked.scorer, by, heaviest)
     values = tuple(value for _, value in gate.where)
     return {target: seen for (target, *own), seen in groups.items() if tuple(own) == values}
 
 
 def _summarise(asked: Question, evaluation: Evaluation, metric: Metric) -> list[MetricRow]:
     """The values of a metric in the group of a gate, by target."""
-    where, dataset = dict(asked.gate.where), dataset_of(evaluation)
-    check_attributes(asked.gate, dataset.roles.attributes)
-    rows = shards(evaluation, dataset, asked.scorer, tuple(where), labelled_for=metric)
+    where = dict(asked.gate.where)
+    check_attributes(asked.gate, dataset_of(evaluation).roles.attributes)
+    rows = shards(evaluation, asked.scorer, tuple(where), labelled_for=metric)
     found = summarise(rows, [metric], [tuple(where)], repeated=is_repeated(evaluation))
     return [row for row in found if [*row.by.values()] == [*where.values()]]
-
-
-def _is_exact(row: MetricRow) -> bool:
-    """Whether the value is a proportion of independent rows, for which an exact bound is known."""
-    return isinstance(row.data, dict) and row.data.keys() == {"correct", "n"}
 
 
 def _has_gaps(asked: Question, row: MetricRow) -> bool:
@@ -307,9 +302,8 @@ def _is_one_sided(counts: Mapping[str, int]) -> bool:
 
 
 def _find_disparities(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
-    gate, evaluation = asked.gate, asked.evaluation
-    dataset, kind = dataset_of(evaluation), cast("Kind", gate.disparity)
-    check_attributes(gate, dataset.roles.attributes)
+    gate, evaluation, kind = asked.gate, asked.evaluation, cast("Kind", asked.gate.disparity)
+    check_attributes(gate, dataset_of(evaluation).roles.attributes)
     # the end whose errors are more frequent
     nearer = kind.startswith("difference" if gate.relation in (">=", ">") else "ratio")
     if gate.level is not None:
@@ -318,8 +312,7 @@ def _find_disparities(asked: Question, metrics: Sequence[Metric]) -> Iterator[Ro
     reference = None if gate.other else [*gate.reference] or None
     rules = read_rules((gate.by,), reference=reference, pairs=pairs, given=gate.given, smallest=asked.smallest)
     measures = [Measure(asked.scorer, metric, (gate.by,), (kind,), gate.metric, rules=rules) for metric in metrics]
-    read = partial(shards, evaluation, dataset)
-    found = compute_measures(measures, read, repeated=is_repeated(evaluation), drawn=False)
+    found = compute_measures(measures, partial(shards, evaluation), repeated=is_repeated(evaluation), drawn=False)
     overall = {row.target: row for _, row in found.values if not row.by}
     for _, row in found.disparities:
         if bool(row.other) != bool(gate.other) or row.given != (dict.fromkeys(gate.given) or None):

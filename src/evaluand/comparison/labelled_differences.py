@@ -47,7 +47,7 @@ def label_rows(pairing: Pairing, metric: PredictionPoweredMean) -> LabelledRows:
         dataset, index, nothing = dataset_of(evaluation), rows.index[side, here], np.zeros(len(here), np.int64)
         keys = pa.table({INDEX: index, "replication": rows.replication[here], RESPONSE_INDEX: nothing})
         positions = np.searchsorted(np.array(dataset.indices, np.int64), index)
-        table = label_adder(evaluation, dataset, scorer, metric)(keys, positions)
+        table = label_adder(evaluation, scorer, metric)(keys, positions)
         columns = (table.column(name).to_numpy() for name in (PEOPLE, DRAW, STRATUM))
         labels[side, here], draw[here], stratum[here] = columns
     return LabelledRows(**vars(rows) | {"metric": metric}, labels=labels, draw=draw, stratum=stratum)

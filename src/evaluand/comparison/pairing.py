@@ -110,9 +110,9 @@ def iterate_units(evaluation: Evaluation, scorer: str, metric: Metric) -> Iterat
     """
     if why := why_unpairable(metric):
         raise SpecError(why)
-    dataset = _check(evaluation, scorer, ())
+    _check(evaluation, scorer, ())
     read = [*dict.fromkeys([*_KEY, *_columns_of(evaluation, scorer, metric)])]
-    for table in shards(evaluation, dataset, scorer, (), read):
+    for table in shards(evaluation, scorer, (), read):
         units = units_of(table, metric)
         _check_missing(evaluation, units.index, units.outcome, metric)
         yield units
@@ -184,7 +184,7 @@ class Pairing:
         evaluation, values = self.evaluations[number], dict(self.where or {})
         attributes = (*values, *self.by)
         dataset = _check(evaluation, self.scorer, attributes)
-        pieces = shards(evaluation, dataset, self.scorer, attributes, [*_KEY])
+        pieces = shards(evaluation, self.scorer, attributes, [*_KEY])
         table = Shard.of(pa.concat_tables(pieces, promote_options="permissive"))
         units = table.units(rules)
         groups = _select_groups(table.groups(attributes), (*values.values(),))

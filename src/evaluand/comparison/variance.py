@@ -115,27 +115,27 @@ def _options(components: Mapping[Effect, float], sizes: Mapping[str, int], examp
     k = sizes[REPLICATIONS]
     designs = [{**sizes, REPLICATIONS: each} for each in (sorted({1, 2, 4, 8, k}) if k > 1 else [1])]
     designs += [{**sizes, facet: 2 * sizes[facet]} for facet in (VARIANTS, JUDGES) if sizes[facet] > 1]
-    before = _variance(components, sizes, of_examples=True)
+    before = _per_example(components, sizes)
     for design in designs:
-        needed = (
-            max(math.ceil(examples * _variance(components, design, of_examples=True) / before), 1)
-            if before
-            else examples
-        )
+        needed = max(math.ceil(examples * _per_example(components, design) / before), 1) if before else examples
         calls = needed * design[VARIANTS] * design[REPLICATIONS]
         yield {
             **design,
             "examples": needed,
             "calls": calls,
             "judgements": calls * design[JUDGES],
-            "remaining_error": math.sqrt(_variance(components, design, of_examples=False)),
+            "remaining_error": math.sqrt(_remaining(components, design)),
         }
 
 
-def _variance(components: Mapping[Effect, float], design: Mapping[str, int], *, of_examples: bool) -> float:
-    """The part of the variance of the mean that examples divide, times their number, or the part that they do not."""
-    own = {effect: each for effect, each in components.items() if (EXAMPLES in effect) == of_examples}
-    return sum(each / _levels(effect, design) for effect, each in own.items())
+def _per_example(components: Mapping[Effect, float], design: Mapping[str, int]) -> float:
+    """The part of the variance of the mean that examples divide, times their number."""
+    return sum(each / _levels(effect, design) for effect, each in components.items() if EXAMPLES in effect)
+
+
+def _remaining(components: Mapping[Effect, float], design: Mapping[str, int]) -> float:
+    """The part that they do not divide."""
+    return sum(each / _levels(effect, design) for effect, each in components.items() if EXAMPLES not in effect)
 
 
 def _levels(effect: Effect, design: Mapping[str, int]) -> int:

@@ -109,7 +109,7 @@ def lineage_of_value(
         raise SpecError("the aggregation was made from other evaluations, or from these in another order")
     evaluation = evaluations[number]
     table = pa.concat_tables(
-        shards(evaluation, dataset_of(evaluation), scorer, tuple(by), where=condition_of(value["signature"])),
+        shards(evaluation, scorer, tuple(by), where=condition_of(value["signature"])),
         promote_options="default",
     ).combine_chunks()
     chosen = np.zeros(table.num_rows, bool)

@@ -101,11 +101,10 @@ def of_evaluations(
     parsed = parse_objectives([objective for objective, _ in resolved])
     ends = np.full((3, len(each), len(parsed)), np.nan)
     for number, (name, evaluation) in enumerate(evaluations.items()):
-        dataset = dataset_of(evaluation)
         tables = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
         for place, (objective, measures) in enumerate(resolved):
-            check_measures(measures, tables, dataset.roles)
-            ends[:, number, place] = _measure(name, objective, measures, evaluation, dataset)
+            check_measures(measures, tables, dataset_of(evaluation).roles)
+            ends[:, number, place] = _measure(name, objective, measures, evaluation)
     return _variant_points(parsed, tuple(evaluations), IntervalEnds(*ends), system)
 
 
@@ -211,11 +210,11 @@ def _describe(dataset: Dataset) -> str:
 
 
 def _measure(
-    name: str, objective: Objective, measures: Sequence[Measure], evaluation: Evaluation, dataset: Dataset
+    name: str, objective: Objective, measures: Sequence[Measure], evaluation: Evaluation
 ) -> tuple[float, float, float]:
     """The value of an objective in an evaluation, with its interval."""
-    tables = partial(shards, evaluation, dataset)
-    result = compute_measures(measures, tables, repeated=is_repeated(evaluation), drawn=False)
+    read = partial(shards, evaluation)
+    result = compute_measures(measures, read, repeated=is_repeated(evaluation), drawn=False)
     values = [row for _, row in result.values if not row.by and row.target is None]
     rows = [row for _, row in result.disparities if row.target is None] if objective.disparity else values
     if not rows:
@@ -427,7 +426,7 @@ def _scored_rows(name: str, evaluation: Evaluation, by: Sequence[str], scorer: s
     chosen = prediction_scorer(evaluation, scorer)
     if chosen is None:
         raise SpecError(f"{name}: {unclear_scorer(_prediction_scorers(evaluation))}")
-    table = pa.concat_tables(shards(evaluation, dataset, chosen, by), promote_options="default")
+    table = pa.concat_tables(shards(evaluation, chosen, by), promote_options="default")
     return table.filter(pc.and_(pc.is_valid(table["truth"]), pc.equal(table["status"].cast(pa.string()), "scored")))
 
 
