@@ -220,6 +220,7 @@ class ExpectedCalibrationError(ConfidenceBins):
     version = 2
     has_differences: ClassVar[bool] = False  # its bias differs between systems
     compared_by: ClassVar[str | None] = "debiased_calibration_error"
+    interval = None  # with few rows the value is biased upwards by chance, and an interval would hide that
 
     norm: Norm = "l1"
 
@@ -227,11 +228,6 @@ class ExpectedCalibrationError(ConfidenceBins):
         if self.norm not in ("l1", "max"):
             raise SpecError(f"{self.kind}: norm={self.norm!r} must be one of l1, max")
         super().__post_init__()
-
-    @property
-    def interval(self) -> None:
-        """None: with few rows the value is biased upwards by chance, and an interval would hide that."""
-        return None
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         total, probability, right = (
@@ -262,15 +258,11 @@ class _DebiasedError(WeightedRowsMetric):
     direction = "lower"
     range = (0.0, 1.0)
     like_share: ClassVar[bool] = False
+    by_cluster = True  # products of two rows of one cluster have a bias too
 
     @property
     def interval(self) -> str | None:
         return None if self.confidence is None else "noncentral"
-
-    @property
-    def by_cluster(self) -> bool:
-        """True: products of two rows of one cluster have a bias too."""
-        return True
 
     def of_cells(self, rows: Columns) -> Rows | None:
         """The probabilities and outcomes of what `arranged` returned; None if a probability is missing."""
@@ -297,7 +289,9 @@ class _DebiasedError(WeightedRowsMetric):
                 continue
             cells = self.of_cells(arranged)
             assert cells is not None
-            details = self.details(arranged, weight) | _tests(cells, weight)
+            test = spiegelhalter(cells, weight)
+            tests = {"p": calibration_p(cells, weight), "spiegelhalter": test._asdict() if test else _NO_TEST}
+            details = self.details(arranged, weight) | tests
             ends = None if self.confidence is None else error_interval(cells, weight, self.confidence)
             yield group, GroupResult(value, details, None, ends=ends)
 
@@ -469,17 +463,12 @@ def _clusters(rows: Columns) -> np.ndarray:
     return np.unique(clusters_in(rows), return_inverse=True)[1]
 
 
-def _tests(cells: Rows, weight: np.ndarray) -> dict[str, Any]:
-    test = spiegelhalter(cells, weight)
-    of_squares = {"z": None, "p": None} if test is None else test._asdict()
-    return {"p": calibration_p(cells, weight), "spiegelhalter": of_squares}
-
-
 def _numbers(ends: np.ndarray) -> list[float | None]:
     """Ends of intervals as JSON has them, None where there is none."""
     return [end if math.isfinite(end) else None for end in ends.tolist()]
 
 
+_NO_TEST: Final = {"z": None, "p": None}
 _CLASSES = "_classes_"
 _MOST_CELLS = 1 << 22
 _NO_INTERVAL = (

@@ -93,6 +93,7 @@ class ClassRatio(ByClass):
 
     Attributes:
         nothing: why the ratio is undefined, such as "nothing was predicted".
+        stray_weight: how much a wrong prediction outside the classes adds to the denominator of `micro`.
 
     Raises:
         SpecError: the parameters contradict each other.
@@ -101,6 +102,7 @@ class ClassRatio(ByClass):
     version = 2
     direction: ClassVar[Direction | None] = "higher"
     nothing: ClassVar[str]
+    stray_weight: ClassVar[float] = 0.0
 
     label: Label | None = None
     average: Average | None = None
@@ -136,11 +138,6 @@ class ClassRatio(ByClass):
     @property
     def named_labels(self) -> Sequence[Label]:
         return self.labels or () if self.label is None else (self.label,)
-
-    @property
-    def stray_weight(self) -> float:
-        """How much a wrong prediction outside the classes adds to the denominator of `micro`."""
-        return 0.0
 
     @abstractmethod
     def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
@@ -217,8 +214,8 @@ class ClassRatio(ByClass):
         return self.settled({TRUTH: truths_of(state)})
 
     def prepare(self, columns: Columns) -> Columns:
-        check_labels(self.kind, "label", [] if self.label is None else [self.label], columns[LABELS])
-        check_labels(self.kind, "labels", self.labels or [], columns[LABELS])
+        name = "labels" if self.label is None else "label"
+        check_labels(self.kind, name, self.named_labels, columns[LABELS])
         return super().prepare(columns)
 
     def classes(self, vocabulary: np.ndarray) -> Sequence[Label] | None:
@@ -429,12 +426,14 @@ class Counting(ClassRatio):
 
     Attributes:
         of_things: the metric is settled, and for counted items.
+        sides: the weights of what was expected and of what was predicted in the ratio.
 
     Raises:
         SpecError: the parameters contradict each other.
     """
 
     of_things: ClassVar[bool] = False
+    sides: ClassVar[tuple[float, float]]
 
     bootstrap: int | None = None
 
@@ -446,12 +445,7 @@ class Counting(ClassRatio):
             check_whole_number(self.kind, "bootstrap", self.bootstrap, FEWEST_REPLICATES)
 
     @property
-    @abstractmethod
-    def sides(self) -> tuple[float, float]:
-        """The weights of what was expected and of what was predicted in the ratio."""
-
-    @property
-    def stray_weight(self) -> float:
+    def stray_weight(self) -> float:  # type: ignore[override]
         return self.sides[1]
 
     def rests_on(self, counts: ClassCounts) -> np.ndarray:
@@ -771,7 +765,7 @@ class FBeta(Counting):
         return f"f{self.beta:g}" if self.beta else Precision.kind
 
     @property
-    def sides(self) -> tuple[float, float]:
+    def sides(self) -> tuple[float, float]:  # type: ignore[override]
         return self.beta**2, 1.0
 
 

@@ -7,7 +7,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -209,10 +209,14 @@ class ExplainedLoss(OfNumbers, OfSums):
 
     1 for perfect predictions, 0 for the best constant, below 0 for worse ones. Undefined if all truths are equal, since
     a constant then has no loss.
+
+    Attributes:
+        unfit: what a row without a loss has, in words that follow "3 rows have".
     """
 
     direction = "higher"
     range = (-np.inf, 1.0)
+    unfit: ClassVar[str] = "no loss"
 
     @abstractmethod
     def loss(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
@@ -248,11 +252,6 @@ class ExplainedLoss(OfNumbers, OfSums):
         if (truth == truth[0]).all():
             return "all truths are one value, of which a constant explains everything"
         return "the numbers are too large for their losses"
-
-    @property
-    def unfit(self) -> str:
-        """What a row without a loss has, in words that follow "3 rows have"."""
-        return "no loss"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -348,7 +347,7 @@ class D2Tweedie(ExplainedLoss):
         return super().of_sums([loss, least - rows[_CONSTANT] ** -self.power * off * off / total], rows)
 
     @property
-    def unfit(self) -> str:
+    def unfit(self) -> str:  # type: ignore[override]
         return outside_domain(self.power)
 
 

@@ -161,7 +161,17 @@ class MeanAbsolutePercentageError(MeanError):
         return np.where(np.isinf(error), absolute_errors(truth / 2, prediction / 2) / (size / 2), error / size)
 
 
-class MedianAbsoluteError(Positional):
+class _OfAbsoluteErrors(Metric):
+    direction = "lower"
+    range = (0.0, np.inf)
+    row_range = (0.0, np.inf)
+    columns = (TRUTH, PREDICTION)
+
+    def prepare(self, columns: Columns) -> Columns:
+        return {VALUE: absolute_errors(**paired_numbers(columns, self.kind))}
+
+
+class MedianAbsoluteError(_OfAbsoluteErrors, Positional):
     """The median of |prediction − truth|, which large outliers do not affect.
 
     For an even number of rows, the mean of the two middle errors. The interval is that of `quantile`. Unweighted.
@@ -175,15 +185,8 @@ class MedianAbsoluteError(Positional):
     """
 
     kind = "median_absolute_error"
-    direction = "lower"
-    range = (0.0, np.inf)
-    row_range = (0.0, np.inf)
     reductions = ("first", "best", "mean", "all")
     share = 0.5
-    columns = (TRUTH, PREDICTION)
-
-    def prepare(self, columns: Columns) -> Columns:
-        return {VALUE: absolute_errors(**paired_numbers(columns, self.kind))}
 
     def locate(self, values: np.ndarray, starts: np.ndarray, n: np.ndarray) -> np.ndarray:
         half = n // 2
@@ -196,7 +199,7 @@ _HALF: Final = float(np.finfo(np.float64).max) / 2
 """The sum of two larger numbers overflows; halving such numbers is exact."""
 
 
-class MaxError(Metric):
+class MaxError(_OfAbsoluteErrors):
     """The largest |prediction − truth|; without an interval, since unseen errors may be larger.
 
     Example:
@@ -206,14 +209,7 @@ class MaxError(Metric):
 
     kind = "max_error"
     has_differences: ClassVar[bool] = False
-    direction = "lower"
-    range = (0.0, np.inf)
-    row_range = (0.0, np.inf)
     reductions = ("first", "best", "all")
-    columns = (TRUTH, PREDICTION)
-
-    def prepare(self, columns: Columns) -> Columns:
-        return {VALUE: absolute_errors(**paired_numbers(columns, self.kind))}
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         largest = np.zeros(n_groups)

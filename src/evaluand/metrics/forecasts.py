@@ -215,6 +215,7 @@ class MeanQuantileLoss(_OfDistribution):
     """
 
     kind = "mean_quantile_loss"
+    columns = (TRUTH, LEVELS, QUANTILES)
 
     levels: Sequence[float] | None = None
 
@@ -226,10 +227,6 @@ class MeanQuantileLoss(_OfDistribution):
                 raise SpecError(f"{self.kind}: levels={listed!r} must be a list of distinct numbers between 0 and 1")
             object.__setattr__(self, "levels", tuple(sorted(map(float, listed))))
         super().__post_init__()
-
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return (TRUTH, LEVELS, QUANTILES)
 
     @property
     def constant_column(self) -> str | None:

@@ -447,6 +447,8 @@ class PredictionPoweredMean(KeepingRows, OfColumn):
 
     kind = "prediction_powered_mean"
     reads_labels = True
+    interval = "prediction-powered"
+    by_cluster = True
 
     labels: str | None = None
     threshold: float | None = None
@@ -468,14 +470,6 @@ class PredictionPoweredMean(KeepingRows, OfColumn):
             if value is not None and not math.isfinite(value):
                 raise SpecError(f"{self.kind}: {name}={value} must be a number")
         super().__post_init__()
-
-    @property
-    def interval(self) -> str:
-        return "prediction-powered"
-
-    @property
-    def by_cluster(self) -> bool:
-        return True
 
     def prepare(self, columns: Columns) -> Columns:
         return {VALUE: numbers(columns, self.column, self.kind)}

@@ -62,7 +62,7 @@ class MeanError(PartlyDefined):
     direction = "lower"
     range: ClassVar[tuple[float, float]] = (0.0, np.inf)
     unfit: ClassVar[str] = "no such error"
-    columns = (TRUTH, PREDICTION)
+    columns: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
 
     @property
     def drawn_by(self) -> Metric | None:
