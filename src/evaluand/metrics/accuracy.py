@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, Literal, NamedTuple, get_args
 
 import numpy as np
@@ -95,15 +96,12 @@ class Share(Averaging):
         elif self.interval == "wilson":
             low, high = wilson(correct, n, self.confidence)
         else:
-            ends = [self._exact_ends(*counts) for counts in zip(correct.tolist(), n.tolist(), strict=True)]
-            low, high = np.array(ends).reshape(-1, 2).T
+            exact = partial(mid_p, confidence=self.confidence)
+            if self.interval == "exact":
+                exact = partial(clopper_pearson, level=(1 + self.confidence) / 2)
+            low, high = np.array([*map(exact, correct.tolist(), n.tolist())]).reshape(-1, 2).T
         each = list(zip(n.tolist(), correct.tolist(), of.tolist(), clusters, strict=True))
         return Values(value, low, high, [_reason(*group) for group in each], [_data(*group) for group in each])
-
-    def _exact_ends(self, correct: float, n: int) -> tuple[float, float]:
-        if self.interval == "mid_p":
-            return mid_p(correct, n, self.confidence)
-        return clopper_pearson(correct, n, (1 + self.confidence) / 2)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -32,7 +32,6 @@ class OfNumbers(WeightedRowsMetric):
         return "the numbers lie too far apart for their squares"
 
 
-@dataclass(frozen=True, kw_only=True)
 class OfDeviations(OfNumbers, OfSums):
     """A function of sums of products of deviations, which are taken from the means of all rows so that they are exact.
 

@@ -203,7 +203,6 @@ def outside_domain(power: float) -> str:
 _ABOVE_ZERO: Final = float(np.nextafter(0.0, 1.0))
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExplainedLoss(OfNumbers, OfSums):
     """1 − the loss of the predictions / the loss of the best constant prediction of these rows.
 

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -284,23 +284,21 @@ class Student(Averaging):
     def compute(self, state: State) -> Values:
         n = state["n"]
         variance = np.where(n > 1, state["m2"] / np.maximum(n - 1, 1), np.nan)
-        value = self._value(state)
-        value = np.where(np.isfinite(value), value, np.nan)
         with np.errstate(over="ignore", invalid="ignore"):
+            if self.weighted:
+                value = quotient(state["weight_value"], state["weight"])
+            else:
+                value = np.where(n > 0, state["mean"] + state["rest"], np.nan)
+            value = np.where(np.isfinite(value), value, np.nan)
             low, high, independent, equal = self._interval(state, value, variance)
         weight = state["weight"] if self.weighted else n
         each = (n, weight, value, np.isfinite(low), independent, equal)
         reasons = [_reason(*group) for group in zip(*(array.tolist() for array in each), strict=True)]
-        data = [_data(*group) for group in zip(n.tolist(), np.sqrt(variance).tolist(), strict=True)]
+        deviations = zip(n.tolist(), np.sqrt(variance).tolist(), strict=True)
+        data = [{"n": rows, "standard_deviation": d if math.isfinite(d) else None} for rows, d in deviations]
         if "cluster_key" in state:
             data = [one | {"clusters": found} for one, found in zip(data, independent.tolist(), strict=True)]
         return Values(value, low, high, reasons, data)
-
-    def _value(self, state: State) -> np.ndarray:
-        if self.weighted:
-            return quotient(state["weight_value"], state["weight"])
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.where(state["n"] > 0, state["mean"] + state["rest"], np.nan)
 
     def _interval(self, state: State, value: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, ...]:
         """Lower and upper ends, the number of independent rows or clusters, and whether all of these are equal."""
@@ -334,7 +332,3 @@ def _reason(n: int, weight: float, value: float, has_interval: bool, independent
 
 TOO_FAR: Final = "the values lie too far apart for an interval"
 _NO_SQUARE: Final = 1e-140
-
-
-def _data(n: int, deviation: float) -> dict[str, Any]:
-    return {"n": n, "standard_deviation": deviation if math.isfinite(deviation) else None}

@@ -84,7 +84,7 @@ class MatchRows:
         outside = (np.minimum(first, second) < 0) | (np.maximum(first, second) >= n)
         _refuse(f"a and b must be numbers from 0 to {n - 1}", outside)
         _refuse("a and b must be two different systems", first == second)
-        _refuse("the outcome must be a number from 0 to 1", ~((shares >= 0) & (shares <= 1)))
+        refuse_outcomes(shares)
         usable = (weights >= _LEAST_WEIGHT) & (weights <= 1 / _LEAST_WEIGHT)
         _refuse("the weight must be 0, or a number from 1e-50 to 1e50", ~(usable | (weights == 0)))
         _refuse("covariates must be finite numbers", np.asarray(~np.isfinite(more).all(axis=-1)))
@@ -233,6 +233,11 @@ def _integers(name: str, values: Sequence[int] | np.ndarray) -> np.ndarray:
     return found.astype(np.int64)
 
 
+def refuse_outcomes(shares: np.ndarray) -> None:
+    """Raise a SpecError that names the first outcome of a match that is no share of a win."""
+    _refuse("the outcome must be a number from 0 to 1", ~((shares >= 0) & (shares <= 1)))
+
+
 def _refuse(rule: str, wrong: np.ndarray) -> None:
     if wrong.any():
         raise SpecError(f"matches: row {int(np.argmax(wrong))}: {rule}")
@@ -240,8 +245,6 @@ def _refuse(rule: str, wrong: np.ndarray) -> None:
 
 Ties = Literal["half", "davidson", "rao_kupper"]
 """How ties enter the likelihood of strengths: as half a win for either side, or with a parameter."""
-
-UNRATED: Final = -1
 
 
 class Connections(NamedTuple):
