@@ -48,13 +48,7 @@ from evaluand.metrics.stats.calibration import (
     squared_errors,
     squared_errors_without,
 )
-from evaluand.metrics.stats.intervals import (
-    cautious_spread,
-    cluster_sums,
-    cluster_variance,
-    clustered_wilson,
-    mid_p,
-)
+from evaluand.metrics.stats.intervals import cautious_spread, cluster_sums, cluster_variance, clustered_wilson, mid_p
 from evaluand.metrics.stats.paired_change import Ends
 
 Binning = Literal["width", "mass"]
@@ -441,13 +435,8 @@ class ClasswiseCalibrationError(_DebiasedError, OfScores):
         found = []
         for place, code in enumerate(rows[_CLASSES].tolist()[:MAX_CLASSES]):
             one = slice(place, place + 1)
-            alone = Rows(
-                cells.probability[:, one],
-                cells.outcome[:, one],
-                cells.cell[:, one] - place * self.bins,
-                cells.cluster,
-                self.bins,
-            )
+            own = cells.probability[:, one], cells.outcome[:, one], cells.cell[:, one] - place * self.bins
+            alone = Rows(*own, cells.cluster, self.bins)
             value = math.sqrt(max(float(squared_errors(alone, weight[None])[0]), 0.0))
             found.append({"label": rows[LABELS][code], "value": value, "p": calibration_p(alone, weight)})
         return {"classes": found}

@@ -112,17 +112,13 @@ class MeanSquaredLogError(MeanError):
 def _rescale(state: State, exponent: np.ndarray) -> State:
     """A state of squares, rescaled to other powers of two."""
     less = np.where(state["n"] > 0, 2 * (state[_EXPONENT] - exponent), 0)
-    linear = {name: np.ldexp(state[name], less) for name in ("mean", "rest", "weight_value") if name in state}
-    by_cluster = {n: np.ldexp(state[n], less[state["cluster_group"]]) for n in ("cluster_sum",) if n in state}
-    return {
-        **state,
-        **linear,
-        **by_cluster,
-        "m2": np.ldexp(state["m2"], 2 * less),
-        "m3": np.ldexp(state["m3"], 3 * less),
-    }
+    found = {name: np.ldexp(state[name], power * less) for name, power in _POWERS.items() if name in state}
+    if "cluster_sum" in state:
+        found["cluster_sum"] = np.ldexp(state["cluster_sum"], less[state["cluster_group"]])
+    return {**state, **found}
 
 
+_POWERS: Final = {"mean": 1, "rest": 1, "weight_value": 1, "m2": 2, "m3": 3}
 _EXPONENT: Final = "exponent"
 _OF_NOTHING: Final = -5000
 """Below the exponent of any number: used for a group without errors, or whose errors are all 0."""

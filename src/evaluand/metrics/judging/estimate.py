@@ -123,11 +123,9 @@ def kappa(
     if not n:
         return undefined("no rows")
     ordered = tuple(labels) if isinstance(labels[0], str) else None  # integers are as far apart as their values
-    metric = (
-        CohenKappa(confidence=confidence)
-        if weights is None
-        else WeightedKappa(weights=weights, labels=ordered, confidence=confidence)
-    )
+    metric: Metric = CohenKappa(confidence=confidence)
+    if weights is not None:
+        metric = WeightedKappa(weights=weights, labels=ordered, confidence=confidence)
     names = np.array(labels, object)
     found = estimate(metric, {TRUTH: people, PREDICTION: judge, LABELS: names}, cluster)
     shares = [np.bincount(each, minlength=len(names)) / n for each in (people, judge)]
