@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, pluralize
 from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, has_label, one_hot
 from evaluand.metrics.base.confusion import MAX_CLASSES, PREDICTION, TRUTH, harmonic, why_rare
 from evaluand.metrics.base.curves import PARTS, POINTS, Drawn, part_name, precision_recall_curve, roc_curve
@@ -314,14 +314,14 @@ class OneVsRest(OfScores, WeightedRowsMetric):
             return f"no row has scores of classes; {GIVE_SCORES}"
         if self._by_row(rows) and not np.isnan(self._filled(rows[SCORES][:, rows[CLASSES]])).any():
             bad = int(np.isnan(rows[_OF_ROWS][weight > 0]).sum())
-            rows_have = "row has" if bad == 1 else "rows have"
-            return f"{bad} {rows_have} no label, or all of them, so no label can be above another"
+            what = f"{bad} {pluralize(bad, 'row has', 'rows have')} no label, or all of them"
+            return f"{what}, so no label can be above another"
         for place in rows[CLASSES].tolist():
             label, mine = rows[LABELS][place], has_label(rows[TRUTH], place)
             lacking = 0 if self._hard else int(np.isnan(rows[SCORES][:, place]).sum())
             if lacking and np.isnan(self.otherwise):
-                rows_have = "row has" if lacking == 1 else "rows have"
-                return f"{lacking} {rows_have} no score for {label!r}; {GIVE_SCORES}, or absent=0, which takes it for 0"
+                what = f"{lacking} {pluralize(lacking, 'row has', 'rows have')} no score for {label!r}"
+                return f"{what}; {GIVE_SCORES}, or absent=0, which takes it for 0"
             if self._is_pooled(rows[CLASSES]):
                 continue
             verb = "has" if rows[TRUTH].ndim == 2 else "is"

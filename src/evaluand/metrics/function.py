@@ -173,18 +173,11 @@ class FunctionMetric(WeightedRowsMetric):
     def group_results(self, state: State) -> Iterator[tuple[int, GroupResult]]:
         for group, rows in self.rows_of(state):
             arguments = self._arguments(rows)
-            try:
-                value, reason = self._call(arguments), None
-            except _OF_THE_MACHINE:
-                raise
-            except Exception as error:
-                value, reason = math.nan, f"{self.name} failed: {describe_error(error)}"
-            if reason is None and not math.isfinite(value):
-                reason = f"{self.name} returned {value}"
+            value, reason = self._call(arguments)
             ends = (math.nan, math.nan)
             if reason is None and self.confidence is not None:
                 ends = self._bootstrap_ends(arguments, clusters_in(rows))
-            yield group, GroupResult(value if reason is None else math.nan, {}, reason, ends=ends)
+            yield group, GroupResult(value, {}, reason, ends=ends)
 
     def _arguments(self, rows: Columns) -> dict[str, np.ndarray]:
         """Parameter → the column it reads, as an array of its natural type."""
@@ -199,18 +192,22 @@ class FunctionMetric(WeightedRowsMetric):
         decoded |= {name: _natural_type(column) for name, column in decoded.items()}
         return {p: rows[WEIGHT] if column == WEIGHT else decoded[column] for p, column in self.reads.items()}
 
-    def _call(self, arguments: Mapping[str, np.ndarray]) -> float:
+    def _call(self, arguments: Mapping[str, np.ndarray]) -> tuple[float, str | None]:
+        """The number that the function returns, and why there is none."""
         by_name = {name: column for name, column in arguments.items() if name in self.keywords}
         try:
             found = self.function(*(column for name, column in arguments.items() if name not in by_name), **by_name)
+            if found is None or np.ndim(found) or isinstance(found, str):
+                raise TypeError(f"returned {'an array' if np.ndim(found) else kind_of(found)}, not a number")
+            value = float(found)
         except _OF_THE_MACHINE as error:
             error.add_note(
                 f"raised by the metric {self.name}, so no values were stored; mend the cause and repeat this"
             )
             raise
-        if found is None or np.ndim(found) or isinstance(found, str):
-            raise TypeError(f"returned {'an array' if np.ndim(found) else kind_of(found)}, not a number")
-        return float(found)
+        except Exception as error:
+            return math.nan, f"{self.name} failed: {describe_error(error)}"
+        return (value, None) if math.isfinite(value) else (math.nan, f"{self.name} returned {value}")
 
     def _bootstrap_ends(self, arguments: Mapping[str, np.ndarray], key: np.ndarray) -> tuple[float, float]:
         """The percentile interval of clusters drawn with replacement; NaN where too few draws have a value."""
@@ -231,12 +228,8 @@ class FunctionMetric(WeightedRowsMetric):
                     if n == len(key)
                     else np.concatenate([order[borders[c] : borders[c + 1]] for c in drawn])
                 )
-                try:
-                    found[draw] = self._call({name: column[rows] for name, column in arguments.items()})
-                except _OF_THE_MACHINE:
-                    raise
-                except Exception:
-                    continue  # such as a draw of one class only
+                # NaN of such as a draw of one class only
+                found[draw], _ = self._call({name: column[rows] for name, column in arguments.items()})
         known = found[np.isfinite(found)]
         if len(known) < _LEAST_KNOWN * self.bootstrap or np.ptp(known) == 0:
             return math.nan, math.nan

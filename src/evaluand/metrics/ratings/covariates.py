@@ -32,7 +32,9 @@ class CovariateFit:
         rated: the systems of the largest component; with a penalty all with matches.
         coefficient: of each covariate, the log-odds for one unit more; NaN where there is a reason.
         reasons: why a covariate has no coefficient, else None.
-        covariance: of the strengths, then of the coefficients, from the spread between examples.
+        strength_error: the standard error of each strength, from the spread between examples.
+        coefficient_error: the standard error of each coefficient.
+        difference_error: systems × systems: the standard error of the difference of two strengths.
         examples: the number of examples.
         converged: false where matches and covariates have no finite estimate; then all values are NaN.
     """
@@ -41,26 +43,11 @@ class CovariateFit:
     rated: np.ndarray
     coefficient: np.ndarray
     reasons: tuple[str | None, ...]
-    covariance: np.ndarray
+    strength_error: np.ndarray
+    coefficient_error: np.ndarray
+    difference_error: np.ndarray
     examples: int
     converged: bool
-
-    @property
-    def strength_error(self) -> np.ndarray:
-        """The standard error of each strength."""
-        return np.asarray(np.sqrt(np.diagonal(self.covariance)[: len(self.strength)]))
-
-    @property
-    def coefficient_error(self) -> np.ndarray:
-        """The standard error of each coefficient."""
-        return np.asarray(np.sqrt(np.diagonal(self.covariance)[len(self.strength) :]))
-
-    @property
-    def difference_error(self) -> np.ndarray:
-        """Systems × systems: the standard error of the difference of two strengths."""
-        each = self.covariance[: len(self.strength), : len(self.strength)]
-        variance = np.diagonal(each)
-        return np.asarray(np.sqrt(np.maximum(variance[:, None] + variance - 2 * each, 0.0)))
 
     def quantile(self, confidence: float) -> float:
         """The number of standard errors to either end of an interval: Student's, by the number of examples."""
@@ -109,7 +96,11 @@ def fit_with_covariates(rows: MatchRows, names: Sequence[str], penalty: float = 
     full, square = np.zeros(width), np.zeros((width, width))
     full[places], square[np.ix_(places, places)] = at, covariance
     full, square = full * unit, square * unit[:, None] * unit
-    return CovariateFit(full[:n], rated & converged, full[n:], tuple(reasons), square, examples, converged)
+    variance = np.diagonal(square)
+    errors = np.sqrt(variance)
+    of_differences = np.sqrt(np.maximum(variance[:n, None] + variance[:n] - 2 * square[:n, :n], 0.0))
+    uncertainty = errors[:n], errors[n:], of_differences, examples, converged
+    return CovariateFit(full[:n], rated & converged, full[n:], tuple(reasons), *uncertainty)
 
 
 _SEPARATED: Final = "wins follow from the systems and covariates without exception, so there is no finite estimate"

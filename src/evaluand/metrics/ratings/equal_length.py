@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -107,23 +107,23 @@ def equal_length_win_rate(
     """
     difference = np.asarray(length, np.float64) - np.asarray(baseline_length, np.float64)
     matches = _Matches.read(outcome, difference, cluster, weight)
-    n_examples, reason = len(matches.numbers), _obstacle(matches)
-    if reason is not None:
-        return EqualLengthRate(raw=matches.raw, deviation=matches.deviation, examples=n_examples, reason=reason)
+    found = EqualLengthRate(
+        raw=matches.raw, deviation=matches.deviation, examples=len(matches.numbers), reason=_obstacle(matches)
+    )
+    if found.reason is not None:
+        return found
     penalty = _choose_penalty(matches)
     coefficients = _fit(matches.terms, matches.outcome, matches.weight, penalty, np.zeros(matches.terms.shape[1]))
     win_rate = float(logistic(coefficients[1]))
     low, high, influence = _interval(matches, coefficients, confidence)
-    return EqualLengthRate(
+    return replace(
+        found,
         win_rate=win_rate,
         low=min(low, win_rate),
         high=max(high, win_rate),
-        raw=matches.raw,
         length=float(coefficients[0]),
         quality=float(coefficients[1]),
-        deviation=matches.deviation,
         inverse_penalty=penalty,
-        examples=n_examples,
         example=matches.numbers,
         influence=influence,
     )
