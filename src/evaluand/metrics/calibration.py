@@ -411,7 +411,8 @@ class ClasswiseCalibrationError(_DebiasedError, OfScores):
 
     def arranged(self, rows: Columns) -> Columns:
         scores = rows[SCORES]
-        classes = [place for place in in_order(rows[LABELS]).tolist() if _occurs(rows, place)]
+        occurs = ~np.isnan(scores).all(axis=0) | np.isin(np.arange(len(rows[LABELS])), rows[TRUTH])
+        classes = [place for place in in_order(rows[LABELS]).tolist() if occurs[place]]
         chosen = np.where(np.isnan(scores[:, classes]), self.otherwise, scores[:, classes])
         if np.isnan(chosen).any() or not classes:
             return {**rows, _CLASSES: np.array(classes, np.int64), SCORES: np.full(chosen.shape, np.nan)}
@@ -440,11 +441,6 @@ class ClasswiseCalibrationError(_DebiasedError, OfScores):
             value = math.sqrt(max(float(squared_errors(alone, weight[None])[0]), 0.0))
             found.append({"label": rows[LABELS][code], "value": value, "p": calibration_p(alone, weight)})
         return {"classes": found}
-
-
-def _occurs(rows: Columns, code: int) -> bool:
-    """Whether a label is the truth of a row or has a score in one."""
-    return bool((rows[TRUTH] == code).any() or not np.isnan(rows[SCORES][:, code]).all())
 
 
 def _clusters(rows: Columns) -> np.ndarray:

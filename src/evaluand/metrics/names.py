@@ -438,7 +438,8 @@ def _closest(name: str, known: Mapping[str, MetricName], cutoff: float) -> str |
 def _nearest_in_meaning(name: str) -> list[MetricName]:
     """The metrics whose names and descriptions have the most words of a name."""
     asked = _words(name)
-    relevance = {one.name: _relevance(asked, one) for one in metric_names()}
+    known = {one.name: _words(" ".join((one.name, *one.aliases, one.about))) for one in metric_names()}
+    relevance = {metric: len(asked & words) / max(len(asked), 1) for metric, words in known.items()}
     ranked = sorted(metric_names(), key=lambda one: (-relevance[one.name], len(one.name)))
     best = relevance[ranked[0].name]
     return [] if best < _RELEVANT else [one for one in ranked[:_AT_MOST] if relevance[one.name] == best]
@@ -451,12 +452,6 @@ _AT_MOST: Final = 2
 _FILLERS: Final = frozenset(
     {"the", "of", "a", "an", "and", "under", "is", "that", "over", "by", "score", "metric", "rate"}
 )
-
-
-def _relevance(asked: frozenset[str], one: MetricName) -> float:
-    """The share of the words asked for that a metric's names and description contain."""
-    known = _words(" ".join((one.name, *one.aliases, one.about)))
-    return len(asked & known) / max(len(asked), 1)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -298,7 +298,9 @@ class _Parser:
                 values[row] = math.nan if cell is None else float(cell)
             except (TypeError, ValueError, OverflowError):
                 bad[row] = True
-        self._refuse(bad, lambda row: f"{name} is {cells[row]!r}, not a number{_quote_hint(cells[row])}")
+        quoted = '; remove the quotes: a CSV file quotes with " only'
+        hints = [quoted if isinstance(cell, str) and "'" in cell else "" for cell in cells]
+        self._refuse(bad, lambda row: f"{name} is {cells[row]!r}, not a number{hints[row]}")
         return values
 
     def _refuse(self, bad: np.ndarray, message: Callable[[int], str]) -> None:
@@ -307,8 +309,3 @@ class _Parser:
                 Fault(_where(self.what, row, self.image[row].as_py() if row < len(self.image) else None), message(row))
                 for row in np.flatnonzero(bad).tolist()
             )
-
-
-def _quote_hint(cell: Any) -> str:
-    single = isinstance(cell, str) and "'" in cell
-    return '; remove the quotes: a CSV file quotes with " only' if single else ""

@@ -258,7 +258,8 @@ def _maximise(
     if together is not None:
         share = together / together.sum(axis=-1, keepdims=True)
         theta = theta - np.einsum("rij,rj->ri", share, theta)
-    return theta, _tie_parameter(tie, ties, bounded), converged
+    parameter = np.full(many, np.nan) if ties == "half" else np.where(bounded, np.exp(tie), np.inf)
+    return theta, parameter, converged
 
 
 _STEPS: Final = 200
@@ -413,10 +414,3 @@ def _starting_tie(counts: MatchCounts, ties: Ties) -> np.ndarray:
         if ties == "davidson":
             return np.asarray(np.log(2 * share / (1 - share)))
         return np.asarray(2 * np.arctanh(share)) if ties == "rao_kupper" else np.zeros(len(n))
-
-
-def _tie_parameter(at: np.ndarray, ties: Ties, bounded: np.ndarray) -> np.ndarray:
-    """Davidson's ν or Rao and Kupper's θ from the scale of the fit; infinite where unbounded."""
-    if ties == "half":
-        return np.full(len(at), np.nan)
-    return np.where(bounded, np.exp(at), np.inf)
