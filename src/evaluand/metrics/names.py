@@ -100,13 +100,8 @@ def averaged() -> tuple[OneClass, ...]:
 
 
 @cache
-def kinds_at_k() -> Mapping[str, str]:
-    """What stands before `@` and a number → kind with the parameter k."""
-    kinds: dict[str, str] = _read()["at_k"]
-    return kinds
-
-
 def _read() -> dict[str, Any]:
+    """`averaged`, `others` and `at_k`: what stands before `@` and a number → kind with the parameter k."""
     found: dict[str, Any] = orjson.loads(Path(__file__).with_name("names.json").read_bytes())
     return found
 
@@ -361,7 +356,7 @@ def _by_name() -> dict[str, MetricName]:
 
 def _find_numbered(form: str) -> Resolved | None:
     """What a name with a number in it stands for: with a number of ranks or answers, β, or a percentile."""
-    if (ranks := re.fullmatch(r"([a-z_]+?)_?(?:@|_at_)(\d+)", form)) and (kind := kinds_at_k().get(ranks[1])):
+    if (ranks := re.fullmatch(r"([a-z_]+?)_?(?:@|_at_)(\d+)", form)) and (kind := _read()["at_k"].get(ranks[1])):
         return Resolved(kind, {"k": int(ranks[2])})
     if answers := re.fullmatch(r"top_?(\d+)(?:_acc(?:uracy)?(?:_score)?)?", form):
         return Resolved("top_k", {"k": int(answers[1])})

@@ -159,16 +159,12 @@ def _where(what: str, row: int, image: Any) -> str:
 
 
 def _select_columns(source: Any, what: str) -> Mapping[str, Any]:
-    if isinstance(source, np.ndarray):
-        names = list(source.dtype.names or ())
-    elif isinstance(source, Mapping):
-        names = list(source)
-    elif isinstance(source, pa.Table | pa.RecordBatch):
-        names = source.schema.names
-    elif hasattr(source, "columns"):
-        names = list(source.columns)
-    else:
+    listed = source if isinstance(source, Mapping) else getattr(source, "columns", None)
+    if isinstance(source, np.ndarray | pa.Table | pa.RecordBatch):
+        listed = source.dtype.names if isinstance(source, np.ndarray) else source.schema.names
+    if listed is None:
         raise SpecError(f"{what}s must be a table, columns by name or a list of rows, not {type(source).__name__}")
+    names = list(listed)
     needed = [IMAGE] if BOX in names else [IMAGE, *COORDINATES]
     lacking = [name for name in needed if name not in names]
     if lacking:

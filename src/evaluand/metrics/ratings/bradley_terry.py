@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, get_args
 
 import numpy as np
@@ -27,8 +26,7 @@ from evaluand.core.errors import SpecError
 from evaluand.metrics.ratings.counts import Connections, MatchCounts, Ties, connect, largest_component
 
 
-@dataclass(frozen=True)
-class BradleyTerryFit:
+class BradleyTerryFit(NamedTuple):
     """Strengths with the leading axes of their counts.
 
     Attributes:

@@ -10,7 +10,6 @@ Arena" (2024); for errors by example see `standard_errors`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,8 +22,7 @@ from evaluand.metrics.stats.intervals import t_quantile
 from evaluand.metrics.stats.resampling import Units
 
 
-@dataclass(frozen=True)
-class CovariateFit:
+class CovariateFit(NamedTuple):
     """Strengths at equal covariates, and what each covariate contributes.
 
     Attributes:

@@ -7,7 +7,6 @@ an example, of all pairs and in both orders, belong together.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +16,7 @@ from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.intervals import Arrays, cautious_spread, cluster_sums, cluster_variance, clustered_wilson
 
 
-@dataclass(frozen=True)
-class WinRates:
+class WinRates(NamedTuple):
     """The win rates of some systems; NaN where systems never met.
 
     Attributes:
