@@ -61,13 +61,7 @@ from evaluand.metrics.base.metric import (
 )
 from evaluand.metrics.base.weighted_rows import mean_without
 from evaluand.metrics.names import BINARY
-from evaluand.metrics.stats.intervals import (
-    CLUSTER_TABLE,
-    cluster_variance,
-    clustered_wilson,
-    count_rows,
-    merge_clusters,
-)
+from evaluand.metrics.stats.intervals import cluster_table, cluster_variance, clustered_wilson, count_rows
 from evaluand.metrics.stats.resampling import bootstrap
 
 Average = Literal["micro", "macro", "weighted", "example", "binary"]
@@ -400,7 +394,7 @@ class _Sums(NamedTuple):
         deviation = (total - np.where(defined, self.ratio, 0.0)[place] * weight) * scale
         share = weight * scale
         summed = deviation + np.where(share > 0, self.value[group], 0.0) * share
-        return merge_clusters([dict(zip(CLUSTER_TABLE, (state["tag_cluster"], group, summed, share), strict=True))])
+        return cluster_table(state["tag_cluster"], group, summed, share)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -31,8 +31,8 @@ from evaluand.metrics.stats.intervals import (
     Spread,
     cluster_skew,
     cluster_sums,
+    cluster_table,
     cluster_variance,
-    merge_clusters,
     merge_moments,
     moments,
     skewed_interval,
@@ -205,8 +205,7 @@ class Averaging(Metric):
         chosen = np.isin(of, members) & (weight > 0)
         key, weight = key[chosen], weight[chosen]
         total = pull[chosen] * weight.sum() / len(members)
-        one = dict(zip(CLUSTER_TABLE, (key, np.zeros(len(key), np.int64), total, weight), strict=True))
-        spread = cluster_variance(merge_clusters([one]), np.zeros(1))
+        spread = cluster_variance(cluster_table(key, np.zeros(len(key), np.int64), total, weight), np.zeros(1))
         low, high = self.interval_of(value, spread)
         return tuple(np.clip([low[0], high[0]], *self.range).tolist())
 

@@ -146,12 +146,9 @@ def measure_kappa(said: np.ndarray, words: Sequence[str], examples: Sequence[Any
     """
     numbers = {example: number for number, example in enumerate(dict.fromkeys(examples))}
     columns = {TRUTH: said[0], PREDICTION: said[1], LABELS: np.array(words, object)}
-    metric = CohenKappa()
-    rows = metric.prepare(columns | {INDEX: np.arange(said.shape[1])})
-    cluster = np.array([numbers[example] for example in examples])
-    found = metric.compute(metric.state({**rows, CLUSTER: cluster}, np.zeros(said.shape[1], np.int64), 1))
-    ends = (float(each[0]) for each in (found.value, found.low, found.high))
-    return [None if np.isnan(each) else each for each in ends]
+    rows = CohenKappa().prepare(columns | {INDEX: np.arange(said.shape[1])})
+    found = estimate(CohenKappa(), rows, np.array([numbers[example] for example in examples]))
+    return [None if np.isnan(each) else each for each in (found.value, found.low, found.high)]
 
 
 def rogan_gladen(raw: Estimate, sensitivity: Estimate, specificity: Estimate, *, confidence: float = 0.95) -> Estimate:
