@@ -300,8 +300,7 @@ class _DebiasedError(WeightedRowsMetric):
             value[place] = self._values(arranged, weight[None])[0]
             if cells is not None and (found := ErrorEnds.of(cells, weight)) is not None:
                 ends[place] = found.at
-                few = blocks.n * cells.n_cells <= _MOST_CELLS
-                n = blocks.n if few else min(blocks.n, BLOCKS)
+                n = blocks.n if blocks.n * cells.n_cells <= _MOST_CELLS else min(blocks.n, BLOCKS)
                 without[:, place] = found.square
                 without[:n, place] = squared_errors_without(cells, weight, arranged[BLOCK] % n, n)
         return LeftOut(value, without, np.ones(n_groups), ends)
@@ -353,8 +352,7 @@ class DebiasedCalibrationError(_DebiasedError, ConfidenceBins):
         curve, _, _ = reliability(rows, None)
         share = curve.weight / curve.weight.sum()
         found: dict[str, Any] = {"plug_in": math.sqrt(float(share @ np.square(curve.x - curve.y)))}
-        names = ("confidence", "right", "to", "n")
-        table = dict(zip(names, (column.tolist() for column in curve), strict=True))
+        table = dict(zip(("confidence", "right", "to", "n"), (column.tolist() for column in curve), strict=True))
         if self.confidence is not None:
             for name, level in (("", self.confidence), ("band_", self.confidence ** (1 / len(share)))):
                 _, low, high = reliability(rows, level)

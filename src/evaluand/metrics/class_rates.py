@@ -208,8 +208,7 @@ class ClassRatio(ByClass):
         return self.settled({TRUTH: truths_of(state)})
 
     def prepare(self, columns: Columns) -> Columns:
-        name = "labels" if self.label is None else "label"
-        check_labels(self.kind, name, self.named_labels, columns[LABELS])
+        check_labels(self.kind, "labels" if self.label is None else "label", self.named_labels, columns[LABELS])
         return super().prepare(columns)
 
     def classes(self, vocabulary: np.ndarray) -> Sequence[Label] | None:
@@ -898,5 +897,4 @@ class SelectionRate(Accuracy):
 
     def compute(self, state: State) -> Values:
         values = super().compute(state)
-        data = [{"selected": entry.pop("correct"), **entry} for entry in map(dict, values.data)]
-        return replace(values, data=data)
+        return replace(values, data=[{"selected": entry.pop("correct"), **entry} for entry in map(dict, values.data)])

@@ -70,8 +70,7 @@ class RootMeanSquaredError(MeanSquaredError):
 
     def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int, blocks: Blocks) -> LeftOut:
         largest = float(columns[VALUE].max(initial=0.0)) or 1.0
-        squares = np.square(columns[VALUE] / largest)
-        found = super().leave_out({**columns, VALUE: squares}, group, n_groups, blocks)
+        found = super().leave_out({**columns, VALUE: np.square(columns[VALUE] / largest)}, group, n_groups, blocks)
         value, without = (largest * np.sqrt(np.maximum(each, 0.0)) for each in (found.value, found.without))
         return found._replace(value=value, without=without)
 
@@ -185,8 +184,7 @@ class MedianAbsoluteError(_OfAbsoluteErrors, Positional):
     share = 0.5
 
     def locate(self, values: np.ndarray, starts: np.ndarray, n: np.ndarray) -> np.ndarray:
-        half = n // 2
-        lower, upper = (at_share(values, starts, n, place / np.maximum(n, 1)) for place in ((n + 1) // 2, half + 1))
+        lower, upper = (at_share(values, starts, n, place / np.maximum(n, 1)) for place in ((n + 1) // 2, n // 2 + 1))
         halves = lower / 2 + upper / 2
         return np.where(upper > _HALF, halves, (np.minimum(lower, _HALF) + np.minimum(upper, _HALF)) / 2)
 

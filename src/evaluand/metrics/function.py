@@ -267,8 +267,7 @@ _SHORT: Final = 12
 
 def as_metric(value: Any) -> FunctionMetric | None:
     """A metric of a function or a partial; None if it is neither."""
-    plain = callable(value) and not isinstance(value, type)
-    return FunctionMetric(function=value) if plain else None
+    return FunctionMetric(function=value) if callable(value) and not isinstance(value, type) else None
 
 
 def _function_name(function: Any) -> str:

@@ -71,8 +71,7 @@ class OneClass(NamedTuple):
 
 
 def averaged_parameters(base: OneClass, suffix: str) -> dict[str, Any]:
-    zero = _ZERO if suffix in base.zero else {}
-    return {**base.parameters, "average": AVERAGES[suffix], **zero}
+    return {**base.parameters, "average": AVERAGES[suffix], **(_ZERO if suffix in base.zero else {})}
 
 
 def _averaged_names(base: OneClass) -> Iterator[MetricName]:

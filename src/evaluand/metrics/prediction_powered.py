@@ -372,8 +372,7 @@ def _unseen(rows: _Rows, influence: np.ndarray, share: float) -> np.ndarray:
 
 def _largest_variances(rows: _Rows, alone: _Linear, found: _Linear) -> np.ndarray:
     """The variances with as many effective labels as there are without the judge: no judge makes an estimate worse."""
-    lost = np.ones(rows.strata)
-    variance, with_judge = (rows.variances(one.influence, lost) for one in (alone, found))
+    variance, with_judge = (rows.variances(one.influence, np.ones(rows.strata)) for one in (alone, found))
     least, most = rows.range
     if not rows.is_bounded:
         return np.asarray(np.maximum(np.where(variance > 0, variance, math.inf), with_judge))

@@ -304,8 +304,7 @@ class Student(Averaging):
         n = state["n"]
         spread = cluster_variance(state, value) if "cluster_key" in state else Spread(variance / np.maximum(n, 1), n, n)
         if self._has_one_end:
-            is_clustered = "cluster_key" in state
-            skew = cluster_skew(state, value) if is_clustered else skewness(n, state["m2"], state["m3"])
+            skew = cluster_skew(state, value) if "cluster_key" in state else skewness(n, state["m2"], state["m3"])
             ends = skewed_interval(value, spread, skew, self.confidence)
         else:
             ends = self.interval_of(value, spread)

@@ -139,8 +139,7 @@ def _places(
 
 def _order(detections: Boxes, definition: Definition) -> np.ndarray:
     """The rows from the most to the least confident."""
-    n = len(detections)
-    confidence = np.zeros(n) if detections.confidence is None else detections.confidence
+    confidence = np.zeros(len(detections)) if detections.confidence is None else detections.confidence
     if definition.ties == "image":
         (code,), images = encode_labels([detections.image])
         return np.asarray(np.lexsort((np.argsort(in_order(images))[code], -confidence)))

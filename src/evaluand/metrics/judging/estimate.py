@@ -178,8 +178,7 @@ def rogan_gladen(raw: Estimate, sensitivity: Estimate, specificity: Estimate, *,
         >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
         (0.571, 0.478, 0.666)
     """
-    parts = (raw, sensitivity, specificity)
-    lacking = next((each for each in parts if math.isnan(each.value)), None)
+    lacking = next((each for each in (raw, sensitivity, specificity) if math.isnan(each.value)), None)
     if lacking is not None:
         return undefined(lacking.reason or "a share is undefined", raw.n)
     z = normal_quantile(confidence)

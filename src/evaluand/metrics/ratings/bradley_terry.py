@@ -248,8 +248,7 @@ def _maximise(
         better = _Slopes(*(each[~worse] for each in slopes))
         step[on] = _newton_step(better, free[on], None if together is None else together[on])
         at[left] = base[left] + step[left]
-        size = np.abs(step[left]).max(axis=-1)
-        done = size <= _PRECISION
+        done = np.abs(step[left]).max(axis=-1) <= _PRECISION
         converged[left[done]] = True
         left = left[~done]
     theta, tie = at[:, :systems], at[:, systems]

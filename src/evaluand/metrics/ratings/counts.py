@@ -187,8 +187,7 @@ _SIDES = ("wins", "ties", "losses", "score")
 def count_matches(rows: MatchRows) -> MatchCounts:
     """The counts of all matches, without leading axes."""
     codes, place = rows.pairs
-    sums = [np.bincount(place, each, minlength=len(codes)) for each in _columns(rows)]
-    return _counts(rows.systems, codes, sums)
+    return _counts(rows.systems, codes, [np.bincount(place, each, minlength=len(codes)) for each in _columns(rows)])
 
 
 def resample_counts(rows: MatchRows, replicates: int, seed: int = 0, first: int = 0) -> MatchCounts:
@@ -213,8 +212,7 @@ def resample_counts(rows: MatchRows, replicates: int, seed: int = 0, first: int 
 
 def _columns(rows: MatchRows) -> list[np.ndarray]:
     """What each match adds to the counts of its pair, seen from the system with the lower number."""
-    share = np.where(rows.a < rows.b, rows.outcome, 1 - rows.outcome)
-    return weigh_outcomes(rows.weight, share)
+    return weigh_outcomes(rows.weight, np.where(rows.a < rows.b, rows.outcome, 1 - rows.outcome))
 
 
 def weigh_outcomes(weight: np.ndarray, share: np.ndarray) -> list[np.ndarray]:

@@ -75,10 +75,8 @@ def fit_with_covariates(rows: MatchRows, names: Sequence[str], penalty: float = 
     if rows.covariates.shape[1] != len(names):
         raise SpecError(f"matches: {rows.covariates.shape[1]} covariates need as many names, not {len(names)}")
     counts = count_matches(rows)
-    connections = connect(counts)
-    rated = counts.played if penalty > 0 else largest_component(counts, connections)
-    known = rated[rows.a] & rated[rows.b]
-    some = rows.select(known)
+    rated = counts.played if penalty > 0 else largest_component(counts, connect(counts))
+    some = rows.select(rated[rows.a] & rated[rows.b])
     scale = np.sqrt(np.mean(np.square(some.covariates), axis=0)) if len(some) else np.zeros(len(names))
     reasons = _reasons(some, scale, names)
     used = np.array([reason is None for reason in reasons], np.bool_)
@@ -211,8 +209,7 @@ def _covariance(design: _Design, at: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _log_odds(design: _Design, at: np.ndarray) -> np.ndarray:
-    systems = design.rows.systems
-    return np.asarray(at[design.rows.a] - at[design.rows.b] + design.columns @ at[systems:])
+    return np.asarray(at[design.rows.a] - at[design.rows.b] + design.columns @ at[design.rows.systems :])
 
 
 def _hessian(rows: MatchRows, columns: np.ndarray, weight: np.ndarray) -> np.ndarray:

@@ -250,8 +250,7 @@ class _Matches(NamedTuple):
         Equal examples can be exchanged, so it does not matter how examples are numbered.
         """
         total = np.bincount(self.example, self.weight)
-        columns = (*self.terms.T, self.outcome)
-        means = (np.bincount(self.example, self.weight * column) / total for column in columns)
+        means = (np.bincount(self.example, self.weight * column) / total for column in (*self.terms.T, self.outcome))
         rank = np.empty(len(total), np.int64)
         rank[np.lexsort([np.round(each, _SAME) for each in (total, *means)])] = np.arange(len(total))
         return np.asarray((len(total) - 1 - rank[self.example]) % _FOLDS)
