@@ -410,15 +410,13 @@ class ClasswiseCalibrationError(_DebiasedError, OfScores):
     def arranged(self, rows: Columns) -> Columns:
         scores = rows[SCORES]
         occurs = ~np.isnan(scores).all(axis=0) | np.isin(np.arange(len(rows[LABELS])), rows[TRUTH])
-        classes = [place for place in in_order(rows[LABELS]).tolist() if occurs[place]]
+        order = in_order(rows[LABELS])
+        classes = order[occurs[order]]
         chosen = np.where(np.isnan(scores[:, classes]), self.otherwise, scores[:, classes])
-        if np.isnan(chosen).any() or not classes:
-            return {**rows, _CLASSES: np.array(classes, np.int64), SCORES: np.full(chosen.shape, np.nan)}
-        bins = [
-            assign_bins(column, rows[WEIGHT], self.bins, self.binning) + place * self.bins
-            for place, column in enumerate(chosen.T)
-        ]
-        return {**rows, _CLASSES: np.array(classes, np.int64), SCORES: chosen, BIN: np.stack(bins, axis=1)}
+        if np.isnan(chosen).any() or not len(classes):
+            return {**rows, _CLASSES: classes, SCORES: np.full(chosen.shape, np.nan)}
+        bins = np.stack([assign_bins(each, rows[WEIGHT], self.bins, self.binning) for each in chosen.T], axis=1)
+        return {**rows, _CLASSES: classes, SCORES: chosen, BIN: bins + self.bins * np.arange(len(classes))}
 
     def of_cells(self, rows: Columns) -> Rows | None:
         if BIN not in rows:

@@ -551,9 +551,7 @@ class Counting(ClassRatio):
         weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(group))
         cluster = columns.get(CLUSTER, columns.get(INDEPENDENT, group))
         table = tag, group[row], cluster[row], counts * weights[row, None]
-        limits = {
-            name: count_rows(group[columns[name]] if name in columns else group[:0], n_groups) for name in _LIMITS
-        }
+        limits = {n: count_rows(group[columns[n]] if n in columns else group[:0], n_groups) for n in _LIMITS}
         return {"n": count_rows(group, n_groups), **limits, **dict(zip(_TABLE, table, strict=True))}
 
     def merge(self, states: Sequence[State]) -> State:

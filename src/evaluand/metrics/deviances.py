@@ -178,11 +178,9 @@ def deviance(truth: np.ndarray, prediction: np.ndarray, power: float) -> np.ndar
         elif power == 2:
             found = 2 * (np.log(predicted / true) + true / predicted - 1)
         else:
-            found = 2 * (
-                np.power(np.maximum(true, 0.0), 2 - power) / ((1 - power) * (2 - power))
-                - true * np.power(predicted, 1 - power) / (1 - power)
-                + np.power(predicted, 2 - power) / (2 - power)
-            )
+            of_truth = np.power(np.maximum(true, 0.0), 2 - power) / ((1 - power) * (2 - power))
+            of_both = true * np.power(predicted, 1 - power) / (1 - power)
+            found = 2 * (of_truth - of_both + np.power(predicted, 2 - power) / (2 - power))
     return np.asarray(np.maximum(found, 0.0))  # rounding may leave less
 
 

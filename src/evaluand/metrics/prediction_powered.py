@@ -202,11 +202,8 @@ class _Rows:
         means = mean_label + applied * (elsewhere - on_labelled)
         value = float(of_strata @ means)
         row_share, h = applied[self.stratum], self.stratum
-        off = np.where(
-            self.known,
-            labels - mean_label[h] - row_share * (judged - on_labelled[h]),
-            row_share * (judged - elsewhere[h]),
-        )
+        off = labels - mean_label[h] - row_share * (judged - on_labelled[h])
+        off = np.where(self.known, off, row_share * (judged - elsewhere[h]))
         of_kind = np.where(self.known, self._sums(self.known)[h], self._sums(~self.known)[h])
         influence = self._by_cluster(self.weight * off / of_kind)
         on_shares = np.bincount(self.cluster, self.weight * (means[h] - value) / total)

@@ -191,10 +191,8 @@ class Averaging(Metric):
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.bincount(of, total, minlength=n) / summed
             pull = self.slope(state, self.compute(state).value)[of] * (total - mean[of] * weight) / summed[of]
-        ends = [
-            self._ends(found.value[place : place + 1], members, (key, of, pull, weight))
-            for place, members in enumerate(groups)
-        ]
+        table = key, of, pull, weight
+        ends = [self._ends(found.value[place : place + 1], members, table) for place, members in enumerate(groups)]
         low, high = np.array(ends).reshape(-1, 2).T
         reason = [None if known else text for known, text in zip(np.isfinite(low).tolist(), found.reason, strict=True)]
         return replace(found, low=low, high=high, reason=reason)

@@ -193,12 +193,10 @@ def equal_length_difference(first: EqualLengthRate, second: EqualLengthRate) -> 
     difference = first.win_rate - second.win_rate
     size = first.variance * second.variance
     correlation = first.covariance(second) / math.sqrt(size) if size > 0 else 0.0
+    below = first.win_rate - first.low, second.high - second.win_rate
+    above = first.high - first.win_rate, second.win_rate - second.low
     off_low, off_high = (
-        math.sqrt(max(one * one + other * other - 2 * correlation * one * other, 0.0))
-        for one, other in (
-            (first.win_rate - first.low, second.high - second.win_rate),
-            (first.high - first.win_rate, second.win_rate - second.low),
-        )
+        math.sqrt(max(one * one + other * other - 2 * correlation * one * other, 0.0)) for one, other in (below, above)
     )
     return difference, max(difference - off_low, -1.0), min(difference + off_high, 1.0)
 
@@ -319,10 +317,8 @@ def _fit(
         length, direction = 1.0, terms @ step
         while True:
             following = at + length * step
-            next_value = (
-                inverse_penalty * _cross_entropy(log_odds + length * direction, outcome, weight)
-                + np.abs(following).sum()
-            )
+            loss = _cross_entropy(log_odds + length * direction, outcome, weight)
+            next_value = inverse_penalty * loss + np.abs(following).sum()
             if next_value <= value + 0.1 * length * decrease or length < _SHORTEST:
                 break
             length /= 2
