@@ -217,17 +217,13 @@ class FunctionMetric(WeightedRowsMetric):
         if n < 2:
             return math.nan, math.nan
         order = np.argsort(cluster, kind="stable")
-        borders = np.append(0, np.cumsum(np.bincount(cluster)))
+        parts = np.split(order, np.cumsum(np.bincount(cluster))[:-1]) if n < len(key) else []
         found = np.full(self.bootstrap, np.nan)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the call with all rows has warned
             for draw in range(self.bootstrap):
                 [drawn] = draw_places(n, draw, 1, seed=0)
-                rows = (
-                    order[drawn]
-                    if n == len(key)
-                    else np.concatenate([order[borders[c] : borders[c + 1]] for c in drawn])
-                )
+                rows = np.concatenate([parts[c] for c in drawn]) if parts else order[drawn]
                 # NaN of such as a draw of one class only
                 found[draw], _ = self._call({name: column[rows] for name, column in arguments.items()})
         known = found[np.isfinite(found)]
