@@ -2,7 +2,7 @@
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final, NamedTuple, get_args
+from typing import Any, ClassVar, Final, get_args
 
 import numpy as np
 
@@ -330,21 +330,20 @@ class MajorityVote(OverReplications, Share):
     def reduced(self, values: np.ndarray, starts: np.ndarray) -> np.ndarray:
         """The grade of the answer that wins in each example: the least or the largest of what missing answers allow."""
         n, unit = len(starts), np.repeat(np.arange(len(starts)), np.diff(starts, append=len(values)))
-        joins, given = values < 0, _count_answers(values, unit)
+        joins, (of, given, place, grade) = values < 0, _count_answers(values, unit)
         times, first = np.zeros(n), np.full(n, len(values))  # of the answer that leads without the missing ones
-        order = np.lexsort((given.first, -given.times, given.unit))
-        leads = order[runs(given.unit[order])]
-        times[given.unit[leads]], first[given.unit[leads]] = given.times[leads], given.first[leads]
+        order = np.lexsort((place, -given, of))
+        leads = order[runs(of[order])]
+        times[of[leads]], first[of[leads]] = given[leads], place[leads]
         more, earliest = count_rows(unit[joins], n), np.full(n, len(values))
         np.minimum.at(earliest, unit[joins], np.flatnonzero(joins))
 
-        of = given.unit
-        joined = given.times + more[of], np.minimum(given.first, earliest[of])
+        joined = given + more[of], np.minimum(place, earliest[of])
         can_win = (joined[0] > times[of]) | ((joined[0] == times[of]) & (joined[1] <= first[of]))
         new_wins = (more > times) | ((more == times) & (earliest < first))
         best = bool((values == _FOR_RIGHT).any())
         found = np.where(new_wins, float(best), float(not best))
-        (np.maximum if best else np.minimum).at(found, of[can_win], given.grade[can_win])
+        (np.maximum if best else np.minimum).at(found, of[can_win], grade[can_win])
         return found
 
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:
@@ -356,20 +355,14 @@ _FOR_RIGHT: Final = -1.0
 """Votes of missing answers, for the answer of their example with the least or the largest grade that can win so."""
 
 
-class _Answers(NamedTuple):
-    """The different answers of each unit: how often, and at which place first, each was given, and its mean grade."""
-
-    unit: np.ndarray
-    times: np.ndarray
-    first: np.ndarray
-    grade: np.ndarray
-
-
-def _count_answers(votes: np.ndarray, unit: np.ndarray) -> _Answers:
-    """Counts the answers that are not missing.
+def _count_answers(votes: np.ndarray, unit: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Count the answers that are not missing.
 
     Args:
         unit: of each vote, in order.
+
+    Returns:
+        The unit of each different answer, how often it was given, at which place first, and its mean grade.
     """
     place = np.flatnonzero(votes >= 0)
     answer, right = np.divmod(votes, 2)
@@ -377,4 +370,4 @@ def _count_answers(votes: np.ndarray, unit: np.ndarray) -> _Answers:
     starts = runs(unit[order], answer[order])
     times = np.diff(starts, append=len(order))
     grades = np.add.reduceat(right[order], starts) if len(starts) else np.zeros(0)
-    return _Answers(unit[order[starts]], times, order[starts], grades / times)
+    return unit[order[starts]], times, order[starts], grades / times

@@ -84,9 +84,8 @@ def expected_without(
 
     def terms(truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
         shape = np.broadcast_shapes(truth.shape, prediction.shape)
-        sides = (np.broadcast_to(side, shape).ravel()[:, None] for side in (truth, prediction))
+        one, other = (np.broadcast_to(side, shape).ravel()[:, None] for side in (truth, prediction))
         step = max(1, _AT_ONCE // 64)
-        one, other = sides
         parts = [_expected_of_pairs(one[i : i + step], other[i : i + step], n) for i in range(0, len(one), step)]
         return np.concatenate(parts).reshape(shape)
 

@@ -7,10 +7,10 @@ from typing import Any, ClassVar, Final, Literal, NamedTuple, Self, get_args
 
 import numpy as np
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import SpecError, pluralize
 from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, has_label, one_hot
 from evaluand.metrics.base.confusion import MAX_CLASSES, PREDICTION, TRUTH, harmonic, why_rare
-from evaluand.metrics.base.curves import PARTS, POINTS, Curve, Drawn, Kind, part_name, precision_recall_curve, roc_curve
+from evaluand.metrics.base.curves import PARTS, POINTS, Drawn, part_name, precision_recall_curve, roc_curve
 from evaluand.metrics.base.labels import in_order, object_array
 from evaluand.metrics.base.metric import LABELS, WEIGHT, Columns, Labels, Metric, State
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric, clusters_in
@@ -70,7 +70,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
     direction = "higher"
     range = (0.0, 1.0)
     takes_sets = True
-    drawn: ClassVar[Kind]
+    drawn: ClassVar[Literal["roc", "precision_recall"]]
     known_averages: ClassVar[tuple[str, ...]] = get_args(Average)
 
     average: Average = "macro"
@@ -112,10 +112,6 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         """
         return share
 
-    @abstractmethod
-    def curve(self, positive: np.ndarray, score: np.ndarray, weight: np.ndarray) -> Curve:
-        """The curve of one class; some rows are positive and some negative."""
-
     @property
     def drawn_by(self) -> Metric | None:
         return self
@@ -139,7 +135,7 @@ class OneVsRest(OfScores, WeightedRowsMetric):
         for name, (positive, scores) in zip(names, self._sides(rows, classes), strict=True):
             both = weight[positive].sum() > 0 and weight[~positive].sum() > 0
             if both and not np.isnan(scores).any():
-                yield Drawn(self.drawn, name, self.curve(positive, scores, weight))
+                yield Drawn(self.drawn, name, _CURVES[self.drawn](positive, scores, weight, points=POINTS))
 
     def _is_pooled(self, classes: np.ndarray) -> bool:
         """Whether all pairs of a row and a class have one value."""
@@ -318,14 +314,14 @@ class OneVsRest(OfScores, WeightedRowsMetric):
             return f"no row has scores of classes; {GIVE_SCORES}"
         if self._by_row(rows) and not np.isnan(self._filled(rows[SCORES][:, rows[CLASSES]])).any():
             bad = int(np.isnan(rows[_OF_ROWS][weight > 0]).sum())
-            rows_have = "row has" if bad == 1 else "rows have"
-            return f"{bad} {rows_have} no label, or all of them, so no label can be above another"
+            what = f"{bad} {pluralize(bad, 'row has', 'rows have')} no label, or all of them"
+            return f"{what}, so no label can be above another"
         for place in rows[CLASSES].tolist():
             label, mine = rows[LABELS][place], has_label(rows[TRUTH], place)
             lacking = 0 if self._hard else int(np.isnan(rows[SCORES][:, place]).sum())
             if lacking and np.isnan(self.otherwise):
-                rows_have = "row has" if lacking == 1 else "rows have"
-                return f"{lacking} {rows_have} no score for {label!r}; {GIVE_SCORES}, or absent=0, which takes it for 0"
+                what = f"{lacking} {pluralize(lacking, 'row has', 'rows have')} no score for {label!r}"
+                return f"{what}; {GIVE_SCORES}, or absent=0, which takes it for 0"
             if self._is_pooled(rows[CLASSES]):
                 continue
             verb = "has" if rows[TRUTH].ndim == 2 else "is"
@@ -442,6 +438,7 @@ def _scores(rows: Columns, place: int) -> np.ndarray:
     return np.asarray(rows[PREDICTION] == place, np.float64)
 
 
+_CURVES: Final = {"roc": roc_curve, "precision_recall": precision_recall_curve}
 ORDERED: Final = "_ordered_"
 _ROUNDING: Final = 1e-13
 CLASSES: Final = "_classes_"
@@ -465,9 +462,6 @@ class RocAuc(OneVsRest):
 
     kind = "roc_auc"
     drawn = "roc"
-
-    def curve(self, positive: np.ndarray, score: np.ndarray, weight: np.ndarray) -> Curve:
-        return roc_curve(positive, score, weight, points=POINTS)
 
     def of_ties(self, ties: Ties) -> np.ndarray:
         below = np.cumsum(ties.negative, axis=1) - ties.negative / 2
@@ -539,9 +533,6 @@ class AveragePrecision(OneVsRest):
             )
         return replace(found, average="macro")
 
-    def curve(self, positive: np.ndarray, score: np.ndarray, weight: np.ndarray) -> Curve:
-        return precision_recall_curve(positive, score, weight, points=POINTS)
-
     def of_ties(self, ties: Ties) -> np.ndarray:
         positive = np.cumsum(ties.positive[:, ::-1], axis=1)
         all_above = positive + np.cumsum(ties.negative[:, ::-1], axis=1)
@@ -587,6 +578,7 @@ class OneVsOneRocAuc(RocAuc):
 
     kind = "roc_auc_one_vs_one"
     takes_sets = False
+    drawn_by = None
     label: ClassVar[None] = None  # type: ignore[misc]
 
     def __post_init__(self) -> None:
@@ -595,10 +587,6 @@ class OneVsOneRocAuc(RocAuc):
         if self.scored_by not in ("classes", "labels"):
             raise SpecError(f"{self.kind}: scored_by={self.scored_by!r} must be one of classes, labels")
         super().__post_init__()
-
-    @property
-    def drawn_by(self) -> Metric | None:
-        return None
 
     def needs_matrix(self, rows: Columns) -> bool:
         return True

@@ -49,13 +49,7 @@ from evaluand.metrics.stats.calibration import (
     squared_errors,
     squared_errors_without,
 )
-from evaluand.metrics.stats.intervals import (
-    cautious_spread,
-    cluster_sums,
-    cluster_variance,
-    clustered_wilson,
-    mid_p,
-)
+from evaluand.metrics.stats.intervals import cautious_spread, cluster_sums, cluster_variance, clustered_wilson, mid_p
 from evaluand.metrics.stats.paired_change import Ends
 
 Binning = Literal["width", "mass"]
@@ -221,6 +215,7 @@ class ExpectedCalibrationError(ConfidenceBins):
     version = 2
     has_differences: ClassVar[bool] = False  # its bias differs between systems
     compared_by: ClassVar[str | None] = "debiased_calibration_error"
+    interval_name = None  # with few rows the value is biased upwards by chance, and an interval would hide that
 
     norm: Norm = "l1"
 
@@ -228,11 +223,6 @@ class ExpectedCalibrationError(ConfidenceBins):
         if self.norm not in ("l1", "max"):
             raise SpecError(f"{self.kind}: norm={self.norm!r} must be one of l1, max")
         super().__post_init__()
-
-    @property
-    def interval_name(self) -> None:
-        """None: with few rows the value is biased upwards by chance, and an interval would hide that."""
-        return None
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         total, probability, right = (
@@ -263,15 +253,11 @@ class _DebiasedError(WeightedRowsMetric):
     direction = "lower"
     range = (0.0, 1.0)
     like_share: ClassVar[bool] = False
+    by_cluster = True  # products of two rows of one cluster have a bias too
 
     @property
     def interval_name(self) -> str | None:
         return None if self.confidence is None else "noncentral"
-
-    @property
-    def by_cluster(self) -> bool:
-        """True: products of two rows of one cluster have a bias too."""
-        return True
 
     def of_cells(self, rows: Columns) -> Rows | None:
         """The probabilities and outcomes of what `arranged` returned; None if a probability is missing."""
@@ -307,8 +293,7 @@ class _DebiasedError(WeightedRowsMetric):
         cells = self.of_cells(rows)
         assert cells is not None
         test = spiegelhalter(cells, weight)
-        of_squares = {"z": None, "p": None} if test is None else test._asdict()
-        return {"p": calibration_p(cells, weight), "spiegelhalter": of_squares}
+        return {"p": calibration_p(cells, weight), "spiegelhalter": test._asdict() if test else _NO_TEST}
 
     def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
         """The errors and their squares without each cluster: a root that is cut at 0 does not show what moves it."""
@@ -371,8 +356,7 @@ class DebiasedCalibrationError(_DebiasedError, ConfidenceBins):
         curve, _, _ = reliability(rows, None)
         share = curve.weight / curve.weight.sum()
         found: dict[str, Any] = {"plug_in": math.sqrt(float(share @ np.square(curve.x - curve.y)))}
-        names = ("confidence", "right", "to", "n")
-        table = dict(zip(names, (column.tolist() for column in curve), strict=True))
+        table = dict(zip(("confidence", "right", "to", "n"), (column.tolist() for column in curve), strict=True))
         if self.confidence is not None:
             for name, level in (("", self.confidence), ("band_", self.confidence ** (1 / len(share)))):
                 _, low, high = reliability(rows, level)
@@ -429,15 +413,14 @@ class ClasswiseCalibrationError(_DebiasedError, OfScores):
 
     def arranged(self, rows: Columns) -> Columns:
         scores = rows[SCORES]
-        classes = [place for place in in_order(rows[LABELS]).tolist() if _occurs(rows, place)]
+        occurs = ~np.isnan(scores).all(axis=0) | np.isin(np.arange(len(rows[LABELS])), rows[TRUTH])
+        order = in_order(rows[LABELS])
+        classes = order[occurs[order]]
         chosen = np.where(np.isnan(scores[:, classes]), self.otherwise, scores[:, classes])
-        if np.isnan(chosen).any() or not classes:
-            return {**rows, _CLASSES: np.array(classes, np.int64), SCORES: np.full(chosen.shape, np.nan)}
-        bins = [
-            assign_bins(column, rows[WEIGHT], self.bins, self.binning) + place * self.bins
-            for place, column in enumerate(chosen.T)
-        ]
-        return {**rows, _CLASSES: np.array(classes, np.int64), SCORES: chosen, BIN: np.stack(bins, axis=1)}
+        if np.isnan(chosen).any() or not len(classes):
+            return {**rows, _CLASSES: classes, SCORES: np.full(chosen.shape, np.nan)}
+        bins = np.stack([assign_bins(each, rows[WEIGHT], self.bins, self.binning) for each in chosen.T], axis=1)
+        return {**rows, _CLASSES: classes, SCORES: chosen, BIN: bins + self.bins * np.arange(len(classes))}
 
     def of_cells(self, rows: Columns) -> Rows | None:
         if BIN not in rows:
@@ -453,21 +436,11 @@ class ClasswiseCalibrationError(_DebiasedError, OfScores):
         found = []
         for place, code in enumerate(rows[_CLASSES].tolist()[:MAX_CLASSES]):
             one = slice(place, place + 1)
-            alone = Rows(
-                cells.probability[:, one],
-                cells.outcome[:, one],
-                cells.cell[:, one] - place * self.bins,
-                cells.cluster,
-                self.bins,
-            )
+            own = cells.probability[:, one], cells.outcome[:, one], cells.cell[:, one] - place * self.bins
+            alone = Rows(*own, cells.cluster, self.bins)
             value = math.sqrt(max(float(squared_errors(alone, weight[None])[0]), 0.0))
             found.append({"label": rows[LABELS][code], "value": value, "p": calibration_p(alone, weight)})
         return {"classes": found} | super().details(rows, weight)
-
-
-def _occurs(rows: Columns, code: int) -> bool:
-    """Whether a label is the truth of a row or has a score in one."""
-    return bool((rows[TRUTH] == code).any() or not np.isnan(rows[SCORES][:, code]).all())
 
 
 def _clusters(rows: Columns) -> np.ndarray:
@@ -480,6 +453,7 @@ def _numbers(ends: np.ndarray) -> list[float | None]:
     return [end if math.isfinite(end) else None for end in ends.tolist()]
 
 
+_NO_TEST: Final = {"z": None, "p": None}
 _CLASSES = "_classes_"
 _NO_INTERVAL = (
     f"no interval: of means of several values there is none, nor of more than {MAX_CELLS:,} bins of all classes"

@@ -38,6 +38,7 @@ from evaluand.metrics.base.confusion import (
     truths_of,
 )
 from evaluand.metrics.base.labels import object_array
+from evaluand.metrics.base.left_out import LeftOut
 from evaluand.metrics.base.metric import (
     CLUSTER,
     FEWEST_REPLICATES,
@@ -63,14 +64,13 @@ from evaluand.metrics.base.metric import (
 from evaluand.metrics.base.weighted_rows import mean_without
 from evaluand.metrics.names import BINARY
 from evaluand.metrics.stats.intervals import (
-    CLUSTER_TABLE,
     ShareInterval,
     Spread,
+    cluster_table,
     cluster_variance,
     clustered_wilson,
     count_rows,
     effective_rows,
-    merge_clusters,
     share_interval,
 )
 from evaluand.metrics.stats.resampling import bootstrap
@@ -99,6 +99,7 @@ class ClassRatio(ByClass):
 
     Attributes:
         nothing: why the ratio is undefined, such as "nothing was predicted".
+        stray_weight: how much a wrong prediction outside the classes adds to the denominator of `micro`.
 
     Raises:
         SpecError: the parameters contradict each other.
@@ -107,6 +108,7 @@ class ClassRatio(ByClass):
     version = 2
     direction: ClassVar[Direction | None] = "higher"
     nothing: ClassVar[str]
+    stray_weight: ClassVar[float] = 0.0
 
     label: Label | None = None
     average: Average | None = None
@@ -147,11 +149,6 @@ class ClassRatio(ByClass):
     @property
     def named_labels(self) -> Sequence[Label]:
         return self.labels or () if self.label is None else (self.label,)
-
-    @property
-    def stray_weight(self) -> float:
-        """How much a wrong prediction outside the classes adds to the denominator of `micro`."""
-        return 0.0
 
     @abstractmethod
     def ratio(self, expected: Any, predicted: Any, right: Any, total: Any) -> tuple[Any, Any]:
@@ -242,8 +239,7 @@ class ClassRatio(ByClass):
         return self.settled({TRUTH: truths_of(state)})
 
     def prepare(self, columns: Columns) -> Columns:
-        check_labels(self.kind, "label", [] if self.label is None else [self.label], columns[LABELS])
-        check_labels(self.kind, "labels", self.labels or [], columns[LABELS])
+        check_labels(self.kind, "labels" if self.label is None else "label", self.named_labels, columns[LABELS])
         return super().prepare(columns)
 
     def classes(self, vocabulary: np.ndarray) -> Sequence[Label] | None:
@@ -428,7 +424,7 @@ class _Sums(NamedTuple):
         deviation = (total - np.where(defined, self.ratio, 0.0)[place] * weight) * scale
         share = weight * scale
         summed = deviation + np.where(share > 0, self.value[group], 0.0) * share
-        return merge_clusters([dict(zip(CLUSTER_TABLE, (state["tag_cluster"], group, summed, share), strict=True))])
+        return cluster_table(state["tag_cluster"], group, summed, share)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -454,12 +450,14 @@ class Counting(ClassRatio):
 
     Attributes:
         of_things: the metric is settled, and for counted items.
+        sides: the weights of what was expected and of what was predicted in the ratio.
 
     Raises:
         SpecError: the parameters contradict each other.
     """
 
     of_things: ClassVar[bool] = False
+    sides: ClassVar[tuple[float, float]]
 
     bootstrap: int | None = None
 
@@ -471,12 +469,7 @@ class Counting(ClassRatio):
             check_whole_number(self.kind, "bootstrap", self.bootstrap, FEWEST_REPLICATES)
 
     @property
-    @abstractmethod
-    def sides(self) -> tuple[float, float]:
-        """The weights of what was expected and of what was predicted in the ratio."""
-
-    @property
-    def stray_weight(self) -> float:
+    def stray_weight(self) -> float:  # type: ignore[override]
         return self.sides[1]
 
     def rests_on(self, counts: ClassCounts) -> np.ndarray:
@@ -591,9 +584,7 @@ class Counting(ClassRatio):
         weights = weights_of(columns, self.kind) if self.weighted else np.ones(len(group))
         cluster = columns.get(CLUSTER, columns.get(INDEPENDENT, group))
         table = tag, group[row], cluster[row], counts * weights[row, None]
-        limits = {
-            name: count_rows(group[columns[name]] if name in columns else group[:0], n_groups) for name in _LIMITS
-        }
+        limits = {n: count_rows(group[columns[n]] if n in columns else group[:0], n_groups) for n in _LIMITS}
         return {"n": count_rows(group, n_groups), **limits, **dict(zip(_TABLE, table, strict=True))}
 
     def merge(self, states: Sequence[State]) -> State:
@@ -611,6 +602,11 @@ class Counting(ClassRatio):
 
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
         return super().mean_over(state, groups) if LABELS in state else Metric.mean_over(self, state, groups)
+
+    def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
+        if LABELS in columns:
+            return super().leave_out(columns, group, n_groups)
+        return Metric.leave_out(self, columns, group, n_groups)
 
     def compute(self, state: State) -> Values:
         if LABELS in state:
@@ -798,7 +794,7 @@ class FBeta(Counting):
         return f"f{self.beta:g}" if self.beta else Precision.kind
 
     @property
-    def sides(self) -> tuple[float, float]:
+    def sides(self) -> tuple[float, float]:  # type: ignore[override]
         return self.beta**2, 1.0
 
 
@@ -937,5 +933,4 @@ class SelectionRate(Accuracy):
 
     def compute(self, state: State) -> Values:
         values = super().compute(state)
-        data = [{"selected": entry.pop("correct"), **entry} for entry in map(dict, values.data)]
-        return replace(values, data=data)
+        return replace(values, data=[{"selected": entry.pop("correct"), **entry} for entry in map(dict, values.data)])

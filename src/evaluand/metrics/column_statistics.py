@@ -1,10 +1,10 @@
 """Numbers about one column: its mean, its quantiles and how many rows it has."""
 
 import math
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import ClassVar
 
 import numpy as np
 
@@ -148,21 +148,20 @@ class Positional(KeepingRows):
     """The value below which a share of the rows lies, with Woodruff's interval; the state holds every value.
 
     An end is open where the rows, or clusters, are so few that all of them may well lie on one side of the true value.
+
+    Attributes:
+        share: of the rows that lie below the value.
     """
 
     interval_name = "woodruff"
     errs_evenly = True
+    share: ClassVar[float]
 
     confidence: float = 0.95
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "confidence", check_confidence(self.kind, self.confidence))
         super().__post_init__()
-
-    @property
-    @abstractmethod
-    def share(self) -> float:
-        """The share of the rows below the value."""
 
     def locate(self, values: np.ndarray, starts: np.ndarray, n: np.ndarray) -> np.ndarray:
         """The value of each group, from the sorted values of all; NaN without rows."""
@@ -280,7 +279,6 @@ class Quantile(Positional):
     q: float
     column: str = VALUE
     direction: Direction | None = "higher"
-    confidence: float = 0.95
 
     def __post_init__(self) -> None:
         if not 0 < self.q < 1:
@@ -289,7 +287,7 @@ class Quantile(Positional):
         super().__post_init__()
 
     @property
-    def share(self) -> float:
+    def share(self) -> float:  # type: ignore[override]
         return self.q
 
     @property

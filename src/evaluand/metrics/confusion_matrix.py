@@ -228,9 +228,8 @@ class CohenKappa(_ChanceCorrected):
 
     def of_counts(self, counts: ClassCounts, vocabulary: np.ndarray) -> np.ndarray:
         total, said = counts.expected.sum(axis=1), counts.predicted.sum(axis=1) + counts.stray
-        others = (
-            said[:, None] - counts.predicted
-        )  # summed like its parts, so that a class with all rows leaves exactly 0
+        # The rest is summed like its parts, so that a class with all rows leaves exactly 0.
+        others = said[:, None] - counts.predicted
         disagreement = (counts.expected * others).sum(axis=1) / (total * said)  # 1 − expected
         wrong = (counts.expected - counts.right).sum(axis=1) / total
         return np.asarray((disagreement - wrong) / disagreement)
@@ -335,20 +334,14 @@ class WeightedKappa(Confusion):
 
     def arranged(self, rows: Columns) -> Columns:
         place = {label: number for number, label in enumerate(self.labels or ())}
-        known = [place.get(label, label) if self.labels is not None else label for label in rows[LABELS].tolist()]
+        known = [place.get(label, label) for label in rows[LABELS].tolist()]
         position = np.array([float(each) if not isinstance(each, str) else np.nan for each in known])
         truth, prediction = (position[rows[name]] for name in (TRUTH, PREDICTION))
         positions = np.unique(np.concatenate([truth, prediction]))
+        distance = np.abs(truth - prediction) if self.weights == "linear" else np.square(truth - prediction)
         row = np.arange(len(truth))
-        return {
-            **rows,
-            _DISTANCE: np.abs(truth - prediction) if self.weights == "linear" else np.square(truth - prediction),
-            _POSITIONS: positions,
-            **{
-                name: np.stack([row, np.searchsorted(positions, x)])
-                for name, x in ((_OF_T, truth), (_OF_P, prediction))
-            },
-        }
+        of_truth, of_prediction = (np.stack([row, np.searchsorted(positions, each)]) for each in (truth, prediction))
+        return {**rows, _DISTANCE: distance, _POSITIONS: positions, _OF_T: of_truth, _OF_P: of_prediction}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
         positions, total = rows[_POSITIONS], weight.sum(axis=1)

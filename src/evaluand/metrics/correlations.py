@@ -32,7 +32,6 @@ class OfNumbers(WeightedRowsMetric):
         return "the numbers lie too far apart for their squares"
 
 
-@dataclass(frozen=True, kw_only=True)
 class OfDeviations(OfNumbers, OfSums):
     """A function of sums of products of deviations, which are taken from the means of all rows so that they are exact.
 
@@ -104,13 +103,9 @@ class Pearson(OfDeviations):
 
     def of_sums(self, sums: Sequence[np.ndarray], rows: Columns) -> np.ndarray:
         total, truth, prediction, truth2, prediction2, product = sums
-        spreads = (
-            self.spread(rows, side, total, linear, square)
-            for side, (linear, square) in enumerate(((truth, truth2), (prediction, prediction2)))
-        )
         found = product - truth * prediction / total
-        for spread in spreads:
-            found = found / np.sqrt(spread)
+        for side, sums in enumerate(((truth, truth2), (prediction, prediction2))):
+            found = found / np.sqrt(self.spread(rows, side, total, *sums))
         return np.asarray(np.clip(found, -1, 1))
 
     def interval_by(self, value: float, spread: Spread) -> tuple[float, float]:

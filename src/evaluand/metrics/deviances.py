@@ -7,7 +7,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
@@ -178,11 +178,9 @@ def deviance(truth: np.ndarray, prediction: np.ndarray, power: float) -> np.ndar
         elif power == 2:
             found = 2 * (np.log(predicted / true) + true / predicted - 1)
         else:
-            found = 2 * (
-                np.power(np.maximum(true, 0.0), 2 - power) / ((1 - power) * (2 - power))
-                - true * np.power(predicted, 1 - power) / (1 - power)
-                + np.power(predicted, 2 - power) / (2 - power)
-            )
+            of_truth = np.power(np.maximum(true, 0.0), 2 - power) / ((1 - power) * (2 - power))
+            of_both = true * np.power(predicted, 1 - power) / (1 - power)
+            found = 2 * (of_truth - of_both + np.power(predicted, 2 - power) / (2 - power))
     return np.asarray(np.maximum(found, 0.0))  # rounding may leave less
 
 
@@ -203,16 +201,19 @@ def outside_domain(power: float) -> str:
 _ABOVE_ZERO: Final = float(np.nextafter(0.0, 1.0))
 
 
-@dataclass(frozen=True, kw_only=True)
 class ExplainedLoss(OfNumbers, OfSums):
     """1 − the loss of the predictions / the loss of the best constant prediction of these rows.
 
     1 for perfect predictions, 0 for the best constant, below 0 for worse ones. Undefined if all truths are equal, since
     a constant then has no loss.
+
+    Attributes:
+        unfit: what a row without a loss has, in words that follow "3 rows have".
     """
 
     direction = "higher"
     range = (-np.inf, 1.0)
+    unfit: ClassVar[str] = "no loss"
 
     @abstractmethod
     def loss(self, truth: np.ndarray, prediction: np.ndarray) -> np.ndarray:
@@ -248,11 +249,6 @@ class ExplainedLoss(OfNumbers, OfSums):
         if (truth == truth[0]).all():
             return "all truths are one value, of which a constant explains everything"
         return "the numbers are too large for their losses"
-
-    @property
-    def unfit(self) -> str:
-        """What a row without a loss has, in words that follow "3 rows have"."""
-        return "no loss"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -348,7 +344,7 @@ class D2Tweedie(ExplainedLoss):
         return super().of_sums([loss, least - rows[_CONSTANT] ** -self.power * off * off / total], rows)
 
     @property
-    def unfit(self) -> str:
+    def unfit(self) -> str:  # type: ignore[override]
         return outside_domain(self.power)
 
 

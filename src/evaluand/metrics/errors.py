@@ -70,8 +70,7 @@ class RootMeanSquaredError(MeanSquaredError):
 
     def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
         largest = float(columns[VALUE].max(initial=0.0)) or 1.0
-        squares = np.square(columns[VALUE] / largest)
-        found = super().leave_out({**columns, VALUE: squares}, group, n_groups)
+        found = super().leave_out({**columns, VALUE: np.square(columns[VALUE] / largest)}, group, n_groups)
         value, without = (largest * np.sqrt(np.maximum(each, 0.0)) for each in (found.value, found.without))
         return found._replace(value=value, without=without)
 
@@ -112,17 +111,13 @@ class MeanSquaredLogError(MeanError):
 def _rescale(state: State, exponent: np.ndarray) -> State:
     """A state of squares, rescaled to other powers of two."""
     less = np.where(state["n"] > 0, 2 * (state[_EXPONENT] - exponent), 0)
-    linear = {name: np.ldexp(state[name], less) for name in ("mean", "rest", "weight_value") if name in state}
-    by_cluster = {n: np.ldexp(state[n], less[state["cluster_group"]]) for n in ("cluster_sum",) if n in state}
-    return {
-        **state,
-        **linear,
-        **by_cluster,
-        "m2": np.ldexp(state["m2"], 2 * less),
-        "m3": np.ldexp(state["m3"], 3 * less),
-    }
+    found = {name: np.ldexp(state[name], power * less) for name, power in _POWERS.items() if name in state}
+    if "cluster_sum" in state:
+        found["cluster_sum"] = np.ldexp(state["cluster_sum"], less[state["cluster_group"]])
+    return {**state, **found}
 
 
+_POWERS: Final = {"mean": 1, "rest": 1, "weight_value": 1, "m2": 2, "m3": 3}
 _EXPONENT: Final = "exponent"
 _OF_NOTHING: Final = -5000
 """Below the exponent of any number: used for a group without errors, or whose errors are all 0."""
@@ -161,7 +156,17 @@ class MeanAbsolutePercentageError(MeanError):
         return np.where(np.isinf(error), absolute_errors(truth / 2, prediction / 2) / (size / 2), error / size)
 
 
-class MedianAbsoluteError(Positional):
+class _OfAbsoluteErrors(Metric):
+    direction = "lower"
+    range = (0.0, np.inf)
+    row_range = (0.0, np.inf)
+    columns = (TRUTH, PREDICTION)
+
+    def prepare(self, columns: Columns) -> Columns:
+        return {VALUE: absolute_errors(**paired_numbers(columns, self.kind))}
+
+
+class MedianAbsoluteError(_OfAbsoluteErrors, Positional):
     """The median of |prediction − truth|, which large outliers do not affect.
 
     For an even number of rows, the mean of the two middle errors. The interval is that of `quantile`. Unweighted.
@@ -175,19 +180,11 @@ class MedianAbsoluteError(Positional):
     """
 
     kind = "median_absolute_error"
-    direction = "lower"
-    range = (0.0, np.inf)
-    row_range = (0.0, np.inf)
     reductions = ("first", "best", "mean", "all")
     share = 0.5
-    columns = (TRUTH, PREDICTION)
-
-    def prepare(self, columns: Columns) -> Columns:
-        return {VALUE: absolute_errors(**paired_numbers(columns, self.kind))}
 
     def locate(self, values: np.ndarray, starts: np.ndarray, n: np.ndarray) -> np.ndarray:
-        half = n // 2
-        lower, upper = (at_share(values, starts, n, place / np.maximum(n, 1)) for place in ((n + 1) // 2, half + 1))
+        lower, upper = (at_share(values, starts, n, place / np.maximum(n, 1)) for place in ((n + 1) // 2, n // 2 + 1))
         halves = lower / 2 + upper / 2
         return np.where(upper > _HALF, halves, (np.minimum(lower, _HALF) + np.minimum(upper, _HALF)) / 2)
 
@@ -196,7 +193,7 @@ _HALF: Final = float(np.finfo(np.float64).max) / 2
 """The sum of two larger numbers overflows; halving such numbers is exact."""
 
 
-class MaxError(Metric):
+class MaxError(_OfAbsoluteErrors):
     """The largest |prediction − truth|; without an interval, since unseen errors may be larger.
 
     Example:
@@ -206,14 +203,7 @@ class MaxError(Metric):
 
     kind = "max_error"
     has_differences: ClassVar[bool] = False
-    direction = "lower"
-    range = (0.0, np.inf)
-    row_range = (0.0, np.inf)
     reductions = ("first", "best", "all")
-    columns = (TRUTH, PREDICTION)
-
-    def prepare(self, columns: Columns) -> Columns:
-        return {VALUE: absolute_errors(**paired_numbers(columns, self.kind))}
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
         largest = np.zeros(n_groups)

@@ -11,8 +11,9 @@ import numpy as np
 
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.metric import VALUE, Columns, numbers, refuse
-from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, MeanError, absolute_errors, paired_numbers
+from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, MeanError, absolute_errors
 from evaluand.metrics.base.sums import OfSums
+from evaluand.metrics.correlations import OfNumbers
 from evaluand.metrics.deviances import pinball
 
 SCALE, SAMPLES, LEVELS, QUANTILES = "scale", "samples", "levels", "quantiles"
@@ -38,7 +39,7 @@ class SymmetricMeanAbsolutePercentageError(MeanError):
         return np.where(total > 0, np.minimum(2 * (half / np.where(total > 0, total, 1.0)), 2.0), 0.0)
 
 
-class WeightedAbsolutePercentageError(OfSums):
+class WeightedAbsolutePercentageError(OfNumbers, OfSums):
     """WAPE, also called ND: Σ |prediction − truth| / Σ |truth|, as a share: 0.1 is ten percent.
 
     Unlike the mean of percentage errors it is defined if some truths are 0; undefined if all are. Large series count
@@ -55,11 +56,6 @@ class WeightedAbsolutePercentageError(OfSums):
     kind = "weighted_absolute_percentage_error"
     direction = "lower"
     range = (0.0, np.inf)
-    columns = (TRUTH, PREDICTION)
-    row_columns: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
-
-    def prepare(self, columns: Columns) -> Columns:
-        return paired_numbers(columns, self.kind)
 
     def terms(self, rows: Columns) -> Sequence[np.ndarray]:
         return absolute_errors(rows[TRUTH], rows[PREDICTION]), np.abs(rows[TRUTH])
@@ -215,6 +211,7 @@ class MeanQuantileLoss(_OfDistribution):
     """
 
     kind = "mean_quantile_loss"
+    columns = (TRUTH, LEVELS, QUANTILES)
 
     levels: Sequence[float] | None = None
 
@@ -226,10 +223,6 @@ class MeanQuantileLoss(_OfDistribution):
                 raise SpecError(f"{self.kind}: levels={listed!r} must be a list of distinct numbers between 0 and 1")
             object.__setattr__(self, "levels", tuple(sorted(map(float, listed))))
         super().__post_init__()
-
-    @property
-    def columns(self) -> tuple[str, ...]:  # type: ignore[override]
-        return (TRUTH, LEVELS, QUANTILES)
 
     @property
     def constant_column(self) -> str | None:

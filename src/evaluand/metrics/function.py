@@ -173,18 +173,11 @@ class FunctionMetric(WeightedRowsMetric):
     def group_results(self, state: State) -> Iterator[tuple[int, GroupResult]]:
         for group, rows in self.rows_of(state):
             arguments = self._arguments(rows)
-            try:
-                value, reason = self._call(arguments), None
-            except _OF_THE_MACHINE:
-                raise
-            except Exception as error:
-                value, reason = math.nan, f"{self.name} failed: {describe_error(error)}"
-            if reason is None and not math.isfinite(value):
-                reason = f"{self.name} returned {value}"
+            value, reason = self._call(arguments)
             ends = (math.nan, math.nan)
             if reason is None and self.confidence is not None:
                 ends = self._bootstrap_ends(arguments, clusters_in(rows))
-            yield group, GroupResult(value if reason is None else math.nan, dict, reason, ends=ends)
+            yield group, GroupResult(value, dict, reason, ends=ends)
 
     def _arguments(self, rows: Columns) -> dict[str, np.ndarray]:
         """Parameter → the column it reads, as an array of its natural type."""
@@ -199,18 +192,22 @@ class FunctionMetric(WeightedRowsMetric):
         decoded |= {name: _natural_type(column) for name, column in decoded.items()}
         return {p: rows[WEIGHT] if column == WEIGHT else decoded[column] for p, column in self.reads.items()}
 
-    def _call(self, arguments: Mapping[str, np.ndarray]) -> float:
+    def _call(self, arguments: Mapping[str, np.ndarray]) -> tuple[float, str | None]:
+        """The number that the function returns, and why there is none."""
         by_name = {name: column for name, column in arguments.items() if name in self.keywords}
         try:
             found = self.function(*(column for name, column in arguments.items() if name not in by_name), **by_name)
+            if found is None or np.ndim(found) or isinstance(found, str):
+                raise TypeError(f"returned {'an array' if np.ndim(found) else kind_of(found)}, not a number")
+            value = float(found)
         except _OF_THE_MACHINE as error:
             error.add_note(
                 f"raised by the metric {self.name}, so no values were stored; mend the cause and repeat this"
             )
             raise
-        if found is None or np.ndim(found) or isinstance(found, str):
-            raise TypeError(f"returned {'an array' if np.ndim(found) else kind_of(found)}, not a number")
-        return float(found)
+        except Exception as error:
+            return math.nan, f"{self.name} failed: {describe_error(error)}"
+        return (value, None) if math.isfinite(value) else (math.nan, f"{self.name} returned {value}")
 
     def _bootstrap_ends(self, arguments: Mapping[str, np.ndarray], key: np.ndarray) -> tuple[float, float]:
         """The percentile interval of clusters drawn with replacement; NaN where too few draws have a value.
@@ -226,23 +223,15 @@ class FunctionMetric(WeightedRowsMetric):
         if n < 2:
             return math.nan, math.nan
         order = np.argsort(cluster, kind="stable")
-        borders = np.append(0, np.cumsum(np.bincount(cluster)))
+        parts = np.split(order, np.cumsum(np.bincount(cluster))[:-1]) if n < len(key) else []
         found = np.full(self.bootstrap, np.nan)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the call with all rows has warned
             for draw in range(self.bootstrap):
                 [drawn] = draw_places(n, draw, 1, seed=0)
-                rows = (
-                    order[drawn]
-                    if n == len(cluster)
-                    else np.concatenate([order[borders[c] : borders[c + 1]] for c in drawn])
-                )
-                try:
-                    found[draw] = self._call({name: column[rows] for name, column in arguments.items()})
-                except _OF_THE_MACHINE:
-                    raise
-                except Exception:
-                    continue  # such as a draw of one class only
+                rows = np.concatenate([parts[c] for c in drawn]) if parts else order[drawn]
+                # NaN of such as a draw of one class only
+                found[draw], _ = self._call({name: column[rows] for name, column in arguments.items()})
         known = found[np.isfinite(found)]
         if len(known) < _LEAST_KNOWN * self.bootstrap or np.ptp(known) == 0:
             return math.nan, math.nan
@@ -280,8 +269,7 @@ _SHORT: Final = 12
 
 def as_metric(value: Any) -> FunctionMetric | None:
     """A metric of a function or a partial; None if it is neither."""
-    plain = callable(value) and not isinstance(value, type)
-    return FunctionMetric(function=value) if plain else None
+    return FunctionMetric(function=value) if callable(value) and not isinstance(value, type) else None
 
 
 def _function_name(function: Any) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -71,8 +71,7 @@ class OneClass(NamedTuple):
 
 
 def averaged_parameters(base: OneClass, suffix: str) -> dict[str, Any]:
-    zero = _ZERO if suffix in base.zero else {}
-    return {**base.parameters, "average": AVERAGES[suffix], **zero}
+    return {**base.parameters, "average": AVERAGES[suffix], **(_ZERO if suffix in base.zero else {})}
 
 
 def _averaged_names(base: OneClass) -> Iterator[MetricName]:
@@ -100,13 +99,8 @@ def averaged() -> tuple[OneClass, ...]:
 
 
 @cache
-def kinds_at_k() -> Mapping[str, str]:
-    """What stands before `@` and a number → kind with the parameter k."""
-    kinds: dict[str, str] = _read()["at_k"]
-    return kinds
-
-
 def _read() -> dict[str, Any]:
+    """`averaged`, `others` and `at_k`: what stands before `@` and a number → kind with the parameter k."""
     found: dict[str, Any] = orjson.loads(Path(__file__).with_name("names.json").read_bytes())
     return found
 
@@ -359,26 +353,18 @@ def _by_name() -> dict[str, MetricName]:
     return found
 
 
-_NUMBERED: Final[Sequence[tuple[re.Pattern[str], Callable[[re.Match[str]], Resolved | None]]]] = (
-    (
-        re.compile(r"([a-z_]+?)_?(?:@|_at_)(\d+)"),
-        lambda found: Resolved(kind, {"k": int(found[2])}) if (kind := kinds_at_k().get(found[1])) else None,
-    ),
-    (re.compile(r"top_?(\d+)(?:_acc(?:uracy)?(?:_score)?)?"), lambda found: Resolved("top_k", {"k": int(found[1])})),
-    (
-        re.compile(r"f_?(\d+(?:\.\d+)?)(?:_score)?(?:_(micro|macro|weighted|samples))?"),
-        lambda found: _f_beta(float(found[1]), found[2]),
-    ),
-    (re.compile(r"p(?:ercentile_?)?(\d{1,2})"), lambda found: Resolved("quantile", {"q": int(found[1]) / 100})),
-)
-"""Names with a number in them."""
-
-
-def _f_beta(beta: float, suffix: str | None) -> Resolved | None:
-    if beta <= 0:
-        return None
-    of_average = {"average": BINARY} if suffix is None else averaged_parameters(averaged()[0], suffix)
-    return Resolved("f_beta", {**of_average, "beta": beta})
+def _find_numbered(form: str) -> Resolved | None:
+    """What a name with a number in it stands for: with a number of ranks or answers, β, or a percentile."""
+    if (ranks := re.fullmatch(r"([a-z_]+?)_?(?:@|_at_)(\d+)", form)) and (kind := _read()["at_k"].get(ranks[1])):
+        return Resolved(kind, {"k": int(ranks[2])})
+    if answers := re.fullmatch(r"top_?(\d+)(?:_acc(?:uracy)?(?:_score)?)?", form):
+        return Resolved("top_k", {"k": int(answers[1])})
+    f = re.fullmatch(r"f_?(\d+(?:\.\d+)?)(?:_score)?(?:_(micro|macro|weighted|samples))?", form)
+    if f and float(f[1]) > 0:
+        average = averaged_parameters(averaged()[0], f[2]) if f[2] else {"average": BINARY}
+        return Resolved("f_beta", {**average, "beta": float(f[1])})
+    percentile = re.fullmatch(r"p(?:ercentile_?)?(\d{1,2})", form)
+    return Resolved("quantile", {"q": int(percentile[1]) / 100}) if percentile else None
 
 
 def _find(name: str) -> Resolved | None:
@@ -388,11 +374,7 @@ def _find(name: str) -> Resolved | None:
             return Resolved(known.kind, known.parameters)
         if form in registry.names(GROUP):
             return Resolved(form, {})
-    for form in dict.fromkeys((_normal(name), _normal(name, words=False))):
-        for pattern, read in _NUMBERED:
-            if (found := pattern.fullmatch(form)) and (resolved := read(found)):
-                return resolved
-    return None
+    return _find_numbered(_normal(name)) or _find_numbered(_normal(name, words=False))
 
 
 def _normal(name: str, words: bool = True) -> str:
@@ -450,7 +432,8 @@ def _closest(name: str, known: Mapping[str, MetricName], cutoff: float) -> str |
 def _nearest_in_meaning(name: str) -> list[MetricName]:
     """The metrics whose names and descriptions have the most words of a name."""
     asked = _words(name)
-    relevance = {one.name: _relevance(asked, one) for one in metric_names()}
+    known = {one.name: _words(" ".join((one.name, *one.aliases, one.about))) for one in metric_names()}
+    relevance = {metric: len(asked & words) / max(len(asked), 1) for metric, words in known.items()}
     ranked = sorted(metric_names(), key=lambda one: (-relevance[one.name], len(one.name)))
     best = relevance[ranked[0].name]
     return [] if best < _RELEVANT else [one for one in ranked[:_AT_MOST] if relevance[one.name] == best]
@@ -463,12 +446,6 @@ _AT_MOST: Final = 2
 _FILLERS: Final = frozenset(
     {"the", "of", "a", "an", "and", "under", "is", "that", "over", "by", "score", "metric", "rate"}
 )
-
-
-def _relevance(asked: frozenset[str], one: MetricName) -> float:
-    """The share of the words asked for that a metric's names and description contain."""
-    known = _words(" ".join((one.name, *one.aliases, one.about)))
-    return len(asked & known) / max(len(asked), 1)
 
 
 def _words(text: str) -> frozenset[str]:

@@ -202,11 +202,8 @@ class _Rows:
         means = mean_label + applied * (elsewhere - on_labelled)
         value = float(of_strata @ means)
         row_share, h = applied[self.stratum], self.stratum
-        off = np.where(
-            self.known,
-            labels - mean_label[h] - row_share * (judged - on_labelled[h]),
-            row_share * (judged - elsewhere[h]),
-        )
+        off = labels - mean_label[h] - row_share * (judged - on_labelled[h])
+        off = np.where(self.known, off, row_share * (judged - elsewhere[h]))
         of_kind = np.where(self.known, self._sums(self.known)[h], self._sums(~self.known)[h])
         influence = self._by_cluster(self.weight * off / of_kind)
         on_shares = np.bincount(self.cluster, self.weight * (means[h] - value) / total)
@@ -372,8 +369,7 @@ def _unseen(rows: _Rows, influence: np.ndarray, share: float) -> np.ndarray:
 
 def _largest_variances(rows: _Rows, alone: _Linear, found: _Linear) -> np.ndarray:
     """The variances with as many effective labels as there are without the judge: no judge makes an estimate worse."""
-    lost = np.ones(rows.strata)
-    variance, with_judge = (rows.variances(one.influence, lost) for one in (alone, found))
+    variance, with_judge = (rows.variances(one.influence, np.ones(rows.strata)) for one in (alone, found))
     least, most = rows.range
     if not rows.is_bounded:
         return np.asarray(np.maximum(np.where(variance > 0, variance, math.inf), with_judge))
@@ -447,6 +443,8 @@ class PredictionPoweredMean(KeepingRows, OfColumn):
 
     kind = "prediction_powered_mean"
     reads_labels = True
+    interval_name = "prediction-powered"
+    by_cluster = True
 
     labels: str | None = None
     threshold: float | None = None
@@ -468,14 +466,6 @@ class PredictionPoweredMean(KeepingRows, OfColumn):
             if value is not None and not math.isfinite(value):
                 raise SpecError(f"{self.kind}: {name}={value} must be a number")
         super().__post_init__()
-
-    @property
-    def interval_name(self) -> str:
-        return "prediction-powered"
-
-    @property
-    def by_cluster(self) -> bool:
-        return True
 
     def prepare(self, columns: Columns) -> Columns:
         return {VALUE: numbers(columns, self.column, self.kind)}

@@ -15,16 +15,7 @@ from evaluand.metrics.accuracy import Share
 from evaluand.metrics.areas import AveragePrecision, Ties, ties_of_rows
 from evaluand.metrics.base.averaging import Averaging, OfFirst, Student
 from evaluand.metrics.base.class_scores import GIVE_SCORES, SCORES, OfScores, has_label
-from evaluand.metrics.base.metric import (
-    LABELS,
-    VALUE,
-    Columns,
-    Direction,
-    Reduce,
-    State,
-    Values,
-    refuse,
-)
+from evaluand.metrics.base.metric import LABELS, VALUE, Columns, Direction, Reduce, State, Values, refuse
 from evaluand.metrics.base.numeric_pairs import PREDICTION, TRUTH, PartlyDefined, paired_numbers
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 

@@ -4,7 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import numpy as np
 
@@ -31,8 +31,8 @@ from evaluand.metrics.stats.intervals import (
     Spread,
     cluster_skew,
     cluster_sums,
+    cluster_table,
     cluster_variance,
-    merge_clusters,
     merge_moments,
     moments,
     skewed_interval,
@@ -184,10 +184,8 @@ class Averaging(Metric):
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = np.bincount(of, total, minlength=n) / summed
             pull = self.slope(state, self.compute(state).value)[of] * (total - mean[of] * weight) / summed[of]
-        ends = [
-            self._ends(found.value[place : place + 1], members, (key, of, pull, weight))
-            for place, members in enumerate(groups)
-        ]
+        table = key, of, pull, weight
+        ends = [self._ends(found.value[place : place + 1], members, table) for place, members in enumerate(groups)]
         low, high = np.array(ends).reshape(-1, 2).T
         reason = [None if known else text for known, text in zip(np.isfinite(low).tolist(), found.reason, strict=True)]
         return replace(found, low=low, high=high, reason=reason)
@@ -198,8 +196,7 @@ class Averaging(Metric):
         chosen = np.isin(of, members) & (weight > 0)
         key, weight = key[chosen], weight[chosen]
         total = pull[chosen] * weight.sum() / len(members)
-        one = dict(zip(CLUSTER_TABLE, (key, np.zeros(len(key), np.int64), total, weight), strict=True))
-        spread = cluster_variance(merge_clusters([one]), np.zeros(1))
+        spread = cluster_variance(cluster_table(key, np.zeros(len(key), np.int64), total, weight), np.zeros(1))
         low, high = self.interval_of(value, spread)
         return tuple(np.clip([low[0], high[0]], *self.range).tolist())
 
@@ -276,31 +273,28 @@ class Student(Averaging):
     def compute(self, state: State) -> Values:
         n = state["n"]
         variance = np.where(n > 1, state["m2"] / np.maximum(n - 1, 1), np.nan)
-        value = self._value(state)
-        value = np.where(np.isfinite(value), value, np.nan)
         with np.errstate(over="ignore", invalid="ignore"):
+            if self.weighted:
+                value = quotient(state["weight_value"], state["weight"])
+            else:
+                value = np.where(n > 0, state["mean"] + state["rest"], np.nan)
+            value = np.where(np.isfinite(value), value, np.nan)
             low, high, independent, equal = self._interval(state, value, variance)
         weight = state["weight"] if self.weighted else n
         each = (n, weight, value, np.isfinite(low), independent, equal)
         reasons = [_reason(*group) for group in zip(*(array.tolist() for array in each), strict=True)]
-        data = [_data(*group) for group in zip(n.tolist(), np.sqrt(variance).tolist(), strict=True)]
+        deviations = zip(n.tolist(), np.sqrt(variance).tolist(), strict=True)
+        data = [{"n": rows, "standard_deviation": d if math.isfinite(d) else None} for rows, d in deviations]
         if "cluster_key" in state:
             data = [one | {"clusters": found} for one, found in zip(data, independent.tolist(), strict=True)]
         return Values(value, low, high, reasons, data)
-
-    def _value(self, state: State) -> np.ndarray:
-        if self.weighted:
-            return quotient(state["weight_value"], state["weight"])
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.where(state["n"] > 0, state["mean"] + state["rest"], np.nan)
 
     def _interval(self, state: State, value: np.ndarray, variance: np.ndarray) -> tuple[np.ndarray, ...]:
         """Lower and upper ends, the number of independent rows or clusters, and whether all of these are equal."""
         n = state["n"]
         spread = cluster_variance(state, value) if "cluster_key" in state else Spread(variance / np.maximum(n, 1), n, n)
         if self._has_one_end:
-            is_clustered = "cluster_key" in state
-            skew = cluster_skew(state, value) if is_clustered else skewness(n, state["m2"], state["m3"])
+            skew = cluster_skew(state, value) if "cluster_key" in state else skewness(n, state["m2"], state["m3"])
             no_cube = (spread.variance > 0) & (spread.variance * spread.clusters < _NO_CUBE**2)
             spread = spread._replace(variance=np.where(no_cube, np.nan, spread.variance))
             ends = skewed_interval(value, spread, skew, self.confidence)
@@ -330,7 +324,3 @@ TOO_FAR: Final = "the values lie too far apart for an interval"
 TOO_NEAR: Final = "the values lie too near together for an interval"
 _NO_SQUARE: Final = 1e-140
 _NO_CUBE: Final = 1e-95
-
-
-def _data(n: int, deviation: float) -> dict[str, Any]:
-    return {"n": n, "standard_deviation": deviation if math.isfinite(deviation) else None}

@@ -12,13 +12,12 @@ from typing import ClassVar, Final, Literal, Self, get_args
 import numpy as np
 
 from evaluand.core.errors import SpecError
-from evaluand.metrics.base.confusion import PREDICTION, TRUTH
+from evaluand.metrics.base.confusion import PREDICTION, TRUTH, Label
 from evaluand.metrics.base.metric import LABELS, Columns, Labels, Metric, numbers, refuse
 
 SCORES, CONFIDENCE, CONFIDENCE_OF = "scores", "confidence", "confidence_of"
 
 ScoredBy = Literal["classes", "positive", "predicted", "labels"]
-Label = str | int | bool
 
 
 @dataclass(frozen=True, kw_only=True)

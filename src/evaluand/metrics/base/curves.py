@@ -126,8 +126,7 @@ def residual_curve(truth: np.ndarray, prediction: np.ndarray, weight: np.ndarray
     starts = np.flatnonzero(np.diff(of, prepend=-1))
     total = np.add.reduceat(each, starts)
     ends = np.append(starts[1:], len(x))
-    quantiles = np.array([_quantiles(error[a:b], each[a:b]) for a, b in zip(starts, ends, strict=True)])
-    low, middle, high = quantiles.T
+    low, middle, high = np.array([_quantiles(error[a:b], each[a:b]) for a, b in zip(starts, ends, strict=True)]).T
     curve = Curve(np.add.reduceat(x * each, starts) / total, middle, x[ends - 1], total)
     return Drawn("residuals", None, curve, low, high)
 

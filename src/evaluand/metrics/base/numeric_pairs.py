@@ -9,16 +9,7 @@ import numpy as np
 
 from evaluand.metrics.base.averaging import ROW_GROUP, KeepingRows, Student
 from evaluand.metrics.base.curves import Drawn, residual_curve
-from evaluand.metrics.base.metric import (
-    CLUSTER,
-    VALUE,
-    Columns,
-    Metric,
-    State,
-    Values,
-    numbers,
-    weights_of,
-)
+from evaluand.metrics.base.metric import CLUSTER, VALUE, Columns, Metric, State, Values, numbers, weights_of
 from evaluand.metrics.stats.intervals import count_rows, random_bits
 
 TRUTH, PREDICTION = "truth", "prediction"
@@ -62,7 +53,7 @@ class MeanError(PartlyDefined):
     direction = "lower"
     range: ClassVar[tuple[float, float]] = (0.0, np.inf)
     unfit: ClassVar[str] = "no such error"
-    columns = (TRUTH, PREDICTION)
+    columns: ClassVar[tuple[str, ...]] = (TRUTH, PREDICTION)
 
     @property
     def drawn_by(self) -> Metric | None:

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -80,11 +80,10 @@ def distinguishing_words(signatures: Sequence[str]) -> dict[str, dict[str, str]]
         {'f_beta v1 beta=1': {}, 'f_beta v1 beta=1 tag=A': {'tag': 'A'}, 'f_beta v1 beta=2': {'beta': '2'}}
     """
     words = {s: {n: w for n, w in words_of(s).items() if w != _UNBOUNDED} for s in signatures}
-    return {signature: _select_words(own, list(words.values())) for signature, own in words.items()}
-
-
-def _select_words(words: Mapping[str, str], others: Sequence[Mapping[str, str]]) -> dict[str, str]:
-    counts = {name: Counter(other.get(name) for other in others) for name in words}
+    names = {name for own in words.values() for name in own}
+    often = {name: Counter(own.get(name) for own in words.values()) for name in names}
+    listed = {name for name in names if name in ("k", "where") or None in often[name]}
     return {
-        n: w for n, w in words.items() if n in ("k", "where") or None in counts[n] or counts[n][w] * 2 <= len(others)
+        signature: {n: w for n, w in own.items() if n in listed or often[n][w] * 2 <= len(words)}
+        for signature, own in words.items()
     }

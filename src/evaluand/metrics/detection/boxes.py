@@ -159,16 +159,12 @@ def _where(what: str, row: int, image: Any) -> str:
 
 
 def _select_columns(source: Any, what: str) -> Mapping[str, Any]:
-    if isinstance(source, np.ndarray):
-        names = list(source.dtype.names or ())
-    elif isinstance(source, Mapping):
-        names = list(source)
-    elif isinstance(source, pa.Table | pa.RecordBatch):
-        names = source.schema.names
-    elif hasattr(source, "columns"):
-        names = list(source.columns)
-    else:
+    listed = source if isinstance(source, Mapping) else getattr(source, "columns", None)
+    if isinstance(source, np.ndarray | pa.Table | pa.RecordBatch):
+        listed = source.dtype.names if isinstance(source, np.ndarray) else source.schema.names
+    if listed is None:
         raise SpecError(f"{what}s must be a table, columns by name or a list of rows, not {type(source).__name__}")
+    names = list(listed)
     needed = [IMAGE] if BOX in names else [IMAGE, *COORDINATES]
     lacking = [name for name in needed if name not in names]
     if lacking:
@@ -298,7 +294,9 @@ class _Parser:
                 values[row] = math.nan if cell is None else float(cell)
             except (TypeError, ValueError, OverflowError):
                 bad[row] = True
-        self._refuse(bad, lambda row: f"{name} is {cells[row]!r}, not a number{_quote_hint(cells[row])}")
+        quoted = '; remove the quotes: a CSV file quotes with " only'
+        hints = [quoted if isinstance(cell, str) and "'" in cell else "" for cell in cells]
+        self._refuse(bad, lambda row: f"{name} is {cells[row]!r}, not a number{hints[row]}")
         return values
 
     def _refuse(self, bad: np.ndarray, message: Callable[[int], str]) -> None:
@@ -307,8 +305,3 @@ class _Parser:
                 Fault(_where(self.what, row, self.image[row].as_py() if row < len(self.image) else None), message(row))
                 for row in np.flatnonzero(bad).tolist()
             )
-
-
-def _quote_hint(cell: Any) -> str:
-    single = isinstance(cell, str) and "'" in cell
-    return '; remove the quotes: a CSV file quotes with " only' if single else ""

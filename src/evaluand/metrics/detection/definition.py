@@ -68,8 +68,7 @@ class Definition:
     @property
     def over_thresholds(self) -> tuple[float, ...]:
         """The overlaps .50, .55, … .95 of COCO's mean."""
-        steps = np.linspace(0.5, 0.95, 10) if self.rounded else np.arange(50, 100, 5) / 100
-        return tuple(steps.tolist())
+        return tuple((np.linspace(0.5, 0.95, 10) if self.rounded else np.arange(50, 100, 5) / 100).tolist())
 
 
 _D3M: Final = Definition(pixel=1, strict=True, only_best=True, ties="file", rounded=True, takes="anything")

@@ -272,8 +272,7 @@ def _in_crowd(truths: Segments, predicted: Segments, shared: np.ndarray) -> np.n
     """The pixels that each predicted segment has in the crowd of its class: the last one, as in panopticapi."""
     last = {label: place for place, label in enumerate(truths.labels) if truths.crowd[place]}
     places = [last.get(label) for label in predicted.labels]
-    each = [0 if crowd is None else shared[crowd, place] for place, crowd in enumerate(places)]
-    return np.array(each, np.int64)
+    return np.array([0 if crowd is None else shared[crowd, place] for place, crowd in enumerate(places)], np.int64)
 
 
 def _things(truths: Segments, predicted: Segments) -> dict[str | int, bool]:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+import pyarrow as pa
 
 from evaluand.core.errors import DataError
 from evaluand.metrics.base.labels import encode_labels, in_order
@@ -123,17 +124,11 @@ def _places(
     if detections.label is None and truths.label is None:
         nothing = np.zeros(len(place), np.int64), np.zeros(len(truth_place), np.int64)
         return place, truth_place, *nothing, [None]
-    if detections.label is None or truths.label is None:
-        one, other = (detections, truths) if truths.label is None else (truths, detections)
-        if len(other):
+    for one, other in ((detections, truths), (truths, detections)):
+        if other.label is None and len(other):
             raise DataError(f"{one.what}s have labels, but {other.what}s do not; give labels to both or to neither")
-        label, truth_label = (
-            np.zeros(0, np.int64) if boxes.label is None else encode_labels([boxes.label])[0][0]
-            for boxes in (detections, truths)
-        )
-        names = encode_labels([one.label])[1]
-    else:
-        (label, truth_label), names = encode_labels([detections.label, truths.label])
+    labels = [pa.nulls(0) if boxes.label is None else boxes.label for boxes in (detections, truths)]
+    (label, truth_label), names = encode_labels(labels)
     for boxes, codes in ((detections, label), (truths, truth_label)):
         if (codes < 0).any():
             raise DataError(boxes.fault(row, "has no label") for row in np.flatnonzero(codes < 0).tolist())
@@ -144,8 +139,7 @@ def _places(
 
 def _order(detections: Boxes, definition: Definition) -> np.ndarray:
     """The rows from the most to the least confident."""
-    n = len(detections)
-    confidence = np.zeros(n) if detections.confidence is None else detections.confidence
+    confidence = np.zeros(len(detections)) if detections.confidence is None else detections.confidence
     if definition.ties == "image":
         (code,), images = encode_labels([detections.image])
         return np.asarray(np.lexsort((np.argsort(in_order(images))[code], -confidence)))

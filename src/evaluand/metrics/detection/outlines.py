@@ -174,8 +174,7 @@ def _fans(outlines: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     each = []
     for outline in outlines:
         corners = outline if _signed_area(outline) >= 0 else outline[::-1]
-        n = len(corners) - 2
-        each.append(np.stack([np.repeat(corners[:1], n, axis=0), corners[1:-1], corners[2:]], axis=1))
+        each.append(np.stack([np.repeat(corners[:1], len(corners) - 2, axis=0), corners[1:-1], corners[2:]], axis=1))
     first = np.cumsum([0, *map(len, each)])
     return np.concatenate([np.zeros((0, 3, 2)), *each]), first
 

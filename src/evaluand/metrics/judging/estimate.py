@@ -123,11 +123,9 @@ def kappa(
     if not n:
         return undefined("no rows")
     ordered = tuple(labels) if isinstance(labels[0], str) else None  # integers are as far apart as their values
-    metric = (
-        CohenKappa(confidence=confidence)
-        if weights is None
-        else WeightedKappa(weights=weights, labels=ordered, confidence=confidence)
-    )
+    metric: Metric = CohenKappa(confidence=confidence)
+    if weights is not None:
+        metric = WeightedKappa(weights=weights, labels=ordered, confidence=confidence)
     names = np.array(labels, object)
     found = estimate(metric, {TRUTH: people, PREDICTION: judge, LABELS: names}, cluster)
     shares = [np.bincount(each, minlength=len(names)) / n for each in (people, judge)]
@@ -148,12 +146,9 @@ def measure_kappa(said: np.ndarray, words: Sequence[str], examples: Sequence[Any
     """
     numbers = {example: number for number, example in enumerate(dict.fromkeys(examples))}
     columns = {TRUTH: said[0], PREDICTION: said[1], LABELS: np.array(words, object)}
-    metric = CohenKappa()
-    rows = metric.prepare(columns | {INDEX: np.arange(said.shape[1])})
-    cluster = np.array([numbers[example] for example in examples])
-    found = metric.compute(metric.state({**rows, CLUSTER: cluster}, np.zeros(said.shape[1], np.int64), 1))
-    ends = (float(each[0]) for each in (found.value, found.low, found.high))
-    return [None if np.isnan(each) else each for each in ends]
+    rows = CohenKappa().prepare(columns | {INDEX: np.arange(said.shape[1])})
+    found = estimate(CohenKappa(), rows, np.array([numbers[example] for example in examples]))
+    return [None if np.isnan(each) else each for each in (found.value, found.low, found.high)]
 
 
 def rogan_gladen(raw: Estimate, sensitivity: Estimate, specificity: Estimate, *, confidence: float = 0.95) -> Estimate:
@@ -183,8 +178,7 @@ def rogan_gladen(raw: Estimate, sensitivity: Estimate, specificity: Estimate, *,
         >>> round(found.value, 3), round(found.low, 3), round(found.high, 3)
         (0.571, 0.478, 0.666)
     """
-    parts = (raw, sensitivity, specificity)
-    lacking = next((each for each in parts if math.isnan(each.value)), None)
+    lacking = next((each for each in (raw, sensitivity, specificity) if math.isnan(each.value)), None)
     if lacking is not None:
         return undefined(lacking.reason or "a share is undefined", raw.n)
     z = normal_quantile(confidence)

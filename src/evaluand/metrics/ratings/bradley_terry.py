@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple, get_args
 
 import numpy as np
@@ -27,8 +26,7 @@ from evaluand.core.errors import SpecError
 from evaluand.metrics.ratings.counts import Connections, MatchCounts, Ties, connect, largest_component
 
 
-@dataclass(frozen=True)
-class BradleyTerryFit:
+class BradleyTerryFit(NamedTuple):
     """Strengths with the leading axes of their counts.
 
     Attributes:
@@ -250,15 +248,15 @@ def _maximise(
         better = _Slopes(*(each[~worse] for each in slopes))
         step[on] = _newton_step(better, free[on], None if together is None else together[on])
         at[left] = base[left] + step[left]
-        size = np.abs(step[left]).max(axis=-1)
-        done = size <= _PRECISION
+        done = np.abs(step[left]).max(axis=-1) <= _PRECISION
         converged[left[done]] = True
         left = left[~done]
     theta, tie = at[:, :systems], at[:, systems]
     if together is not None:
         share = together / together.sum(axis=-1, keepdims=True)
         theta = theta - np.einsum("rij,rj->ri", share, theta)
-    return theta, _tie_parameter(tie, ties, bounded), converged
+    parameter = np.full(many, np.nan) if ties == "half" else np.where(bounded, np.exp(tie), np.inf)
+    return theta, parameter, converged
 
 
 _STEPS: Final = 200
@@ -413,10 +411,3 @@ def _starting_tie(counts: MatchCounts, ties: Ties) -> np.ndarray:
         if ties == "davidson":
             return np.asarray(np.log(2 * share / (1 - share)))
         return np.asarray(2 * np.arctanh(share)) if ties == "rao_kupper" else np.zeros(len(n))
-
-
-def _tie_parameter(at: np.ndarray, ties: Ties, bounded: np.ndarray) -> np.ndarray:
-    """Davidson's ν or Rao and Kupper's θ from the scale of the fit; infinite where unbounded."""
-    if ties == "half":
-        return np.full(len(at), np.nan)
-    return np.where(bounded, np.exp(at), np.inf)

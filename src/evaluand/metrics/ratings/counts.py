@@ -84,7 +84,7 @@ class MatchRows:
         outside = (np.minimum(first, second) < 0) | (np.maximum(first, second) >= n)
         _refuse(f"a and b must be numbers from 0 to {n - 1}", outside)
         _refuse("a and b must be two different systems", first == second)
-        _refuse("the outcome must be a number from 0 to 1", ~((shares >= 0) & (shares <= 1)))
+        refuse_outcomes(shares)
         usable = (weights >= _LEAST_WEIGHT) & (weights <= 1 / _LEAST_WEIGHT)
         _refuse("the weight must be 0, or a number from 1e-50 to 1e50", ~(usable | (weights == 0)))
         _refuse("covariates must be finite numbers", np.asarray(~np.isfinite(more).all(axis=-1)))
@@ -187,8 +187,7 @@ _SIDES = ("wins", "ties", "losses", "score")
 def count_matches(rows: MatchRows) -> MatchCounts:
     """The counts of all matches, without leading axes."""
     codes, place = rows.pairs
-    sums = [np.bincount(place, each, minlength=len(codes)) for each in _columns(rows)]
-    return _counts(rows.systems, codes, sums)
+    return _counts(rows.systems, codes, [np.bincount(place, each, minlength=len(codes)) for each in _columns(rows)])
 
 
 def resample_counts(rows: MatchRows, replicates: int, seed: int = 0, first: int = 0) -> MatchCounts:
@@ -213,8 +212,7 @@ def resample_counts(rows: MatchRows, replicates: int, seed: int = 0, first: int 
 
 def _columns(rows: MatchRows) -> list[np.ndarray]:
     """What each match adds to the counts of its pair, seen from the system with the lower number."""
-    share = np.where(rows.a < rows.b, rows.outcome, 1 - rows.outcome)
-    return weigh_outcomes(rows.weight, share)
+    return weigh_outcomes(rows.weight, np.where(rows.a < rows.b, rows.outcome, 1 - rows.outcome))
 
 
 def weigh_outcomes(weight: np.ndarray, share: np.ndarray) -> list[np.ndarray]:
@@ -233,6 +231,11 @@ def _integers(name: str, values: Sequence[int] | np.ndarray) -> np.ndarray:
     return found.astype(np.int64)
 
 
+def refuse_outcomes(shares: np.ndarray) -> None:
+    """Raise a SpecError that names the first outcome of a match that is no share of a win."""
+    _refuse("the outcome must be a number from 0 to 1", ~((shares >= 0) & (shares <= 1)))
+
+
 def _refuse(rule: str, wrong: np.ndarray) -> None:
     if wrong.any():
         raise SpecError(f"matches: row {int(np.argmax(wrong))}: {rule}")
@@ -240,8 +243,6 @@ def _refuse(rule: str, wrong: np.ndarray) -> None:
 
 Ties = Literal["half", "davidson", "rao_kupper"]
 """How ties enter the likelihood of strengths: as half a win for either side, or with a parameter."""
-
-UNRATED: Final = -1
 
 
 class Connections(NamedTuple):

@@ -10,7 +10,6 @@ Arena" (2024); for errors by example see `standard_errors`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -23,8 +22,7 @@ from evaluand.metrics.stats.intervals import t_quantile
 from evaluand.metrics.stats.resampling import Units
 
 
-@dataclass(frozen=True)
-class CovariateFit:
+class CovariateFit(NamedTuple):
     """Strengths at equal covariates, and what each covariate contributes.
 
     Attributes:
@@ -32,7 +30,9 @@ class CovariateFit:
         rated: the systems of the largest component; with a penalty all with matches.
         coefficient: of each covariate, the log-odds for one unit more; NaN where there is a reason.
         reasons: why a covariate has no coefficient, else None.
-        covariance: of the strengths, then of the coefficients, from the spread between examples.
+        strength_error: the standard error of each strength, from the spread between examples.
+        coefficient_error: the standard error of each coefficient.
+        difference_error: systems × systems: the standard error of the difference of two strengths.
         examples: the number of examples.
         converged: false where matches and covariates have no finite estimate; then all values are NaN.
     """
@@ -41,26 +41,11 @@ class CovariateFit:
     rated: np.ndarray
     coefficient: np.ndarray
     reasons: tuple[str | None, ...]
-    covariance: np.ndarray
+    strength_error: np.ndarray
+    coefficient_error: np.ndarray
+    difference_error: np.ndarray
     examples: int
     converged: bool
-
-    @property
-    def strength_error(self) -> np.ndarray:
-        """The standard error of each strength."""
-        return np.asarray(np.sqrt(np.diagonal(self.covariance)[: len(self.strength)]))
-
-    @property
-    def coefficient_error(self) -> np.ndarray:
-        """The standard error of each coefficient."""
-        return np.asarray(np.sqrt(np.diagonal(self.covariance)[len(self.strength) :]))
-
-    @property
-    def difference_error(self) -> np.ndarray:
-        """Systems × systems: the standard error of the difference of two strengths."""
-        each = self.covariance[: len(self.strength), : len(self.strength)]
-        variance = np.diagonal(each)
-        return np.asarray(np.sqrt(np.maximum(variance[:, None] + variance - 2 * each, 0.0)))
 
     def quantile(self, confidence: float) -> float:
         """The number of standard errors to either end of an interval: Student's, by the number of examples."""
@@ -90,10 +75,8 @@ def fit_with_covariates(rows: MatchRows, names: Sequence[str], penalty: float = 
     if rows.covariates.shape[1] != len(names):
         raise SpecError(f"matches: {rows.covariates.shape[1]} covariates need as many names, not {len(names)}")
     counts = count_matches(rows)
-    connections = connect(counts)
-    rated = counts.played if penalty > 0 else largest_component(counts, connections)
-    known = rated[rows.a] & rated[rows.b]
-    some = rows.select(known)
+    rated = counts.played if penalty > 0 else largest_component(counts, connect(counts))
+    some = rows.select(rated[rows.a] & rated[rows.b])
     scale = np.sqrt(np.mean(np.square(some.covariates), axis=0)) if len(some) else np.zeros(len(names))
     reasons = _reasons(some, scale, names)
     used = np.array([reason is None for reason in reasons], np.bool_)
@@ -109,7 +92,11 @@ def fit_with_covariates(rows: MatchRows, names: Sequence[str], penalty: float = 
     full, square = np.zeros(width), np.zeros((width, width))
     full[places], square[np.ix_(places, places)] = at, covariance
     full, square = full * unit, square * unit[:, None] * unit
-    return CovariateFit(full[:n], rated & converged, full[n:], tuple(reasons), square, examples, converged)
+    variance = np.diagonal(square)
+    errors = np.sqrt(variance)
+    of_differences = np.sqrt(np.maximum(variance[:n, None] + variance[:n] - 2 * square[:n, :n], 0.0))
+    uncertainty = errors[:n], errors[n:], of_differences, examples, converged
+    return CovariateFit(full[:n], rated & converged, full[n:], tuple(reasons), *uncertainty)
 
 
 _SEPARATED: Final = "wins follow from the systems and covariates without exception, so there is no finite estimate"
@@ -222,8 +209,7 @@ def _covariance(design: _Design, at: np.ndarray) -> tuple[np.ndarray, int]:
 
 
 def _log_odds(design: _Design, at: np.ndarray) -> np.ndarray:
-    systems = design.rows.systems
-    return np.asarray(at[design.rows.a] - at[design.rows.b] + design.columns @ at[systems:])
+    return np.asarray(at[design.rows.a] - at[design.rows.b] + design.columns @ at[design.rows.systems :])
 
 
 def _hessian(rows: MatchRows, columns: np.ndarray, weight: np.ndarray) -> np.ndarray:

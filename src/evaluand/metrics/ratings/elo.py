@@ -166,8 +166,7 @@ def mean_elo(
     n_clusters = len(np.unique(cluster))
     sampled = _sampling_variance(rows, replicates, seed) * n_clusters / max(n_clusters - 1, 1)
     sampled[~_varies(a, b, outcome, cluster, players)] = np.nan
-    order_error = np.sqrt(order_variance / orders)
-    return EloMean(ratings.mean(axis=0), np.sqrt(sampled + order_variance / orders), order_error)
+    return EloMean(ratings.mean(axis=0), np.sqrt(sampled + order_variance / orders), np.sqrt(order_variance / orders))
 
 
 def _draw_orders(n: int, orders: int, seed: int) -> np.ndarray:

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -107,23 +107,23 @@ def equal_length_win_rate(
     """
     difference = np.asarray(length, np.float64) - np.asarray(baseline_length, np.float64)
     matches = _Matches.read(outcome, difference, cluster, weight)
-    n_examples, reason = len(matches.numbers), _obstacle(matches)
-    if reason is not None:
-        return EqualLengthRate(raw=matches.raw, deviation=matches.deviation, examples=n_examples, reason=reason)
+    found = EqualLengthRate(
+        raw=matches.raw, deviation=matches.deviation, examples=len(matches.numbers), reason=_obstacle(matches)
+    )
+    if found.reason is not None:
+        return found
     penalty = _choose_penalty(matches)
     coefficients = _fit(matches.terms, matches.outcome, matches.weight, penalty, np.zeros(matches.terms.shape[1]))
     win_rate = float(logistic(coefficients[1]))
     low, high, influence = _interval(matches, coefficients, confidence)
-    return EqualLengthRate(
+    return replace(
+        found,
         win_rate=win_rate,
         low=min(low, win_rate),
         high=max(high, win_rate),
-        raw=matches.raw,
         length=float(coefficients[0]),
         quality=float(coefficients[1]),
-        deviation=matches.deviation,
         inverse_penalty=penalty,
-        examples=n_examples,
         example=matches.numbers,
         influence=influence,
     )
@@ -193,12 +193,10 @@ def equal_length_difference(first: EqualLengthRate, second: EqualLengthRate) -> 
     difference = first.win_rate - second.win_rate
     size = first.variance * second.variance
     correlation = first.covariance(second) / math.sqrt(size) if size > 0 else 0.0
+    below = first.win_rate - first.low, second.high - second.win_rate
+    above = first.high - first.win_rate, second.win_rate - second.low
     off_low, off_high = (
-        math.sqrt(max(one * one + other * other - 2 * correlation * one * other, 0.0))
-        for one, other in (
-            (first.win_rate - first.low, second.high - second.win_rate),
-            (first.high - first.win_rate, second.win_rate - second.low),
-        )
+        math.sqrt(max(one * one + other * other - 2 * correlation * one * other, 0.0)) for one, other in (below, above)
     )
     return difference, max(difference - off_low, -1.0), min(difference + off_high, 1.0)
 
@@ -250,8 +248,7 @@ class _Matches(NamedTuple):
         Equal examples can be exchanged, so it does not matter how examples are numbered.
         """
         total = np.bincount(self.example, self.weight)
-        columns = (*self.terms.T, self.outcome)
-        means = (np.bincount(self.example, self.weight * column) / total for column in columns)
+        means = (np.bincount(self.example, self.weight * column) / total for column in (*self.terms.T, self.outcome))
         rank = np.empty(len(total), np.int64)
         rank[np.lexsort([np.round(each, _SAME) for each in (total, *means)])] = np.arange(len(total))
         return np.asarray((len(total) - 1 - rank[self.example]) % _FOLDS)
@@ -320,10 +317,8 @@ def _fit(
         length, direction = 1.0, terms @ step
         while True:
             following = at + length * step
-            next_value = (
-                inverse_penalty * _cross_entropy(log_odds + length * direction, outcome, weight)
-                + np.abs(following).sum()
-            )
+            loss = _cross_entropy(log_odds + length * direction, outcome, weight)
+            next_value = inverse_penalty * loss + np.abs(following).sum()
             if next_value <= value + 0.1 * length * decrease or length < _SHORTEST:
                 break
             length /= 2

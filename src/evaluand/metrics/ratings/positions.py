@@ -16,6 +16,7 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from evaluand.core.errors import SpecError
+from evaluand.metrics.ratings.counts import refuse_outcomes
 from evaluand.metrics.stats.intervals import cautious_spread, cluster_sums, cluster_variance, clustered_wilson, runs
 
 
@@ -164,9 +165,7 @@ def _read_outcomes(outcome: np.ndarray, *columns: np.ndarray) -> np.ndarray:
     shares = np.asarray(outcome, np.float64)
     if any(len(column) != len(shares) for column in columns):
         raise SpecError("matches: all columns must have the same length")
-    wrong = ~((shares >= 0) & (shares <= 1))
-    if wrong.any():
-        raise SpecError(f"matches: row {int(np.argmax(wrong))}: the outcome must be a number from 0 to 1")
+    refuse_outcomes(shares)
     return shares
 
 

@@ -7,7 +7,6 @@ an example, of all pairs and in both orders, belong together.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -17,8 +16,7 @@ from evaluand.metrics.stats.disparity import IntervalEnds
 from evaluand.metrics.stats.intervals import Arrays, cautious_spread, cluster_sums, cluster_variance, clustered_wilson
 
 
-@dataclass(frozen=True)
-class WinRates:
+class WinRates(NamedTuple):
     """The win rates of some systems; NaN where systems never met.
 
     Attributes:
@@ -55,17 +53,10 @@ def win_rates(rows: MatchRows, *, confidence: float = 0.95) -> WinRates:
     spread = cluster_variance(cells, value)
     low, high = clustered_wilson(value, cautious_spread(value, spread, confidence), confidence)
     sides = (value, 1 - value), (low, 1 - high), (high, 1 - low)
-    average, opponents, average_examples = _averages(cells, value, counts, confidence)
-    return WinRates(
-        rate=IntervalEnds(*(counts.fill(*pair, np.nan) for pair in sides)),
-        wins=counts.square("wins"),
-        ties=counts.square("ties"),
-        n=counts.fill(counts.n, counts.n),
-        examples=counts.fill(spread.clusters, spread.clusters),
-        average=average,
-        opponents=opponents,
-        average_examples=average_examples,
-    )
+    rate = IntervalEnds(*(counts.fill(*pair, np.nan) for pair in sides))
+    wins, ties = counts.square("wins"), counts.square("ties")
+    n, examples = (counts.fill(each, each) for each in (counts.n, spread.clusters))
+    return WinRates(rate, wins, ties, n, examples, *_averages(cells, value, counts, confidence))
 
 
 def _rates_of_pairs(rows: MatchRows) -> tuple[MatchCounts, Arrays, np.ndarray]:

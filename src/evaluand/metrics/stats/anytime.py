@@ -48,8 +48,7 @@ def anytime_least_mean(
     for _ in range(_STEPS):
         middle = (low + high) / 2
         capital = _log_sum(_SHARES + count @ _log_factors(beyond, weight, middle)) if middle > 0 else math.inf
-        is_refuted = capital >= -math.log(1 - level)
-        low, high = (middle, high) if is_refuted else (low, middle)
+        low, high = (middle, high) if capital >= -math.log(1 - level) else (low, middle)
     return lowest + low
 
 

@@ -352,8 +352,7 @@ class _Reach(NamedTuple):
         finite = np.flatnonzero(self.known & np.isfinite(self.value))
         endless = np.flatnonzero(self.known & ~np.isfinite(self.value))
         first = self._front(finite)
-        rest = np.setdiff1d(finite, first)
-        second = self._front(rest)
+        second = self._front(np.setdiff1d(finite, first))
         ends = [some[np.argsort(-self.end[some], kind="stable")[:2]] for some in (finite, endless)]
         return np.unique(np.concatenate([first, second, *ends]))
 

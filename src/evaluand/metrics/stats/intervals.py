@@ -653,8 +653,12 @@ CLUSTER_TABLE = ("cluster_key", "cluster_group", "cluster_sum", "cluster_weight"
 
 def cluster_sums(values: np.ndarray, weights: np.ndarray, clusters: np.ndarray, group: np.ndarray) -> Arrays:
     """The weighted sum of values and the weight of each cluster (64-bit key) in each group, as part of a state."""
-    table = dict(zip(CLUSTER_TABLE, (clusters, group, weights * values, weights), strict=True))
-    return merge_clusters([table])
+    return cluster_table(clusters, group, weights * values, weights)
+
+
+def cluster_table(key: np.ndarray, group: np.ndarray, total: np.ndarray, weight: np.ndarray) -> Arrays:
+    """The sums of each cluster in each group from those of parts of it."""
+    return merge_clusters([dict(zip(CLUSTER_TABLE, (key, group, total, weight), strict=True))])
 
 
 def merge_clusters(states: Sequence[Arrays]) -> Arrays:
