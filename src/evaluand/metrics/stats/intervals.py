@@ -712,13 +712,15 @@ def cluster_skew(state: Arrays, value: np.ndarray) -> np.ndarray:
 def skewness(n: np.ndarray, squares: np.ndarray, cubes: np.ndarray) -> np.ndarray:
     """The skewness of each group, without most of the bias of few rows; 0 where it is unknown.
 
+    Fewer than five rows do not show it: it is taken as that with which gates on means of errors hold their level.
+
     Args:
         squares, cubes: sums over the rows of powers of deviations from the mean.
     """
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         found = np.sqrt(n * (n - 1.0)) / (n - 2.0) * (cubes / n) / (squares / n) ** 1.5
-    is_shown = (n >= _FEWEST_SKEWED) & np.isfinite(found)
-    return np.asarray(np.where(is_shown, found, 0.0) * (1 + _MORE_SKEW / np.maximum(n, 1)))
+    raised = np.where(n < _FEWEST_SKEWED, _USUAL_SKEW, found * (1 + _MORE_SKEW / np.maximum(n, 1)))
+    return np.asarray(np.where(np.isfinite(found), raised, 0.0))
 
 
 def skewed_interval(
@@ -773,6 +775,7 @@ _FARTHEST = 3.0
 
 _MORE_SKEW = 5.0
 _FEWEST_SKEWED = 5
+_USUAL_SKEW = 0.2
 
 _ROUNDING = 64 * float(np.finfo(np.float64).eps)
 _NO_SQUARE = 1e-140
