@@ -5,6 +5,7 @@ import pytest
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.comparing import compare
+from evaluand.comparison.gates import check_gates
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.metrics.names import make_metric
@@ -29,3 +30,13 @@ def test_differences_of_counted_items_have_an_interval(metric: str) -> None:
         assert pair["difference"] == pytest.approx(share - (1 + share) / 2)
     assert pair["low"] <= pair["difference"] <= pair["high"]
     assert (pair["low"] <= 0 <= pair["high"]) == (pair["p"] > 0.05)
+    assert pair["family"] == "primary"
+
+
+def test_a_gate_on_one_tag_has_a_bound() -> None:
+    data = Dataset.from_rows([{"input": f"text {i}", "expected": SPANS} for i in range(60)])
+    found = Evaluator().evaluate(Runner().run(lambda text: SPANS[: 1 + (text > "text 3")], data), {"spans": "spans"})
+    precision = Measure("spans", make_metric("precision", label="PER"))
+    [gate] = check_gates(["precision >= 0.9 at 95%"], {"found": found}, measures=[precision])
+    assert gate.passed
+    assert "lower 95% bound" in gate.message

@@ -572,13 +572,13 @@ def _compute_tables(asked: _Asked, *, may_refuse: bool) -> _Tables:
     """
     rows: _Tables = {table: [] for table in TABLES}
     pairing: Pairing | None = None
-    compared: list[Measure] = []
-    for measure in asked.measures:
+    compared: dict[int, set[tuple[str, str]]] = {}  # by measure the scorer and the settled metric
+    for place, measure in enumerate(asked.measures):
         if pairing is None or pairing.scorer != measure.scorer:
             pairing = Pairing(asked.evaluations, measure.scorer, by=asked.rows.by, matching=asked.rows.matching)
         try:
             found = _compare_by(measure.metric, pairing, asked, len(rows["pairs"]))
-            compared.append(measure)
+            compared[place] = {(pair["scorer"], pair["signature"]) for pair in found["pairs"]}
         except (DataError, SpecError) as error:
             if not may_refuse:
                 raise
@@ -588,9 +588,9 @@ def _compute_tables(asked: _Asked, *, may_refuse: bool) -> _Tables:
     if not compared:
         reasons = "; ".join(f"{one['metric']} · {one['scorer']}: {one['reason']}" for one in rows["left_out"])
         raise DataError(f"no declared metric can be compared: {reasons}")
-    deciding = [asked.measures[place] for place in asked.primary if asked.measures[place] in compared] or compared[:1]
-    names = {(measure.scorer, definition(measure.metric)) for measure in deciding}
-    _adjust(rows["pairs"], names, len(asked.sides), asked.confidence)
+    deciding = [place for place in asked.primary if place in compared] or [min(compared)]
+    primary = {name for place in deciding for name in compared[place]}
+    _adjust(rows["pairs"], primary, len(asked.sides), asked.confidence)
     _add_letters(rows["ranking"], [pair for pair in rows["pairs"] if pair["by"] is None], asked.confidence)
     return {table: own for table, own in rows.items() if own or table != "left_out"}
 

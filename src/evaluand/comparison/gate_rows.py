@@ -26,6 +26,7 @@ from evaluand.comparison.rule import ANYTIME, EQUAL, LEVEL, Gate, quote_word
 from evaluand.core.errors import DataError, SpecError, first_fault, plural
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.standing import ScorerStanding
+from evaluand.metrics.base.confusion import TRUTH
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.metrics.judging.estimate import Estimate
 from evaluand.metrics.stats.disparity import AT_MOST, Kind
@@ -115,9 +116,7 @@ def _measured(gate: Gate, row: MetricRow | DisparityRow | Estimate, target: str 
 
 def _find_values(asked: Question, metrics: Sequence[Metric]) -> Iterator[Row]:
     gate, [metric] = asked.gate, metrics
-    in_clusters = is_repeated(asked.evaluation) or dataset_of(asked.evaluation).roles.cluster is not None
-    is_weighted = getattr(metric, "weighted", False)
-    metric = metric if gate.level is None else at_level(gate, metric, is_exact=not (in_clusters or is_weighted))
+    metric = metric if gate.level is None else at_level(gate, metric, is_exact=_are_independent(asked, metric))
     counted = ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")
     seen = _seen_values(asked, metric) if gate.level is not None and can_be_seen(metric) else {}
     for row in _summarise(asked, asked.evaluation, metric):
@@ -175,6 +174,13 @@ def _summarise(asked: Question, evaluation: Evaluation, metric: Metric) -> list[
     rows = shards(evaluation, asked.scorer, tuple(where), labelled_for=metric)
     found = summarise(rows, [metric], [tuple(where)], repeated=is_repeated(evaluation))
     return [row for row in found if [*row.by.values()] == [*where.values()]]
+
+
+def _are_independent(asked: Question, metric: Metric) -> bool:
+    """Whether the metric is of labels of independent rows that count alike."""
+    evaluation = asked.evaluation
+    in_clusters = is_repeated(evaluation) or dataset_of(evaluation).roles.cluster is not None
+    return TRUTH in evaluation.columns(asked.scorer) and not in_clusters and not getattr(metric, "weighted", False)
 
 
 def _has_gaps(asked: Question, row: MetricRow) -> bool:

@@ -23,7 +23,7 @@ def gates_section(gates: Sequence[Facts], results: str | None = None) -> str:
     n_passed = sum(gate["passed"] for gate in gates)
     caption = f"{n_passed:,} of {len(gates):,} gates passed"
     heads = "".join(th(head, "text") for head in ("Gate", "of", "result"))
-    heads += "".join(map(th, ("value", "two-sided interval", "bound"))) + th("limit", "text") + th("why", "text")
+    heads += "".join(map(th, ("value", "interval", "bound"))) + th("limit", "text") + th("why", "text")
     note = "" if results is None else f'<p class="note">{clean(results[:1].upper() + results[1:])}.</p>'
     return table(caption, heads, f"<tbody>{''.join(map(_line, shorten_refusals(gates)))}</tbody>") + note
 
@@ -49,8 +49,10 @@ def _value(found: dict[str, Any]) -> str:
 
 
 def _interval(found: dict[str, Any]) -> str:
+    """The interval, or both one-sided bounds of a rule with a level."""
     low, high = numbers(found.get("low"), found.get("high"))
-    return between(low, high)
+    shown = between(low, high)
+    return f"{shown} (bounds)" if shown and found.get("bound") is not None else shown
 
 
 def _bound(found: dict[str, Any]) -> str:
