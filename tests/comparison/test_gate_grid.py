@@ -180,7 +180,8 @@ def found_of_values(name: str, sizes: Sizes, repeats: int) -> Found:
             rows = draws == place
             state = cluster_sums(sides[0][VALUE][rows], np.ones(n), cluster[rows], np.zeros(n, np.int64))
             seen = Seen(state["cluster_sum"], state["cluster_weight"], metric.row_range, 1.0)
-            row: Any = SimpleNamespace(low=low[place], high=high[place], data=data)
+            is_exact = data.keys() == {"correct", "n"}
+            row: Any = SimpleNamespace(low=low[place], high=high[place], data=data, is_exact=is_exact)
             low[place], high[place] = bounds_of_value(row, seen, LEVEL)
     apart = disparity([values[1]], "difference", 2 * LEVEL - 1, metric.range).ends
     known = np.isfinite(usual.low)
