@@ -360,7 +360,7 @@ def left_out(side: np.ndarray, group: np.ndarray) -> LeftOut:
     rows = np.arange(len(side))
     without = [side[(group == of) & (rows != row)].mean() for row, of in enumerate(group.tolist())]
     rates = [side[group == of].mean() for of in (0, 1)]
-    return LeftOut(np.array(rates), rows, group, np.array(without), np.ones(2))
+    return LeftOut(np.array(rates), rows, group, np.array(without), len(side), np.ones(2))
 
 
 def test_equality_needs_both_bounds_within_the_margin() -> None:

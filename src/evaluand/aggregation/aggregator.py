@@ -342,8 +342,7 @@ def _own_tables(evaluations: Sequence[Evaluation], measures: Sequence[Measure]) 
         check_measures(measures, columns, dataset_of(evaluation).roles)
     results = list[tuple[MeasureResults, EvaluandError | None]]()
     for evaluation in evaluations:
-        rules, read = stopping_rules(evaluation), partial(shards, evaluation)
-        stopped = StoppedRun(evaluation, rules) if rules else None
+        read, stopped = partial(shards, evaluation), StoppedRun.of(evaluation)
         compute = partial(compute_measures, tables=read, repeated=is_repeated(evaluation), stopped=stopped)
         results.append(_compute_separately(measures, compute, (DataError, SpecError)))
     if all(fault is not None for _, fault in results):

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from shlex import quote
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -142,6 +142,12 @@ class StoppedRun:
 
     evaluation: Evaluation
     rules: Sequence[str]
+
+    @classmethod
+    def of(cls, evaluation: Evaluation) -> Self | None:
+        """None where no rule stopped the run."""
+        rules = stopping_rules(evaluation)
+        return cls(evaluation, rules) if rules else None
 
     @property
     def reason(self) -> str:

@@ -118,10 +118,14 @@ class MetricSample(Measured):
 def paired_change(
     a: LeftOut, b: LeftOut, metric: Metric, clusters: int, weight: np.ndarray | None = None
 ) -> PairedChange:
-    """The change of the first group's value, over so many independent examples or clusters, with weights if given."""
-    effective = clusters if weight is None else float(weight.sum() ** 2 / (weight @ weight))
+    """The change of one group's value, over so many independent examples or clusters, with weights if given."""
+    effective: float = clusters
+    if weight is not None:
+        weight = weight / weight.max()
+        effective = float(weight.sum() ** 2 / (weight @ weight))
+        weight = weight if a.n == clusters else None  # of sets of clusters each has many
     rests_on = min(float(a.basis[0]), float(b.basis[0])) * effective
-    without_a, without_b = (side.of_clusters(0, clusters)[:, 0] for side in (a, b))
+    without_a, without_b = (side.of_clusters(0, side.n)[:, 0] for side in (a, b))
     known = float(a.value[0]), float(b.value[0]), without_a, without_b
     if a.ends is None or b.ends is None:
         within = metric.range if metric.like_share else _UNBOUNDED

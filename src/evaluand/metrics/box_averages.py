@@ -204,8 +204,9 @@ class OfBoxes(WeightedRowsMetric):
         return np.asarray(value)
 
     def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
-        """Both sides leave out the same sets of images."""
-        return super().leave_out({**columns, _SET: columns[CLUSTER] % _MOST_SETS}, group, n_groups)
+        """Both sides leave out the same sets of images, whose numbers are those of the clusters."""
+        sets = np.asarray(columns[CLUSTER] % _MOST_SETS)
+        return super().leave_out({**columns, CLUSTER: sets, _SET: sets}, group, n_groups)
 
     def changes(self, rows: Columns, value: float) -> np.ndarray:
         """What an image adds stands at one of its rows; of many images, what a set of them adds at its first image."""

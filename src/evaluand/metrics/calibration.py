@@ -24,7 +24,7 @@ from evaluand.metrics.base.class_scores import (
 from evaluand.metrics.base.confusion import MAX_CLASSES, PREDICTION, TRUTH
 from evaluand.metrics.base.curves import Curve, Drawn, part_name
 from evaluand.metrics.base.labels import in_order
-from evaluand.metrics.base.left_out import LeftOut, clusters_by_group
+from evaluand.metrics.base.left_out import LeftOut, clusters_by_group, count_clusters
 from evaluand.metrics.base.metric import (
     CLUSTER,
     INDEPENDENT,
@@ -307,7 +307,8 @@ class _DebiasedError(WeightedRowsMetric):
             if cells is not None and (found := ErrorEnds.of(cells, weight)) is not None:
                 ends[place] = found.at
                 without[of == place] = squared_errors_without(cells, weight)
-        return LeftOut(value, cluster, of, without, np.ones(n_groups), ends=ends)
+        n = count_clusters(columns[CLUSTER])
+        return LeftOut(value, cluster, of, without, n, np.ones(n_groups), ends=ends)
 
     def compute(self, state: State) -> Values:
         values = super().compute(state)
@@ -456,5 +457,6 @@ def _numbers(ends: np.ndarray) -> list[float | None]:
 _NO_TEST: Final = {"z": None, "p": None}
 _CLASSES = "_classes_"
 _NO_INTERVAL = (
-    f"no interval: of means of several values there is none, nor of more than {MAX_CELLS:,} bins of all classes"
+    f"no interval: of means of several values there is none, nor of more than {MAX_CELLS:,} bins of all classes, nor of"
+    " probabilities that are all 0 or 1"
 )

@@ -38,7 +38,7 @@ from evaluand.metrics.base.confusion import (
     truths_of,
 )
 from evaluand.metrics.base.labels import object_array
-from evaluand.metrics.base.left_out import LeftOut
+from evaluand.metrics.base.left_out import LeftOut, count_clusters
 from evaluand.metrics.base.metric import (
     CLUSTER,
     FEWEST_REPLICATES,
@@ -64,6 +64,7 @@ from evaluand.metrics.base.metric import (
 from evaluand.metrics.base.weighted_rows import mean_without
 from evaluand.metrics.names import BINARY
 from evaluand.metrics.stats.intervals import (
+    CLUSTER_TABLE,
     ShareInterval,
     Spread,
     cluster_table,
@@ -606,7 +607,12 @@ class Counting(ClassRatio):
     def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
         if LABELS in columns:
             return super().leave_out(columns, group, n_groups)
-        return Metric.leave_out(self, columns, group, n_groups)
+        state = self.state(columns, group, n_groups)
+        sums = _Sums.of(state, self.sides)
+        cluster, of, total, share = (sums.clusters(state, self.sides)[name] for name in CLUSTER_TABLE)
+        n = count_clusters(columns[CLUSTER])
+        change = (total - sums.value[of] * share) * (n / max(n - 1, 1))
+        return LeftOut(sums.value, cluster, of, sums.value[of] - change, n, np.ones(n_groups))
 
     def compute(self, state: State) -> Values:
         if LABELS in state:

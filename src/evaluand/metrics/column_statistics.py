@@ -11,7 +11,7 @@ import numpy as np
 from evaluand.core.errors import SpecError
 from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.averaging import ROW_GROUP, KeepingRows, OfColumn, Student
-from evaluand.metrics.base.left_out import LeftOut, clusters_by_group
+from evaluand.metrics.base.left_out import LeftOut, clusters_by_group, count_clusters
 from evaluand.metrics.base.metric import (
     CLUSTER,
     NO_ROWS,
@@ -222,9 +222,9 @@ class Positional(KeepingRows):
         mean = np.bincount(group, below, minlength=n_groups) / np.maximum(n, 1)
         cluster, of, entry = clusters_by_group(columns[CLUSTER], group, n_groups)
         change = np.bincount(entry, slope[group] * (mean[group] - below), minlength=len(of))
-        clusters = int(cluster.max(initial=0)) + 1
+        clusters = count_clusters(columns[CLUSTER])
         without = found.value[of] - change * (clusters / max(clusters - 1, 1))
-        return LeftOut(found.value, cluster, of, without, np.ones(n_groups))
+        return LeftOut(found.value, cluster, of, without, clusters, np.ones(n_groups))
 
     def _shares(
         self, state: State, value: np.ndarray, share: np.ndarray

@@ -40,6 +40,7 @@ from evaluand.metrics.base.metric import (
 )
 from evaluand.metrics.base.signature import encode_word, format_percent
 from evaluand.metrics.base.weighted_rows import GroupResult, WeightedRowsMetric, clusters_in
+from evaluand.metrics.stats.intervals import random_bits
 from evaluand.metrics.stats.resampling import draw_places
 
 PARAMETERS: Final[Mapping[str, tuple[str, ...]]] = {
@@ -215,11 +216,12 @@ class FunctionMetric(WeightedRowsMetric):
         Clusters are numbered by what their rows hold, so that draws do not depend on the order of the rows.
         """
         assert self.confidence is not None
-        by_content = np.lexsort([codes for column in arguments.values() for codes in _codes(column)])
-        _, first, cluster = np.unique(key[by_content], return_index=True, return_inverse=True)
-        cluster = np.argsort(np.argsort(first))[cluster]
-        arguments = {name: column[by_content] for name, column in arguments.items()}
-        n = len(first)
+        columns = [codes for column in arguments.values() for codes in _codes(column)]
+        _, content = np.unique(np.stack(columns, axis=1), axis=0, return_inverse=True)
+        keys, cluster = np.unique(key, return_inverse=True)
+        n, held = len(keys), np.zeros(len(keys), np.uint64)
+        np.add.at(held, cluster, random_bits(content.astype(np.uint64).ravel(), 0))
+        cluster = np.argsort(np.argsort(held, kind="stable"))[cluster]
         if n < 2:
             return math.nan, math.nan
         order = np.argsort(cluster, kind="stable")
@@ -318,8 +320,7 @@ def _natural_type(column: np.ndarray) -> np.ndarray:
 
 
 def _codes(column: np.ndarray) -> Iterator[np.ndarray]:
-    """What rows hold as columns of numbers, to sort by."""
-    if column.dtype.kind in "biuf":
-        yield from column.reshape(len(column), -1).T
-    else:
-        yield np.unique([repr(value) for value in column.tolist()], return_inverse=True)[1]
+    """What rows hold, numbered in order."""
+    texts = column if column.dtype.kind in "biuf" else np.array([repr(value) for value in column.tolist()])
+    for part in texts.reshape(len(column), -1).T:
+        yield np.unique(part, return_inverse=True)[1]

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from evaluand.aggregation.aggregator import Aggregation, Measure, check_measures, compute_measures
 from evaluand.aggregation.fairness import CRITERIA, Criterion, measures_of
 from evaluand.aggregation.score_shards import dataset_of, is_repeated, shards
+from evaluand.aggregation.seen import StoppedRun
 from evaluand.aggregation.shard import ATTRIBUTE
 from evaluand.comparison.measures import declared_measures, find_evaluations
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, pluralize, warn
@@ -213,8 +214,8 @@ def _measure(
     name: str, objective: Objective, measures: Sequence[Measure], evaluation: Evaluation
 ) -> tuple[float, float, float]:
     """The value of an objective in an evaluation, with its interval."""
-    read = partial(shards, evaluation)
-    result = compute_measures(measures, read, repeated=is_repeated(evaluation), drawn=False)
+    read, stopped = partial(shards, evaluation), StoppedRun.of(evaluation)
+    result = compute_measures(measures, read, repeated=is_repeated(evaluation), drawn=False, stopped=stopped)
     values = [row for _, row in result.values if not row.by and row.target is None]
     rows = [row for _, row in result.disparities if row.target is None] if objective.disparity else values
     if not rows:

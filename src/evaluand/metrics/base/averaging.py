@@ -8,7 +8,7 @@ from typing import ClassVar, Final
 
 import numpy as np
 
-from evaluand.metrics.base.left_out import LeftOut, clusters_by_group
+from evaluand.metrics.base.left_out import LeftOut, clusters_by_group, count_clusters
 from evaluand.metrics.base.metric import (
     CLUSTER,
     FEWEST_REPLICATES,
@@ -163,7 +163,7 @@ class Averaging(Metric):
             total, weight = (np.bincount(of, part, minlength=n_groups) for part in own)
             value, without = total / weight, (total[of] - own[0]) / (weight[of] - own[1])
         value, without = (np.where(np.isfinite(each), each, np.nan) for each in (value, without))
-        return LeftOut(value, cluster, of, without, np.ones(n_groups))
+        return LeftOut(value, cluster, of, without, count_clusters(columns[CLUSTER]), np.ones(n_groups))
 
     @abstractmethod
     def sums(self, values: np.ndarray, group: np.ndarray, n_groups: int) -> State:

@@ -16,6 +16,7 @@ class LeftOut(NamedTuple):
         cluster: of each entry, from 0 on.
         group: of each entry.
         without: the value of the group without the cluster, by entry.
+        n: the number of clusters that are left out, with those that have no rows.
         basis: the share of each group's rows that its value depends on: of recall, the expected rows.
         expected: the share of each group's rows of which a proportion would vary as the value is expected to, where few
             rows may not show how it varies.
@@ -32,6 +33,7 @@ class LeftOut(NamedTuple):
     cluster: np.ndarray
     group: np.ndarray
     without: np.ndarray
+    n: int
     basis: np.ndarray
     expected: np.ndarray | None = None
     parts: np.ndarray | None = None
@@ -44,6 +46,11 @@ class LeftOut(NamedTuple):
         some = (self.cluster >= first) & (self.cluster < last)
         found[self.cluster[some] - first, self.group[some]] = self.without[some]
         return found
+
+
+def count_clusters(cluster: np.ndarray) -> int:
+    """The number of clusters, which are numbered from 0 on."""
+    return int(cluster.max(initial=-1)) + 1
 
 
 def clusters_by_group(

@@ -30,7 +30,7 @@ import numpy as np
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.curves import Drawn
-from evaluand.metrics.base.left_out import LeftOut, clusters_by_group
+from evaluand.metrics.base.left_out import LeftOut, clusters_by_group, count_clusters
 from evaluand.metrics.base.signature import encode_word, format_percent
 from evaluand.metrics.stats.intervals import CLUSTER_TABLE, merge_clusters
 
@@ -376,7 +376,14 @@ class Metric(ABC):
             rest = sets != number
             own = {name: column if name == LABELS else column[rest] for name, column in columns.items()}
             without[number] = self.compute(self.state(own, group[rest], n_groups)).value
-        return LeftOut(value, cluster, of, without[cluster, of], np.ones(n_groups))
+        return LeftOut(
+            value,
+            cluster,
+            of,
+            without[cluster, of],
+            min(count_clusters(columns[CLUSTER]), _MOST_SETS),
+            np.ones(n_groups),
+        )
 
     @property
     def drawn_by(self) -> "Metric | None":

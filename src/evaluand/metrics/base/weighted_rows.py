@@ -22,7 +22,7 @@ from typing import Any, ClassVar, Final, NamedTuple
 import numpy as np
 
 from evaluand.metrics.base.labels import one_vocabulary
-from evaluand.metrics.base.left_out import LeftOut, rarest_parts, spread_of_parts
+from evaluand.metrics.base.left_out import LeftOut, count_clusters, rarest_parts, spread_of_parts
 from evaluand.metrics.base.metric import (
     CLUSTER,
     INDEPENDENT,
@@ -362,7 +362,7 @@ class WeightedRowsMetric(Metric):
             return replace(self, confidence=0.95).leave_out(columns, group, n_groups)
         value, basis, expected = np.full(n_groups, np.nan), np.ones(n_groups), np.ones(n_groups)
         reason: list[str | None] = [None] * n_groups
-        n, entries = int(columns[CLUSTER].max(initial=-1)) + 1, [_NO_ENTRIES]
+        n, entries = count_clusters(columns[CLUSTER]), [_NO_ENTRIES]
         for place, found in self.group_results(self.state(columns, group, n_groups)):
             value[place] = found.value
             if found.changes is None:
@@ -377,8 +377,8 @@ class WeightedRowsMetric(Metric):
             basis[place], expected[place], reason[place] = found.basis, found.expected, found.reason
         cluster, of, without, parts = map(np.concatenate, zip(*entries, strict=True))
         if (parts < 0).all():
-            return LeftOut(value, cluster, of, without, basis, reason=reason)
-        return LeftOut(value, cluster, of, without, basis, expected, parts, reason=reason)
+            return LeftOut(value, cluster, of, without, n, basis, reason=reason)
+        return LeftOut(value, cluster, of, without, n, basis, expected, parts, reason=reason)
 
     def mean_over(self, state: State, groups: Sequence[np.ndarray]) -> Values:
         """With an interval from what each cluster changes in all groups at once."""

@@ -103,9 +103,13 @@ class ErrorEnds(NamedTuple):
 
     @classmethod
     def of(cls, rows: Rows, weight: np.ndarray) -> "ErrorEnds | None":
-        """None below two clusters, if a class has no cell with two clusters, or with more cells than `MAX_CELLS`."""
+        """None below two clusters, if a class has no cell with two clusters, or with more cells than `MAX_CELLS`.
+
+        Nor if all probabilities are 0 or 1 and each cell's outcomes alike, which shows no chance.
+        """
         cells = _cells(rows, weight)
-        return None if cells is None else cls(cells.square, cells.degrees, _Law.of(cells, cells.covariance))
+        law = None if cells is None else _Law.of(cells, cells.covariance)
+        return None if cells is None or law is None or law.chance <= 0 else cls(cells.square, cells.degrees, law)
 
     def at(self, quantile: float) -> tuple[float, float]:
         observed = max(self.square + self.law.chance, _LEAST)

@@ -189,6 +189,10 @@ def is_share_above(successes: int, n: int, least: float, level: float) -> bool:
 
 def _least_share(successes: float, n: float, level: float) -> float:
     """The largest proportion for which so many successes or more have a probability of at most 1 - level."""
+    if successes <= _ROUNDING * n:
+        return 0.0
+    if n - successes <= _ROUNDING * n:
+        return float((1 - level) ** (1 / n))
     low, high = 0.0, successes / n
     while (middle := (low + high) / 2) not in (low, high):
         at_least = _incomplete_beta(successes, n - successes + 1, middle)
