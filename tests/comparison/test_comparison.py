@@ -958,3 +958,18 @@ def test_a_run_that_is_not_finished_has_no_evaluation_to_compare() -> None:
     store.open(create_manifest("runs", run))
     with pytest.raises(SpecError, match="run aaaaaaaaaaaa has not been evaluated"):
         find_evaluations(store, run)
+
+
+def test_metrics_that_decide_in_an_experiment_decide_in_later_comparisons_too() -> None:
+    store, rng = MemoryStore(), np.random.default_rng(3)
+    a, b = (evaluated(store, name, scores(rng.integers(0, 2, 40))) for name in "ab")
+    measures = [Measure("score", Accuracy()), Measure("score", Mean(range=(0, 1)))]
+    origin = {"experiment": "/m.yaml", "until": None}
+    first, later = (
+        compare(a, b, metrics=measures, **options)
+        for options in ({"primary": measures[1], "origin": origin}, {"flips": 5})
+    )
+    families = [{pair["metric"]: pair["family"] for pair in found.pairs} for found in (first, later)]
+    assert families == [{"accuracy": "secondary", "mean": "primary"}] * 2
+    alone = compare(a, b, metrics=measures, primary=())
+    assert {pair["metric"]: pair["family"] for pair in alone.pairs} == {"accuracy": "primary", "mean": "secondary"}

@@ -139,7 +139,7 @@ def command(options: _Options) -> None:
             by=options.by,
             where=options.where,
             over=options.over,
-            primary=measures_of_gates(rules, evaluations, known, usual),
+            primary=measures_of_gates(rules, evaluations, known, usual) or None,
         )
     judges = judge_facts(dict(zip(labels, evaluations, strict=True)))
     name_store_in(judges)

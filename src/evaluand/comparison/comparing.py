@@ -47,7 +47,7 @@ from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, NotF
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
 from evaluand.core.near import keywords
-from evaluand.core.provenance import provenance
+from evaluand.core.provenance import experiment_origin, provenance
 from evaluand.data.row_filter import RowFilter
 from evaluand.engine.keyed_work import Artifact, Receipt
 from evaluand.evaluation.evaluator import Evaluation
@@ -263,7 +263,7 @@ def compare(
     name: str | None = None,
     origin: dict[str, Any] | None = None,
     declared: Sequence[Measure] | None = None,
-    primary: str | Measure | Sequence[str | Measure] = (),
+    primary: str | Measure | Sequence[str | Measure] | None = None,
     **rows: Unpack[RowOptions],
 ) -> Comparison:
     """Compares evaluations of one store row by row; a comparison that is already stored is returned.
@@ -286,7 +286,8 @@ def compare(
         declared: measures that define the direction, range, column and weights of metrics given by name; None takes
             those of the aggregations that summarised the evaluations.
         primary: the metrics that decide, such as those of gates: the pairs of each are tested alone, and those by all
-            others together. By default, and where none of them is compared, the first metric is primary.
+            others together. By default those of the experiment that compared the evaluations; without any that is
+            compared, the first metric.
         rows: `by`, `where` and `over`, see `RowRequest`.
 
     Raises:
@@ -322,6 +323,7 @@ def compare(
     short = short_labels(labels or [e.name for e in evaluations], [e.id for e in evaluations])
     check_examples(evaluations, short)
     chosen = _ChosenRows.of(RowRequest(**rows), evaluations, short)
+    primary = _primary_of_experiment(evaluations) if primary is None else primary
     deciding = find_places(primary, measures, missing) or [0]
     asked = _Asked(evaluations, short, measures, left_out, deciding, float(confidence), flips, chosen)
     spec = asked.spec
@@ -336,6 +338,19 @@ def compare(
         store.refer(name, "comparisons", id)
     receipt = Receipt(1, kept=1, why="made before") if stored else Receipt(1, called=1)
     return Comparison(store, id, receipt, short)
+
+
+def _primary_of_experiment(evaluations: Sequence[Evaluation]) -> list[Measure]:
+    """The primary metrics of the newest comparison of these evaluations, and perhaps more, that an experiment made."""
+    digests = Counter(evaluation.digest for evaluation in evaluations)
+    sealed = find_sealed(evaluations[0].store, "comparisons", evaluations[0].digest)
+    made = [one for one in sealed if experiment_origin(one) and digests <= Counter(one["spec"]["evaluations"])]
+    if not made:
+        return []
+    spec = max(made, key=lambda manifest: str(manifest["created"]))["spec"]
+    places = spec.get("primary", 0)
+    measures = (read_measure(spec["measures"][place]) for place in (places if isinstance(places, list) else [places]))
+    return [measure for measure in measures if measure is not None]
 
 
 def _as_evaluations(
