@@ -49,7 +49,7 @@ def test_a_run_writes_its_gates_into_its_report(folder: Folder) -> None:
     assert holds[:4] == [f"{HOLDS}scores of number", "mine", "passed", "1"]
     assert holds[5:7] == ["", ">= 0.5"]
     assert fails[:3] == [f"{FAILS}scores of number", "mine", "failed"]
-    assert re.fullmatch(r"0\.\d+ to 1(\.0+)?", fails[4])
+    assert re.fullmatch(r"0\.\d+ to 1(\.0+)? \(bounds\)", fails[4])
     side, bound = fails[5].split()
     assert (side, fails[6]) == ("lower", "> 0.999")
     assert f"lower 95% bound {bound}" in fails[7]
