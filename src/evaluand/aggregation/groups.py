@@ -60,7 +60,7 @@ from evaluand.metrics.base.metric import (
     State,
     Values,
 )
-from evaluand.metrics.stats.intervals import CLUSTER_TABLE, runs
+from evaluand.metrics.stats.intervals import CLUSTER_TABLE, count_rows, runs
 from evaluand.store.tables import SCORE_STATUSES
 
 
@@ -579,6 +579,10 @@ def group_text(name: Mapping[str, str | None]) -> str:
 
 def _counts(table: Shard, units: UnitRows, groups: Groups) -> np.ndarray:
     n, columns, group = len(groups.keys), _MISSING + 1, table.at(groups.code, units.first)
+    if units.complete:
+        counts = np.zeros((n, columns), np.int64)
+        counts[:, SCORED] = count_rows(group, n)
+        return counts
     counts = np.bincount(group * columns + units.outcome, minlength=n * columns).reshape(n, columns)
     counts[:, _MISSING] = np.bincount(group[units.unit[units.missing]], minlength=n)
     return counts

@@ -85,6 +85,8 @@ class UnitRows(NamedTuple):
     @property
     def missing(self) -> np.ndarray:
         """Which rows were attempted and have no score."""
+        if self.complete:
+            return np.zeros(len(self.status), np.bool_)
         return np.asarray((self.status == FAILED) | (self.status == ABSTAINED))
 
     @property
