@@ -434,7 +434,9 @@ class MetricRows:
             missing = self._table.columns(names, units.rows[chosen & ~scored], metric)
             columns = metric.filled(columns, scored[chosen], missing, fill)
         unit = units.unit if units.complete else units.unit[chosen]
-        starts = np.arange(len(unit)) if units.single else runs(unit)
+        if units.single and not metric.over_replications:
+            return columns, unit
+        starts = runs(unit)
         if len(starts) == len(unit) and not metric.over_replications:
             return columns, unit
         return {VALUE: metric.reduced(columns[VALUE], starts)}, unit[starts]
@@ -466,7 +468,7 @@ class MetricRows:
             repeated: whether examples have several replications.
         """
         metric, table, units = self._metric, self._table, self._units
-        complete = not units.missing.any()
+        complete = units.complete or not units.missing.any()
         bounds = (fill for fill, end in zip(_ENDS, metric.ends, strict=True) if math.isfinite(end))
         fills = (shown_fill(metric), *bounds)
         groups = {grouping: each for grouping, each in groups.items() if grouping.over in (None, metric.over_targets)}
