@@ -278,3 +278,29 @@ def test_recorded_predictions_without_confidences_are_reported_before_anything_r
         result = place.call("validate", str(place.path / "e.yaml"))
         assert result.exit_code == code, result.output
         assert ("no confidences are recorded of coin" in result.output) == bool(code)
+
+
+def test_a_tradeoff_at_thresholds_has_the_numbers_of_the_metrics_as_declared(tmp_path: Path) -> None:
+    rng = np.random.default_rng(2)
+    truth, score = rng.integers(0, 2, 90), rng.random(90).round(3)
+    said = np.where(rng.random(90) < 0.75, truth, 1 - truth)
+    sure = 0.51 + score * 0.48
+    rows = [f"{i},{y},{p},{s}" for i, (y, p, s) in enumerate(zip(truth, said, sure, strict=True))]
+    (tmp_path / "t.csv").write_text("\n".join(["id,y,p,s", *rows]))
+    (tmp_path / "e.yaml").write_text(
+        "name: e\ndataset: {path: t.csv, id: id, input: id, expected: y}\n"
+        "tasks: {a: {kind: recorded, path: t.csv, by: id, key: id, response: {prediction: p, confidence: s}}}\n"
+        "scorers: {p: {kind: prediction, type: integer}}\n"
+        "metrics:\n  - {kind: f_beta, scorer: p, label: 1, beta: 2}\n"
+        "  - {kind: recall, scorer: p, label: 1, interval: exact}\n"
+        "tradeoffs: [{objectives: [f_beta, recall], thresholds: [0.5], label: 1}]\n"
+    )
+    results = Experiment.from_file(tmp_path / "e.yaml").run(DirectoryStore(tmp_path / "store"))
+    assert results.aggregation is not None
+    [found] = stored_results(results.aggregation)
+    assert found.points is not None
+    assert found.points.ends is not None
+    [place] = np.flatnonzero(~found.points.trivial).tolist()
+    for number, row in enumerate(results.aggregation.table().to_pylist()):
+        ends = [float(end[place, number]) for end in found.points.ends]
+        assert ends == pytest.approx([row["value"], row["low"], row["high"]], abs=1e-9)

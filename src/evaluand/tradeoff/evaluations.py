@@ -5,8 +5,9 @@ intervals are those of an aggregation, and are computed from the stored scores. 
 points at every threshold instead: `confidences_of` reads them, as the input of `solve`.
 """
 
+import dataclasses
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, cast
 
@@ -177,6 +178,29 @@ def _is_of_metric(measure: Measure, name: str) -> bool:
 
 def _is_metric(metric: Metric, name: str) -> bool:
     return metric.kind == name or as_called(metric, name) is metric
+
+
+def as_declared(objective: Objective, declared: Iterable[Measure], scorer: str | None) -> Objective:
+    """An objective of decisions with the parameters that its metric was declared with, if once, such as `beta`."""
+    same = {
+        measure.metric
+        for measure in declared
+        if measure.criterion is None and scorer in (None, measure.scorer)
+        if _is_metric(measure.metric, objective.metric)
+    }
+    [default, *others] = objective.parts
+    if len(same) != 1 or others or {type(metric) for metric in same} != {type(default)}:
+        return objective
+    names = [field.name for field in dataclasses.fields(default) if field.name not in _OF_ROWS]
+    settings = {name: getattr(metric, name) for metric in same for name in names}
+    return dataclasses.replace(objective, parts=(dataclasses.replace(default, **settings),))
+
+
+_OF_ROWS: Final = {
+    *("label", "labels", "average", "scored_by", "column", "weighted"),
+    *("missing", "reduce", "over_targets", "confidence", "bootstrap"),
+}
+"""Parameters that say which rows and classes count, as confidences do themselves."""
 
 
 def default_metric(name: str, label: Label | None, range: tuple[float, float] | None = None) -> Metric:

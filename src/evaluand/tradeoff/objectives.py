@@ -38,12 +38,13 @@ from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 from evaluand.metrics.names import is_name, resolve_metric, with_parameters
 from evaluand.metrics.stats.disparity import IntervalEnds, Kind, disparity, point_disparity
 from evaluand.metrics.stats.intervals import (
+    ShareInterval,
     Spread,
     clustered_wilson,
     correlation_of,
     interval_within,
     mean_of_shares,
-    wilson,
+    share_interval,
 )
 from evaluand.tradeoff.arguments import read_list
 from evaluand.tradeoff.confidences import CELLS, Confidences
@@ -437,7 +438,7 @@ def _rate(metric: Metric) -> tuple[np.ndarray, np.ndarray] | None:
 def _cell_intervals(
     metric: Metric, counts: np.ndarray, confidence: float, products: np.ndarray | None = None
 ) -> IntervalEnds:
-    """The value of each group with its interval: Wilson's of rates and means of rates, the jackknife's of others.
+    """The value of each group with its interval: that of shares or means of rates, the jackknife's of others.
 
     The denominator of a rate is taken as fixed.
     """
@@ -446,7 +447,8 @@ def _cell_intervals(
     unique, place = np.unique(counts.reshape(-1, len(CELLS)), axis=0, return_inverse=True)
     value = _cell_values(metric, unique)
     rate = _rate(metric)
-    ends = wilson(unique @ rate[0], unique @ rate[1], confidence) if rate else None
+    kind: ShareInterval = getattr(metric, "interval", "wilson")
+    ends = share_interval(kind, unique @ rate[0], unique @ rate[1], confidence) if rate else None
     if ends is None and isinstance(metric, OfCounts):
         ends = metric.bounds_of(_class_counts(metric, unique), confidence)
     low, high = ends or _jackknife_interval(metric, unique, confidence)

@@ -25,6 +25,7 @@ from evaluand.tradeoff.evaluations import (
     CONFIDENT,
     UNIT,
     Label,
+    as_declared,
     check_objective,
     confidences_of,
     default_metric,
@@ -144,7 +145,8 @@ class Trade:
         if self.thresholds is None:
             return of_evaluations(evaluations, self.objectives, system=self.name, **options)
         confidences = confidences_of(evaluations, self.by, system=self.name, **options)
-        return solve(confidences, self.objectives, self.thresholds).with_intervals()
+        objectives = [as_declared(one, declared or (), self.scorer) for one in parse_objectives(self.objectives)]
+        return solve(confidences, objectives, self.thresholds).with_intervals()
 
 
 def trades_without_confidences(trades: Sequence[Trade], evaluations: Mapping[str, Evaluation]) -> Iterator[str]:
