@@ -71,116 +71,91 @@ if TYPE_CHECKING:
     from evaluand.matches.matches import Matches as Matches
     from evaluand.matches.ratings.method import RatingMethod as RatingMethod
     from evaluand.matches.ratings.rating import Ratings as Ratings, rate as rate
-    from evaluand.metrics.accuracy import (
+    from evaluand.metrics import (
         Accuracy as Accuracy,
-        KOfN as KOfN,
-        MajorityVote as MajorityVote,
-        PassAtK as PassAtK,
-        TopK as TopK,
-    )
-    from evaluand.metrics.adjusted_mutual_information import AdjustedMutualInformation as AdjustedMutualInformation
-    from evaluand.metrics.areas import (
+        AdjustedMutualInformation as AdjustedMutualInformation,
+        AdjustedRand as AdjustedRand,
         AveragePrecision as AveragePrecision,
-        OneVsOneRocAuc as OneVsOneRocAuc,
-        RocAuc as RocAuc,
-    )
-    from evaluand.metrics.box_averages import (
         AverageRecall as AverageRecall,
-        MeanAveragePrecision as MeanAveragePrecision,
-    )
-    from evaluand.metrics.calibration import (
-        ClasswiseCalibrationError as ClasswiseCalibrationError,
-        DebiasedCalibrationError as DebiasedCalibrationError,
-        ExpectedCalibrationError as ExpectedCalibrationError,
-    )
-    from evaluand.metrics.class_rates import (
-        FalseNegativeRate as FalseNegativeRate,
-        FalsePositiveRate as FalsePositiveRate,
-        FBeta as FBeta,
-        Jaccard as Jaccard,
-        Precision as Precision,
-        Recall as Recall,
-        SelectionRate as SelectionRate,
-        Specificity as Specificity,
-    )
-    from evaluand.metrics.column_statistics import Count as Count, Mean as Mean, Quantile as Quantile
-    from evaluand.metrics.confusion_matrix import (
         BalancedAccuracy as BalancedAccuracy,
+        Brier as Brier,
+        CharacterErrorRate as CharacterErrorRate,
+        ClasswiseCalibrationError as ClasswiseCalibrationError,
         CohenKappa as CohenKappa,
+        Completeness as Completeness,
         ConfusionMatrix as ConfusionMatrix,
-        HammingLoss as HammingLoss,
-        MatthewsCorrelation as MatthewsCorrelation,
-        WeightedKappa as WeightedKappa,
-    )
-    from evaluand.metrics.correlations import (
-        ExplainedVariance as ExplainedVariance,
-        Kendall as Kendall,
-        Pearson as Pearson,
-        RSquared as RSquared,
-        Spearman as Spearman,
-    )
-    from evaluand.metrics.covers import (
-        OmegaIndex as OmegaIndex,
-        OverlappingMutualInformation as OverlappingMutualInformation,
-    )
-    from evaluand.metrics.deviances import (
+        Count as Count,
+        CoverageError as CoverageError,
+        Crps as Crps,
         D2AbsoluteError as D2AbsoluteError,
         D2Pinball as D2Pinball,
         D2Tweedie as D2Tweedie,
-        MeanGammaDeviance as MeanGammaDeviance,
-        MeanPoissonDeviance as MeanPoissonDeviance,
-        MeanTweedieDeviance as MeanTweedieDeviance,
-        PinballLoss as PinballLoss,
-    )
-    from evaluand.metrics.errors import (
-        MaxError as MaxError,
-        MeanAbsoluteError as MeanAbsoluteError,
-        MeanAbsolutePercentageError as MeanAbsolutePercentageError,
-        MeanSquaredError as MeanSquaredError,
-        MeanSquaredLogError as MeanSquaredLogError,
-        MedianAbsoluteError as MedianAbsoluteError,
-        RootMeanSquaredError as RootMeanSquaredError,
-    )
-    from evaluand.metrics.forecasts import (
-        Crps as Crps,
-        MeanAbsoluteScaledError as MeanAbsoluteScaledError,
-        MeanQuantileLoss as MeanQuantileLoss,
-        SymmetricMeanAbsolutePercentageError as SymmetricMeanAbsolutePercentageError,
-        WeightedAbsolutePercentageError as WeightedAbsolutePercentageError,
-        seasonal_naive_scale as seasonal_naive_scale,
-    )
-    from evaluand.metrics.function import FunctionMetric as FunctionMetric
-    from evaluand.metrics.names import make_metric as make_metric
-    from evaluand.metrics.partitions import (
-        AdjustedRand as AdjustedRand,
-        Completeness as Completeness,
-        Homogeneity as Homogeneity,
-        NormalizedMutualInformation as NormalizedMutualInformation,
-        VMeasure as VMeasure,
-    )
-    from evaluand.metrics.prediction_powered import PredictionPoweredMean as PredictionPoweredMean
-    from evaluand.metrics.probabilities import Brier as Brier, LogLoss as LogLoss
-    from evaluand.metrics.rankings import (
-        CoverageError as CoverageError,
+        DebiasedCalibrationError as DebiasedCalibrationError,
+        ExpectedCalibrationError as ExpectedCalibrationError,
+        ExplainedVariance as ExplainedVariance,
+        FalseNegativeRate as FalseNegativeRate,
+        FalsePositiveRate as FalsePositiveRate,
+        FBeta as FBeta,
+        FunctionMetric as FunctionMetric,
+        HammingLoss as HammingLoss,
         HitsAtK as HitsAtK,
+        Homogeneity as Homogeneity,
+        Jaccard as Jaccard,
+        Kendall as Kendall,
+        KOfN as KOfN,
         LabelRankingAveragePrecision as LabelRankingAveragePrecision,
         LabelRankingLoss as LabelRankingLoss,
+        LogLoss as LogLoss,
+        MajorityVote as MajorityVote,
         MapAtK as MapAtK,
+        MatthewsCorrelation as MatthewsCorrelation,
+        MaxError as MaxError,
+        Mean as Mean,
+        MeanAbsoluteError as MeanAbsoluteError,
+        MeanAbsolutePercentageError as MeanAbsolutePercentageError,
+        MeanAbsoluteScaledError as MeanAbsoluteScaledError,
+        MeanAveragePrecision as MeanAveragePrecision,
+        MeanGammaDeviance as MeanGammaDeviance,
+        MeanIou as MeanIou,
+        MeanPoissonDeviance as MeanPoissonDeviance,
+        MeanQuantileLoss as MeanQuantileLoss,
         MeanReciprocalRank as MeanReciprocalRank,
+        MeanSquaredError as MeanSquaredError,
+        MeanSquaredLogError as MeanSquaredLogError,
+        MeanTweedieDeviance as MeanTweedieDeviance,
+        MedianAbsoluteError as MedianAbsoluteError,
         Ndcg as Ndcg,
+        NormalizedMutualInformation as NormalizedMutualInformation,
+        OmegaIndex as OmegaIndex,
+        OneVsOneRocAuc as OneVsOneRocAuc,
+        OverlappingMutualInformation as OverlappingMutualInformation,
+        PanopticQuality as PanopticQuality,
+        PassAtK as PassAtK,
+        Pearson as Pearson,
+        PinballLoss as PinballLoss,
+        Precision as Precision,
         PrecisionAtK as PrecisionAtK,
         PrecisionAtTopK as PrecisionAtTopK,
+        PredictionPoweredMean as PredictionPoweredMean,
+        Quantile as Quantile,
+        Recall as Recall,
         RecallAtK as RecallAtK,
-    )
-    from evaluand.metrics.segment_averages import (
-        MeanIou as MeanIou,
-        PanopticQuality as PanopticQuality,
         RecognitionQuality as RecognitionQuality,
+        RocAuc as RocAuc,
+        RootMeanSquaredError as RootMeanSquaredError,
+        RSquared as RSquared,
         SegmentationQuality as SegmentationQuality,
-    )
-    from evaluand.metrics.text_errors import (
-        CharacterErrorRate as CharacterErrorRate,
+        SelectionRate as SelectionRate,
+        Spearman as Spearman,
+        Specificity as Specificity,
+        SymmetricMeanAbsolutePercentageError as SymmetricMeanAbsolutePercentageError,
+        TopK as TopK,
+        VMeasure as VMeasure,
+        WeightedAbsolutePercentageError as WeightedAbsolutePercentageError,
+        WeightedKappa as WeightedKappa,
         WordErrorRate as WordErrorRate,
+        make_metric as make_metric,
+        seasonal_naive_scale as seasonal_naive_scale,
     )
     from evaluand.models.chat_model import ChatModel as ChatModel
     from evaluand.models.prices import Price as Price, PriceTable as PriceTable

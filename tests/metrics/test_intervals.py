@@ -41,6 +41,7 @@ from evaluand.metrics.stats.intervals import (
     cluster_variance,
     clustered_wilson,
     moments,
+    share_interval,
     sum_rows,
     t_tail,
     wilson,
@@ -531,3 +532,19 @@ def test_light_rows_that_are_wrong_do_not_make_a_weighted_value_sure(kind: str) 
     [alike] = evaluate(truth, prediction, metrics=kind).rows
     assert (1 - weighted.low) > 10 * (1 - weighted.value)
     assert weighted.low < alike.low + 0.05
+
+
+def test_counts_that_are_whole_but_for_rounding_have_exact_ends() -> None:
+    right, rows = np.array([1e-300, 1 - 2e-16, 20.0]), np.array([0.01, 1.0, 20.0])
+    low, high = share_interval("exact", right, rows, 0.95)
+    assert low == pytest.approx([0.0, 0.025, 0.025 ** (1 / 20)])
+    assert high == pytest.approx([1.0, 1.0, 1.0])
+
+
+@pytest.mark.parametrize("right", [True, False])
+def test_probabilities_of_0_and_1_show_no_chance_of_a_calibration_error(right: bool) -> None:
+    truth = np.arange(40) % 2
+    said = truth if right else 1 - truth
+    [row] = evaluate(truth, said, scores=np.stack([1.0 - said, said], 1), metrics="debiased_calibration_error").rows
+    assert (row.value, math.isnan(row.low)) == (float(not right), True)
+    assert "probabilities that are all 0 or 1" in str(row.reason)

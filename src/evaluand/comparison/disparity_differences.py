@@ -131,7 +131,7 @@ def disparity_change(a: Sequence[LeftOut], b: Sequence[LeftOut], kind: Kind, n: 
     if not a:
         return PairedChange(math.nan, math.nan, np.empty(0), np.empty(0), _UNBOUNDED, n)
     value_a, value_b = (float(_disparity([left.value[None] for left in side], kind)[0]) for side in (a, b))
-    without_a, without_b = (_disparities_without(side, kind, n) for side in (a, b))
+    without_a, without_b = (_disparities_without(side, kind) for side in (a, b))
     edge, distances = 1.0 if kind == "ratio" else 0.0, sum(math.comb(len(left.value), 2) for left in a)
     known = value_a, value_b, without_a, without_b, _UNBOUNDED, n, edge, distances
     if kind == "difference" or not (min(value_a, value_b) > 0 and np.isfinite(without_a + without_b).all()):
@@ -140,8 +140,9 @@ def disparity_change(a: Sequence[LeftOut], b: Sequence[LeftOut], kind: Kind, n: 
     return ChangeOfRatios(*known, ends_a=ends_a, ends_b=ends_b)
 
 
-def _disparities_without(metrics: Sequence[LeftOut], kind: Kind, n: int) -> np.ndarray:
-    """The disparity without each of n clusters; NaN where a group loses its value, which is not left out."""
+def _disparities_without(metrics: Sequence[LeftOut], kind: Kind) -> np.ndarray:
+    """The disparity without each cluster; NaN where a group loses its value, which is not left out."""
+    n = metrics[0].n
     step, found = max(1, _AT_ONCE // max(len(metrics[0].value), 1)), np.empty(n)
     for first in range(0, n, step):
         last = min(first + step, n)

@@ -28,6 +28,7 @@ from evaluand.metrics.base.confusion import (
     PREDICTION,
     RIGHT,
     TRUTH,
+    TRUTH_UNKNOWN,
     ByClass,
     ClassCounts,
     Label,
@@ -549,7 +550,7 @@ class Counting(ClassRatio):
         expected = missing[_BY_TAG if self.by_tag else "n_expected"]
         unknown = np.array([value is None or value != value for value in expected.tolist()], bool)
         if fill == "wrong":
-            refuse(missing, unknown, lambda row: _TRUTH_UNKNOWN)
+            refuse(missing, unknown, lambda row: TRUTH_UNKNOWN)
         limits = {name: np.zeros(len(scored), np.bool_) for name in _LIMITS}
         limits["to_zero"][~scored] = (fill == "worst") & (unknown | (self.sides[1] > 0))
         limits["to_one"][~scored] = (fill == "best") & unknown
@@ -609,7 +610,8 @@ class Counting(ClassRatio):
             return super().leave_out(columns, group, n_groups)
         state = self.state(columns, group, n_groups)
         sums = _Sums.of(state, self.sides)
-        cluster, of, total, share = (sums.clusters(state, self.sides)[name] for name in CLUSTER_TABLE)
+        table = sums.clusters(state, self.sides)
+        cluster, of, total, share = (table[name] for name in CLUSTER_TABLE)
         n = count_clusters(columns[CLUSTER])
         change = (total - sums.value[of] * share) * (n / max(n - 1, 1))
         return LeftOut(sums.value, cluster, of, sums.value[of] - change, n, np.ones(n_groups))
@@ -659,9 +661,6 @@ class Counting(ClassRatio):
 _LIMITS: Final = ("to_zero", "to_one")
 """How many rows may have had so many items that the value approaches 0, or 1."""
 
-_TRUTH_UNKNOWN: Final = (
-    "has no score and nothing tells what was expected, so nothing can count as wrong; use missing='leave_out'"
-)
 _NO_TAGS: Final = f"{_BY_TAG} does not hold {', '.join(_COUNTS)} for each tag"
 
 

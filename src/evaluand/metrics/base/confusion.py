@@ -236,7 +236,7 @@ class ByClass(OfCounts):
         vocabulary, (code, code_of_missing) = one_vocabulary([columns[LABELS], missing[LABELS]])
         known = code_of_missing[missing[TRUTH]]
         if fill == "wrong":
-            refuse(missing, known == NO_CLASS, lambda row: _TRUTH_UNKNOWN)
+            refuse(missing, known == NO_CLASS, lambda row: TRUTH_UNKNOWN)
         wrong = np.full(len(known), NO_CLASS if fill == "wrong" else self.worst_prediction(vocabulary))
         taken = known if fill == "best" else np.where(known == NO_CLASS, NO_CLASS, wrong)
         truth, prediction = (np.empty(len(scored), np.int64) for _ in range(2))
@@ -407,7 +407,7 @@ _LIMITS: Final = ("to_worst", "to_best", "open_to_worst", "open_to_best")
 """How many rows have an unknown truth, so that the value can be anything; and how many have no score, so that it can be
 anything if another class could occur."""
 
-_TRUTH_UNKNOWN: Final = (
+TRUTH_UNKNOWN: Final = (
     "has no score and nothing tells what was expected, so nothing can count as wrong; use missing='leave_out'"
 )
 

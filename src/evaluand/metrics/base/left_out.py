@@ -76,7 +76,7 @@ def rarest_parts(part: np.ndarray, cluster: np.ndarray) -> np.ndarray:
     """
     _, code, often = np.unique(part, return_inverse=True, return_counts=True)
     rank = np.argsort(np.argsort(-often, kind="stable"))
-    found = np.zeros(int(cluster.max(initial=-1)) + 1, np.int64)
+    found = np.zeros(count_clusters(cluster), np.int64)
     np.maximum.at(found, cluster, rank[code])
     return found
 

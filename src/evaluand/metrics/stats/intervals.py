@@ -685,6 +685,8 @@ def cluster_variance(state: Arrays, value: np.ndarray) -> Spread:
     """
     weighing = state["cluster_weight"] > 0
     group, total, weight = (state[name][weighing] for name in CLUSTER_TABLE[1:])
+    unit = -int(np.frexp(weight.max(initial=0.0))[1])  # so that squares of weights are numbers
+    total, weight = np.ldexp(total, unit), np.ldexp(weight, unit)
     deviation = total - value[group] * weight
     n = np.bincount(group, minlength=len(value))
     total_weight = np.bincount(group, weight, minlength=len(value))
