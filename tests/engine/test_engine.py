@@ -130,7 +130,7 @@ def test_quick_calls_are_made_by_one_thread_also_after_slow_ones(waits_first: bo
     threads = [found[unit].value for unit in range(concurrency, concurrency + n_quick)]
     n_at_once = [len({*threads[start : start + 2_000]}) for start in range(n_quick // 2, n_quick, 2_000)]
     assert len(found) == concurrency + n_quick
-    assert statistics.median(n_at_once) == 1  # others join only where the machine holds a call up
+    assert statistics.median(n_at_once) <= 2  # of 8: others join only where the machine holds a call up
 
 
 def test_others_work_while_one_call_waits_for_its_next_attempt() -> None:

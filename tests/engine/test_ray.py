@@ -406,19 +406,20 @@ def test_the_machines_of_a_cluster_are_listed(nearby: TestCluster) -> None:
     assert sum(node.cpus for node in nodes(nearby.address) if node.is_alive) >= 4
 
 
-def test_calls_of_an_engine_use_the_same_processes(two: RayEngine) -> None:
+def test_calls_of_an_engine_use_the_same_processes(two: RayEngine, tmp_path: Path) -> None:
     def whose(value: int) -> int:
-        time.sleep(0.01)
+        (tmp_path / str(os.getpid())).touch()
+        until = time.monotonic() + PATIENCE
+        while len(list(tmp_path.iterdir())) < 2 and time.monotonic() < until:  # the other worker starts
+            time.sleep(0.01)
         return os.getpid()
 
-    def found(run: Run) -> set[int]:
+    def processes_of(run: Run) -> set[int]:
         return {r.responses[0] for r in run if r.responses}
 
-    first, begun = set[int](), time.monotonic()
-    while len(first) < 2 and time.monotonic() - begun < PATIENCE:  # a worker may start when nothing is left to do
-        first = found(Runner(engine=two).run(whose, data(200)))
+    first = processes_of(Runner(engine=two).run(whose, data(200)))
     assert len(first) == 2
-    assert found(Runner(engine=two).run(whose, data(200))) == first
+    assert processes_of(Runner(engine=two).run(whose, data(200))) <= first
 
 
 def test_a_worker_reports_soon_when_it_has_nothing_left() -> None:
