@@ -225,23 +225,31 @@ def test_a_metric_that_refuses_the_scores_is_an_error(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "options", "message"),
+    ("table", "options", "note", "value"),
     [
+        ("y;m\n1,5;1,4\n2,5;2\n", ("--prediction", "m", "--metric", "mae"), "2 cells of 'y' have a decimal comma", 0.3),
         (
-            "y;m\n1,5;1,4\n2,5;2\n",
-            ("--prediction", "m"),
-            "d.csv:2:y: '1,5' has a decimal comma, as have 2 of 2 cells; write 1.5, or give --kind multiclass",
+            'y,m\n1.5,1\n2.5,"2,1"\n',
+            ("--prediction", "m", "--metric", "mae"),
+            "1 cell of 'm' has a decimal comma",
+            0.45,
         ),
-        ('y,m\n1.5,1\n2.5,"2,1"\n', ("--prediction", "m"), "d.csv:3:m: '2,1' has a decimal comma, as have 1 of 2"),
-        ('y,p\nyes,"0,85"\nno,"0,2"\n', ("--score", "p"), "d.csv:2:p: '0,85' has a decimal comma, as have 2 of 2"),
-        ('y,m,w\na,a,"0,85"\n', ("--prediction", "m", "--weight", "w"), "d.csv:2:w: '0,85' has a decimal comma"),
+        ('y,p\n1,"0,8"\n0,"0,2"\n', ("--score", "p", "--metric", "brier"), "'0,8' is read as 0.8", 0.04),
+        (
+            'y,m,w\na,a,"0,5"\nb,a,"1,5"\n',
+            ("--prediction", "m", "--weight", "w", "--metric", "accuracy"),
+            "2 cells of 'w' have a decimal comma: '0,5' is read as 0.5",
+            0.25,
+        ),
     ],
 )
-def test_decimal_commas_are_reported_with_their_cell(
-    folder: Folder, table: str, options: tuple[str, ...], message: str
+def test_decimal_commas_are_read_and_noted(
+    folder: Folder, table: str, options: tuple[str, ...], note: str, value: float
 ) -> None:
     (folder.path / "d.csv").write_text(table)
-    assert message in folder.call("score", "d.csv", "--truth", "y", *options).stderr
+    facts = folder.json("score", "d.csv", "--truth", "y", *options)
+    assert facts["metrics"][0]["value"] == pytest.approx(value)
+    assert note in "\n".join(facts["notes"])
 
 
 def test_texts_with_commas_are_classes_if_stated(folder: Folder) -> None:

@@ -125,9 +125,9 @@ def test_quoted_csv_cells_may_hold_newlines_delimiters_and_quotes(tmp_path: Path
     ]
 
 
-def test_an_empty_csv_cell_is_missing_and_a_quoted_one_is_empty_text(tmp_path: Path) -> None:
+def test_a_quoted_empty_csv_cell_is_missing_where_another_cell_of_the_column_is(tmp_path: Path) -> None:
     source = open_file(file(tmp_path, "a.csv", 'input,expected\n,""\n"",x\n'))
-    assert values(source) == [{"input": None, "expected": ""}, {"input": "", "expected": "x"}]
+    assert values(source) == [{"input": None, "expected": ""}, {"input": None, "expected": "x"}]
 
 
 def test_words_that_look_missing_are_text(tmp_path: Path) -> None:

@@ -122,7 +122,7 @@ def test_conversions_that_can_mean_one_thing_only_are_made_and_noted() -> None:
     cases: list[tuple[dict[str, Any], float, str]] = [
         ({"y": [True, False], "m": [1, 1]}, 0.5, "true is taken as 1"),
         ({"y": [1, 0], "m": [True, False]}, 1.0, "true is taken as 1"),
-        ({"y": [True, False], "m": ["True", "false "]}, 1.0, "true and false in several spellings"),
+        ({"y": [True, False], "m": ["True", "false "]}, 1.0, "true and false written as text"),
         ({"y": [1, 2], "m": ["1", "3"]}, 0.5, "has numbers written as text"),
         ({"y": ["1", "2"], "m": [1, 3]}, 0.5, "has numbers written as text"),
         ({"y": [1, 2, 1], "m": ["1", "NaN", "1"]}, 1.0, "1 cell with 'NaN', taken as missing"),
@@ -137,7 +137,7 @@ def test_what_can_never_be_equal_is_refused() -> None:
     with pytest.raises(SpecError, match="'y' holds text such as 'cat', 'm' holds integers such as 3"):
         score_columns({"y": ["cat", "dog"], "m": [3, 4]}, "y", "m")
     with pytest.raises(DataError, match=r"the table\[1\]: 'm' is 'about 2' where a number is needed"):
-        score_columns({"y": [1, 2], "m": ["1", "about 2"]}, "y", "m")
+        score_columns({"y": [1.5, 2], "m": ["1", "about 2"]}, "y", "m")
     with pytest.raises(SpecError, match=r"^predictions=.*: is the column of truth; name"):
         score_columns({"y": [1, 2]}, "y", "y")
 

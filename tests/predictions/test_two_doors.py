@@ -170,12 +170,12 @@ def test_scores_of_the_other_class_are_noted() -> None:
 
 def test_ids_that_name_several_rows_of_one_file_are_noted() -> None:
     table = {"id": ["1", "2", "2", "2"], "y": LABEL[:4], "m": SAID[:4]}
-    [note] = [each for each in score_columns(table, "y", "m").notes if "'id'" in each]
+    [note] = [each for each in score_columns(table, "y", "m").notes if "of an earlier row" in each]
     assert note == (
         "2 rows of 4 have the 'id' of an earlier row, such as '2', and count too; id='id' refuses them,"
         " cluster='id' counts them as dependent"
     )
-    assert not any("'id'" in each for each in score_columns(table, "y", "m", cluster="id").notes)
+    assert not any("of an earlier row" in each for each in score_columns(table, "y", "m", cluster="id").notes)
 
 
 def test_results_print_as_plain_text_in_a_notebook_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,7 +327,7 @@ def test_a_threshold_is_a_finite_number(threshold: Any) -> None:
 def test_scores_that_are_no_numbers_are_refused() -> None:
     with pytest.raises(DataError, match=r"^row 0: 'scores' is 'x' where a number is needed"):
         evaluate([1, 0], scores=["x", "y"])
-    with pytest.raises(DataError, match="row 1:scores: '0,3' has a decimal comma"):
+    with pytest.raises(DataError, match="row 1: 'scores' is '0,3', and other cells have another decimal sign"):
         evaluate([1, 0], scores=["0.2", "0,3"])
     assert evaluate([1, 0], scores=[math.nan, math.nan])["auc"].n_scored == 0
 
@@ -371,22 +371,46 @@ def test_nested_lists_of_numbers_are_read_as_their_array() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "message"),
+    ("texts", "numbers", "mark"),
     [
-        (["1,5", "2,5", "NA", "3,0"], "'1,5' has a decimal comma, as have 3 of 4 cells; write 1.5, or give kind="),
-        (["1.234,5", "2.000,0"], "'1.234,5' has separators of thousands, as have 2 of 2 cells; write 1234.5"),
-        (["1,234.5", "2,000.0"], "'1,234.5' has separators of thousands, as have 2 of 2 cells; write 1234.5"),
-        (["1.234.567", "1.234.568"], "write 1234567, or"),
-        (["1,234,567", "1,234,568"], "write 1234567, or"),
-        (["1 234,5", "2 000"], "write 1234.5, or"),
-        (["10%", "20 %"], "'10%' has a percent sign, as have 2 of 2 cells; write 0.1 or 10 in each, or give kind="),
         (
-            ["1,234", "2,000"],
-            "'1,234' has a comma, as have 2 of 2 cells; write 1234 if it separates thousands, 1.234 if",
+            ["1,5", "2,5", "NA", "3,0"],
+            [1.5, 2.5, None, 3.0],
+            "3 cells of 'truth' have a decimal comma: '1,5' is read as",
         ),
+        (["1.234,5", "2.000,0"], [1234.5, 2000.0], "a decimal comma: '1.234,5' is read as 1234.5"),
+        (["1,234.5", "2,000.0"], [1234.5, 2000.0], "separators of thousands: '1,234.5' is read as 1234.5"),
+        (["1,234", "2.5"], [1234.0, 2.5], "separators of thousands: '1,234' is read as 1234"),
+        (["1,234", "2,5"], [1.234, 2.5], "a decimal comma: '1,234' is read as 1.234"),
+        (["1.234.567", "1.234.568,5"], [1234567.0, 1234568.5], "separators of thousands: '1.234.567' is read as"),
+        (["1,234,567", "1,234,568.5"], [1234567.0, 1234568.5], "separators of thousands"),
+        (["1 234,5", "2 000"], [1234.5, 2000.0], "a decimal comma: '1 234,5' is read as 1234.5"),
+        (["10%", "20 %"], [0.1, 0.2], "2 cells of 'truth' have a percent sign: '10%' is read as 0.1"),
+        (["$1,200.50", "-$3"], [1200.5, -3.0], "the sign of a currency: '$1,200.50' is read as 1200.5"),
+        (["3,50 €", "0,25 €"], [3.5, 0.25], "the sign of a currency: '3,50 €' is read as 3.5"),
     ],
 )
-def test_numbers_of_other_notations_are_refused_at_both_doors(texts: list[str], message: str) -> None:
+def test_numbers_of_other_notations_are_read_and_noted_at_both_doors(
+    texts: list[str], numbers: list[float | None], mark: str
+) -> None:
+    expected = evaluate(numbers, numbers[::-1])["mae"].value
+    found = evaluate(texts, texts[::-1])
+    assert found["mae"].value == pytest.approx(expected, rel=1e-12)
+    assert mark in "\n".join(found.notes)
+    columns = score_columns({"truth": texts, "predictions": texts[::-1]}, "truth", "predictions")
+    assert values_of_columns(columns) == values_of_arrays(found)
+    assert evaluate(texts, texts[::-1], kind="multiclass").target.kind == "multiclass"
+
+
+@pytest.mark.parametrize(
+    ("texts", "message"),
+    [
+        (["1,234", "2,000"], "is '1,234', as 2 cells with a comma; write 1234 if it separates thousands, 1.234 if"),
+        (["0,5", "0.5"], "is '0,5', and other cells have another decimal sign; write all of them alike"),
+        (["50%", "0.5"], "is '50%', and other cells have no percent sign; write all of them alike"),
+    ],
+)
+def test_numbers_that_can_be_read_in_two_ways_are_refused_at_both_doors(texts: list[str], message: str) -> None:
     with pytest.raises(DataError, match=re.escape(message)):
         evaluate(texts, texts[::-1])
     with pytest.raises(DataError, match=re.escape(message)):

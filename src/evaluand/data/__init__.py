@@ -6,7 +6,7 @@ formats/         the formats of files, one module each
 roles.py         what the columns are for
 paths.py         roles as paths into columns
 row_filter.py    conditions on rows
-text_numbers.py  numbers written as text
+typed_columns.py the type of a column, decided from all of its cells
 view.py          what a task sees of a dataset's rows
 split.py         hold-outs and cross-validations
 adapters/        rows from one shape to another

@@ -36,6 +36,7 @@ from evaluand.data.row_filter import RowFilter, combine
 from evaluand.data.row_index import add_index
 from evaluand.data.row_values import RowDigests, RowValues, digest_column, digest_rows, join_inputs
 from evaluand.data.sources import (
+    DataNote,
     DataSource,
     Faults,
     from_pandas,
@@ -140,6 +141,9 @@ class Dataset(metaclass=Explained):
         source, roles = read_paths(_drop_digests(source), roles or dict(source.roles))
         names = source.schema.names
         self.roles = Roles.over([name for name in names if name != INDEX], **roles)
+        for name in self.roles.columns:
+            if name in source.notes:
+                warn(f"{source.name}: {source.notes[name]}", DataNote)
         self._source, self.indices = add_index(source)
         self._filter = where
         if where is not None:
@@ -329,11 +333,11 @@ class Dataset(metaclass=Explained):
     def matches(self, condition: str) -> np.ndarray[Any, np.dtype[np.bool_]]:
         """Of each example whether it matches a condition; warns of those that do not because a value is missing."""
         rows = RowFilter(condition)
-        mask = pa.chunked_array([rows.mask(batch) for batch in self._source.batches()], pa.bool_())
+        mask = rows.mask_of(self._source.batches(), self._source.schema)
         if mask.null_count:
             unknown = rows.describe_unknown(mask.null_count, len(mask), "example")
             warn(f"where: {unknown}, which matches nothing")
-        return np.asarray(mask.fill_null(False).to_numpy(), bool)
+        return np.asarray(mask.fill_null(False))
 
     def check_attributes(self, names: Iterable[str]) -> None:
         """Refuses names that are no attributes.
@@ -550,26 +554,18 @@ def _drop_digests(source: DataSource) -> DataSource:
 
 def _filter_rows(source: DataSource, condition: RowFilter) -> tuple[DataSource, array[int]]:
     """The rows of a source that match a filter, and their indices."""
-    condition.check(source.schema)
-    indices, rows = array("q"), array("q")
-    total = missing = 0
-    for batch in source.batches():
-        mask = condition.mask(batch)
-        matching = np.flatnonzero(mask.fill_null(False).to_numpy(zero_copy_only=False))
-        indices.frombytes(batch.column(INDEX).to_numpy()[matching].tobytes())
-        rows.frombytes((matching + total).astype(np.int64).tobytes())
-        total, missing = total + batch.num_rows, missing + mask.null_count
-    because = condition.describe_unknown(missing, total)
-    if total and not rows:
-        raise DataError(f"{source.name}: no row matches where: {condition.text}" + (f"; {because}" if missing else ""))
-    if missing:
+    mask = condition.mask_of(source.batches(), source.schema, source.notes)
+    because = condition.describe_unknown(mask.null_count, len(mask))
+    rows = np.flatnonzero(np.asarray(mask.fill_null(False)))
+    if len(mask) and not len(rows):
+        unknown = f"; {because}" if mask.null_count else ""
+        raise DataError(f"{source.name}: no row matches where: {condition.text}{unknown}")
+    if mask.null_count:
         warn(f"where: {because}, which matches nothing")
-
-    def batches() -> Iterator[pa.RecordBatch]:
-        return (condition.apply(batch)[0] for batch in source.batches())
-
-    where, count = (lambda row: source.where(rows[row])), len(rows)
-    return replace(source, batches=batches, where=where, n_rows=count, objects=None, texts=None), indices
+    taken, indices = _take_rows(source, rows), array("q")
+    for batch in taken.batches():
+        indices.frombytes(batch.column(INDEX).to_numpy().tobytes())
+    return taken, indices
 
 
 def _take_rows(source: DataSource, places: np.ndarray[Any, np.dtype[np.int64]]) -> DataSource:

@@ -8,7 +8,7 @@ number, those that are numbers are read as such, and words such as NA as missing
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any, Final
@@ -38,8 +38,9 @@ from evaluand.core.selector.conditions import (
 )
 from evaluand.core.selector.patterns import anchored
 from evaluand.core.selector.steps import quoted
+from evaluand.data.columns import join_chunks
 from evaluand.data.source import DataNote, missing_column, read_column
-from evaluand.data.text_numbers import as_texts, is_code, is_missing, is_number, parse_numbers
+from evaluand.data.typed_columns import TypedColumn, is_code, is_missing, is_number, type_column
 from evaluand.store import tables
 
 
@@ -95,6 +96,27 @@ class RowFilter:
         columns = _Columns(batch.schema, names, self.text)
         columns.check(self.condition)
         return _Evaluation(batch, columns).evaluate(self.condition)
+
+    def mask_of(
+        self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, notes: Mapping[str, str] = {}
+    ) -> pa.BooleanArray:
+        """Of each row of a whole table whether it matches, as `mask`; the types of columns are those of all rows.
+
+        Args:
+            schema: of the table.
+            notes: column → what was converted in it when it was read.
+        """
+        self.check(schema)
+        for name in self.columns:
+            if name in notes:
+                warn(f"where: {notes[name]}", DataNote)
+        paths = [*paths_in(self.condition)]
+        names = [name for name in schema.names if any(name in (path.text, str(path.steps[0])) for path in paths)]
+        table = pa.Table.from_batches(
+            [batch.select(names) for batch in batches], pa.schema([schema.field(n) for n in names])
+        )
+        columns = [join_chunks(column) for column in table.columns]
+        return self.mask(pa.RecordBatch.from_arrays(columns, schema=table.schema))
 
     def apply(self, batch: pa.RecordBatch, names: Mapping[str, str] = {}) -> tuple[pa.RecordBatch, int]:
         """The rows that match, and how many do not because a value is missing.
@@ -294,36 +316,37 @@ class _Evaluation:
         """The numbers of a column of text, or of JSON with texts among numbers; None if it holds anything else.
 
         Raises:
-            SpecError: texts that are compared with a number are words, or numbers and words.
+            SpecError: texts that are compared with a number are words, or numbers and many words.
         """
-        values, places = self._values_of(operand)
-        texts = as_texts(values)
-        if texts is None:
+        if not isinstance(operand, Path) or not self.columns.find(operand)[1]:
             return None
-        words = [text for text in texts if text and not is_missing(text) and (is_code(text) or not is_number(text))]
-        if not words:
-            warn(f"where: the texts of {_describe(operand)} are read as numbers, words such as NA as missing", DataNote)
-            numbers = parse_numbers(texts)
-            return numbers if numbers is None or places is None else numbers.take(places)
-        if compared is not None:
-            if any(isinstance(value, str) and is_number(value) and not is_code(value) for value in values):
-                raise self.columns.error(f"{_describe(operand)} has {words[0]!r} among numbers; leave such cells empty")
-            if self.columns.kind(operand) == "text":
-                raise self.columns.unequal(operand, compared, "text", "number")
+        given = self.batch.column(self.columns.find(operand)[0])
+        if not _is_text(given.type) and self.columns.type(operand) is not None:
+            return None
+        read = self._typed(self.columns.find(operand)[0])
+        if read.type == "empty":
+            return pa.nulls(len(given), pa.float64())
+        if read.type in ("integer", "number") and read.has_few_words:
+            noted = read.describe_words(lambda row: f"row {row}", "counts as missing")
+            for note in (*read.notes, *filter(None, [noted])):
+                warn(f"where: {note}", DataNote)
+            return read.values
+        if read.type not in ("integer", "number", "text"):
+            return None
+        texts = [text for text in self._read(self.columns.find(operand)[0]) if isinstance(text, str)]
+        written = [is_number(text) and not is_code(text) for text in texts]
+        if compared is not None and any(written):
+            word = next(text for text, known in zip(texts, written, strict=True) if not known and not is_missing(text))
+            raise self.columns.error(f"{_describe(operand)} has {word!r} among numbers; leave such cells empty")
+        if compared is not None and self.columns.kind(operand) == "text":
+            raise self.columns.unequal(operand, compared, "text", "number")
         return None
 
-    def _values_of(self, operand: Operand) -> tuple[list[Any], pa.Array | None]:
-        """The distinct texts of a column and the place of each row's among them, or the values of JSON; else none."""
-        if not isinstance(operand, Path):
-            return [], None
-        column = self._column(operand)
-        if column is None:
-            name, full = self.columns.find(operand)
-            return self._read(name) if full else [], None
-        if not _is_text(column.type):
-            return [], None
-        distinct = pc.unique(column.drop_null())
-        return distinct.to_pylist(), pc.index_in(column, distinct)
+    def _typed(self, name: str) -> TypedColumn:
+        column = self.batch.column(name)
+        if tables.is_json(self.batch.schema.field(name)):
+            column = pa.ExtensionArray.from_storage(pa.json_(pa.string()), column)
+        return type_column(name, column)
 
     def _column(self, operand: Operand) -> pa.Array | None:
         """The values of an operand as one column; None if Arrow has no such column."""

@@ -101,4 +101,5 @@ def _number_rows(source: DataSource) -> tuple[DataSource, array[int]]:
             yield pa.RecordBatch.from_arrays([numbers, *batch.columns], schema=schema)
             row += batch.num_rows
 
-    return DataSource(source.name, schema, batches, source.where), array("q", range(total))
+    numbered = DataSource(source.name, schema, batches, source.where, notes=source.notes)
+    return numbered, array("q", range(total))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Final
 
 import pyarrow as pa
@@ -35,6 +35,7 @@ class DataSource:
         is_json: whether these objects are JSON, in which times are text.
         texts: the same rows with every cell as text, if the file has no types.
         roles: the roles that the source declares for its columns, used where the reader declares none.
+        notes: column → what was converted in it.
     """
 
     name: str
@@ -47,6 +48,7 @@ class DataSource:
     is_json: bool = False
     texts: Callable[[], DataSource] | None = None
     roles: tuple[tuple[str, Any], ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -57,11 +59,13 @@ class Reading:
         delimiter: the delimiter of a CSV file; None for that of the format.
         part: the name of a part of the file, such as a sheet of a workbook; None for its only one.
         texts_only: whether every column of a CSV file is read as text, exactly as its header names it.
+        types: column → the type that it is declared to have; its cells are left as they are written.
     """
 
     delimiter: str | None = None
     part: str | None = None
     texts_only: bool = False
+    types: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ class OpenFiles:
         objects: starts a pass over the rows of a file as they are written, if they are objects.
         is_json: whether these objects are JSON, in which times are text.
         texts: the same rows with every cell as text, if the files have no types.
-        roles: as in `DataSource`.
+        roles, notes: as in `DataSource`.
     """
 
     schema: pa.Schema
@@ -87,6 +91,7 @@ class OpenFiles:
     is_json: bool = False
     texts: Callable[[], OpenFiles] | None = None
     roles: tuple[tuple[str, Any], ...] = ()
+    notes: Mapping[str, str] = field(default_factory=dict)
 
 
 class FileFormat:

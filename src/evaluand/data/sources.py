@@ -50,7 +50,9 @@ def format_names() -> list[str]:
     return registry.names("formats")
 
 
-def open_file(path: str | Path, format: str | None = None, delimiter: str | None = None) -> DataSource:
+def open_file(
+    path: str | Path, format: str | None = None, delimiter: str | None = None, types: Mapping[str, str] | None = None
+) -> DataSource:
     """A source that reads a file, the files of a folder or a glob as one table, or standard input.
 
     Args:
@@ -59,13 +61,15 @@ def open_file(path: str | Path, format: str | None = None, delimiter: str | None
             such as a sheet.
         format: one of `format_names()`; by default it follows from the suffix.
         delimiter: the delimiter of a CSV file; by default a comma, or a tab in a TSV file.
+        types: column of a CSV file → its declared type, see `type_column`; its cells are left as text.
 
     Raises:
         DataError: there is no such file, or rows break the format; lists every fault with its row.
         SpecError: the format is not one of `format_names()`, or takes no such delimiter.
     """
     text, part = _split_part(os.fspath(path))
-    return open_files("<stdin>" if text == STDIN else text, _find_files(text), format, Reading(delimiter, part))
+    reading = Reading(delimiter, part, types=types or {})
+    return open_files("<stdin>" if text == STDIN else text, _find_files(text), format, reading)
 
 
 def open_files(
@@ -309,6 +313,7 @@ def _concatenate(name: str, files: Sequence[SourceFile], opened: OpenFiles) -> D
         is_json=opened.is_json,
         texts=None if opened_texts is None else lambda: _concatenate(name, files, opened_texts()),
         roles=opened.roles,
+        notes=opened.notes,
     )
 
 

@@ -13,12 +13,13 @@ from typing import Any, Final, Literal
 import numpy as np
 import orjson
 
-from evaluand.core.errors import DataError, SpecError, plural, warn
+from evaluand.core.errors import DataError, SpecError, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.data.source import DataNote, read_column
-from evaluand.data.text_numbers import as_texts, describe_numbers, is_code, is_missing, is_number, parse_numbers
+from evaluand.data.typed_columns import type_column
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.prediction_table import to_column
 from evaluand.run.runner import Run
 from evaluand.store.tables import FAILED, SCORED, SKIPPED
 
@@ -247,15 +248,16 @@ def _as_column(name: str, values: list[Any]) -> Column:
 
 def _read_texts(name: str, values: list[Any]) -> list[Any]:
     """Texts as numbers where they write some, words such as NA as missing; other values as they are."""
-    texts = as_texts(values) or []
-    written = [is_number(text) and not is_code(text) for text in texts if text is not None and not is_missing(text)]
-    numbers = parse_numbers(texts) if all(written) else None
-    if any(written) and numbers is not None:
-        warn(describe_numbers(name, texts), DataNote)
-        return [*numbers.to_pylist()]
-    if 2 * sum(written) > len(written):
-        n = plural(len(written) - sum(written), "text")
-        warn(f"{name!r} has {n} among numbers, so it is compared as text", DataNote)
+    if not any(isinstance(value, str) for value in values):
+        return values
+    read = type_column(name, to_column(name, values))
+    if read.type in ("integer", "number") and read.has_few_words:
+        words = read.describe_words(lambda row: f"row {row}", "counts as missing")
+        for note in (*read.notes, *filter(None, [words])):
+            warn(note, DataNote)
+        return [*read.values.to_pylist()]
+    if read.numbers_among:
+        warn(f"{name!r} has numbers among words, so it is compared as text", DataNote)
     return values
 
 

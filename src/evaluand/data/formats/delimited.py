@@ -10,6 +10,7 @@ import csv
 import io
 import json
 from array import array
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -24,6 +25,7 @@ from evaluand.data.columns import compare_names, rename_columns
 from evaluand.data.files import SourceFile
 from evaluand.data.source import DataNote, Faults, FileFormat, OpenFiles, Reading
 from evaluand.data.text import check_decodes
+from evaluand.data.typed_columns import IS_MISSING, count_texts, describe_missing
 from evaluand.store.tables import BATCH_ROWS
 
 
@@ -43,16 +45,18 @@ class Csv(FileFormat):
             if message := compare_names(table.header, names, tables[0].file.name):
                 faults.add(table.file.name, message)
         faults.check()
-        patterns: dict[str, Sequence[str]] = {
-            name: [] if reading.texts_only else [_INTEGER, _NUMBER, _BOOLEAN] for name in names
-        }
+        texts = {name: _Guess(()) for name in names}
+        fixed = names if reading.texts_only else reading.types
+        guesses = {name: _Guess(() if name in fixed else [*_TYPES]) for name in names}
         for table in tables:
             for batch in table.texts(faults):
-                for name in names:
-                    patterns[name] = [p for p in patterns[name] if _all_match(batch.column(name), p)]
+                for name, guess in guesses.items():
+                    guess.see(batch.column(name))
         faults.check()
-        typed = _typed(tables, _schema(patterns))
-        return typed if reading.texts_only else replace(typed, texts=lambda: _typed(tables, _texts(names)))
+        if reading.texts_only:
+            return _typed(tables, texts)
+        notes = {name: note for name, guess in guesses.items() if (note := guess.note(name))}
+        return replace(_typed(tables, guesses), notes=notes, texts=lambda: _typed(tables, texts))
 
 
 class Tsv(Csv):
@@ -62,10 +66,12 @@ class Tsv(Csv):
     delimiter = "\t"
 
 
-def _typed(tables: Sequence[_Table], schema: pa.Schema) -> OpenFiles:
+def _typed(tables: Sequence[_Table], guesses: Mapping[str, _Guess]) -> OpenFiles:
+    schema = pa.schema([pa.field(name, guess.type) for name, guess in guesses.items()])
+
     def batches(number: int) -> Iterator[pa.RecordBatch]:
         for batch in tables[number].texts(Faults()):
-            columns = [batch.column(field.name).cast(field.type) for field in schema]
+            columns = [guess.convert(batch.column(name)) for name, guess in guesses.items()]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return OpenFiles(schema, batches, lambda number, row: tables[number].where(row))
@@ -74,26 +80,61 @@ def _typed(tables: Sequence[_Table], schema: pa.Schema) -> OpenFiles:
 # Integers of 64 bits; numbers that a float represents without losing a digit before the point or overflowing.
 _INTEGER: Final = r"^-?(0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
 _NUMBER: Final = r"^-?(0|[1-9][0-9]{0,14})?(\.[0-9]+)?([eE][+-]?([0-9]{1,2}|[12][0-9]{2}))?$"
-_BOOLEAN: Final = r"^([Tt]rue|[Ff]alse|TRUE|FALSE)$"
+_BOOLEAN: Final = r"^(?i:true|false)$"
+_TYPES: Final = {_INTEGER: pa.int64(), _NUMBER: pa.float64(), _BOOLEAN: pa.bool_()}
 
 
-def _schema(patterns: Mapping[str, Sequence[str]]) -> pa.Schema:
-    """The type of each column, from the patterns that all of its cells match; a column without cells is text."""
-    kinds = {_INTEGER: pa.int64(), _NUMBER: pa.float64(), _BOOLEAN: pa.bool_()}
-    return pa.schema([pa.field(n, kinds[p[0]] if p and len(p) < 3 else pa.string()) for n, p in patterns.items()])
+class _Guess:
+    """The type of a column: the first one that all of its cells have, but for words for a missing value.
+
+    A column without any such cell is text. There a quoted empty cell is missing if an unquoted one is.
+    """
+
+    def __init__(self, patterns: Sequence[str]) -> None:
+        self._words = {pattern: Counter[str]() for pattern in patterns}  # of each that still holds, the missing words
+        self._has_values = self._has_gaps = False
+
+    def see(self, cells: pa.Array) -> None:
+        import pyarrow.compute as pc  # on use: its import takes 40 ms, and only CSV needs it
+
+        self._has_gaps |= cells.null_count > 0
+        for pattern in [*self._words]:
+            others = cells.filter(pc.invert(_has_form(cells, pattern)))
+            if len(others) and pc.all(pc.match_substring_regex(others, IS_MISSING)).as_py() is False:
+                del self._words[pattern]
+                continue
+            self._words[pattern] += count_texts(others)
+            self._has_values |= len(others) + cells.null_count < len(cells)
+
+    @property
+    def _pattern(self) -> str | None:
+        return next(iter(self._words), None) if self._has_values else None
+
+    @property
+    def type(self) -> pa.DataType:
+        return pa.string() if self._pattern is None else _TYPES[self._pattern]
+
+    def note(self, name: str) -> str | None:
+        """A sentence on words that are taken as missing; None without any."""
+        return None if self._pattern is None else describe_missing(name, self._words[self._pattern])
+
+    def convert(self, cells: pa.Array) -> pa.Array:
+        import pyarrow.compute as pc  # as above
+
+        if self._pattern is None:
+            return pc.if_else(pc.equal(cells, ""), None, cells) if self._has_gaps else cells
+        if self._words[self._pattern]:
+            cells = pc.if_else(_has_form(cells, self._pattern), cells, None)
+        return cells.cast(self.type)
 
 
-def _texts(names: Sequence[str]) -> pa.Schema:
-    return pa.schema([pa.field(name, pa.string()) for name in names])
+def _has_form(cells: pa.Array, pattern: str) -> pa.Array:
+    import pyarrow.compute as pc  # as above
 
-
-def _all_match(column: pa.Array, pattern: str) -> bool:
-    import pyarrow.compute as pc  # on use: its import takes 40 ms, and only CSV needs it
-
-    if pattern == _NUMBER and pc.any(pc.match_substring_regex(column, r"^-?([eE].*)?$")).as_py():
-        return False
-    result = pc.all(pc.match_substring_regex(column, pattern)).as_py()
-    return result is not False
+    matching = pc.match_substring_regex(cells, pattern)
+    if pattern != _NUMBER:
+        return matching
+    return pc.and_not(matching, pc.match_substring_regex(cells, r"^-?([eE].*)?$"))  # which has no digits
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import partial
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, NoReturn, Self
 from unicodedata import normalize
 
 import numpy as np
@@ -15,24 +15,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Fault, plural
-from evaluand.core.selector.filters import compare
+from evaluand.core.errors import SpecError, plural
 from evaluand.data.columns import join_chunks
-from evaluand.data.text_numbers import is_missing, is_number
-from evaluand.evaluation.prediction_table import HEAD, common_type, convert
+from evaluand.data.typed_columns import TypedColumn, is_number
+from evaluand.evaluation.prediction_table import HEAD, common_type
 from evaluand.metrics.base.labels import contents, is_list
 from evaluand.predictions.columns.names import guess_columns
 from evaluand.predictions.columns.notes import Notes
 from evaluand.predictions.columns.proposals import Target, find_target, hold_few_integers
-from evaluand.predictions.columns.systems import (
-    SystemSpec,
-    align_prediction,
-    align_truth,
-    are_numbers_with_words,
-    check_decimal_commas,
-    read_text_numbers,
-)
-from evaluand.predictions.columns.tables import NamedTable, read_column
+from evaluand.predictions.columns.systems import SystemSpec
+from evaluand.predictions.columns.tables import NamedTable
 
 _LABELS: Final = ("bools", "integers", "text")
 _SHOWN: Final = 3
@@ -76,25 +68,25 @@ def read_typed(
         DataError: a cell is no number where one is needed, or JSON equals the truth only by value; names its place.
         SpecError: columns have types that are never equal, or do not suit `kind`.
     """
-    truth = align_truth(base, name, specs, notes)
-    predictions = {
-        spec.name: align_prediction(truth, name, spec, notes) for spec in specs if spec.prediction is not None
+    columns: dict[str | None, _Read] = {None: _Read(base, base.typed(name, "truth", notes))}
+    columns |= {
+        spec.name: _Read(spec.table, spec.table.typed(spec.prediction, "prediction", notes))
+        for spec in specs
+        if spec.prediction is not None
     }
-    truth, predictions = read_words(truth, predictions, base, name, specs, kind, notes)
+    arrays = _comparable(columns, kind, notes)
+    truth = arrays.pop(None)
+    predictions = {system: arrays[system] for system in arrays if system is not None}
     truth, predictions = read_integers(truth, predictions, name, kind, notes)
     _note_values(name, truth, predictions, notes)
     notes.append_later(partial(_describe_copies, base.table))
-    columns = [*predictions.values()]
+    predicted = [*predictions.values()]
     labels = [*dict.fromkeys(text for spec in specs for text in spec.scores or ())]
-    target = find_target(name, truth, columns, kind, pos_label, notes, label=label, scored=labels)
+    target = find_target(name, truth, predicted, kind, pos_label, notes, label=label, scored=labels)
     if target.kind in ("binary", "multiclass", "text", "multilabel"):
         notes.append_later(partial(_describe_spellings, {name: truth, **predictions}, "labels"))
         _note_no_overlap(name, truth, predictions, notes)
-    type = _shared_type(truth, columns)
-    for spec in specs:
-        if type == "json" and spec.name in predictions:
-            _require_one_spelling(name, truth, spec, predictions[spec.name])
-    return TypedColumns(truth, predictions, target, type)
+    return TypedColumns(truth, predictions, target, _shared_type(truth, predicted))
 
 
 def _shared_type(truth: pa.Array, predictions: Iterable[pa.Array]) -> str:
@@ -107,49 +99,168 @@ def _shared_type(truth: pa.Array, predictions: Iterable[pa.Array]) -> str:
 # What is read
 
 
-def read_words(
-    truth: pa.Array,
-    predictions: Mapping[str, pa.Array],
-    table: NamedTable,
-    name: str,
-    specs: Sequence[SystemSpec],
-    kind: str | None,
-    notes: Notes,
-) -> tuple[pa.Array, dict[str, pa.Array]]:
-    """Text as numbers, if all columns hold numbers and some of their cells a word such as NaN.
+class _Read(NamedTuple):
+    """A column with the table that it is of."""
+
+    table: NamedTable
+    column: TypedColumn
+
+    def as_written(self) -> Self:
+        """The column with the texts of numbers that have a percent sign or the like."""
+        column = self.column
+        if column.written is None:
+            return self
+        return self._replace(column=TypedColumn(column.name, "text", column.written))
+
+    def numbers(self, notes: Notes) -> pa.Array:
+        """The numbers; words count as missing, which is noted."""
+        numbers = self.column.numbers(self.table.where)
+        notes += filter(None, [self.column.describe_words(self.table.where, "counts as missing")])
+        return numbers
+
+
+def _comparable(columns: Mapping[str | None, _Read], kind: str | None, notes: Notes) -> dict[str | None, pa.Array]:
+    """Truth and predictions in types that can be equal: numbers by value, words among them as classes of their own.
 
     Args:
+        columns: system → its predictions; None → the truth.
         kind: the kind of target that was stated, if any.
 
     Raises:
-        DataError: a cell is infinite, or has a decimal comma; names its place.
+        DataError: a cell is no number where one is needed; names its place.
+        SpecError: the types are never equal.
     """
-    columns = [truth, *predictions.values()]
-    if not all(contents(each.type) == "text" for each in columns):
-        return truth, {**predictions}
-    own = {spec.name: (spec.table, spec.prediction or spec.name) for spec in specs}
-    if kind not in ("binary", "multiclass"):
-        check_decimal_commas(
-            [(truth, table, name), *((column, *own[system]) for system, column in predictions.items())], notes
-        )
-    if not predictions or not are_numbers_with_words(columns):
-        for title, column in {name: truth, **predictions}.items():
-            _note_words(title, column, notes)
-        return truth, {**predictions}
-    found = {system: read_text_numbers(column, *own[system], notes) for system, column in predictions.items()}
-    return read_text_numbers(truth, table, name, notes), found
+    if kind in _OF_CLASSES:
+        columns = {system: read.as_written() for system, read in columns.items()}
+    typed = {system: read.column for system, read in columns.items()}
+    values = {system: column.values for system, column in typed.items()}
+    types = {column.type for column in typed.values()} - {"empty"}
+    if kind not in _OF_CLASSES:
+        for read in columns.values():
+            if read.column.fault is not None:
+                read.numbers(notes)
+    has_words = any(column.words is not None for column in typed.values())
+    if types <= {"integer", "number"} and not has_words:
+        return values
+    truth = typed[None]
+    if "number" in types or types == {"integer"} or (kind == "numeric" and "text" in types):
+        whole = [column.values for column in typed.values() if column.type in ("integer", "number")]
+        if kind == "numeric" or (kind not in _OF_CLASSES and truth.type != "text" and not hold_few_integers(whole)):
+            return {system: read.numbers(notes) for system, read in columns.items()}
+    if types == {"boolean", "integer"} and not has_words and all(map(_is_zero_or_one, values.values())):
+        named = " and ".join(repr(column.name) for column in typed.values())
+        notes.append(f"{named} are bools and 0 or 1: true is taken as 1")
+        return {system: column.cast(truth.values.type) for system, column in values.items()}
+    if types <= {"text", "integer", "number"} or types <= {"text", "boolean"}:
+        if len(types) == 1 and not has_words:
+            return values
+        for system, read in columns.items():
+            if system is not None:
+                _require_shared_form(truth, read.column, notes)
+        for read in columns.values():
+            notes += filter(None, [read.column.describe_words(read.table.where, "counts as a class of its own")])
+        return {system: column.texts() for system, column in typed.items()}
+    for system, read in columns.items():
+        if system is not None and "empty" not in (truth.type, read.column.type):
+            _require_equal_types(truth, read.column, notes)
+    return dict(zip(values, _equal_numbers([*values.values()]), strict=True))
 
 
-def _note_words(name: str, column: pa.Array, notes: Notes) -> None:
-    """Notes labels that are words for a missing value."""
-    counts = [(each["values"], each["counts"]) for each in pc.value_counts(column.drop_null()).to_pylist()]
-    words = {text: n for text, n in counts if len(text) < 5 and is_missing(text)}
-    if words:
-        shown = ", ".join(map(repr, words))
-        notes.append(
-            f"{name!r} has {plural(sum(words.values()), 'cell')} with {shown}, counted as a class; if they mean a"
-            " missing value, leave these cells empty"
+_OF_CLASSES: Final = ("binary", "multiclass")
+
+
+def _require_shared_form(truth: TypedColumn, column: TypedColumn, notes: Notes) -> None:
+    """Refuses a column of words beside one of numbers, or of true and false."""
+    if "empty" in (truth.type, column.type) or (truth.type == "text") == (column.type == "text"):
+        return
+    if not (truth if truth.type == "text" else column).numbers_among:
+        _refuse_types(truth, column, notes)
+
+
+def _require_equal_types(truth: TypedColumn, column: TypedColumn, notes: Notes) -> None:
+    """Refuses values that are never equal, such as text and lists of it."""
+    scalars = ("integer", "number", "boolean", "text", "time")
+    if truth.type in scalars and column.type in scalars:
+        _refuse_types(truth, column, notes)
+    one, other = _json_types(truth.values), _json_types(column.values)
+    if one & other == {"bools"} and "text" in one ^ other:
+        raise SpecError(
+            f"{truth.name!r} holds {' and '.join(sorted(one))}, {column.name!r} {' and '.join(sorted(other))}, and a"
+            " text such as 'True' is never equal to true; write both in the same way, and nothing where there is no"
+            " answer"
         )
+    if one and other and not one & other:
+        raise SpecError(
+            f"{truth.name!r} holds {' and '.join(sorted(one))} such as {_first(truth.values)!r}, {column.name!r} holds"
+            f" {' and '.join(sorted(other))} such as {_first(column.values)!r}: no prediction could be right; write"
+            " both in the same way"
+        )
+
+
+def _refuse_types(truth: TypedColumn, column: TypedColumn, notes: Notes) -> NoReturn:
+    scores = ""
+    if column.type == "number":
+        scores = f"; if {column.name!r} holds scores, give {notes.option('score', column.name)}"
+    raise SpecError(
+        f"{truth.name!r} holds {contents(truth.values.type)} such as {_first(truth.values)!r}, {column.name!r} holds"
+        f" {contents(column.values.type)} such as {_first(column.values)!r}: no prediction could be right; name another"
+        f" column, or write both in the same way{scores}"
+    )
+
+
+def _json_types(column: pa.Array) -> set[str]:
+    """The types of the values of a column, as in JSON; none of empty lists, which any list may equal."""
+    holds = contents(column.type)
+    if isinstance(column, pa.ExtensionArray):
+        texts = [] if column.null_count == len(column) else column.storage.drop_null().to_pylist()
+        return {_JSON_TYPES.get(text[0], "numbers") for text in texts}
+    if holds == "lists":
+        cells = {"integers": "numbers"}.get(inner := contents(column.type.value_type), inner)
+        return {f"lists of {cells}"} if cells in ("bools", "numbers", "text", "lists") else set()
+    return {{"integers": "numbers", "other": "objects"}.get(holds, holds)} if holds else set()
+
+
+_JSON_TYPES: Final = {'"': "text", "{": "objects", "[": "lists", "t": "bools", "f": "bools", "n": "nothing"}
+
+
+def _equal_numbers(columns: Sequence[pa.Array]) -> list[pa.Array]:
+    """Lists and objects in which numbers that are equal are written alike; other columns as they are."""
+    if len({column.type for column in columns}) == 1 and not isinstance(columns[0], pa.ExtensionArray):
+        return [*columns]
+    return [_encode_alike(column) if contents(column.type) in ("lists", "other") else column for column in columns]
+
+
+def _encode_alike(column: pa.Array) -> pa.Array:
+    if isinstance(column, pa.ExtensionArray):
+        values = (None if text is None else identity.decode(text) for text in column.storage.to_pylist())
+    elif contents(column.type) != "lists" or contents(column.type.value_type) not in ("integers", "numbers"):
+        return column
+    else:
+        values = iter(column.to_pylist())
+    texts = [None if value is None else identity.encode(_whole(value)).decode() for value in values]
+    return pa.ExtensionArray.from_storage(pa.json_(pa.string()), pa.array(texts, pa.string()))
+
+
+def _whole(value: Any) -> Any:
+    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: _whole(inner) for key, inner in value.items()}
+    return [*map(_whole, value)] if isinstance(value, list) else value
+
+
+_EXACT: Final = 2**53
+
+
+def _is_zero_or_one(column: pa.Array) -> bool:
+    return {*pc.unique(column.drop_null()).to_pylist()} <= {0, 1}
+
+
+def _first(column: pa.Array) -> Any:
+    known = column.drop_null()
+    if isinstance(known, pa.ExtensionArray) and len(known):
+        return identity.decode(known.storage[0].as_py())
+    return known[0].as_py() if len(known) else None
 
 
 def read_integers(
@@ -174,8 +285,8 @@ def read_integers(
 
 
 def read_group(table: NamedTable, name: str, notes: Notes) -> pa.Array:
-    """A column to group by."""
-    column = read_column(table, name, "by", notes)
+    """A column to group by, or whose equal values mark rows that belong together."""
+    column = table.typed(name, "by", notes).labels()
     notes.append_later(partial(_describe_spellings, {name: column}, "groups"))
     return column
 
@@ -231,15 +342,6 @@ def _distinct(column: pa.Array) -> list[Any]:
     """The different values of a column, or those in its lists."""
     members = column.flatten() if is_list(column.type) else column
     return pc.unique(members.drop_null()).to_pylist() if contents(members.type) in _LABELS else []
-
-
-def _require_one_spelling(name: str, truth: pa.Array, spec: SystemSpec, column: pa.Array) -> None:
-    """Refuses JSON that is equal by value and not as text, such as 1 and 1.0, since each such row would be wrong."""
-    pairs = zip(*(convert(each, "json").to_pylist() for each in (truth, column)), strict=True)
-    for row, (a, b) in enumerate(pairs):
-        if a != b and None not in (a, b) and compare(identity.decode(a), "==", identity.decode(b)):
-            message = f"{spec.prediction!r} is {b} and {name!r} {a}, which are equal and differ as JSON"
-            raise DataError(Fault(spec.table.where(row), f"{message}; write numbers in one way"))
 
 
 def _note_no_overlap(name: str, truth: pa.Array, predictions: Mapping[str, pa.Array], notes: Notes) -> None:

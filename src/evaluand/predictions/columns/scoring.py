@@ -37,7 +37,7 @@ from evaluand.predictions.columns.names import guess_columns, looks_like_id
 from evaluand.predictions.columns.notes import PYTHON, Notes, note_lines
 from evaluand.predictions.columns.proposals import Proposals, Target, note_reversed_scores
 from evaluand.predictions.columns.readings import TypedColumns, read_group, read_typed
-from evaluand.predictions.columns.systems import System, SystemSpec, make_system, read_text_numbers
+from evaluand.predictions.columns.systems import System, SystemSpec, make_system, read_numbers
 from evaluand.predictions.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
 from evaluand.predictions.steps import Results, Steps
 from evaluand.report.facts.base import Facts
@@ -354,8 +354,7 @@ def _note_reversed(results: Results, specs: Sequence[SystemSpec], target: Target
 def _read_weight(base: NamedTable, name: str | None, notes: Notes) -> pa.Array | None:
     if name is None:
         return None
-    column = base.column(name, notes.name("weight"))
-    return read_text_numbers(column, base, name, notes) if contents(column.type) == "text" else column
+    return read_numbers(base, name, "weight", notes)
 
 
 def _check_values(base: NamedTable, name: str, typed: TypedColumns, notes: Notes) -> None:
@@ -619,13 +618,10 @@ def _dataset(base: NamedTable, first: System, options: ColumnOptions, notes: Not
     columns.setdefault(row, pa.array(np.arange(n)))
     attributes = list(dict.fromkeys(name for by in options.by for name in _grouping(base, by, notes)))
     roles: dict[str, Any] = {"attributes": attributes, "weight": options.weight, "cluster": options.cluster}
-    for option, names in (
-        ("by", attributes),
-        ("weight", [options.weight]),
-        ("cluster", [options.cluster]),
-        ("input", options.inputs),
-    ):
-        columns |= {name: base.column(name, notes.name(option)) for name in names if name is not None}
+    columns |= {name: base.column(name, notes.name("input")) for name in options.inputs}
+    columns |= {name: read_group(base, name, notes) for name in (*attributes, *filter(None, [options.cluster]))}
+    if options.weight is not None:
+        columns[options.weight] = read_numbers(base, options.weight, "weight", notes)
     columns[options.truth] = first.columns.truth
     id_column = row if options.id is None and "id" in columns else options.id  # which "id" would be by its name
     roles |= {"input": [*options.inputs] or row, "expected": options.truth, "id": id_column}

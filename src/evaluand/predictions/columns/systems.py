@@ -5,7 +5,7 @@ mean two things is refused.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,23 +13,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core import identity
-from evaluand.core.errors import DataError, Fault, SpecError, plural
-from evaluand.data.text_numbers import describe_numbers, is_missing, is_number, parse_numbers
-from evaluand.evaluation.prediction_table import PredictionColumns, infinite_rows, label_text, nan_as_null
+from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.evaluation.prediction_table import PredictionColumns, infinite_rows, label_text
 from evaluand.metrics.base.labels import contents
 from evaluand.predictions.columns.notes import Notes
 from evaluand.predictions.columns.proposals import Target
-from evaluand.predictions.columns.tables import NamedTable, read_column
+from evaluand.predictions.columns.tables import NamedTable
 
-_INFINITE: Final = ("inf", "+inf", "-inf", "infinity", "+infinity", "-infinity")
-_DECIMAL_COMMA: Final = re.compile(r"\s*[+-]?\d+,\d+\s*")
-_THOUSANDS: Final = re.compile(r"\s*[+-]?[1-9]\d{0,2}(,\d{3})+\s*")
-_GROUPED: Final = re.compile(
-    r"\s*[+-]?\d{1,3}((,\d{3})+(\.\d+)?|(\.\d{3})+,\d+|(\.\d{3}){2,}|([ '\u00a0\u202f]\d{3})+([.,]\d+)?)\s*"
-)
-_PERCENT: Final = re.compile(r"\s*[+-]?\d+([.,]\d+)?\s?%\s*")
-_BOOLEANS: Final = {"true": True, "false": False}
 _SHOWN: Final = 3
 _TOLERANCE: Final = 1e-3
 _FEWEST: Final = 5
@@ -70,92 +60,6 @@ class System:
     columns: PredictionColumns
     decides: bool
     gives: str
-
-
-def align_truth(truth: NamedTable, name: str, specs: Sequence[SystemSpec], notes: Notes) -> pa.Array:
-    """The truth; as numbers where it has numbers written as text, and predictions are numbers.
-
-    Raises:
-        DataError: a cell is a word among numbers; names its place.
-    """
-    column = _known_numbers(read_column(truth, name, "truth", notes))
-    predicted = [
-        each.table.column(each.prediction, notes.name("prediction")) for each in specs if each.prediction is not None
-    ]
-    numbers = any(contents(each.type) in ("integers", "numbers") for each in predicted)
-    if contents(column.type) != "text" or not numbers:
-        return column
-    texts = pc.unique(column.drop_null()).to_pylist()
-    return read_text_numbers(column, truth, name, notes) if any(map(is_number, texts)) else column
-
-
-def align_prediction(truth: pa.Array, truth_name: str, spec: SystemSpec, notes: Notes) -> pa.Array:
-    """The predictions of a system in the type of the truth.
-
-    Raises:
-        DataError: a cell is no number where the truth holds numbers.
-        SpecError: they have types that are never equal.
-    """
-    assert spec.prediction is not None
-    name = spec.prediction
-    column = _known_numbers(read_column(spec.table, name, "prediction", notes))
-    one, other = contents(truth.type), contents(column.type)
-    if other == "" or one == other or {one, other} <= {"integers", "numbers"}:
-        if one in ("lists", "other"):
-            _check_json_types(truth, column, truth_name, name)
-        return column
-    if {one, other} == {"bools", "integers"} and _is_zero_or_one(column if one == "bools" else truth):
-        notes.append(f"{truth_name!r} and {name!r} are bools and 0 or 1: true is taken as 1")
-        return column.cast(truth.type)
-    if other == "text" and one in ("integers", "numbers"):
-        return read_text_numbers(column, spec.table, name, notes)
-    if other == "text" and one == "bools" and (found := _booleans_of(column)) is not None:
-        notes.append(f"{name!r} has true and false in several spellings, taken as bools")
-        if n := found.null_count - column.null_count:
-            notes.append(f"{name!r} has {plural(n, 'cell')} with a word such as NA, taken as missing")
-        return found
-    if one == "":
-        return column
-    if "lists" in (one, other) or "other" in (one, other):
-        _check_json_types(truth, column, truth_name, name)
-        return column
-    scores = f"; if {name!r} holds scores, give {notes.option('score', name)}" if other == "numbers" else ""
-    raise SpecError(
-        f"{truth_name!r} holds {one} such as {_first(truth)!r}, {name!r} holds {other} such as {_first(column)!r}: no"
-        f" prediction could be right; name another column, or write both in the same way{scores}"
-    )
-
-
-def _check_json_types(truth: pa.Array, column: pa.Array, truth_name: str, name: str) -> None:
-    """Refuses values that are never equal, such as text and lists of it."""
-    one, other = (_json_types(each) for each in (truth, column))
-    if one & other == {"bools"} and "text" in one ^ other:
-        raise SpecError(
-            f"{truth_name!r} holds {' and '.join(sorted(one))}, {name!r} {' and '.join(sorted(other))}, and a text such"
-            " as 'True' is never equal to true; write both in the same way, and nothing where there is no answer"
-        )
-    if one and other and not one & other:
-        first, second = (_first(each) for each in (truth, column))
-        raise SpecError(
-            f"{truth_name!r} holds {' and '.join(sorted(one))} such as {first!r}, {name!r} holds"
-            f" {' and '.join(sorted(other))} such as {second!r}: no prediction could be right; write both in the same"
-            " way"
-        )
-
-
-def _json_types(column: pa.Array) -> set[str]:
-    """The types of the values of a column, as in JSON; none of empty lists, which any list may equal."""
-    holds = contents(column.type)
-    if isinstance(column, pa.ExtensionArray):
-        texts = [] if column.null_count == len(column) else column.storage.drop_null().to_pylist()
-        return {_JSON_TYPES.get(text[0], "numbers") for text in texts}
-    if holds == "lists":
-        cells = {"integers": "numbers"}.get(inner := contents(column.type.value_type), inner)
-        return {f"lists of {cells}"} if cells in ("bools", "numbers", "text", "lists") else set()
-    return {{"integers": "numbers", "other": "objects"}.get(holds, holds)} if holds else set()
-
-
-_JSON_TYPES: Final = {'"': "text", "{": "objects", "[": "lists", "t": "bools", "f": "bools", "n": "nothing"}
 
 
 def make_system(
@@ -360,159 +264,19 @@ def _highest_class(by_class: Mapping[Any, pa.Array], kind: pa.DataType) -> pa.Ar
     return pa.array([*by_class], kind).take(pa.array(place, mask=missing))
 
 
-# Types
-
-
-def _known_numbers(column: pa.Array) -> pa.Array:
-    """A column of numbers with NaN as null, of the null type if none is known; other columns as they are."""
-    known = nan_as_null(column)
-    is_empty = pa.types.is_floating(column.type) and known.null_count == len(known)
-    return pa.nulls(len(known)) if is_empty else known
-
-
 def read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.Array:
-    column = read_column(table, name, option, notes)
-    holds = contents(column.type)
-    if holds == "text":
-        column = read_text_numbers(column, table, name, notes)
-    elif holds not in ("integers", "numbers", ""):
-        raise SpecError(f"{notes.option(option, name)}: holds {holds}; give a column of numbers")
-    numbers = column.cast(pa.float64())
+    """A column of finite numbers as doubles; words count as missing, which is noted."""
+    column = table.typed(name, option, notes)
+    if column.type not in ("integer", "number", "text", "empty"):
+        raise SpecError(f"{notes.option(option, name)}: holds {contents(column.values.type)}; give a column of numbers")
+    numbers = column.numbers(table.where).cast(pa.float64())
+    notes += filter(None, [column.describe_words(table.where, "counts as missing")])
     infinite = infinite_rows(numbers).tolist()
     if infinite:
         raise DataError(Fault(table.where(infinite[0]), f"{name!r} is infinite; give a finite number", code="infinite"))
-    return nan_as_null(numbers)
-
-
-def are_numbers_with_words(columns: Sequence[pa.Array]) -> bool:
-    """Whether columns of text hold numbers, and some of them words such as NaN or inf."""
-    values = [pc.unique(column.drop_null()).to_pylist() for column in columns]
-    numbers = [[*map(is_number, each)] for each in values]
-    if not all(map(any, numbers)) or all(map(all, numbers)):
-        return False
-    return all(is_number(text) or _is_word(text) for each in values for text in each)
-
-
-def _is_word(text: str) -> bool:
-    """Whether a text is a word that stands for a missing or an infinite number."""
-    return is_missing(text) or text.strip().lower() in _INFINITE
-
-
-def read_text_numbers(column: pa.Array, table: NamedTable, name: str, notes: Notes) -> pa.Array:
-    """Numbers written as text, and words such as NaN as missing.
-
-    Raises:
-        DataError: a cell is neither; names its place.
-    """
-    texts = column.to_pylist()
-    numbers = parse_numbers(texts)
-    if numbers is None:
-        wrong = [(row, text) for row, text in enumerate(texts) if text and not (is_number(text) or is_missing(text))]
-        _check_commas(wrong, len(column) - column.null_count, table, name)
-        row, text = wrong[0]
-        more = f" ({plural(len(wrong) - 1, 'more such cell')})" if len(wrong) > 1 else ""
-        raise DataError(
-            Fault(
-                table.where(row),
-                f"{name!r} is {text!r} where a number is needed{more}; leave the cell empty if there is none, or name"
-                " another column",
-                code="not_a_number",
-            )
-        )
-    notes.append(describe_numbers(name, texts))
     return numbers
-
-
-def _check_commas(cells: Sequence[tuple[int, str]], n: int, table: NamedTable, name: str, otherwise: str = "") -> None:
-    """Refuses numbers with a decimal comma, separators of thousands or a percent sign.
-
-    Args:
-        cells: (row, text) of those that are no number.
-        n: the number of cells that are not empty.
-        otherwise: what else to do.
-
-    Raises:
-        DataError: names the first, with its column.
-    """
-    marked = [(row, text) for row, text in cells if _is_marked(text)]
-    if not marked or len(marked) < len(cells):
-        return
-    row, text = marked[0]
-    sign, remedy = _explain_mark(text.strip())
-    raise DataError(
-        Fault(
-            f"{table.where(row)}:{name}",
-            f"{text!r} has {sign}, as have {len(marked):,} of {n:,} cells; write {remedy}{otherwise}",
-            code="decimal_comma",
-        )
-    )
-
-
-def _is_marked(text: str) -> bool:
-    return any(each.fullmatch(text) for each in (_DECIMAL_COMMA, _GROUPED, _PERCENT))
-
-
-def _explain_mark(text: str) -> tuple[str, str]:
-    """What a number has that Python's numbers have not, and how to write it."""
-    if _PERCENT.fullmatch(text):
-        number = text.rstrip("% ").replace(",", ".")
-        return "a percent sign", f"{float(number) / 100:.12g} or {number} in each"
-    if _THOUSANDS.fullmatch(text):
-        joined = text.replace(",", "")
-        if text.count(",") > 1:
-            return "separators of thousands", joined
-        return "a comma", f"{joined} if it separates thousands, {text.replace(',', '.')} if it is a decimal comma"
-    if _DECIMAL_COMMA.fullmatch(text):
-        return "a decimal comma", text.replace(",", ".")
-    digits, _, fraction = text.rpartition(max(".,", key=text.rfind))
-    if not digits or (text.count(".") > 1 and "," not in text):
-        digits, fraction = text, ""
-    whole = re.sub(r"[^0-9+-]", "", digits)
-    return "separators of thousands", f"{whole}.{fraction}" if fraction else whole
-
-
-def check_decimal_commas(columns: Sequence[tuple[pa.Array, NamedTable, str]], notes: Notes) -> None:
-    """Refuses columns of text that all hold numbers, some of them with a decimal comma or another mark.
-
-    Args:
-        columns: (column, its table, its name).
-
-    Raises:
-        DataError: names the first such cell.
-    """
-    found = []
-    for column, table, name in columns:
-        values = pc.unique(column.drop_null()).to_pylist()
-        marked = [text for text in values if _is_marked(text)]
-        if not all(is_number(text) or _is_word(text) for text in {*values} - {*marked}):
-            return
-        if marked:
-            found.append((column, table, name, marked))
-    for column, table, name, marked in found:
-        places = np.flatnonzero(np.asarray(pc.is_in(column, pa.array(marked, column.type))))
-        cells = [(int(row), column[int(row)].as_py()) for row in places]
-        labels = f", or give {notes.option('kind', 'multiclass')} if these are labels"
-        _check_commas(cells, len(column), table, name, labels)
-
-
-def _booleans_of(column: pa.Array) -> pa.Array | None:
-    words = [None if text is None or is_missing(text) else text.strip().lower() for text in column.to_pylist()]
-    if not {word for word in words if word is not None} <= {*_BOOLEANS}:
-        return None
-    return pa.array([None if word is None else _BOOLEANS[word] for word in words], pa.bool_())
-
-
-def _is_zero_or_one(column: pa.Array) -> bool:
-    return {*pc.unique(column.drop_null()).to_pylist()} <= {0, 1}
 
 
 def _in_unit(column: pa.Array) -> bool:
     ends = pc.min_max(column).as_py()
     return ends["min"] is not None and ends["min"] >= 0 and ends["max"] <= 1
-
-
-def _first(column: pa.Array) -> Any:
-    known = column.drop_null()
-    if isinstance(known, pa.ExtensionArray) and len(known):
-        return identity.decode(known.storage[0].as_py())
-    return known[0].as_py() if len(known) else None

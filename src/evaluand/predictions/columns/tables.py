@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, plural, warn
 from evaluand.data.columns import join_chunks
 from evaluand.data.paths import add_paths
 from evaluand.data.row_filter import RowFilter
 from evaluand.data.source import DataSource, missing_column
 from evaluand.data.sources import open_data, open_file
-from evaluand.data.text_numbers import as_texts
+from evaluand.data.typed_columns import TypedColumn, type_column
 from evaluand.predictions.columns.names import guess_columns
 from evaluand.predictions.columns.notes import Notes
 from evaluand.store.tables import is_json
@@ -32,14 +31,20 @@ class NamedTable:
 
     Attributes:
         where: the place of row number n (from 0).
+        converted: column → what was converted when it was read.
+        types: column → its declared type.
     """
 
     name: str
     table: pa.Table
     where: Callable[[int], str]
+    converted: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, str] = field(default_factory=dict)
+    _whole: tuple[NamedTable, pa.Array] | None = None  # the table that these are some rows of, and their places in it
+    _typed: dict[str, TypedColumn] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def column(self, name: str, role: str) -> pa.Array:
-        """A column as one array; numbers among texts are texts, as they are in a CSV file.
+        """A column as one array, as it was read.
 
         Args:
             role: what it was named for, such as `--truth`.
@@ -49,7 +54,37 @@ class NamedTable:
         """
         if name not in self.table.column_names:
             raise SpecError(f"{role}: in {self.name} {missing_column(name, self.table.column_names)}")
-        return _mixed_as_texts(join_chunks(self.table.column(name)))
+        return join_chunks(self.table.column(name))
+
+    def typed(self, name: str, option: str, notes: Notes) -> TypedColumn:
+        """A column with its type, which is that of all rows of its file; notes what was converted.
+
+        Args:
+            option: what it was named for, such as `truth`.
+
+        Raises:
+            SpecError: as `column`.
+            DataError: a cell is none of the declared type.
+        """
+        if name not in self._typed:
+            self.column(name, notes.name(option))
+            self._typed[name] = self._type(name)
+        notes += [note for note in self._typed[name].notes if note not in notes]
+        return self._typed[name]
+
+    def _type(self, name: str) -> TypedColumn:
+        if self._whole is not None:
+            table, rows = self._whole
+            return table._type(name).take(rows)
+        read = type_column(name, self.table.column(name), self.types.get(name))
+        return replace(read, notes=[self.converted[name], *read.notes]) if name in self.converted else read
+
+    def take(self, rows: pa.Array) -> NamedTable:
+        """Some rows; one without a place is null in every column."""
+        places = rows.to_pylist()
+        return replace(
+            self, table=self.table.take(rows), where=lambda row: self.where(places[row] or 0), _whole=(self, rows)
+        )
 
     def with_paths(self, names: Iterable[tuple[str, str]]) -> NamedTable:
         """This table with a column for each name that is a path into a column, such as `gold.answers[0]`.
@@ -73,66 +108,53 @@ class NamedTable:
             SpecError: the condition does not fit the columns.
             DataError: no row matches.
         """
-        condition.check(self.table.schema)
-        masks = pa.chunked_array([condition.mask(batch) for batch in self.table.to_batches()], pa.bool_())
+        masks = condition.mask_of(self.table.to_batches(), self.table.schema, self.converted)
         rows = pc.indices_nonzero(masks)
         if not len(rows):
             raise DataError(f"{self.name}: no row matches where: {condition.text}")
         if masks.null_count:
             warn(f"where: {condition.describe_unknown(masks.null_count, len(masks))}, which matches nothing")
-        places = rows.to_pylist()
-        return replace(self, table=self.table.take(rows), where=lambda row: self.where(places[row]))
+        return self.take(rows)
 
 
-def _mixed_as_texts(column: pa.Array) -> pa.Array:
-    if column.type != _JSON or not pc.any(pc.starts_with(column.storage, '"')).as_py():
-        return column
-    texts = as_texts([None if text is None else identity.decode(text) for text in column.storage.to_pylist()])
-    return column if texts is None else pa.array(texts, pa.string())
-
-
-def read_column(table: NamedTable, name: str, option: str, notes: Notes) -> pa.Array:
-    """A column as `NamedTable.column` has it, with a note if it has numbers among texts."""
-    column = table.column(name, notes.name(option))
-    if column.type != (given := table.table.column(name)).type:
-        is_text = pc.starts_with(join_chunks(given).storage.drop_null(), '"')
-        n = pc.sum(is_text).as_py()
-        numbers = plural(len(is_text) - n, "number")
-        notes.append(f"{name!r} has {plural(n, 'text')} among {numbers}; both are read as in a CSV file")
-    return column
-
-
-def read_table(path: str | os.PathLike[str], format: str | None = None, delimiter: str | None = None) -> NamedTable:
+def read_table(
+    path: str | os.PathLike[str],
+    format: str | None = None,
+    delimiter: str | None = None,
+    types: Mapping[str, str] | None = None,
+) -> NamedTable:
     """Reads a file, a folder or standard input (`-`), in any form that datasets have.
 
     Args:
         format: by default it follows from the suffix or the content.
         delimiter: of a CSV file; a comma by default.
+        types: column → its declared type, see `type_column`.
 
     Raises:
         DataError: there is no such file, it has no rows, or rows break the format.
     """
-    return _as_named(open_file(os.fspath(path), format, delimiter))
+    return _as_named(open_file(os.fspath(path), format, delimiter, types), types or {})
 
 
-def as_table(data: Any, name: str = "the table") -> NamedTable:
+def as_table(data: Any, name: str = "the table", types: Mapping[str, str] | None = None) -> NamedTable:
     """Any table in memory: Arrow, pandas, polars, a mapping column → values, a list of rows.
 
     Args:
         name: what messages call it.
+        types: as of `read_table`.
 
     Raises:
         DataError: it has no rows.
         SpecError: it is no table.
     """
-    return _as_named(open_data(data, name))
+    return _as_named(open_data(data, name), types or {})
 
 
-def _as_named(source: DataSource) -> NamedTable:
+def _as_named(source: DataSource, types: Mapping[str, str]) -> NamedTable:
     table = pa.Table.from_batches(source.batches(), source.schema)
     if not table.num_rows:
         raise DataError(Fault(source.name, "there are no rows, so there is nothing to score", code="no_rows"))
-    return NamedTable(source.name, mark_json(table), source.where)
+    return NamedTable(source.name, mark_json(table), source.where, source.notes, types)
 
 
 def mark_json(table: pa.Table) -> pa.Table:
@@ -198,16 +220,11 @@ def join_tables(
                 f"{other.name} and {base.name} have no {key!r} in common: {other_ids[0].as_py()!r} in the one,"
                 f" {ids[0].as_py()!r} in the other; give the column that joins them as {names.name('id')}"
             )
-        matched = NamedTable(other.name, other.table.take(places), _where_after(other, places))
-        _check_same_truth(base, matched, truth, ids, key)
+        matched = other.take(places)
+        _check_same_truth(base, matched, truth, ids, key, names)
         notes += _unmatched((base.name, ids), (other.name, other_ids), key)
         joined.append(matched)
     return JoinedTables(base, joined, notes)
-
-
-def _where_after(table: NamedTable, places: pa.Array) -> Callable[[int], str]:
-    """The place in its file of each row after a join."""
-    return lambda row: table.where(places[row].as_py() or 0)
 
 
 def _find_id(tables: Sequence[NamedTable]) -> str | None:
@@ -223,7 +240,7 @@ def _is_unique(column: pa.ChunkedArray) -> bool:
 
 def _ids(table: NamedTable, key: str, names: Notes) -> pa.Array:
     """The ids of a table as text; every row has its own."""
-    column = table.column(key, names.name("id")).cast(pa.string())
+    column = table.typed(key, "id", names).texts()
     check_ids(column, table, key)
     return column
 
@@ -251,7 +268,7 @@ def _require_same_rows(base: NamedTable, others: Sequence[NamedTable], truth: st
     for other in others:
         one, two = base.table.num_rows, other.table.num_rows
         alike = one == two and truth in other.table.column_names
-        if not alike or not _same(base.table.column(truth), other.table.column(truth)):
+        if not alike or not _texts(base, truth, names).equals(_texts(other, truth, names)):
             why = (
                 f"{plural(one, 'row')} and {plural(two, 'row')}" if one != two else "no column in common that shows it"
             )
@@ -261,15 +278,15 @@ def _require_same_rows(base: NamedTable, others: Sequence[NamedTable], truth: st
             )
 
 
-def _same(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
-    return bool(one.type == other.type and one.combine_chunks().equals(other.combine_chunks()))
+def _texts(table: NamedTable, truth: str, names: Notes) -> pa.Array:
+    return table.typed(truth, "truth", names).texts()
 
 
-def _check_same_truth(base: NamedTable, other: NamedTable, truth: str, ids: pa.Array, key: str) -> None:
+def _check_same_truth(base: NamedTable, other: NamedTable, truth: str, ids: pa.Array, key: str, names: Notes) -> None:
     """Refuses a second truth that differs from the first."""
     if truth not in other.table.column_names or truth not in base.table.column_names:
         return
-    one, two = (each.column(truth, "truth").cast(pa.string()) for each in (base, other))
+    one, two = (_texts(table, truth, names) for table in (base, other))
     differ = pc.fill_null(pc.not_equal(one, two), False).to_pylist()
     rows = [row for row, differs in enumerate(differ) if differs]
     if rows:

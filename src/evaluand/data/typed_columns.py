@@ -1,0 +1,526 @@
+"""How a column is read: one type, decided from all of its cells, whatever the column is used for.
+
+Numbers are equal by value, whether they were written as 1, 1.0 or "1". Some words among numbers, or among booleans, do
+not make a column text: they are kept apart, and whoever uses the column says whether they are labels or missing values.
+What was converted is said in notes.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import numpy as np
+import orjson
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from evaluand.core import identity
+from evaluand.core.errors import DataError, Fault, plural, pluralize
+from evaluand.data.columns import join_chunks, plain_type
+
+TYPES: Final = ("integer", "number", "boolean", "text", "list")
+"""The types that a column can be declared to have."""
+
+MISSING: Final = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "?", ".")
+"""Words for a missing value, in any case."""
+
+IS_MISSING: Final = r"^\s*(?i:" + "|".join(map(re.escape, MISSING)) + r")\s*$"
+"""A pattern of them."""
+
+_NUMBER: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"
+_CODE: Final = r"^\s*[+-]?(0[0-9]|[0-9]{16})"
+_INFINITE: Final = r"^\s*[+-]?(?i:inf|infinity)\s*$"
+_BOOLEAN: Final = r"^\s*(?i:true|false)\s*$"
+_LIST: Final = r"^\s*\[.*\]\s*$"
+_DIGITS: Final = r"[0-9]{1,3}"
+_GROUPED: Final = rf"({_DIGITS}((,[0-9]{{3}})+|(\.[0-9]{{3}})+|([ '\x{{a0}}\x{{202f}}][0-9]{{3}})+))"
+_MARKED: Final = rf"^\s*[$€£¥]?\s?[+-]?[$€£¥]?({_GROUPED}|[0-9]+)([.,][0-9]+)?\s?[$€£¥%]?\s*$"
+_EXACT: Final = 2**53
+_FEW_WORDS: Final = 2
+_MOST_WORDS: Final = 0.05
+_SHOWN: Final = 3
+_JSON: Final = pa.json_(pa.string())
+
+_NUMBER_OF_TEXT: Final = re.compile(_NUMBER)
+_CODE_OF_TEXT: Final = re.compile(_CODE)
+
+
+def is_number(text: str) -> bool:
+    """Whether a text is a finite number.
+
+    Example:
+        >>> is_number(" 1e-3"), is_number("1,5"), is_number("01")
+        (True, False, True)
+    """
+    return _NUMBER_OF_TEXT.match(text) is not None
+
+
+def is_code(text: str) -> bool:
+    """Whether digits name something: with a leading zero, or more of them than a number holds."""
+    return _CODE_OF_TEXT.match(text) is not None
+
+
+def is_missing(text: str) -> bool:
+    """Whether a text is a word for a missing value."""
+    return text.strip().lower() in MISSING
+
+
+@dataclass(frozen=True, eq=False)
+class TypedColumn:
+    """A column with its type.
+
+    Attributes:
+        type: `integer`, `number`, `boolean`, `text`, `time`, `list`, `object`, or `empty` without any value.
+        values: null where a value is missing, or is a word.
+        words: the words among numbers or booleans, null elsewhere; None without any.
+        notes: what was converted, as sentences.
+        numbers_among: whether some texts of a column of text are numbers.
+        fault: why the cells are no numbers although they look like some; None elsewhere.
+        written: the cells of numbers with a percent sign or the like as they were written; None elsewhere.
+    """
+
+    name: str
+    type: str
+    values: pa.Array
+    words: pa.Array | None = None
+    notes: Sequence[str] = ()
+    numbers_among: bool = False
+    fault: str | None = None
+    written: pa.Array | None = None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def take(self, rows: pa.Array) -> TypedColumn:
+        """Some rows, null for null; their type is that of the whole column."""
+        words, written = (None if each is None else each.take(rows) for each in (self.words, self.written))
+        return replace(self, values=self.values.take(rows), words=words, written=written)
+
+    def labels(self) -> pa.Array:
+        """The values to tell apart: of a column with words the texts of all, numbers alike where they are equal.
+
+        Example:
+            >>> type_column("p", pa.array(["1", "1.0", "unknown", "2"])).labels().to_pylist()
+            ['1', '1', 'unknown', '2']
+        """
+        if self.words is not None:
+            return pc.coalesce(_texts_of(self.values), self.words)
+        return self.values
+
+    def texts(self) -> pa.Array:
+        """Every value as text; texts that are numbers are alike where they are equal, as are spellings of true.
+
+        Example:
+            >>> type_column("p", pa.array(["x", "y", "1.0"])).texts().to_pylist()
+            ['x', 'y', '1']
+        """
+        if self.type != "text":
+            return self.labels() if self.words is not None else _texts_of(self.values)
+        numbers = _matches(self.values, _NUMBER) & ~_matches(self.values, _CODE)
+        found = pc.if_else(_mask(numbers), _texts_of(_to_numbers(self.values, numbers)), self.values)
+        return pc.if_else(_mask(_matches(self.values, _BOOLEAN)), pc.utf8_lower(pc.utf8_trim_whitespace(found)), found)
+
+    def numbers(self, where: Callable[[int], str]) -> pa.Array:
+        """The numbers, null for a word.
+
+        Args:
+            where: the place of a row, for messages.
+
+        Raises:
+            DataError: the column holds something else, or more than one word in twenty cells (and more than two).
+        """
+        if self.type in ("integer", "number", "empty"):
+            if self.words is not None and not self.has_few_words:
+                self._refuse_words(self.words, where)
+            if self.words is not None and (infinite := _matches(self.words, _INFINITE)).any():
+                self._refuse_words(pc.if_else(_mask(infinite), self.words, None), where)
+            return self.values
+        if self.type != "text":
+            raise DataError(f"{self.name!r} holds {_PLURAL[self.type]} where numbers are needed; name another column")
+        numbers = _matches(self.values, _NUMBER) | _matches(self.values, IS_MISSING)
+        self._refuse_words(pc.if_else(_mask(numbers), None, self.values), where)
+        raise AssertionError("a column of text has a word")
+
+    @property
+    def has_few_words(self) -> bool:
+        """Whether the words are so few that they may be missing numbers."""
+        n_words = 0 if self.words is None else len(self.words) - self.words.null_count
+        return _are_few(n_words, n_words + len(self.values) - self.values.null_count)
+
+    def describe_words(self, where: Callable[[int], str], role: str) -> str | None:
+        """A sentence on the words.
+
+        Args:
+            role: what they count as, such as `a class of its own`.
+        """
+        words = self._words_of_text() if self.type == "text" and self.numbers_among else self.words
+        if words is None:
+            return None
+        row = int(np.flatnonzero(np.asarray(words.is_valid()))[0])
+        n_words = len(words) - words.null_count
+        what = "true and false" if self.type == "boolean" else "numbers"
+        return (
+            f"{self.name!r} has {plural(n_words, 'word')} among {what}, such as {words[row].as_py()!r}"
+            f" ({where(row)}): {pluralize(n_words, '', 'each ')}{role}"
+        )
+
+    def _words_of_text(self) -> pa.Array:
+        numbers = _matches(self.values, _NUMBER) & ~_matches(self.values, _CODE)
+        return pc.if_else(_mask(numbers | _matches(self.values, _BOOLEAN)), None, self.values)
+
+    def _refuse_words(self, words: pa.Array, where: Callable[[int], str]) -> None:
+        rows = np.flatnonzero(np.asarray(words.is_valid()))
+        text = words[int(rows[0])].as_py()
+        more = f" ({plural(len(rows) - 1, 'more such cell')})" if len(rows) > 1 else ""
+        raise DataError(
+            Fault(
+                where(int(rows[0])),
+                self.fault
+                or f"{self.name!r} is {text!r} where a number is needed{more}; leave the cell empty if there is none,"
+                " or name another column",
+                code="not_a_number",
+            )
+        )
+
+
+_PLURAL: Final = {"boolean": "bools", "text": "text", "time": "times", "list": "lists", "object": "objects"}
+
+
+def type_column(name: str, column: pa.Array | pa.ChunkedArray, declared: str | None = None) -> TypedColumn:
+    """The type of a column.
+
+    Args:
+        name: how messages name it.
+        column: cells of any Arrow type; texts as a file without types has them; canonical JSON in Arrow's JSON type.
+        declared: one of `TYPES`, in place of what the cells look like.
+
+    Raises:
+        DataError: a cell is none of the declared type.
+
+    Example:
+        >>> read = type_column("x", pa.array(["1", "2.5", "NA"]))
+        >>> read.type, read.values.to_pylist(), [*read.notes]
+        ('number', [1.0, 2.5, None], ["'x' has 1 cell with 'NA', taken as missing"])
+        >>> mixed = type_column("x", pa.array(["1", "2", "3", "about 4"]))
+        >>> mixed.type, mixed.values.to_pylist(), mixed.words.to_pylist()
+        ('integer', [1, 2, 3, None], [None, None, None, 'about 4'])
+    """
+    array = _plain(join_chunks(column) if isinstance(column, pa.ChunkedArray) else column)
+    if declared == "text":
+        return TypedColumn(name, "text", _texts_of(array))
+    if array.type == _JSON:
+        read = _type_json(name, array, declared)
+    elif pa.types.is_string(array.type):
+        read = _type_texts(name, array, declared, is_written=True)
+    else:
+        read = _type_values(name, array)
+    if declared is not None and read.type not in (declared, "empty") and (declared, read.type) != ("number", "integer"):
+        what = _PLURAL.get(read.type, read.type + "s")
+        raise DataError(f"{name!r} is declared as {declared}, and holds {read.fault or what}; declare another type")
+    return read
+
+
+def _plain(array: pa.Array) -> pa.Array:
+    """The values in a plain layout, NaN as null."""
+    if array.type == _JSON:
+        return array
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    kind = plain_type(array.type)
+    array = array if array.type == kind else array.cast(kind)
+    if pa.types.is_floating(array.type) and np.isnan(array.to_numpy(zero_copy_only=False)).any():
+        array = pc.if_else(pc.is_nan(array), None, array)
+    return array
+
+
+def _type_values(name: str, array: pa.Array) -> TypedColumn:
+    """The type of a column whose cells have one, except for texts."""
+    kind, types = array.type, pa.types
+    if array.null_count == len(array):
+        return TypedColumn(name, "empty", pa.nulls(len(array)))
+    if types.is_boolean(kind):
+        return TypedColumn(name, "boolean", array)
+    if types.is_integer(kind):
+        return TypedColumn(name, "integer", array)
+    if types.is_floating(kind) or types.is_decimal(kind):
+        return TypedColumn(name, "number", array)
+    if types.is_temporal(kind):
+        return TypedColumn(name, "time", array)
+    return TypedColumn(name, "list" if types.is_list(kind) or types.is_fixed_size_list(kind) else "object", array)
+
+
+def _type_json(name: str, array: pa.Array, declared: str | None) -> TypedColumn:
+    """The type of cells of several types."""
+    cells = array.storage
+    if not len(cells.drop_null()):
+        return TypedColumn(name, "empty", pa.nulls(len(cells)))
+    first = pc.utf8_slice_codeunits(cells, 0, 1)
+    if pc.any(pc.is_in(first, pa.array(["{", "["]))).as_py():
+        return TypedColumn(name, "object", array)
+    is_text, is_boolean = (np.asarray(pc.fill_null(pc.is_in(first, pa.array([*s])), False)) for s in ('"', "tf"))
+    texts = pa.array([None if cell is None else _text_of_json(cell) for cell in cells.to_pylist()], pa.string())
+    read = _type_texts(name, texts, declared, is_written=bool(is_text.all()))
+    n_text, n_boolean = int(is_text.sum()), int(is_boolean.sum())
+    n_number = len(cells) - cells.null_count - n_text - n_boolean
+    if n_boolean and n_number:
+        note = f"{name!r} has {plural(n_boolean, 'bool')} among {plural(n_number, 'number')}, which equal no number"
+        return TypedColumn(name, "object", array, notes=[note])
+    if read.type == "text":
+        read = TypedColumn(name, "text", TypedColumn(name, "text", texts).texts(), numbers_among=read.numbers_among)
+    notes = [*read.notes]
+    if n_text and n_text < len(cells) - cells.null_count:
+        others = plural(n_number, "number") if n_number else plural(n_boolean, "bool")
+        notes = [f"{name!r} has {plural(n_text, 'text')} among {others}; both are read as in a CSV file", *notes]
+    return TypedColumn(name, read.type, read.values, read.words, notes, read.numbers_among, read.fault)
+
+
+def _text_of_json(cell: str) -> str:
+    value = identity.decode(cell)
+    return value if isinstance(value, str) else cell
+
+
+def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written: bool) -> TypedColumn:
+    """The type that the cells of a column of text have."""
+    known = np.asarray(texts.is_valid())
+    missing = _matches(texts, IS_MISSING)
+    numbers = _matches(texts, _NUMBER)
+    if numbers.any():
+        numbers &= ~_matches(texts, _CODE)
+    booleans = _matches(texts, _BOOLEAN)
+    n_known = int((known & ~missing).sum())
+    n_numbers, n_booleans = int(numbers.sum()), int(booleans.sum())
+    if not n_known:
+        return TypedColumn(name, "empty", pa.nulls(len(texts)), notes=_note_missing(name, texts, missing))
+    if declared == "list" or _are_lists(texts, known, missing):
+        return _read_lists(name, texts, known & ~missing)
+    if n_numbers < n_known and (marked := _read_marked(name, texts, numbers, known & ~missing)) is not None:
+        return marked
+    for n_own, own, convert in ((n_numbers, numbers, _to_numbers), (n_booleans, booleans, _to_booleans)):
+        n_words = n_known - n_own
+        if n_own <= n_words or not (_are_few(n_words, n_known) or declared in ("integer", "number", "boolean")):
+            continue
+        values, notes = convert(texts, own), _note_missing(name, texts, missing)
+        if not (notes or n_words) and is_written:
+            what = ("numbers", "numbers") if convert is _to_numbers else ("true and false", "bools")
+            notes = [f"{name!r} has {what[0]} written as text, taken as {what[1]}"]
+        words = pc.if_else(_mask(known & ~missing & ~own), texts, None) if n_words else None
+        return TypedColumn(name, _type_values(name, values).type, values, words, notes)
+    notes = []
+    if missing.any() and (shown := _show_missing(texts, missing)):
+        notes = [
+            f"{name!r} has {plural(int(missing.sum()), 'cell')} with {shown}, counted as a class; if they mean a"
+            " missing value, leave these cells empty"
+        ]
+    return TypedColumn(name, "text", texts, notes=notes, numbers_among=bool(n_numbers or n_booleans))
+
+
+def _are_few(n_words: int, n: int) -> bool:
+    return n_words <= _FEW_WORDS or n_words <= _MOST_WORDS * n
+
+
+def _matches(texts: pa.Array, pattern: str) -> np.ndarray:
+    """Of each cell whether it matches; false for null."""
+    return np.asarray(pc.fill_null(pc.match_substring_regex(texts, pattern), False))
+
+
+def _mask(rows: np.ndarray) -> pa.Array:
+    return pa.array(rows)
+
+
+def _show_missing(texts: pa.Array, missing: np.ndarray) -> str:
+    words = pc.unique(texts.filter(_mask(missing))).to_pylist()
+    return ", ".join(repr(word) for word in words if word.strip())
+
+
+def _note_missing(name: str, texts: pa.Array, missing: np.ndarray) -> list[str]:
+    return [note] if (note := describe_missing(name, count_texts(texts.filter(_mask(missing))))) else []
+
+
+def count_texts(texts: pa.Array) -> Counter[str]:
+    """How often each text occurs."""
+    return Counter({pair["values"]: pair["counts"] for pair in pc.value_counts(texts).to_pylist()})
+
+
+def describe_missing(name: str, words: Mapping[str, int]) -> str | None:
+    """A sentence on the words that were taken as missing; None if all are blank.
+
+    Args:
+        words: how often each occurs.
+    """
+    written = {word: n for word, n in words.items() if word.strip()}
+    if not written:
+        return None
+    return (
+        f"{name!r} has {plural(sum(written.values()), 'cell')} with {', '.join(map(repr, written))}, taken as missing"
+    )
+
+
+def _to_numbers(texts: pa.Array, numbers: np.ndarray) -> pa.Array:
+    """The numbers in some cells, null elsewhere: integers if all are whole."""
+    chosen = pc.utf8_trim_whitespace(pc.if_else(_mask(numbers), texts, None))
+    values = pc.replace_substring_regex(chosen, r"^\+", "").cast(pa.float64())
+    known = values.drop_null().to_numpy()
+    whole = bool(len(known)) and bool(((known == np.floor(known)) & (np.abs(known) < _EXACT)).all())
+    return values.cast(pa.int64()) if whole else values
+
+
+def _to_booleans(texts: pa.Array, booleans: np.ndarray) -> pa.Array:
+    chosen = pc.utf8_lower(pc.utf8_trim_whitespace(pc.if_else(_mask(booleans), texts, None)))
+    return pc.equal(chosen, "true")
+
+
+def _texts_of(values: pa.Array) -> pa.Array:
+    """Values as text: whole numbers without a point, lists and objects as JSON."""
+    kind = values.type
+    if pa.types.is_string(kind):
+        return values
+    if kind == _JSON:
+        return pa.array([None if cell is None else _text_of_json(cell) for cell in values.storage.to_pylist()])
+    if pa.types.is_null(kind):
+        return values.cast(pa.string())
+    if pa.types.is_floating(kind):
+        return pa.array([None if number is None else number_text(number) for number in values.to_pylist()], pa.string())
+    if pa.types.is_nested(kind):
+        return pa.array([None if cell is None else identity.encode(cell).decode() for cell in values.to_pylist()])
+    return values.cast(pa.string())
+
+
+def number_text(number: float) -> str:
+    """A number as text, alike where numbers are equal.
+
+    Example:
+        >>> number_text(1.0), number_text(1), number_text(0.5)
+        ('1', '1', '0.5')
+    """
+    return str(int(number)) if float(number).is_integer() and abs(number) < _EXACT else repr(number)
+
+
+# Lists
+
+
+def _are_lists(texts: pa.Array, known: np.ndarray, missing: np.ndarray) -> bool:
+    """Whether every cell is a list as Python or JSON writes it."""
+    rows = np.flatnonzero(known & ~missing)
+    if not str(texts[int(rows[0])].as_py()).lstrip().startswith("["):
+        return False
+    return bool(_matches(texts, _LIST)[rows].all()) and all(
+        _parse_list(text) is not None for text in pc.unique(texts.filter(_mask(known & ~missing))).to_pylist()
+    )
+
+
+def _parse_list(text: str) -> list[Any] | None:
+    """The list that a text writes in JSON or Python; None if it writes none, or lists of lists."""
+    value: Any
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        try:
+            value = ast.literal_eval(text.strip())
+        except (ValueError, SyntaxError, MemoryError, RecursionError):
+            return None
+    is_plain = isinstance(value, list) and all(isinstance(item, str | int | float | bool) for item in value)
+    return value if is_plain else None
+
+
+def _read_lists(name: str, texts: pa.Array, known: np.ndarray) -> TypedColumn:
+    """Cells that are lists: as Python or JSON writes them, or with `|` or `;` between the items."""
+    distinct = pc.unique(texts.filter(_mask(known)))
+    written = [_parse_list(text) for text in distinct.to_pylist()]
+    if None in written:
+        sign = "|" if pc.any(pc.match_substring(distinct, "|")).as_py() else ";"
+        lists = [[item.strip() for item in text.split(sign) if item.strip()] for text in distinct.to_pylist()]
+        how = f"are lists separated by {sign!r}"
+    else:
+        lists, how = [[*items] for items in written if items is not None], "are lists written as text"
+    kinds = {type(item) for items in lists for item in items}
+    if not (kinds <= {str} or kinds <= {int}):
+        lists = [[item if isinstance(item, str) else orjson.dumps(item).decode() for item in items] for items in lists]
+    inner = pa.int64() if kinds == {int} else pa.string()
+    values = pa.array(lists, pa.list_(inner)).take(pc.index_in(pc.if_else(_mask(known), texts, None), distinct))
+    return TypedColumn(name, "list", values, notes=[f"the cells of {name!r} {how}, taken as lists"])
+
+
+# Numbers with a decimal comma, separators of thousands, a percent sign or a currency
+
+
+def _read_marked(name: str, texts: pa.Array, numbers: np.ndarray, known: np.ndarray) -> TypedColumn | None:
+    """A column of numbers of which some have a mark that Python's have not; None for any other column."""
+    marked = known & ~numbers
+    row = int(np.flatnonzero(marked)[0])
+    if not re.match(_MARKED.replace(r"\x{a0}\x{202f}", "\u00a0\u202f"), texts[row].as_py()):
+        return None
+    pattern = _MARKED.replace(r"\x{a0}", "\u00a0").replace(r"\x{202f}", "\u202f")
+    if not _matches(texts, pattern)[marked].all() or _matches(texts, _CODE)[marked].any():
+        return None
+    cells: Mapping[str, str] = {text: _strip(text) for text in pc.unique(texts.filter(_mask(known))).to_pylist()}
+    shown = texts[row].as_py()
+    n, is_percent = int(marked.sum()), ["%" in text for text in cells]
+    if any(is_percent) and not all(is_percent):
+        fault = f"{name!r} is {shown!r}, and other cells have no percent sign; write all of them alike"
+        return TypedColumn(name, "text", texts, numbers_among=True, fault=fault)
+    signs = _decimal_signs([*cells.values()])
+    if len(signs) > 1:
+        fault = f"{name!r} is {shown!r}, and other cells have another decimal sign; write all of them alike"
+        return TypedColumn(name, "text", texts, numbers_among=True, fault=fault)
+    decimal = next(iter(signs), None if any("," in cell for cell in cells.values()) else ".")
+    if decimal is None:
+        point, comma = shown.replace(",", "."), shown.replace(",", "")
+        fault = (
+            f"{name!r} is {shown!r}, as {plural(n, 'cell')} with a comma; write {comma} if it separates thousands,"
+            f" {point} if it is a decimal comma"
+        )
+        return TypedColumn(name, "text", texts, numbers_among=True, fault=fault)
+    share = 100 if all(is_percent) else 1
+    read = {text: float(_join_digits(cell, decimal)) / share for text, cell in cells.items()}
+    distinct = pa.array([*read], pa.string())
+    places = pc.index_in(pc.if_else(_mask(known), texts, None), distinct)
+    values = pa.array([*read.values()], pa.float64()).take(places)
+    whole = all(number.is_integer() and abs(number) < _EXACT for number in read.values())
+    note = f"{plural(n, 'cell')} of {name!r} {pluralize(n, 'has', 'have')} {_name_mark(shown, decimal)}: {shown!r} is "
+    return TypedColumn(
+        name,
+        "integer" if whole else "number",
+        values.cast(pa.int64()) if whole else values,
+        notes=[f"{note}read as {number_text(read[shown])}"],
+        written=texts,
+    )
+
+
+def _strip(text: str) -> str:
+    """The digits and separators of a number."""
+    return re.sub(r"[\s$€£¥%'\u00a0\u202f]", "", text)
+
+
+def _decimal_signs(cells: Sequence[str]) -> set[str]:
+    """The signs before fractions of which the cells leave no doubt: a single group of three digits may be thousands."""
+    signs: set[str] = set()
+    for cell in cells:
+        commas, points = cell.count(","), cell.count(".")
+        last = max(cell.rfind(","), cell.rfind("."))
+        if commas and points:
+            signs.add(cell[last])
+        elif commas > 1 or points > 1:
+            signs.add("." if commas > 1 else ",")
+        elif commas and not re.fullmatch(r"[+-]?[1-9][0-9]{0,2},[0-9]{3}", cell):
+            signs.add(",")
+        elif points and not re.fullmatch(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}", cell):
+            signs.add(".")
+    return signs
+
+
+def _join_digits(cell: str, decimal: str) -> str:
+    other = "." if decimal == "," else ","
+    return cell.replace(other, "").replace(decimal, ".")
+
+
+def _name_mark(text: str, decimal: str) -> str:
+    if "%" in text:
+        return "a percent sign"
+    if set("$€£¥") & {*text}:
+        return "the sign of a currency"
+    return "a decimal comma" if decimal == "," and "," in text else "separators of thousands"
