@@ -546,7 +546,8 @@ def merge_labels(parts: Sequence[Labels]) -> Labels:
 
 def rules_for(metric: Metric) -> RowRules:
     """The rule by which rows of the table become the rows of a metric."""
-    return RowRules(EXAMPLES if metric.over_replications else metric.reduce, getattr(metric, "weighted", False))
+    reduce = EXAMPLES if metric.over_replications else metric.reduce
+    return RowRules(reduce, getattr(metric, "weighted", False), metric.needed_columns)
 
 
 def unweighed_rules(metric: Metric) -> RowRules:

@@ -59,10 +59,12 @@ class RowRules(NamedTuple):
     Attributes:
         reduce: how responses are reduced.
         weighing: whether a row of weight 0 is dropped.
+        needs: columns of scores; a row without any of them abstains, unless all rows are.
     """
 
     reduce: str
     weighing: bool
+    needs: tuple[str, ...] = ()
 
 
 class Groups(NamedTuple):
@@ -161,7 +163,7 @@ class Shard:
             rows, starts = self.at(self.order, self.starts) if rules.reduce == "first" else self.order, self.starts
         if rules.weighing and WEIGHT in self.table.column_names:
             rows, starts = self._drop_weightless(rows, starts)
-        status = self.at(self.status, rows)
+        status = self.at(self._status_with(rules.needs), rows)
         complete = bool((status == SCORED).all())
         if rules.reduce in ("first", "all"):
             unit = rows if self.has_all(rows) else np.arange(len(rows))
@@ -169,6 +171,20 @@ class Shard:
         unit = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(rows)))
         outcome = np.minimum.reduceat(status, starts) if len(rows) else status
         return UnitRows(rows, unit, status, rows[starts], outcome, complete)
+
+    def _status_with(self, needs: Sequence[str]) -> np.ndarray:
+        """The status of each row, where one that lacks a score has abstained."""
+        status = self.status
+        for name in needs:
+            column = _column(self.table, name) if name in self.table.column_names else None
+            if column is None or pa.types.is_null(column.type):
+                continue
+            lacks = np.asarray(column.is_null())
+            if is_list(column.type):
+                lacks |= np.asarray(pc.fill_null(pc.equal(pc.list_value_length(column), 0), True))
+            if lacks.any() and not lacks[status == SCORED].all():
+                status = np.where(lacks & (status == SCORED), np.int8(ABSTAINED), status)
+        return status
 
     def _drop_weightless(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The rows with a weight, and the starts of their units."""

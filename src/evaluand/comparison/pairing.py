@@ -184,7 +184,8 @@ class Pairing:
         evaluation, values = self.evaluations[number], dict(self.where or {})
         attributes = (*values, *self.by)
         dataset = _check(evaluation, self.scorer, attributes)
-        pieces = shards(evaluation, self.scorer, attributes, [*_KEY])
+        needed = [name for name in rules.needs if name in evaluation.columns(self.scorer)]
+        pieces = shards(evaluation, self.scorer, attributes, [*_KEY, *needed])
         table = Shard.of(pa.concat_tables(pieces, promote_options="permissive"))
         units = table.units(rules)
         groups = _select_groups(table.groups(attributes), (*values.values(),))

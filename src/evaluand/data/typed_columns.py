@@ -289,7 +289,7 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
     known = np.asarray(texts.is_valid())
     missing = _matches(texts, IS_MISSING)
     numbers = _matches(texts, _NUMBER)
-    if numbers.any():
+    if numbers.any() and declared not in ("integer", "number"):
         numbers &= ~_matches(texts, _CODE)
     booleans = _matches(texts, _BOOLEAN)
     n_known = int((known & ~missing).sum())

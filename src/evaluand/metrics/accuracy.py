@@ -19,7 +19,9 @@ from evaluand.metrics.base.averaging import (
     zeros_and_ones,
 )
 from evaluand.metrics.base.class_scores import SCORES
+from evaluand.metrics.base.confusion import TRUTH
 from evaluand.metrics.base.metric import (
+    LABELS,
     NO_ROWS,
     VALUE,
     Columns,
@@ -138,9 +140,11 @@ def _data(n: int, correct: float, weight: float, clusters: int | None) -> dict[s
 
 @dataclass(frozen=True, kw_only=True)
 class TopK(OfFirst, Accuracy):
-    """The share of rows for which one of the first k answers is right, where a task gives several (`Candidates`).
+    """The share of rows for which one of the first k is right: of several answers (`Candidates`), or of classes.
 
-    The same scores serve every k. If the one answer is itself a ranking, use the scorer `top_k` and `accuracy`.
+    The same scores serve every k. Of one answer with scores of classes, the truth must be one of the k with the highest
+    score; of equal scores the class that comes first by name counts as the higher one. If the one answer is itself a
+    ranking, use the scorer `top_k` and `accuracy`.
 
     Args:
         k: how many answers count.
@@ -156,6 +160,8 @@ class TopK(OfFirst, Accuracy):
     kind = "top_k"
     reductions = ("any",)
     fill_columns = (RESPONSE_INDEX,)
+    label_columns = (TRUTH,)
+    score_columns = (SCORES,)
 
     reduce: Reduce = "any"
 
@@ -165,16 +171,24 @@ class TopK(OfFirst, Accuracy):
 
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         found = (*super().columns_for(available), *(name for name in self.fill_columns if name in available))
-        return (*found, SCORES) if self.k > 1 and SCORES in available else found
+        return (*found, TRUTH, SCORES) if self.k > 1 and SCORES in available else found
 
     def prepare(self, columns: Columns) -> Columns:
         several = RESPONSE_INDEX in columns and (columns[RESPONSE_INDEX] > 0).any()
-        if not several and SCORES in columns and any(scores is not None for scores in columns[SCORES]):
-            raise SpecError(
-                f"{self.kind}: it reads several answers to a row, best first, not scores of classes; give each row's "
-                "labels in the order of their scores, to the scorer top_k"
-            )
+        if not several and SCORES in columns and not np.isnan(columns[SCORES]).all():
+            return {VALUE: self._among_highest(columns)}
         return {VALUE: np.where(self._after_top(columns), 0.0, super().prepare(columns)[VALUE])}
+
+    def _among_highest(self, columns: Columns) -> np.ndarray:
+        """Whether the truth is among the k classes with the highest scores."""
+        scores, truth, labels = columns[SCORES], columns[TRUTH], [*map(str, columns[LABELS].tolist())]
+        order = sorted(range(len(labels)), key=labels.__getitem__)
+        place = np.empty(len(labels), np.int64)
+        place[order] = np.arange(len(labels))
+        own = np.where(truth >= 0, scores[np.arange(len(truth)), truth], np.nan)
+        refuse(columns, np.isnan(own), lambda row: f"has no score for its truth {columns[LABELS][truth[row]]!r}")
+        before = (scores == own[:, None]) & (place < place[truth][:, None])
+        return np.asarray(((scores > own[:, None]) | before).sum(axis=1) < self.k, np.float64)
 
     def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
         values = np.array(super().filled(columns, scored, missing, fill)[VALUE])

@@ -39,6 +39,7 @@ class EditRate(OfSums):
 
     direction = "lower"
     range = (0.0, np.inf)
+    reads_text = True
     columns = (TRUTH, PREDICTION)
     row_columns: ClassVar[tuple[str, ...]] = ("hits", "substitutions", "deletions", "insertions")
 

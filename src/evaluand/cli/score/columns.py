@@ -37,9 +37,13 @@ def score_files(given: ScoreOptions) -> None:
     check_output(given)
     with show_notes():
         _check_files(given)
-        tables = [read_table(each, given.form, given.delimiter) for each in given.files]
-        base = tables[0] if given.truth_file is None else read_table(given.truth_file, delimiter=given.delimiter)
-        options = _complete(given, _column_options(given), base, tables)
+        options = _column_options(given)
+        types = options.column_types()
+        tables = [read_table(file, given.form, given.delimiter, types) for file in given.files]
+        base = tables[0]
+        if given.truth_file is not None:
+            base = read_table(given.truth_file, delimiter=given.delimiter, types=types)
+        options = _complete(given, options, base, tables)
     name = given.name or ("stdin" if given.files[0] == STDIN else Path(given.files[0]).stem)
     options = replace(options, origin={"files": [*given.files]})
     progress = display(given.as_json, quiet=False)
@@ -59,8 +63,16 @@ def _column_options(given: ScoreOptions) -> ColumnOptions:
         metrics=[name.strip() for each in given.metrics for name in (each.split(",") if "(" not in each else [each])],
         id=given.id_,
         intervals=not given.no_intervals,
+        types=dict(_split_type(text) for text in given.types),
         **{name: getattr(given, name) for name in (*same, "cluster", "where")},
     )
+
+
+def _split_type(text: str) -> tuple[str, str]:
+    column, sign, type = text.rpartition("=")
+    if not sign:
+        raise UsageError(f"--type {text}: write COLUMN=TYPE, such as {text}=text")
+    return column, type
 
 
 def _check_files(given: ScoreOptions) -> None:

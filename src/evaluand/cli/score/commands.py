@@ -54,10 +54,16 @@ def command(given: ScoreOptions) -> None:
 
 _COLUMN_OPTIONS: Final = (
     *("prediction", "scores", "confidences", "threshold", "truth_file", "id_", "by", "kind", "inputs", "weight"),
-    *("cluster", "where", "missing", "form", "delimiter", "gates", "junit"),
+    *("cluster", "where", "missing", "types", "form", "delimiter", "gates", "junit"),
 )
 _PROBLEM_OPTIONS: Final = ("predictions", "k", "definition", "part", "out", "layout")
-_FLAGS: Final = {"id_": "--id", "form": "--format", "scores": "--score", "confidences": "--confidence"}
+_FLAGS: Final = {
+    "id_": "--id",
+    "form": "--format",
+    "scores": "--score",
+    "types": "--type",
+    "confidences": "--confidence",
+}
 
 
 def _flag(name: str) -> str:

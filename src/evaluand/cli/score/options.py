@@ -74,6 +74,12 @@ class ScoreOptions:
     weight: str | None = option("The weight of each row.", metavar="COLUMN")
     cluster: str | None = option("Rows with equal values are not independent.", metavar="COLUMN")
     where: str | None = where_option
+    types: tuple[str, ...] = option(
+        "What a column holds, if its cells do not say it: integer, number, boolean, text, or list for a list in each"
+        " cell, with | or ; between its items.",
+        "--type",
+        metavar="COLUMN=TYPE",
+    )
     form: str | None = option(
         "The format of FILE, by default from its suffix or content.", "--format", metavar="FORMAT"
     )

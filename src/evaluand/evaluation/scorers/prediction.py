@@ -64,7 +64,7 @@ class Prediction(Scorer):
     """
 
     kind = "prediction"
-    version = 5
+    version = 6
     cheap = True
     by_target = True
     arguments = ("output", "expected", "weight")
@@ -185,6 +185,8 @@ def _text(name: str, value: Any) -> str:
 
 
 def _integer(name: str, value: Any) -> int:
+    if isinstance(value, float) and value.is_integer():  # as pandas writes integers of a column with a gap
+        value = int(value)
     if not isinstance(value, int) or isinstance(value, bool):
         raise _wrong_type(name, value, "an integer")
     if not -(2**63) <= value < 2**63:

@@ -5,7 +5,7 @@ For search, recommendation and link prediction, where one answer is a whole rank
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError
+from evaluand.data.typed_columns import number_text
 from evaluand.evaluation.scorer import (
     NO_ANSWER,
     NOTHING_EXPECTED,
@@ -52,7 +53,7 @@ class Ranking(Scorer):
     """
 
     kind = "ranking"
-    version = 3
+    version = 4
     cheap = True
     by_target = True
 
@@ -72,14 +73,17 @@ class Ranking(Scorer):
         """Finds the relevant answers; a DataError names what is no ranking, rank or relevance, or is twice in it."""
         if expected is None:
             return NOTHING_EXPECTED
-        relevance = {key: grade for key, grade in self._relevance(expected) if grade > 0}
+        as_text = isinstance(expected, Mapping) or isinstance(output, Mapping)  # whose keys can only be texts
+        key_of = partial(_key, as_text=as_text)
+        relevance = {key_of(answer): grade for answer, grade in self._relevance(expected) if grade > 0}
         if not relevance:
             return Score.abstained("nothing relevant is expected")
         if output is None:
             return NO_ANSWER
         answers, ranks = self._ordered(output)
-        keys = self._keys(answers)
-        _check_types(answers, expected)
+        keys = self._keys(answers, key_of)
+        if not as_text:
+            _check_types(answers, expected)
         grades = [relevance.get(key, 0.0) for key in keys]
         first = next((rank for rank, grade in zip(ranks, grades, strict=True) if grade), None)
         reciprocal = 0.0 if first is None else 1 / first
@@ -97,10 +101,10 @@ class Ranking(Scorer):
         for output in outputs:
             self.score(output, expected)
 
-    def _relevance(self, expected: Any) -> list[tuple[bytes, float]]:
+    def _relevance(self, expected: Any) -> list[tuple[Any, float]]:
         if isinstance(expected, Mapping):
-            return [(_key(answer), _number(f"relevance of {answer!r}", g, 0)) for answer, g in expected.items()]
-        return [(_key(answer), 1.0) for answer in _relevant(expected)]
+            return [(answer, _number(f"relevance of {answer!r}", g, 0)) for answer, g in expected.items()]
+        return [(answer, 1.0) for answer in _relevant(expected)]
 
     def _ordered(self, output: Any) -> tuple[Sequence[Any], list[float]]:
         """The answers, best first, and their ranks."""
@@ -115,11 +119,11 @@ class Ranking(Scorer):
                 return order([(one[self.answer_key], read(one[key])) for one in output])
         raise DataError(f"the answers have {self.answer_key!r} but not all of them a rank, or all a score")
 
-    def _keys(self, answers: Sequence[Any]) -> list[bytes]:
+    def _keys(self, answers: Sequence[Any], key_of: Callable[[Any], bytes]) -> list[bytes]:
         keys: list[bytes] = []
         seen: set[bytes] = set()
         for answer in answers:
-            key = _key(answer)
+            key = key_of(answer)
             if key in seen and not self.repeats:
                 raise DataError(f"the ranking has {answer!r} twice; give each answer one place")
             keys.append(_AGAIN if key in seen else key)
@@ -130,10 +134,12 @@ class Ranking(Scorer):
 _AGAIN: Final = b""  # the key of no answer
 
 
-def _key(answer: Any) -> bytes:
-    """The key of an answer, the same for equal numbers."""
-    whole = isinstance(answer, float) and answer.is_integer()
-    return identity.encode(int(answer) if whole else answer)
+def _key(answer: Any, *, as_text: bool) -> bytes:
+    """The key of an answer, the same for equal numbers, and for the text of a number where ids are texts."""
+    is_number = isinstance(answer, int | float) and not isinstance(answer, bool)
+    if is_number and as_text:
+        return identity.encode(number_text(answer))
+    return identity.encode(int(answer) if is_number and float(answer).is_integer() else answer)
 
 
 def _relevant(expected: Any) -> Collection[Any]:

@@ -70,6 +70,10 @@ class OfScores(Metric):
             "labels": (TRUTH, PREDICTION),
         }[self.scored_by]
 
+    @property
+    def needed_columns(self) -> tuple[str, ...]:
+        return tuple(name for name in self.columns if name in (SCORES, CONFIDENCE))
+
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         if SCORES in self.columns and SCORES not in available:
             raise SpecError(

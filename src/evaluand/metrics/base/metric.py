@@ -106,6 +106,7 @@ class Metric(ABC):
         reductions: the values of `reduce` that make sense for this metric.
         over_replications: a row is an example with all its replications, which `reduced` turns into one value.
         averages: the value is the mean of one number per row, so that two values differ by the mean of differences.
+        reads_text: columns are compared as they were written, also numbers.
         reads_labels: rows come with what people say about them, the columns `PEOPLE`, `DRAW` and `STRATUM`.
         has_differences: the difference of two values has an interval; that of largest or of biased values has none.
         compared_by: the kind by which systems are compared if there are no differences; None without one.
@@ -122,6 +123,7 @@ class Metric(ABC):
     reductions: ClassVar[tuple[Reduce, ...]] = ("first", "all")
     over_replications: ClassVar[bool] = False
     averages: ClassVar[bool] = False
+    reads_text: ClassVar[bool] = False
     reads_labels: ClassVar[bool] = False
     has_differences: ClassVar[bool] = True
     compared_by: ClassVar[str | None] = None
@@ -170,6 +172,11 @@ class Metric(ABC):
     def counts_independent_rows(self) -> bool:
         """Whether independent examples come with `_independent_` instead of `_cluster_`, which costs less."""
         return False
+
+    @property
+    def needed_columns(self) -> tuple[str, ...]:
+        """Columns of scores without which a row abstains."""
+        return ()
 
     @property
     def fewest_answers(self) -> int:

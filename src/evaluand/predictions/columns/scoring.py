@@ -9,6 +9,7 @@ import re
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
@@ -20,18 +21,20 @@ from evaluand.aggregation.disparity import Kind as DisparityKind
 from evaluand.aggregation.metric_errors import AbsentLabel
 from evaluand.comparison.checking import GateResult
 from evaluand.comparison.rule import Gate
-from evaluand.core import identity
+from evaluand.core import identity, registry
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.near import keywords, missing_attribute
 from evaluand.core.provenance import OF_CLASS
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter
+from evaluand.data.typed_columns import TYPES
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.prediction_table import SCORER, label_text
 from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import VALUE, Metric, Missing
 from evaluand.metrics.function import as_metric
+from evaluand.metrics.names import is_name, resolve_metric
 from evaluand.predictions.columns.gates import check_gate_columns, check_system_gates
 from evaluand.predictions.columns.names import guess_columns, looks_like_id
 from evaluand.predictions.columns.notes import PYTHON, Notes, note_lines
@@ -155,8 +158,29 @@ class ColumnOptions:
     weight: str | None = None
     cluster: str | None = None
     where: str | None = None
+    types: Mapping[str, str] = field(default_factory=dict)
     intervals: bool = True
     origin: Mapping[str, Any] = field(default_factory=dict)
+
+    def column_types(self) -> Mapping[str, str]:
+        """Column → its declared type; that of truth and predictions is text for metrics of text.
+
+        Raises:
+            SpecError: there is no such type.
+        """
+        for column, type in self.types.items():
+            if type not in TYPES:
+                raise SpecError(f"the type {type!r} of {column!r} is none of {', '.join(TYPES)}")
+        if not any(map(_reads_text, self.metrics)):
+            return self.types
+        names = [self.truth, *self.predictions, *(part for name in self.predictions for part in name.split(","))]
+        return {name.strip(): "text" for name in names} | dict(self.types)
+
+
+def _reads_text(metric: Any) -> bool:
+    if isinstance(metric, str):
+        return is_name(metric) and bool(registry.find("metrics", resolve_metric(metric).kind).reads_text)
+    return bool(getattr(metric, "reads_text", False))
 
 
 @keywords(ColumnOptions)
@@ -198,6 +222,7 @@ def score_columns(
         weight: the column of the rows' weights.
         cluster: the column whose equal values mark rows that are not independent.
         where: only rows of the truth that match this condition, such as `age > 30`; see `RowFilter`.
+        types: column → `integer`, `number`, `boolean`, `text` or `list`, in place of what its cells look like.
         intervals: whether to compute intervals of values.
 
     Raises:
@@ -220,11 +245,12 @@ def score_columns(
     if options.get("pos_label") is not None:
         texts["pos_label"] = label_text(options["pos_label"])
     chosen = ColumnOptions(truth=truth, predictions=named, **options | texts)
+    as_named = partial(_as_table, types=chosen.column_types())
     if isinstance(tables, list | tuple) and _are_tables(tables, chosen.id, truth_file is not None):
-        files = [_as_table(each, f"table {place}") for place, each in enumerate(tables, 1)]
+        files = [as_named(each, f"table {place}") for place, each in enumerate(tables, 1)]
     else:
-        files = [_as_table(tables, "the table")]
-    base = files[0] if truth_file is None else _as_table(truth_file, "the table of the truth")
+        files = [as_named(tables, "the table")]
+    base = files[0] if truth_file is None else as_named(truth_file, "the table of the truth")
     return score_tables(base, files, chosen, store or MemoryStore(), name, notes=Notes(PYTHON))
 
 
@@ -250,10 +276,10 @@ def _has_columns(table: Mapping[str, Any]) -> bool:
     return len(lengths) == 1 and None not in lengths
 
 
-def _as_table(value: Any, name: str) -> NamedTable:
+def _as_table(value: Any, name: str, types: Mapping[str, str]) -> NamedTable:
     if isinstance(value, NamedTable):
         return value
-    return read_table(value) if isinstance(value, str | os.PathLike) else as_table(value, name)
+    return read_table(value, types=types) if isinstance(value, str | os.PathLike) else as_table(value, name, types)
 
 
 def score_tables(
@@ -275,6 +301,9 @@ def score_tables(
     """
     gates = [Gate.parse(gate) for gate in options.gates]
     notes = Notes() if notes is None else notes
+    for name in options.types:
+        if not any(name in table.table.column_names for table in (base, *files)):
+            base.column(name, notes.name("type"))
     check_gate_columns(gates, base, options.by, notes)
     base, files = _choose_rows(base, files, options, notes)
     base.column(options.truth, notes.name("truth"))

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.errors import DataError, Fault, SpecError, plural
 from evaluand.evaluation.prediction_table import PredictionColumns, infinite_rows, label_text
 from evaluand.metrics.base.labels import contents
 from evaluand.predictions.columns.notes import Notes
@@ -195,7 +195,21 @@ def _labelled_scores(
             f"{notes.option('score')}: no score of {', '.join(map(repr, lacking[:_SHOWN]))}{more}; give"
             f" {notes.class_score(lacking[0])}"
         )
+    if prediction is not None and not lacking:
+        _check_highest(spec, found, prediction, notes)
     return _complete_scores(found, target)
+
+
+def _check_highest(spec: SystemSpec, by_class: Mapping[Any, pa.Array], prediction: pa.Array, notes: Notes) -> None:
+    """Notes predictions that are not the class with the highest score."""
+    matrix = np.stack([np.asarray(each.to_numpy(zero_copy_only=False), np.float64) for each in by_class.values()], 1)
+    place = np.asarray(pc.fill_null(pc.index_in(prediction, pa.array([*by_class], prediction.type)), -1))
+    known = (place >= 0) & ~np.isnan(matrix).any(axis=1)
+    own = matrix[np.arange(len(matrix)), place]
+    n = int(np.count_nonzero(known & (own < matrix.max(axis=1))))
+    if n:
+        of = plural(int(known.sum()), "row")
+        notes.append(f"{spec.prediction!r} is not the class with the highest score in {n:,} of {of}")
 
 
 def _check_direction(

@@ -19,7 +19,7 @@ from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
 from evaluand.data.dataset import Dataset
-from evaluand.data.sources import DataSource, Faults, digest_of_files, missing_column, open_file
+from evaluand.data.sources import DataNote, DataSource, Faults, digest_of_files, missing_column, open_file
 from evaluand.run.responses import NOT_RECORDED, RECORDED
 from evaluand.run.task import Recorded, Request, Task
 from evaluand.run.tasks.recorded_score import BEHAVIOUR, Reading, reading_of
@@ -273,6 +273,9 @@ class RecordedTask(Task[Any, Any]):
         if not any(batch.num_rows for batch in source.batches()):
             raise DataError(f"{self.path}: the file has no rows")
         self._check_columns(source.schema.names)
+        for column in dict.fromkeys(str(_selector(place).steps[0]) for _, place in self._places):
+            if column in source.notes:
+                warn(f"{self.path}: {source.notes[column]}", DataNote)
         outputs = _Outputs(source, by_place=self._column not in source.schema.names and self.key is None)
         faults = Faults()
         for number, row in enumerate(_rows(source)):
