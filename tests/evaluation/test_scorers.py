@@ -1067,7 +1067,7 @@ def test_prediction_is_asked_for_each_target() -> None:
         ({}, "cat", 3, "the truth is the integer 3, not text; .*, as in {kind: prediction, type: integer}, or convert"),
         ({}, ["cat"], "cat", "the prediction is a list"),
         ({"type": "integer"}, "1", 1, "the prediction is the text '1', not an integer"),
-        ({"type": "integer"}, 1.0, 1, r"the prediction is the number 1\.0, not an integer"),
+        ({"type": "integer"}, 1.5, 1, r"the prediction is the number 1\.5, not an integer"),
         ({"type": "integer"}, True, 1, "the prediction is true, not an integer"),
         ({"type": "integer"}, 2**63, 1, "does not fit in 64 bits"),
         ({"type": "boolean"}, 1, True, "the prediction is the integer 1, not true or false"),

@@ -150,11 +150,26 @@ def test_a_table_without_several_answers_has_one_for_each_row() -> None:
     assert (row.value, row.worst, row.best) == (1.0, 0.5, 1.0)
 
 
-def test_scores_of_classes_are_no_ranked_answers() -> None:
+@pytest.mark.parametrize(("k", "value"), [(1, 1 / 3), (2, 2 / 3), (3, 1.0)])
+def test_the_first_k_of_classes_are_those_with_the_highest_scores(k: int, value: float) -> None:
     scores = {"a": [0.5, 0.6, 0.2], "b": [0.4, 0.3, 0.7], "c": [0.1, 0.1, 0.1]}
-    with pytest.raises(SpecError, match="reads several answers to a row, best first, not scores of classes"):
-        evaluate(["a", "b", "c"], ["a", "a", "b"], scores=scores, metrics=[TopKMetric(k=2)])
-    assert evaluate(["a", "b", "c"], ["a", "a", "b"], scores=scores, metrics=[TopKMetric(k=1)])["top_k"].value == 1 / 3
+    found = evaluate(["a", "b", "c"], ["a", "a", "b"], scores=scores, metrics=[TopKMetric(k=k)])
+    assert found["top_k"].value == pytest.approx(value)
+
+
+def test_the_first_k_of_classes_are_those_of_scikit_learn() -> None:
+    from sklearn.metrics import top_k_accuracy_score
+
+    rng = np.random.default_rng(7)
+    truth, scores = rng.integers(0, 5, 200), rng.random((200, 5))
+    for k in (2, 3):
+        mine = evaluate(truth, scores=scores, classes=[*range(5)], metrics=[TopKMetric(k=k)])["top_k"]
+        assert mine.value == pytest.approx(top_k_accuracy_score(truth, scores, k=k))
+
+
+def test_of_equal_scores_the_class_that_comes_first_by_name_is_the_higher_one() -> None:
+    scores = {"b": [0.4, 0.4], "a": [0.4, 0.4], "c": [0.2, 0.4]}
+    assert evaluate(["b", "c"], ["a", "a"], scores=scores, metrics=[TopKMetric(k=2)])["top_k"].value == 0.5
 
 
 def test_a_ranking_as_one_response_gives_the_same_share() -> None:

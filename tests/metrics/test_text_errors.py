@@ -120,9 +120,11 @@ def test_empty_truths_alone_have_no_rate() -> None:
     assert evaluate(["", "b"], ["a", "b"], metrics="character_error_rate").rows[0].value == 1.0
 
 
-def test_numbers_are_refused() -> None:
-    with pytest.raises(SpecError, match="word_error_rate needs text, but the column 'truth' holds none"):
-        evaluate([1, 2], [1, 3], metrics="word_error_rate")
+def test_numbers_are_compared_by_their_digits() -> None:
+    assert evaluate([1, 22], [1, 21], metrics="word_error_rate").rows[0].value == 0.5
+    assert evaluate([1, 22], [1.0, 21.0], metrics="character_error_rate").rows[0].value == pytest.approx(1 / 3)
+    both = evaluate([1, 22], {"a": [1, 21], "b": [1, 22]}, metrics="character_error_rate")
+    assert [row["value"] for row in both.facts()["metrics"]] == [pytest.approx(1 / 3), 0.0]
 
 
 def test_shards_merge_to_the_whole() -> None:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shlex
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -42,102 +41,6 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "path", sys.path[:])
     return Folder(tmp_path)
-
-
-# Tables
-
-
-@pytest.fixture
-def score(folder: Folder) -> Read:
-    """The facts of `score` of a text: CSV if its first line is a header, else JSON lines."""
-
-    def call(text: str, words: str, code: int = 0) -> dict[str, Any]:
-        path = folder.path / ("rows.jsonl" if text.startswith("{") else "rows.csv")
-        path.write_text(text)
-        result = folder.call("score", path, *shlex.split(words), "--json")
-        assert result.exit_code == code, result.output
-        return json.loads(result.stdout)  # type: ignore[no-any-return]
-
-    return call
-
-
-def lines(*rows: tuple[int, dict[str, Any]]) -> str:
-    """JSON lines, each so many times."""
-    return "".join(n * (json.dumps(row) + "\n") for n, row in rows)
-
-
-@missing("a word among numbers is refused")
-def test_a_word_among_predicted_numbers_is_a_wrong_answer(score: Read) -> None:
-    rows = lines(
-        (2, {"y": 1, "p": 1.0}),
-        (1, {"y": 0, "p": 0.0}),
-        (1, {"y": 0, "p": "unknown"}),
-    )
-    found = score(rows, "--truth y --prediction p --metric accuracy")
-    assert found["metrics"][0]["value"] == 0.75
-    assert "1 text among 3 numbers" in "\n".join(found["notes"])
-
-
-@missing("a word among numbers is refused")
-def test_a_gate_sees_the_better_system_in_spite_of_a_word(score: Read) -> None:
-    rows = lines(
-        (27, {"y": 1, "old": 1.0, "new": 1}),
-        (18, {"y": 0, "old": 0.0, "new": 0}),
-        (9, {"y": 0, "old": 0.0, "new": 1}),
-        (5, {"y": 1, "old": 0.0, "new": 0}),
-        (1, {"y": 1, "old": "unclear", "new": 0}),
-    )
-    gate = "--gate 'accuracy not worse than baseline by 0.02'"
-    found = score(rows, f"--truth y --prediction old --prediction new --metric accuracy {gate}", code=3)
-    assert [row["value"] for row in found["metrics"]] == [0.9, 0.75]
-
-
-@missing("a confidence that is NA is a text, which no scorer takes")
-def test_a_recorded_confidence_that_is_na_is_missing_in_its_row(folder: Folder) -> None:
-    cells = ["0,1,1,1.00", "1,1,1,0.80", "2,0,0,0.47", "3,1,0,NA"]
-    (folder.path / "rows.csv").write_text("\n".join(["id,y,p,s", *cells]))
-    (folder.path / "e.yaml").write_text(
-        "{name: r, dataset: {path: rows.csv, id: id, expected: y}, scorers: {right: {kind: prediction, type: integer}},"
-        " tasks: {mine: {kind: recorded, path: rows.csv, by: id, key: id, response: {prediction: p, confidence: s}}},"
-        " metrics: [accuracy]}"
-    )
-    [value] = folder.json("run", folder.path / "e.yaml")["metrics"]
-    assert (value["value"], value["n_scored"]) == (0.75, 4)
-
-
-@missing("top_k does not rank the scores of classes")
-def test_the_first_k_of_score_columns_are_those_with_the_highest_scores(score: Read) -> None:
-    rows = "y,a,b,c\na,.5,.3,.2\nb,.1,.8,.1\nc,.2,.5,.3\na,.2,.7,.1\n"
-    found = score(rows, "--truth y --score a=a --score b=b --score c=c --metric top_2_accuracy")
-    assert found["metrics"][0]["value"] == 1.0
-
-
-@missing("lists in the cells of a CSV file are texts")
-def test_lists_in_a_csv_file_are_sets_of_labels(score: Read) -> None:
-    rows = "id,y,p\n1,\"['a', 'b']\",\"['b', 'a']\"\n2,[],['b']\n3,['c'],['c']\n"
-    found = score(rows, "--truth y --prediction p --metric accuracy")
-    assert found["target"]["kind"] == "multilabel"
-    assert found["metrics"][0]["value"] == pytest.approx(2 / 3)
-    assert "lists" in "\n".join(found["notes"])
-
-
-@missing("one row without a score takes the value from all")
-def test_a_row_without_a_score_is_left_out_of_the_auc(score: Read) -> None:
-    found = score("y,p,s\n1,1,.9\n0,0,.1\n1,1,\n0,0,.2\n", "--truth y --prediction p --score s --metric auc")
-    assert found["metrics"][0]["value"] == 1.0
-
-
-@missing("digits are numbers, of which no metric of characters is computed")
-def test_the_characters_of_digits_have_an_error_rate(score: Read) -> None:
-    found = score("n,read\n1234,1234\n5678,5578\n99871,9987\n", "--truth n --prediction read --metric cer")
-    assert found["metrics"][0]["value"] == pytest.approx(2 / 13)
-
-
-@missing("predictions are not compared with the class of the highest score")
-def test_predictions_other_than_the_class_with_the_highest_score_are_noted(score: Read) -> None:
-    rows = "y,p,a,b\na,b,.9,.1\nb,a,.2,.8\nb,a,.4,.6\na,b,.8,.2\n"
-    words = "--truth y --prediction p --score a=a --score b=b --metric auc --metric accuracy"
-    assert "highest score" in "\n".join(score(rows, words)["notes"])
 
 
 # Replies
@@ -420,14 +323,3 @@ def test_a_declared_version_does_not_hide_a_change(folder: Folder, file: str, ol
     folder.done("run", "e.yaml")
     Path(file).write_text(Path(file).read_text().replace(old, new))
     assert "1 done now" in folder.done("run", "e.yaml")
-
-
-@missing("1.0 is no integer for an experiment file")
-def test_integers_with_a_gap_are_integers(folder: Folder) -> None:
-    Path("p.csv").write_text("id,y,m\n1,1,1.0\n2,0,0.0\n3,1,\n4,0,1.0\n")
-    Path("e.yaml").write_text(
-        "name: ints\ndataset: {path: p.csv, input: id, expected: y, id: id}\n"
-        "tasks: {m: {kind: recorded, path: p.csv, by: id, key: id, response: m}}\n"
-        "scorers: {right: {kind: prediction, type: integer}}\nmetrics: [accuracy]\n"
-    )
-    assert "0.667" in folder.done("run", "e.yaml")

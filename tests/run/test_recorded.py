@@ -192,9 +192,12 @@ def test_a_null_response_is_no_answer_and_a_missing_row_a_failure(tmp_path: Path
     assert evaluation.table("any")["status"].to_pylist() == ["abstained", "scored", "failed"]
 
 
-def test_an_empty_csv_cell_is_no_answer_and_a_quoted_one_an_empty_text(tmp_path: Path) -> None:
-    path = file(tmp_path, '_index_,text\n0,\n1,""\n', "model.csv")
-    assert outcomes(Runner().run(RecordedTask(path=path, response="text"), examples(0, 1))) == [None, [""]]
+@pytest.mark.parametrize(("first", "outcome"), [("", None), ("a", [""])])
+def test_a_quoted_empty_csv_cell_is_no_answer_where_another_cell_is_empty(
+    tmp_path: Path, first: str, outcome: list[str] | None
+) -> None:
+    path = file(tmp_path, f'_index_,text\n0,{first}\n1,""\n', "model.csv")
+    assert outcomes(Runner().run(RecordedTask(path=path, response="text"), examples(0, 1)))[1] == outcome
 
 
 def test_a_response_missing_in_some_rows_fails_those_and_names_the_line(tmp_path: Path) -> None:

@@ -748,7 +748,8 @@ def _first_ids(evaluation: Evaluation, found: PairedRows, a: int, b: int) -> lis
 
 def _choose_flips(found: PairedRows, a: int, b: int, metric: Metric, at_most: int) -> Iterator[dict[str, Any]]:
     """The first rows lost and won, or where values are not 0 and 1 those that changed most."""
-    used = found.take(found.known[a] & found.known[b])
+    changed = np.flatnonzero(found.known[a] & found.known[b] & (found.value[a] != found.value[b]))
+    used = found.take(changed)
     change = change_of_rows(used.value[a], used.value[b])
     gain = -change if metric.direction == "lower" else change
     values = used.value[[a, b]]

@@ -250,8 +250,8 @@ class Sample(Measured):
         metric = rows.metric
         rows = rows.take(rows.known[a] & rows.known[b] & (row_weights(rows, metric) > 0))
         cluster = rows.example if rows.cluster is None else rows.cluster
-        repeated = rows.cluster is not None or len(np.unique(cluster)) < len(cluster)
         found = cls.of(rows.value[[a, b]], row_weights(rows, metric), cluster, metric.row_range)
+        repeated = rows.cluster is not None or found.clusters < len(cluster)
         independent = not repeated and not is_weighted(metric)
         return replace(found, independent=independent, direction=metric.direction, heaviest=heaviest)
 

@@ -34,7 +34,7 @@ from evaluand.data.ranges import Ranges
 from evaluand.data.roles import Roles, read_roles
 from evaluand.data.row_filter import RowFilter, combine
 from evaluand.data.row_index import add_index
-from evaluand.data.row_values import RowDigests, RowValues, digest_column, digest_rows, join_inputs
+from evaluand.data.row_values import RowDigests, RowNumbers, RowValues, digest_column, digest_rows, join_inputs
 from evaluand.data.sources import (
     DataNote,
     DataSource,
@@ -454,11 +454,15 @@ class Dataset(metaclass=Explained):
         for batch in self._source.batches():
             yield from map(str, read_column(batch, self.roles.id))
 
-    def save(self, store: Store) -> Dataset:
-        """This dataset stored in a store, to which it is copied unless it is there already."""
+    def save(self, store: Store, *, numbered: bool = False) -> Dataset:
+        """This dataset stored in a store, to which it is copied unless it is there already.
+
+        Args:
+            numbered: whether examples are told apart by their `_index_` alone, for a store that holds no other dataset.
+        """
         if self._store is store:
             return self
-        digests = RowDigests(self.roles)
+        digests = RowNumbers() if numbered else RowDigests(self.roles)
         if "digest" not in self.__dict__:
             self.__dict__["digest"] = self._digest_of(digests.of)
         if not store.is_sealed("datasets", self.id):
@@ -487,7 +491,7 @@ class Dataset(metaclass=Explained):
         fields = [self._source.schema.field(name) for name in (INDEX, *self.roles.columns)]
         return pa.RecordBatch.from_pylist([], pa.schema([*fields, pa.field(DIGEST, pa.binary(ids.DIGEST_SIZE))]))
 
-    def _with_digests(self, digests: RowDigests) -> Iterator[pa.RecordBatch]:
+    def _with_digests(self, digests: RowDigests | RowNumbers) -> Iterator[pa.RecordBatch]:
         columns = [INDEX, *self.roles.columns]
         state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
         for batch in self._source.batches():

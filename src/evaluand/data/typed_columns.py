@@ -233,7 +233,7 @@ def _plain(array: pa.Array) -> pa.Array:
         array = array.dictionary_decode()
     kind = plain_type(array.type)
     array = array if array.type == kind else array.cast(kind)
-    if pa.types.is_floating(array.type) and np.isnan(array.to_numpy(zero_copy_only=False)).any():
+    if pa.types.is_floating(array.type) and pc.any(pc.is_nan(array)).as_py():
         array = pc.if_else(pc.is_nan(array), None, array)
     return array
 

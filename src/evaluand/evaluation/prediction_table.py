@@ -93,6 +93,11 @@ class PredictionColumns:
             None if weight is None else _weights(weight),
         )
 
+    def take(self, rows: pa.Array) -> Self:
+        """Some rows."""
+        columns = (self.truth, self.prediction, self.confidence, self.scores, self.weight)
+        return type(self)(self.type, *(None if column is None else column.take(rows) for column in columns))
+
     @property
     def scorer(self) -> Scorer:
         """The scorer that gives the same table row by row for `outputs`."""
@@ -190,7 +195,8 @@ def infinite_rows(numbers: pa.Array | None) -> np.ndarray:
     """The rows of a column of doubles with an infinite number; none of no column."""
     if numbers is None:
         return _NO_ROWS
-    return np.flatnonzero(np.isinf(numbers.to_numpy(zero_copy_only=False)))
+    infinite = pc.is_inf(numbers)
+    return np.flatnonzero(np.asarray(infinite.fill_null(False))) if pc.any(infinite).as_py() else _NO_ROWS
 
 
 def _null_rows(column: pa.Array) -> np.ndarray:
@@ -321,7 +327,7 @@ def nan_as_null(column: pa.Array) -> pa.Array:
     """A column of which the cells that are no number are missing, as NumPy and pandas mark them."""
     if not pa.types.is_floating(column.type):
         return column
-    if not column.null_count and not np.isnan(column.to_numpy()).any():
+    if not pc.any(pc.is_nan(column)).as_py():
         return column
     return pc.if_else(pc.is_nan(column), None, column)
 

@@ -261,7 +261,7 @@ class Steps:
             if only is None and not failed
         }
         rated = self._rate(matches)
-        return replace(self._summarise(store, results, compared), **vars(rated), left_out=failed)
+        return replace(self.summarise(store, results, compared=compared), **vars(rated), left_out=failed)
 
     def _run_and_grade(
         self, runner: Runner, evaluator: Evaluator, name: str, request: ExperimentRequest, known: KnownScores | None
@@ -365,7 +365,7 @@ class Steps:
         name, origin = self.run_name(tournament.name), self.origin | {"matches": tournament.name, "limit": limit}
         return tournament.play(matcher, chosen, limit=limit, name=name, origin=origin, **options)
 
-    def _summarise(self, store: Store, results: Sequence[Result], compared: bool) -> Results:
+    def summarise(self, store: Store, results: Sequence[Result], *, compared: bool = True) -> Results:
         """Aggregates the evaluations of tasks and compares them; under the experiment's name if no task is left out."""
         by_task = {result.task: result.evaluation for result in results if result.evaluation is not None}
         if not by_task:

@@ -501,7 +501,7 @@ def seal_recorded(
             places = map(orjson.dumps, zip(index, replication, fold, strict=True))
             state.update(b"".join(chain.from_iterable(zip(places, map(content.of, status, answers), strict=True))))
             columns = {INDEX: index, "replication": replication, "fold": fold, "digest": digest, "status": status}
-            draft.append("responses", _recorded_batch(columns, answers))
+            draft.append("responses", recorded_batch(columns, answers))
             tally.skipped += status.count(SKIPPED)
             tally.called += status.count(COMPLETED)
         counts = {name: n for name, n in ((COMPLETED, tally.called), (SKIPPED, tally.skipped)) if n}
@@ -511,7 +511,7 @@ def seal_recorded(
 _NULL = "null"
 
 
-def _recorded_batch(columns: Mapping[str, Any], answers: Sequence[str | None]) -> pa.RecordBatch:
+def recorded_batch(columns: Mapping[str, Any], answers: Sequence[str | None]) -> pa.RecordBatch:
     """Rows of the table of responses, each with one answer or none; nothing says when the answers were made."""
     has_answer = np.array([answer is not None for answer in answers])
     attempts = np.array([status == COMPLETED for status in columns["status"]])

@@ -29,7 +29,7 @@ from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
-from evaluand.store.store import MemoryStore, Store
+from evaluand.store.store import Store
 
 
 def check_output(output: ScoreOptions) -> None:
@@ -42,11 +42,13 @@ def check_output(output: ScoreOptions) -> None:
     check_targets([None, output.table, output.report], output.force)
 
 
-def write_scores(compute: Callable[[Store], SystemScores], output: ScoreOptions, name: str, *, flips: int) -> None:
+def write_scores(
+    compute: Callable[[Store | None], SystemScores], output: ScoreOptions, name: str, *, flips: int
+) -> None:
     """Computes scores in a store, prints them, and writes the files that are requested.
 
     Args:
-        compute: computes the scores in a store, under `name`.
+        compute: computes the scores in a store, under `name`; without one they are not stored.
         flips: how many examples of each pair to list as won and as lost.
 
     Raises:
@@ -73,11 +75,11 @@ def _refused_metrics(facts: Facts) -> list[str]:
 
 
 @contextmanager
-def _open_store(output: ScoreOptions) -> Iterator[Store]:
+def _open_store(output: ScoreOptions) -> Iterator[Store | None]:
     if output.name is not None:
         yield open_store(output.folder)
     elif output.report is None:
-        yield MemoryStore()
+        yield None
     else:
         with tempfile.TemporaryDirectory(prefix="evaluand-score-") as place:
             yield DirectoryStore(place)

@@ -64,7 +64,7 @@ class Prediction(Scorer):
     """
 
     kind = "prediction"
-    version = 6
+    version = 5
     cheap = True
     by_target = True
     arguments = ("output", "expected", "weight")

@@ -53,7 +53,7 @@ class Ranking(Scorer):
     """
 
     kind = "ranking"
-    version = 4
+    version = 3
     cheap = True
     by_target = True
 

@@ -19,18 +19,26 @@ from evaluand.predictions.columns.readings import read_typed
 from evaluand.predictions.columns.scoring import ColumnOptions, ColumnScores, score_systems
 from evaluand.predictions.columns.systems import SystemSpec, make_system
 from evaluand.predictions.columns.tables import NamedTable
-from evaluand.store.store import MemoryStore
 
 ARGUMENTS: Final = {"pos-label": "label", "score": "scores", "prediction": "predictions"}
 
 
 class Reading(NamedTuple):
-    """The arguments of `evaluate` that say how to read arrays whose values leave it open."""
+    """The arguments of `evaluate` that say how to read arrays whose values leave it open.
+
+    Attributes:
+        as_text: whether truth and predictions are text, for metrics of text.
+    """
 
     kind: str | None
     label: Any
     classes: Sequence[Any] | None
     threshold: float | None
+    as_text: bool = False
+
+    def types(self, *names: str) -> Mapping[str, str]:
+        """Column → its declared type."""
+        return dict.fromkeys(names, "text") if self.as_text else {}
 
 
 def read_system(
@@ -47,7 +55,8 @@ def read_system(
         DataError: a value is not a number where one is needed; names its row.
     """
     notes = Notes(ARGUMENTS, arrays=True)
-    base = NamedTable("the arrays", pa.table(dict(columns)), lambda row: f"row {row}")
+    types = reading.types("truth", "predictions")
+    base = NamedTable("the arrays", pa.table(dict(columns)), lambda row: f"row {row}", types=types)
     decided = "predictions" in columns
     spec = SystemSpec(
         "predictions" if decided else "scores",
@@ -161,7 +170,8 @@ def evaluate_systems(
     check_one_index(columns)
     arrays = {name: to_column(name, values) for name, values in columns.items()}
     check_lengths(arrays)
-    base = NamedTable("the arrays", pa.table(arrays), lambda row: f"row {row}")
+    types = reading.types("truth", *specs)
+    base = NamedTable("the arrays", pa.table(arrays), lambda row: f"row {row}", types=types)
     options = ColumnOptions(
         truth="truth",
         predictions=tuple(specs),
@@ -175,7 +185,7 @@ def evaluate_systems(
     )
     systems = [SystemSpec(name, base, **spec) for name, spec in specs.items()]
     label = scored_label if reading.label is None else reading.label
-    return score_systems(base, systems, options, Notes(ARGUMENTS, arrays=True), MemoryStore(), "columns", label=label)
+    return score_systems(base, systems, options, Notes(ARGUMENTS, arrays=True), None, "columns", label=label)
 
 
 def _system_columns(name: str, inputs: ArrayInputs, confidence: Any) -> tuple[dict[str, Any], dict[str, Any]]:

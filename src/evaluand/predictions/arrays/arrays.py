@@ -49,7 +49,7 @@ from evaluand.predictions.arrays.matrices import as_columns
 from evaluand.predictions.columns.notes import Notes, note_lines
 from evaluand.predictions.columns.proposals import Proposals, Target, note_reversed_scores
 from evaluand.predictions.columns.readings import read_group
-from evaluand.predictions.columns.scoring import ColumnScores
+from evaluand.predictions.columns.scoring import ColumnScores, reads_text
 from evaluand.predictions.columns.tables import NamedTable
 from evaluand.predictions.steps import Results, Steps
 from evaluand.report.facts.base import Facts
@@ -184,7 +184,8 @@ def evaluate(truth: Any, predictions: Any = None, **options: Unpack[Keywords]) -
     if truth is None:
         raise SpecError("truth is None; give an array")
     label = plain_label(given.label)
-    reading = Reading(given.kind, label, given.classes, given.threshold)
+    as_text = given.metrics is not None and any(map(reads_text, _as_list(given.metrics)))
+    reading = Reading(given.kind, label, given.classes, given.threshold, as_text)
     if isinstance(predictions, Mapping):
         if columns["columns"] or given.fairness:
             what = "columns are" if columns["columns"] else "fairness is"
@@ -351,7 +352,7 @@ class ArrayEvaluation:
         experiment = Steps(
             name,
             self.arrays.dataset(),
-            {TASK: RecordedTask.from_texts(TASK, predictions.output_texts())},
+            {TASK: RecordedTask.from_texts(TASK, predictions.output_texts)},
             {SCORER: predictions.scorer},
             list(self.measures),
             origin={OF_CLASS: self.arrays.proposals.of_class},

@@ -43,11 +43,12 @@ from evaluand.predictions.columns.readings import TypedColumns, read_group, read
 from evaluand.predictions.columns.systems import System, SystemSpec, make_system, read_numbers
 from evaluand.predictions.columns.tables import JoinedTables, NamedTable, as_table, check_ids, join_tables, read_table
 from evaluand.predictions.steps import Results, Steps
+from evaluand.predictions.unsaved import ColumnStore
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.gates import list_gates
 from evaluand.report.facts.report import results_facts
 from evaluand.run.tasks.recorded import RecordedTask
-from evaluand.store.store import MemoryStore, Store
+from evaluand.store.store import Store
 
 _MOST_GROUPS: Final = 1000
 _FLIPS: Final = 3
@@ -171,13 +172,14 @@ class ColumnOptions:
         for column, type in self.types.items():
             if type not in TYPES:
                 raise SpecError(f"the type {type!r} of {column!r} is none of {', '.join(TYPES)}")
-        if not any(map(_reads_text, self.metrics)):
+        if not any(map(reads_text, self.metrics)):
             return self.types
         names = [self.truth, *self.predictions, *(part for name in self.predictions for part in name.split(","))]
         return {name.strip(): "text" for name in names} | dict(self.types)
 
 
-def _reads_text(metric: Any) -> bool:
+def reads_text(metric: Any) -> bool:
+    """Whether a metric, or the one of a name, compares columns as they were written."""
     if isinstance(metric, str):
         return is_name(metric) and bool(registry.find("metrics", resolve_metric(metric).kind).reads_text)
     return bool(getattr(metric, "reads_text", False))
@@ -204,7 +206,7 @@ def score_columns(
         truth: the column of the truth, or, as for every other column, a path into one (`gold.answers[0]`).
         predictions: the columns of predictions, one for each system; the first is the baseline.
         truth_file: the table or file with the truth, if it is another one; joined by `id`.
-        store: where runs, evaluations and values are stored; None is memory.
+        store: where runs, evaluations and values are stored; by default they are kept in memory.
         name: what they are called.
         scores: columns of the score of the positive class, one for each system, or `LABEL=COLUMN` for each class.
         confidences: columns of the confidence of each prediction, one for each system.
@@ -251,7 +253,7 @@ def score_columns(
     else:
         files = [as_named(tables, "the table")]
     base = files[0] if truth_file is None else as_named(truth_file, "the table of the truth")
-    return score_tables(base, files, chosen, store or MemoryStore(), name, notes=Notes(PYTHON))
+    return score_tables(base, files, chosen, store, name, notes=Notes(PYTHON))
 
 
 def _are_tables(items: Sequence[Any], id: str | None, joined: bool) -> bool:
@@ -286,7 +288,7 @@ def score_tables(
     base: NamedTable,
     files: Sequence[NamedTable],
     options: ColumnOptions,
-    store: Store,
+    store: Store | None,
     name: str,
     progress: Progress | None = None,
     notes: Notes | None = None,
@@ -320,7 +322,7 @@ def score_systems(
     specs: Sequence[SystemSpec],
     options: ColumnOptions,
     notes: Notes,
-    store: Store,
+    store: Store | None,
     name: str,
     progress: Progress | None = None,
     label: Any = None,
@@ -354,11 +356,16 @@ def score_systems(
         weighted=weight is not None,
     )
     experiment = _experiment(base, systems, proposals, options, name, notes)
-    known = {system.name: {SCORER: system.columns.scored_rows()} for system in systems}
     with warnings.catch_warnings():
         positive = re.escape(f"the label {typed.target.positive!r}")  # whether it is absent is in the notes
         warnings.filterwarnings("ignore", f".* {positive}", AbsentLabel)
-        results = experiment.run(store, known_scores=known, progress=progress)
+        if store is None:
+            unsaved = ColumnStore()
+            graded = unsaved.put(experiment.dataset, _scorer(systems), {each.name: each.columns for each in systems})
+            results = experiment.summarise(unsaved, graded)
+        else:
+            known = {system.name: {SCORER: system.columns.scored_rows()} for system in systems}
+            results = experiment.run(store, known_scores=known, progress=progress)
     _note_reversed(results, specs, typed.target, notes)
     gates = [Gate.parse(gate) for gate in options.gates]
     return ColumnScores(
@@ -401,11 +408,13 @@ def _note_repeated_ids(table: NamedTable, options: ColumnOptions, notes: Notes) 
     """Notes columns that look like ids, and name several rows."""
     for name in guess_columns(table.table, options.truth).ids:
         column = table.table.column(name)
-        counts = pc.value_counts(column.drop_null()) if contents(column.type) in ("integers", "text") else []
-        more = [each for each in counts if each["counts"].as_py() > 1]
-        if not more or name == options.cluster or name in options.by:
+        if contents(column.type) not in ("integers", "text") or name == options.cluster or name in options.by:
             continue
-        n = sum(each["counts"].as_py() - 1 for each in more)
+        counts = pc.value_counts(column.drop_null())
+        more = counts.filter(pc.greater(counts.field("counts"), 1))
+        if not len(more):
+            continue
+        n = pc.sum(more.field("counts")).as_py() - len(more)
         have, count, them = ("has", "counts", "it") if n == 1 else ("have", "count", "them")
         notes.append(
             f"{plural(n, 'row')} of {len(column):,} {have} the {name!r} of an earlier row, such as"
@@ -574,7 +583,7 @@ def _experiment(
     by = tuple(_grouping(base, each, notes) for each in options.by)
     disparities = tuple(options.disparities) if by else ()
     scorer = _scorer(systems)
-    outputs = {system.name: RecordedTask.from_texts(system.name, system.columns.output_texts()) for system in systems}
+    outputs = {system.name: RecordedTask.from_texts(system.name, system.columns.output_texts) for system in systems}
     measures = [Measure(SCORER, metric, by, disparities) for metric in metrics]
     dataset = _dataset(base, systems[0], options, notes)
     origin = {**options.origin, OF_CLASS: proposals.of_class}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import accumulate, islice, repeat
@@ -109,14 +109,14 @@ class RecordedTask(Task[Any, Any]):
         return task
 
     @classmethod
-    def from_texts(cls, name: str, texts: Sequence[bytes]) -> RecordedTask:
+    def from_texts(cls, name: str, texts: Callable[[], Sequence[bytes]]) -> RecordedTask:
         """A task that returns outputs from memory: of each example, by its `_index_` from 0.
 
         Args:
-            texts: the outputs, as `identity.encode` writes them.
+            texts: returns the outputs, as `identity.encode` writes them; called when the first one is needed.
         """
         task = cls(path=name, response="output")
-        vars(task)["_outputs"] = _Outputs.from_texts(texts)
+        vars(task)["_texts"] = texts
         vars(task)["_in_memory"] = True
         return task
 
@@ -136,7 +136,7 @@ class RecordedTask(Task[Any, Any]):
             SpecError: the file lacks columns.
             DataError: rows are invalid.
         """
-        return self._outputs.repeats
+        return 1 if "_texts" in vars(self) else self._outputs.repeats
 
     @property
     def replications(self) -> int | None:
@@ -269,11 +269,13 @@ class RecordedTask(Task[Any, Any]):
 
     @cached_property
     def _outputs(self) -> _Outputs:
+        if (texts := vars(self).get("_texts")) is not None:
+            return _Outputs.from_texts(texts())
         source = open_file(self.path, self.format, self.delimiter)
         if not any(batch.num_rows for batch in source.batches()):
             raise DataError(f"{self.path}: the file has no rows")
         self._check_columns(source.schema.names)
-        for column in dict.fromkeys(str(_selector(place).steps[0]) for _, place in self._places):
+        for column in dict.fromkeys(str(step) for _, place in self._places for step in _selector(place).steps[:1]):
             if column in source.notes:
                 warn(f"{self.path}: {source.notes[column]}", DataNote)
         outputs = _Outputs(source, by_place=self._column not in source.schema.names and self.key is None)
