@@ -341,12 +341,8 @@ def test_a_group_has_what_its_images_have() -> None:
 def test_the_curves_are_those_the_value_averages() -> None:
     images = drawn(7)
     metric = MeanAveragePrecision(iou=(0.75, 0.5))
-    prepared = metric.prepare(
-        {
-            "_index_": np.arange(len(images)),
-            **{n: np.array(table(images)[n].to_pylist(), object) for n in metric.columns},
-        }
-    )
+    columns = {name: table(images)[name].combine_chunks() for name in metric.columns}
+    prepared = metric.prepare(metric.read({"_index_": np.arange(len(images)), **columns}))
     [found] = metric.curves(metric.state({**prepared, "_cluster_": np.arange(20)}, np.zeros(20, np.int64), 1))
     assert [(one.kind, one.part) for one in found] == [("precision_recall", label) for label in "abc"]
     for one in found:
