@@ -4,6 +4,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
@@ -153,7 +154,7 @@ class OfBoxes(WeightedRowsMetric):
             object.__setattr__(self, "max_detections", None)
         super().__post_init__()
 
-    @property
+    @cached_property
     def thresholds(self) -> tuple[float, ...]:
         """The overlaps from which boxes match."""
         if self.iou == COCO:
@@ -161,7 +162,7 @@ class OfBoxes(WeightedRowsMetric):
         iou: Any = self.iou
         return tuple(iou) if isinstance(iou, list | tuple) else (iou,)
 
-    @property
+    @cached_property
     def rules(self) -> Definition:
         """The definition, with the other parameters applied."""
         return definition_of(self.definition, area=self.area, max_detections=self.max_detections)
@@ -284,11 +285,11 @@ class OfBoxes(WeightedRowsMetric):
         for label, values in zip(rows[DETECTED], each, strict=True):
             both = slice(label.truths.start, label.detections.stop)
             there = np.unique(of_row[both][weight[both] > 0])
-            local = np.searchsorted(there, of_row)
             step = max(1, _AT_ONCE // max(both.stop - both.start, 1))
-            for start in range(0, len(there), step):
-                sets = there[start : start + step]
-                values[sets] = self._of_label(label, _Without(weight, local - start, len(sets)), slack)
+            for sets in (there[start : start + step] for start in range(0, len(there), step)):
+                place = np.full(n, len(sets))
+                place[sets] = np.arange(len(sets))
+                values[sets] = self._of_label(label, _Without(weight, of_row, place, len(sets)), slack)
         return _mean(each if len(each) else np.full((1, n), np.nan))
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
@@ -420,7 +421,7 @@ class MeanAveragePrecision(OfBoxes):
         if self.rules.points == definition_of(self.definition).points:
             object.__setattr__(self, "points", None)
 
-    @property
+    @cached_property
     def rules(self) -> Definition:
         return definition_of(self.definition, self.points, area=self.area, max_detections=self.max_detections)
 
@@ -500,7 +501,7 @@ class AverageRecall(OfBoxes):
     ) -> Iterator[tuple[Columns, np.ndarray]]:
         """As for all box metrics, but the worst is to find nothing."""
         if fill == "worst":
-            yield self._markers(_TO_ZERO, int((~unknown).sum())), np.flatnonzero(~unknown)
+            yield self._markers(_TO_ZERO, int(unknown.sum())), np.flatnonzero(unknown)
         else:
             yield from super().substitute_boxes(fill, rows, unknown)
 
@@ -522,17 +523,17 @@ class _Replicates:
 
 @dataclass(frozen=True)
 class _Without:
-    """The weights of rows without each of `n` sets; `of_row` is the set of each row, which may be none of them."""
+    """The weights of rows without each of `n` sets; `place` has the place of each set, which is `n` for others."""
 
     weight: np.ndarray
     of_row: np.ndarray
+    place: np.ndarray
     n: int
 
     def sums(self, rows: np.ndarray, part: np.ndarray, n: int) -> np.ndarray:
         """As of `_Replicates`: what a set takes from a part is counted, and the rest is the same for all sets."""
-        weight, of_row = self.weight[rows], self.of_row[rows]
-        own = (of_row >= 0) & (of_row < self.n)
-        taken = np.bincount(of_row[own] * n + part[own], weight[own], self.n * n).reshape(self.n, n)
+        weight, place = self.weight[rows], self.place[self.of_row[rows]]
+        taken = np.bincount(place * n + part, weight, (self.n + 1) * n).reshape(self.n + 1, n)[:-1]
         return np.asarray(np.bincount(part, weight, n) - taken)
 
 

@@ -161,6 +161,8 @@ def mean_over_recall(
     envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
     if definition.points == "area":
         return np.asarray((np.diff(recall, axis=1, prepend=0.0) * envelope).sum(axis=1))
-    levels = definition.recalls
-    reached = np.searchsorted(levels - slack, recall, "right")  # how many of them
-    return np.asarray((np.diff(reached, axis=1, prepend=0) * envelope).sum(axis=1) / len(levels))
+    levels = np.append(definition.recalls, np.inf) - slack
+    with np.errstate(invalid="ignore"):  # without true boxes
+        near = np.clip((recall * (len(levels) - 2)).astype(np.int64), 0, len(levels) - 2)
+    reached = near + (recall >= levels[near]) + (recall >= levels[near + 1])  # how many levels; they are evenly spaced
+    return np.asarray((np.diff(reached, axis=1, prepend=0) * envelope).sum(axis=1) / (len(levels) - 1))
