@@ -39,8 +39,9 @@ _BY_CONTENT: Final = -1
 _MOST_SETS: Final = 256
 """The most images that are left out one by one; of more, as many sets."""
 
-Sums = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
-"""From rows, the part of each and the number of parts: the weight of each part, replicates × parts."""
+Sums = Callable[..., np.ndarray]
+"""From rows, the part of each, which are in order, the number of parts, and perhaps the share of each row that counts:
+the weight of each part, replicates × parts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,7 +77,22 @@ class RowsOfImages:
         return np.repeat(np.arange(len(self.counts)), self.counts)
 
 
-class Detected(NamedTuple):
+class Steps(NamedTuple):
+    """Steps along the confidence: where they end, and the detections that are right, or right or wrong, by step."""
+
+    ends: np.ndarray
+    right: tuple[np.ndarray, np.ndarray]
+    tried: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def of(cls, ends: np.ndarray, found: np.ndarray, ignored: np.ndarray) -> "Steps":
+        until = int(ends[-1]) + 1 if len(ends) else 0
+        rows = np.flatnonzero(found[:until]), np.flatnonzero(~ignored[:until])
+        return cls(ends, *((some, np.searchsorted(ends, some)) for some in rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Detected:
     """The rows of one label: first the true boxes, then the detections, from the most confident down."""
 
     name: str | int | None
@@ -87,21 +103,22 @@ class Detected(NamedTuple):
     ignored: np.ndarray  # likewise
     last: np.ndarray  # where steps end
 
-    def peaks(self, level: int) -> np.ndarray:
-        """The ends of steps at which precision may be largest: with something right, before one with something wrong.
+    @cached_property
+    def peaks(self) -> list[Steps]:
+        """For each threshold the steps at which precision may be largest: with a hit, and before one with a miss.
 
         Elsewhere the next step has at least the same precision, whatever rows weigh.
         """
-        right = np.add.reduceat(self.found[:, level], self._first, dtype=np.int64) if len(self.last) else self.last
-        wrong = ~(self.found[:, level] | self.ignored[:, level])
-        wrong = np.add.reduceat(wrong, self._first, dtype=np.int64) if len(self.last) else self.last
-        some = np.flatnonzero(right + wrong)
-        falls = np.append(wrong[some[1:]] > 0, True)[: len(some)]
-        return np.asarray(self.last[some[(right[some] > 0) & falls]])
+        return [self._peaks(found, ignored) for found, ignored in zip(self.found.T, self.ignored.T, strict=True)]
 
-    @property
-    def _first(self) -> np.ndarray:
-        return np.append(0, self.last[:-1] + 1)
+    def _peaks(self, found: np.ndarray, ignored: np.ndarray) -> Steps:
+        if not found.any():
+            return Steps.of(self.last[:0], found, ignored)
+        first = np.append(0, self.last[:-1] + 1)
+        hits, misses = (np.add.reduceat(each, first, dtype=np.int64) for each in (found, ~(found | ignored)))
+        some = np.flatnonzero(hits + misses)
+        falls = np.append(misses[some[1:]] > 0, True)
+        return Steps.of(self.last[some[(hits[some] > 0) & falls]], found, ignored)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -173,8 +190,8 @@ class OfBoxes(WeightedRowsMetric):
         return False
 
     @abstractmethod
-    def of_label(self, label: Detected, level: int, sums: Sums, total: np.ndarray, slack: float) -> np.ndarray:
-        """The value of one label at one threshold by replicate; arbitrary where there are no true boxes.
+    def of_label(self, label: Detected, sums: Sums, total: np.ndarray, slack: float) -> np.ndarray:
+        """The mean over thresholds of the value of one label by replicate; arbitrary without true boxes.
 
         Args:
             sums: of detections of the label.
@@ -320,17 +337,16 @@ class OfBoxes(WeightedRowsMetric):
         return found
 
     def _of_label(self, label: Detected, weights: "_Replicates | _Without", slack: float) -> np.ndarray:
-        """The mean over thresholds by replicate, NaN without true boxes."""
+        """The value of one label by replicate, NaN without true boxes."""
         truths = np.arange(label.truths.start, label.truths.stop)
         total = weights.sums(truths, np.zeros(len(truths), np.int64), 1)[:, 0]
         start = label.detections.start
 
-        def sums(detections: np.ndarray, part: np.ndarray, n: int) -> np.ndarray:
-            return weights.sums(start + detections, part, n)
+        def sums(detections: np.ndarray, part: np.ndarray, n: int, share: np.ndarray | float = 1.0) -> np.ndarray:
+            return weights.sums(start + detections, part, n, share)
 
         with np.errstate(divide="ignore", invalid="ignore"):
-            each = [self.of_label(label, level, sums, total, slack) for level in range(len(self.thresholds))]
-        return np.where(total > 0, np.mean(each, axis=0), np.nan)
+            return np.where(total > 0, self.of_label(label, sums, total, slack), np.nan)
 
     def _labels(self, rows: Columns, vocabulary: np.ndarray) -> Iterator[Detected]:
         """The labels of sorted rows, from a sorted vocabulary."""
@@ -425,9 +441,10 @@ class MeanAveragePrecision(OfBoxes):
     def rules(self) -> Definition:
         return definition_of(self.definition, self.points, area=self.area, max_detections=self.max_detections)
 
-    def of_label(self, label: Detected, level: int, sums: Sums, total: np.ndarray, slack: float) -> np.ndarray:
-        recall, precision, _ = self._curve(label, level, label.peaks(level), sums, total)
-        return mean_over_recall(recall, precision, self.rules, slack)
+    def of_label(self, label: Detected, sums: Sums, total: np.ndarray, slack: float) -> np.ndarray:
+        curves = (self._curve(steps, sums, total) for steps in label.peaks)
+        each = [mean_over_recall(recall, precision, self.rules, slack) for recall, precision, _ in curves]
+        return np.asarray(np.mean(each, axis=0))
 
     def least_variance(self, rows: Columns, value: float) -> float:
         """The variance of a share of as many boxes as are true: boxes of one image are no more informative."""
@@ -452,24 +469,18 @@ class MeanAveragePrecision(OfBoxes):
                     part = None if label.name is None else part_name(label.name)
                     level, weight = int(np.argmin(self.thresholds)), rows[WEIGHT][None, label.detections]
                     (recall,), (precision,), (seen,) = self._curve(
-                        label, level, label.last, _Replicates(weight).sums, np.array([total[place]])
+                        Steps.of(label.last, label.found[:, level], label.ignored[:, level]),
+                        _Replicates(weight).sums,
+                        np.array([total[place]]),
                     )
                     points = Curve(recall, precision, label.confidence[label.last], seen)
                     thinned = thin_curve(points, recall + seen / (seen[-1] or 1.0), POINTS)
                     found[group].append(Drawn("precision_recall", part, thinned))
         return found
 
-    def _curve(
-        self, label: Detected, level: int, ends: np.ndarray, sums: Sums, total: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _curve(self, steps: Steps, sums: Sums, total: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Recall, precision, and the weight of the detections so far, at the ends of steps."""
-        right, seen = (
-            np.cumsum(sums(some, np.searchsorted(ends, some), len(ends)), axis=1)
-            for some in (
-                np.flatnonzero(label.found[: ends[-1] + 1, level]) if len(ends) else ends,
-                np.flatnonzero(~label.ignored[: ends[-1] + 1, level]) if len(ends) else ends,
-            )
-        )
+        right, seen = (np.cumsum(sums(*rows, len(steps.ends)), axis=1) for rows in (steps.right, steps.tried))
         return *curve(right, seen, total, self.rules), seen
 
 
@@ -492,9 +503,10 @@ class AverageRecall(OfBoxes):
     iou: float | Sequence[float] | str = COCO
     max_detections: int | None = 100
 
-    def of_label(self, label: Detected, level: int, sums: Sums, total: np.ndarray, slack: float) -> np.ndarray:
-        right = np.flatnonzero(label.found[:, level])
-        return np.asarray(sums(right, np.zeros(len(right), np.int64), 1)[:, 0] / total)
+    def of_label(self, label: Detected, sums: Sums, total: np.ndarray, slack: float) -> np.ndarray:
+        detections = np.arange(len(label.found))
+        right = sums(detections, np.zeros_like(detections), 1, label.found.mean(axis=1))
+        return np.asarray(right[:, 0] / total)
 
     def substitute_boxes(
         self, fill: Fill, rows: RowsOfImages, unknown: np.ndarray
@@ -512,12 +524,12 @@ class _Replicates:
 
     weight: np.ndarray
 
-    def sums(self, rows: np.ndarray, part: np.ndarray, n: int) -> np.ndarray:
+    def sums(self, rows: np.ndarray, part: np.ndarray, n: int, share: np.ndarray | float = 1.0) -> np.ndarray:
         """The weight of parts, which are in order, replicates × parts."""
         found = np.zeros((len(self.weight), n))
         if len(rows):
             starts = runs(part)
-            found[:, part[starts]] = np.add.reduceat(self.weight[:, rows], starts, axis=1)
+            found[:, part[starts]] = np.add.reduceat(self.weight[:, rows] * share, starts, axis=1)
         return found
 
 
@@ -530,9 +542,9 @@ class _Without:
     place: np.ndarray
     n: int
 
-    def sums(self, rows: np.ndarray, part: np.ndarray, n: int) -> np.ndarray:
+    def sums(self, rows: np.ndarray, part: np.ndarray, n: int, share: np.ndarray | float = 1.0) -> np.ndarray:
         """As of `_Replicates`: what a set takes from a part is counted, and the rest is the same for all sets."""
-        weight, place = self.weight[rows], self.place[self.of_row[rows]]
+        weight, place = self.weight[rows] * share, self.place[self.of_row[rows]]
         taken = np.bincount(place * n + part, weight, (self.n + 1) * n).reshape(self.n + 1, n)[:-1]
         return np.asarray(np.bincount(part, weight, n) - taken)
 
