@@ -16,7 +16,6 @@ from evaluand.metrics.base.left_out import LeftOut
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Fill, Metric, State, refuse, refuse_empty
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
 from evaluand.metrics.detection.definition import Area, Definition, Points, definition_of
-from evaluand.metrics.detection.matching import Images
 from evaluand.metrics.detection.precision import check_iou, curve, mean_over_recall, steps
 from evaluand.metrics.detection.tables import CONTENT, IMAGES, read_images
 from evaluand.metrics.stats.intervals import count_rows, runs
@@ -364,7 +363,7 @@ class OfBoxes(WeightedRowsMetric):
                 confidence,
                 found,
                 rows["ignored"][middle:stop],
-                steps(np.nan_to_num(confidence, posinf=np.inf), self.rules),
+                last,
             )
 
     def _markers(self, sort: int, n: int) -> dict[str, np.ndarray]:

@@ -130,7 +130,7 @@ class Metric(ABC):
     of_either_class: ClassVar[bool] = False
     errs_evenly: ClassVar[bool] = False
     like_share: ClassVar[bool] = True
-    read: ClassVar[Callable[[Mapping[str, Any]], Columns] | None] = None
+    read: ClassVar[Any] = None
 
     missing: Missing = "leave_out"
     reduce: Reduce = "first"

@@ -320,16 +320,16 @@ def _outlines(boxes: Boxes) -> list[np.ndarray]:
 def _overlapping_boxes(sides: Images, definition: Definition, least: float) -> Pairs:
     """All pairs of boxes of the same place whose overlap reaches a threshold."""
     parts: list[Pairs] = []
-    usable, truth_usable = (
-        _have_area(side.corners, definition.pixel) for side in (sides.detections, sides.truths)
-    )
+    usable, truth_usable = (_have_area(side.corners, definition.pixel) for side in (sides.detections, sides.truths))
     if definition.takes == "anything":
         usable &= ~np.isin(sides.place, sides.truth_place[np.isnan(sides.truths.corners).any(axis=0)])
     rows = np.flatnonzero(usable)
     for crowd in (False, True):
         among = np.flatnonzero(truth_usable & (sides.crowd == crowd))
         if len(rows) and len(among):
-            parts += _compare_pairs(sides, *_windows(sides, rows, among, definition, least, crowd), definition, least, crowd)
+            parts += _compare_pairs(
+                sides, *_windows(sides, rows, among, definition, least, crowd), definition, least, crowd
+            )
     return Pairs.join(parts)
 
 

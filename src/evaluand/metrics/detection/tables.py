@@ -41,7 +41,7 @@ CONTENT: Final = "content"
 class _Cells(NamedTuple):
     """The boxes of all images, one after the other, and the number of each image."""
 
-    count: np.ndarray
+    counts: np.ndarray
     corners: np.ndarray
     outline: np.ndarray | None
     label: pa.Array
@@ -64,13 +64,15 @@ def read_images(columns: Mapping[str, Any]) -> Columns:
     empty = pa.nulls(n, pa.string())
     sides = [_side(columns, name, columns.get(name, empty)) for name in ("truths", "detections")]
     content = np.zeros(n, np.uint64)
-    for side in sides:
-        bits = np.full(len(side), len(content) and sides.index(side), np.uint64)
+    for number, side in enumerate(sides):
+        bits = np.full(len(side), number, np.uint64)
         for seed, cells in enumerate([*side.corners, *([] if side.confidence is None else [side.confidence])]):
-            bits = random_bits(bits ^ np.ascontiguousarray(cells + 0.0).view(np.uint64), seed)
+            bits = random_bits(bits ^ (cells + 0.0).view(np.uint64), seed)
         np.add.at(content, side.image.to_numpy(), bits)
-    known = {name: np.where(columns[name].is_null(), np.nan, 0.0) for name in ("truths", "detections") if name in columns}
-    return {**known, IMAGES: Images(sides[1], sides[0]), CONTENT: content, INDEX: columns[INDEX]}  # type: ignore[dict-item]
+    known = {
+        name: np.where(columns[name].is_null(), np.nan, 0.0) for name in ("truths", "detections") if name in columns
+    }
+    return {**known, IMAGES: Images(sides[1], sides[0]), CONTENT: content, INDEX: columns[INDEX]}
 
 
 def _side(columns: Mapping[str, Any], name: str, column: pa.Array) -> Boxes:
@@ -83,11 +85,11 @@ def _side(columns: Mapping[str, Any], name: str, column: pa.Array) -> Boxes:
             f"{name}: the column does not hold boxes with box, label and confidence; read a table of the scorer"
             " 'detection'"
         ) from None
-    image = np.repeat(np.arange(len(cells.count)), cells.count)
+    image = np.repeat(np.arange(len(cells.counts)), cells.counts)
     has_label, has_confidence = np.asarray(cells.label.is_valid()), ~np.isnan(cells.confidence)
     for part, has in (("label", has_label), ("confidence", has_confidence)):
         if has.any() and not has.all():
-            lacking = np.bincount(image[~has], minlength=len(cells.count)) > 0
+            lacking = np.bincount(image[~has], minlength=len(cells.counts)) > 0
             refuse(columns, lacking, lambda row, part=part: f"its {what}s have no {part}, but those of other images do")  # type: ignore[misc]
     return Boxes(
         what,
@@ -107,12 +109,12 @@ def _masks(columns: Mapping[str, Any], image: np.ndarray, cells: _Cells, what: s
         return None
     lacking = np.array([mask is None for mask in cells.mask], np.bool_)
     message = f"its {what}s have no masks, but those of other images do"
-    refuse(columns, np.bincount(image[lacking], minlength=len(cells.count)) > 0, lambda row: message)
+    refuse(columns, np.bincount(image[lacking], minlength=len(cells.counts)) > 0, lambda row: message)
     return cells.mask
 
 
 def _read_lists(column: pa.Array) -> _Cells:
-    count = np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
+    counts = np.asarray(pc.fill_null(pc.list_value_length(column), 0)).astype(np.int64)
     boxes = column.flatten()
     corners = np.asarray(boxes.field("box").flatten()).reshape(-1, len(COORDINATES))
     label = boxes.field("label")
@@ -120,7 +122,7 @@ def _read_lists(column: pa.Array) -> _Cells:
         boxes.field(name).to_numpy(zero_copy_only=False).astype(np.float64) for name in ("confidence", "area")
     )
     crowd = np.asarray(pc.fill_null(boxes.field("crowd"), False))
-    return _Cells(count, corners, None, label, confidence, crowd, area, None)
+    return _Cells(counts, corners, None, label, confidence, crowd, area, None)
 
 
 def _read_texts(texts: Sequence[str | None]) -> _Cells:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, TypeGuard
 
 import numpy as np
 import orjson
@@ -48,7 +48,8 @@ class Objects:
         score: of each detection; None for true objects.
         crowd: of each true object, whether it is a crowd.
         area: of each true object as the file states it, else NaN.
-        notes: what was left out, or is odd.
+        notes: what was left out.
+        doubts: what is odd about objects, where these are not regions.
     """
 
     path: str
@@ -62,6 +63,7 @@ class Objects:
     crowd: np.ndarray
     area: np.ndarray
     notes: Sequence[str]
+    doubts: Sequence[str]
 
     def has(self, shape: Shape) -> bool:
         """Whether every object has a box, or an outline."""
@@ -69,8 +71,8 @@ class Objects:
 
     @property
     def is_semantic(self) -> bool:
-        """Whether these are regions of categories: outlines without a box and a score."""
-        return bool(len(self.image)) and self.score is None and self.has("masks") and bool(np.isnan(self.boxes).all())
+        """Whether these are results without scores: regions of categories."""
+        return bool(len(self.image)) and self.score is None and self.has("masks")
 
     def labels(self) -> list[str]:
         """The name of the category of each object."""
@@ -127,15 +129,13 @@ class Objects:
     def _mask(self, id: int, row: int) -> dict[str, Any]:
         outline, image = self.outlines[row], self.images[id]
         where = f"{self.path}: image {id}"
-        size = [image.get("height"), image.get("width")]
-        if not outline:
-            raise DataError(Fault(where, "has an annotation without a segmentation"))
+        size: list[Any] = [image.get("height"), image.get("width")]
         if not isinstance(outline, Mapping) and not all(type(side) is int for side in size):
             raise DataError(Fault(where, "has no height and width, which masks need"))
         try:
             return read_mask(outline, size)
         except DataError as error:
-            raise DataError(Fault(where, f"the segmentation {error.faults[0].message}")) from None
+            raise DataError(Fault(f"{where}: segmentation", error.faults[0].message)) from None
 
 
 def read_instances(path: str | os.PathLike[str]) -> Objects:
@@ -188,7 +188,7 @@ def read_results(path: str | os.PathLike[str], truth: Objects, *, semantic: bool
     if not isinstance(entries, list):
         needs = "image_id, category_id, bbox or segmentation, and score"
         raise DataError(Fault(str(path), f"is no file of results; give a list of objects with {needs}"))
-    return _Reader(str(path), truth.images, truth.names, [], truth.path).read(entries, ignores_scores=semantic)
+    return _Reader(str(path), truth.images, truth.names, [], truth.path).read(entries, semantic=semantic)
 
 
 _PARTS: Final = ("images", "annotations", "categories")
@@ -211,7 +211,7 @@ def _by_id(path: str | os.PathLike[str], part: str, entries: Sequence[Any]) -> d
     return dict(sorted(found.items()))
 
 
-def _is_integer(value: Any) -> bool:
+def _is_integer(value: Any) -> TypeGuard[float]:
     return type(value) is int or (type(value) is float and value.is_integer())
 
 
@@ -229,18 +229,21 @@ class _Reader:
     notes: list[str]
     truth: str | None = None
 
-    def read(self, entries: Sequence[Any], *, ignores_scores: bool = False) -> Objects:
+    def read(self, entries: Sequence[Any], *, semantic: bool = False) -> Objects:
         """The objects of a list.
+
+        Args:
+            semantic: whether they are regions, of which a score does not matter.
 
         Raises:
             DataError: some are none; each fault with its place.
         """
         self._refuse([(place, "is no object") for place, entry in enumerate(entries) if not isinstance(entry, dict)])
         cells = {name: [entry.get(name) for entry in entries] for name in _KEYS}
-        scored = self.truth is not None and not ignores_scores
-        is_semantic = scored and entries and not any(entry.keys() & {"bbox", "score"} for entry in entries)
-        scored = scored and not (is_semantic and all(cells["segmentation"]))
-        self._refuse([*self._faults(cells, scored)])
+        if self.truth is not None and all(cells["segmentation"]) and entries:
+            semantic = semantic or not any(entry.keys() & {"bbox", "score"} for entry in entries)
+        scored = self.truth is not None and not semantic
+        self._refuse([*self._faults(cells, scored, semantic)])
         known = np.ones(len(entries), np.bool_)
         number = {}
         for key, listed, what in (("image_id", self.images, "an image"), ("category_id", self.names, "a category")):
@@ -253,7 +256,7 @@ class _Reader:
             known &= ~others
         if len(entries) and not known.any():
             raise DataError(Fault(self.path, f"no detection is of an image and category of {self.truth}"))
-        boxes = np.array([box or _NO_BOX for box in cells["bbox"]], np.float64).reshape(-1, 4)
+        boxes = np.array([_NO_BOX if semantic else box or _NO_BOX for box in cells["bbox"]], np.float64).reshape(-1, 4)
         score = np.array(cells["score"], np.float64) if scored else None
         crowd = np.array([bool(cell) for cell in cells["iscrowd"]], np.bool_)
         area = np.array([math.nan if cell is None else cell for cell in cells["area"]], np.float64)
@@ -261,7 +264,6 @@ class _Reader:
             crowd, area = np.zeros_like(crowd), np.full_like(area, math.nan)
         rows = np.flatnonzero(known)
         rows = rows[np.argsort(number["image_id"][rows], kind="stable")]
-        self._note_odd(cells["id"], boxes, crowd, area, number["image_id"])
         return Objects(
             self.path,
             self.images,
@@ -274,6 +276,7 @@ class _Reader:
             crowd[rows],
             area[rows],
             self.notes,
+            [*self._doubts(cells["id"], boxes, crowd, area, number["image_id"])],
         )
 
     def _refuse(self, faults: Sequence[tuple[int, str]]) -> None:
@@ -281,7 +284,7 @@ class _Reader:
         if faults:
             raise DataError(Fault(f"{self.path}: {part}[{place}]", text) for place, text in faults[:_MOST_FAULTS])
 
-    def _faults(self, cells: Mapping[str, Sequence[Any]], scored: bool) -> Iterator[tuple[int, str]]:
+    def _faults(self, cells: Mapping[str, Sequence[Any]], scored: bool, semantic: bool) -> Iterator[tuple[int, str]]:
         """What is wrong with objects, with their places: whole columns are checked first."""
         for key, listed in (("image_id", self.images), ("category_id", self.names)):
             if {*map(type, cells[key])} - {int}:
@@ -295,7 +298,9 @@ class _Reader:
                 if type(score) not in (int, float):
                     yield place, f"score is {score!r}, not a number; each detection needs its confidence"
         for place, (box, outline) in enumerate(zip(cells["bbox"], cells["segmentation"], strict=True)):
-            if (box is not None or not outline) and (fault := _box_fault(box)):
+            if semantic and not outline:
+                yield place, "has no segmentation; each region needs a mask"
+            elif not semantic and (box is not None or not outline) and (fault := _box_fault(box)):
                 yield place, fault
         if self.truth is None:
             for place, (area, crowd) in enumerate(zip(cells["area"], cells["iscrowd"], strict=True)):
@@ -305,51 +310,51 @@ class _Reader:
                 if crowd not in (None, 0, 1):
                     yield place, f"iscrowd is {crowd!r}, not 0 or 1"
 
-    def _note_odd(
+    def _doubts(
         self, ids: Sequence[Any], boxes: np.ndarray, crowd: np.ndarray, area: np.ndarray, image: np.ndarray
-    ) -> None:
-        """Notes what scores, and is hardly meant or scored by pycocotools in another way."""
-        self._note_corners(boxes, image)
+    ) -> Iterator[str]:
+        """What is hardly meant, or scored by pycocotools in another way."""
+        own = ~np.isnan(boxes[:, 0]) & (image >= 0)
+        if own.sum() >= _FEWEST_SUSPECTS and (corners := self._as_corners(boxes[own], image[own])):
+            yield f"{self.path}: {corners}"
         if self.truth is not None:
             if not len(boxes):
-                self.notes.append(f"{self.path}: has no detection; every true object is missed")
+                yield f"{self.path}: has no detection; every true object is missed"
             return
-        twice = [id for id, often in Counter(map(repr, ids)).items() if often > 1 and id != "None"]
-        if twice:
-            self.notes.append(
-                f"{self.path}: {plural(len(twice), 'id')} of annotations {pluralize(len(twice), 'occurs', 'occur')}"
-                f" more than once, such as {twice[0]}; each annotation is an object here, and pycocotools takes the"
-                " last for all"
+        if not len(boxes):
+            yield f"{self.path}: has no annotation, so there is nothing to find"
+        if twice := [id for id, often in Counter(map(repr, ids)).items() if often > 1 and id != "None"]:
+            have = (
+                f"{plural(len(twice), 'id')} of annotations {pluralize(len(twice), 'occurs', 'occur')} more than once"
             )
-        if any(id == 0 and not isinstance(id, bool) and not crowd[place] for place, id in enumerate(ids)):
-            self.notes.append(
+            yield (
+                f"{self.path}: {have}, such as {twice[0]}; each annotation is an object here, and pycocotools takes"
+                " the last for all"
+            )
+        if any(type(id) in _NUMBERS and not id and not crowd[place] for place, id in enumerate(ids)):
+            yield (
                 f"{self.path}: an annotation has the id 0; here it is an object like others, and pycocotools never"
                 " takes it for found"
             )
-        if len(area) and (lacking := int(np.isnan(area).sum())):
-            self.notes.append(
-                f"{self.path}: {plural(lacking, 'annotation')} {pluralize(lacking, 'states', 'state')} no area, and"
-                f" {pluralize(lacking, 'has', 'have')} that of the box or mask"
-            )
-        if not len(boxes):
-            self.notes.append(f"{self.path}: has no annotation, so there is nothing to find")
+        if lacking := int(np.isnan(area).sum()):
+            state, have = pluralize(lacking, "states", "state"), pluralize(lacking, "has", "have")
+            yield f"{self.path}: {plural(lacking, 'annotation')} {state} no area, and {have} that of the box or mask"
 
-    def _note_corners(self, boxes: np.ndarray, image: np.ndarray) -> None:
-        """Notes boxes that look like x_min, y_min, x_max, y_max."""
-        own = ~np.isnan(boxes[:, 0]) & (image >= 0)
-        x, y, width, height = boxes[own].T
-        if len(x) < _FEWEST_SUSPECTS or (width <= x).any() or (height <= y).any():
-            return
+    def _as_corners(self, boxes: np.ndarray, image: np.ndarray) -> str | None:
+        """Why boxes look like x_min, y_min, x_max, y_max; None if they do not."""
+        x, y, width, height = boxes.T
+        if (width <= x).any() or (height <= y).any():
+            return None
         sizes = [(each.get("width"), each.get("height")) for each in self.images.values()]
-        known = [size if all(type(side) in (int, float) for side in size) else (math.nan,) * 2 for size in sizes]
-        limits = np.array(known, np.float64)[image[own]].T
+        known = [size if _NUMBERS.issuperset(map(type, size)) else (math.inf,) * 2 for size in sizes]
+        limits = np.array(known, np.float64)[image].T
         beyond = (x + width > limits[0] + 1) | (y + height > limits[1] + 1)
-        if beyond.mean() <= _BEYOND and not np.isnan(limits).any():
-            return
-        out = f", and {int(beyond.sum())} would end beyond their image" if beyond.any() else ""
-        self.notes.append(
-            f"{self.path}: boxes look like x_min, y_min, x_max, y_max: of all {len(x)} the third number is larger than"
-            f" the first and the fourth than the second{out}; they are read as x, y, width, height, as COCO has them"
+        if np.isfinite(limits).all() and beyond.mean() <= _BEYOND:
+            return None
+        end = f", and {int(beyond.sum())} would end beyond their image" if beyond.any() else ""
+        return (
+            f"boxes look like x_min, y_min, x_max, y_max: of all {len(x)} the third number is larger than the first"
+            f" and the fourth than the second{end}; they are read as x, y, width, height, as COCO has them"
         )
 
 
@@ -379,7 +384,7 @@ def _read_json(path: str | os.PathLike[str]) -> Any:
         content = Path(path).read_bytes()
         return orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        word = next((name for name in ("NaN", "-Infinity", "Infinity") if content[error.pos :].startswith(name.encode())), None)
+        word = next((name for name in ("NaN", "Infinity") if content[error.pos :].startswith(name.encode())), None)
         more = "" if word is None else f"; {word} is no number of JSON: leave out what has none"
         raise DataError(Fault(f"{path}:{error.lineno}:{error.colno}", f"is not JSON: {error.msg}{more}")) from None
     except OSError as error:

@@ -101,6 +101,8 @@ def score_coco(
     notes = [note for objects in (truth, *systems.values()) for note in objects.notes]
     if shape == "semantic":
         notes += [note for objects in systems.values() for note in _missed(truth, objects)]
+    else:
+        notes += [doubt for objects in (truth, *systems.values()) for doubt in objects.doubts]
     attributes = [*dict.fromkeys(part for grouping in groupings for part in grouping)]
     steps = Steps(
         name,
