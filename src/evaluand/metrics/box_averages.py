@@ -2,7 +2,7 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple
@@ -37,10 +37,6 @@ _SET: Final = "_set_"
 _BY_CONTENT: Final = -1
 _MOST_SETS: Final = 256
 """The most images that are left out one by one; of more, as many sets."""
-
-Sums = Callable[..., np.ndarray]
-"""From rows, the part of each, which are in order, the number of parts, and perhaps the share of each row that counts:
-the weight of each part, replicates × parts."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,8 +91,8 @@ class Detected:
     """The rows of one label: first the true boxes, then the detections, from the most confident down."""
 
     name: str | int | None
-    truths: slice
-    detections: slice
+    rows: slice
+    n_truths: int
     confidence: np.ndarray
     found: np.ndarray  # detections × thresholds
     ignored: np.ndarray  # likewise
@@ -189,13 +185,13 @@ class OfBoxes(WeightedRowsMetric):
         return False
 
     @abstractmethod
-    def of_label(self, label: Detected, sums: Sums, total: np.ndarray, slack: float) -> np.ndarray:
-        """The mean over thresholds of the value of one label by replicate; arbitrary without true boxes.
+    def of_label(self, label: Detected, weights: "Weights", total: np.ndarray, slack: float) -> np.ndarray:
+        """The mean over thresholds of the value of one label, arbitrary without true boxes: as `Weights.sums`.
 
         Args:
-            sums: of detections of the label.
-            total: the weight of its true boxes, by replicate.
-            slack: how much rounding may take from a share of it.
+            weights: of the detections of the label.
+            total: of its true boxes.
+            slack: how much rounding may take from a share of that.
         """
 
     @property
@@ -264,10 +260,9 @@ class OfBoxes(WeightedRowsMetric):
         return {**arranged, **keys, LABELS: rows[LABELS], DETECTED: object_array(labels), _ORDER: order}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        value = _mean(np.stack(self._by_label(rows, weight) or [np.full(len(weight), np.nan)]))
+        value = _mean(np.stack([self._of_labels(rows, replicate) for replicate in weight], axis=1))
         for sort, end in ((_TO_ONE, 1.0), (_TO_ZERO, 0.0)):
-            there = np.flatnonzero(rows["sort"] == sort)
-            value = np.where(weight[:, there].any(axis=1), end, value)
+            value = np.where(weight[:, np.flatnonzero(rows["sort"] == sort)].any(axis=1), end, value)
         return np.asarray(value)
 
     def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
@@ -277,36 +272,31 @@ class OfBoxes(WeightedRowsMetric):
 
     def changes(self, rows: Columns, value: float) -> np.ndarray:
         """What an image adds stands at the row that marks it; of many images, what a set of them adds at its first."""
-        images = np.flatnonzero(rows["sort"] == _IMAGE)
-        place, row = rows[_ORDER][images], rows[_ORDER]
-        cluster = rows[CLUSTER][place]
-        if (rows[_SET] != _BY_CONTENT).any():
-            sets = rows[_SET]
-        else:
-            sets = _sets_by_content(rows[CONTENT][images], cluster, rows[CLUSTER][row])
+        images, place = np.flatnonzero(rows["sort"] == _IMAGE), rows[_ORDER]
+        cluster, sets = rows[CLUSTER][place], rows[_SET]
+        if (sets == _BY_CONTENT).all():
+            sets = _sets_by_content(rows[CONTENT], cluster)
         names, of_row = np.unique(sets, return_inverse=True)
         share = np.bincount(of_row[images], rows[WEIGHT][images], len(names))
         left = (value - self._without_sets(rows, of_row, len(names))) * (1 - share / share.sum())
-        by_set = np.lexsort((cluster, of_row[images]))
-        first = by_set[runs(of_row[images][by_set])]
+        by_set = images[np.lexsort((cluster[images], of_row[images]))]
         changes = np.zeros(len(sets))
-        changes[place[first]] = left - left.mean()
+        changes[place[by_set[runs(of_row[by_set])]]] = left - left.mean()
         return changes
 
     def _without_sets(self, rows: Columns, of_row: np.ndarray, n: int) -> np.ndarray:
         """The value without each set of images, which changes only the labels that the set has boxes of."""
         weight, slack = _in_whole_units(rows[WEIGHT], rows[WEIGHT])
-        own = self._by_label(rows, rows[WEIGHT][None])
-        each = np.repeat(np.concatenate([*own, np.empty(0)])[:, None], n, axis=1)
+        each = np.repeat(self._of_labels(rows, rows[WEIGHT])[:, None], n, axis=1)
         for label, values in zip(rows[DETECTED], each, strict=True):
-            both = slice(label.truths.start, label.detections.stop)
-            there = np.unique(of_row[both][weight[both] > 0])
-            step = max(1, _AT_ONCE // max(both.stop - both.start, 1))
+            weight_of, set_of = weight[label.rows], of_row[label.rows]
+            there = np.unique(set_of[weight_of > 0])
+            step = max(1, _AT_ONCE // max(len(weight_of), 1))
             for sets in (there[start : start + step] for start in range(0, len(there), step)):
                 place = np.full(n, len(sets))
                 place[sets] = np.arange(len(sets))
-                values[sets] = self._of_label(label, _Without(weight, of_row, place, len(sets)), slack)
-        return _mean(each if len(each) else np.full((1, n), np.nan))
+                values[sets] = self._of_label(label, Weights(weight_of, place[set_of], len(sets)), slack)[:-1]
+        return _mean(each)
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         of_area = "" if self.area is None else f" of the area {self.area!r}"
@@ -316,36 +306,31 @@ class OfBoxes(WeightedRowsMetric):
     def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         """The number of boxes, and the value of each label if there are labels."""
         labels = {
-            str(label.name): {"value": float(values[0]) if math.isfinite(values[0]) else None}
-            | _counts(label.truths.stop - label.truths.start, len(label.confidence))
-            for label, values in zip(rows[DETECTED], self._by_label(rows, weight[None]), strict=True)
+            str(label.name): {"value": value if math.isfinite(value) else None}
+            | _counts(label.n_truths, len(label.confidence))
+            for label, value in zip(rows[DETECTED], self._of_labels(rows, weight).tolist(), strict=True)
             if label.name is not None
         }
         counts = _counts(*(int(np.count_nonzero(rows["sort"] == sort)) for sort in (_TRUTH, _DETECTED)))
         return counts | ({"labels": labels} if labels else {})
 
-    def _by_label(self, rows: Columns, weight: np.ndarray) -> list[np.ndarray]:
-        """The value of each label by replicate."""
-        is_own = len(weight) == 1 and np.array_equal(weight[0], rows[WEIGHT])
+    def _of_labels(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        """The value of each label; those under the weights of the rows are computed once."""
+        is_own = np.array_equal(weight, rows[WEIGHT])
         if is_own and _OWN in rows:
-            return [*rows[_OWN]]
+            return rows[_OWN]
         weight, slack = _in_whole_units(weight, rows[WEIGHT])
-        found = [self._of_label(label, _Replicates(weight), slack) for label in rows[DETECTED]]
+        each = [self._of_label(label, Weights.whole(weight[label.rows]), slack) for label in rows[DETECTED]]
+        found = np.array(each, np.float64).reshape(len(each))
         if is_own and isinstance(rows, dict):
             rows[_OWN] = found
         return found
 
-    def _of_label(self, label: Detected, weights: "_Replicates | _Without", slack: float) -> np.ndarray:
-        """The value of one label by replicate, NaN without true boxes."""
-        truths = np.arange(label.truths.start, label.truths.stop)
-        total = weights.sums(truths, np.zeros(len(truths), np.int64), 1)[:, 0]
-        start = label.detections.start
-
-        def sums(detections: np.ndarray, part: np.ndarray, n: int, share: np.ndarray | float = 1.0) -> np.ndarray:
-            return weights.sums(start + detections, part, n, share)
-
+    def _of_label(self, label: Detected, weights: "Weights", slack: float) -> np.ndarray:
+        """The value of one label, NaN without true boxes: as `Weights.sums`."""
+        total = weights[: label.n_truths].total()
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.where(total > 0, self.of_label(label, sums, total, slack), np.nan)
+            return np.where(total > 0, self.of_label(label, weights[label.n_truths :], total, slack), np.nan)
 
     def _labels(self, rows: Columns, vocabulary: np.ndarray) -> Iterator[Detected]:
         """The labels of sorted rows, from a sorted vocabulary."""
@@ -354,17 +339,10 @@ class OfBoxes(WeightedRowsMetric):
             if rows["label"][start] < 0:
                 continue
             middle = start + int(np.searchsorted(rows["sort"][start:stop], _DETECTED))
-            confidence, found = rows["confidence"][middle:stop], rows["found"][middle:stop]
+            confidence, found, ignored = (rows[name][middle:stop] for name in ("confidence", "found", "ignored"))
             last = steps(np.nan_to_num(confidence, posinf=np.inf), self.rules)
-            yield Detected(
-                vocabulary[rows["label"][start]],
-                slice(start, middle),
-                slice(middle, stop),
-                confidence,
-                found,
-                rows["ignored"][middle:stop],
-                last,
-            )
+            name = vocabulary[rows["label"][start]]
+            yield Detected(name, slice(start, stop), middle - start, confidence, found, ignored, last)
 
     def _markers(self, sort: int, n: int) -> dict[str, np.ndarray]:
         """Rows that are no boxes."""
@@ -440,14 +418,14 @@ class MeanAveragePrecision(OfBoxes):
     def rules(self) -> Definition:
         return definition_of(self.definition, self.points, area=self.area, max_detections=self.max_detections)
 
-    def of_label(self, label: Detected, sums: Sums, total: np.ndarray, slack: float) -> np.ndarray:
-        curves = (self._curve(steps, sums, total) for steps in label.peaks)
+    def of_label(self, label: Detected, weights: "Weights", total: np.ndarray, slack: float) -> np.ndarray:
+        curves = (self._curve(steps, weights, total) for steps in label.peaks)
         each = [mean_over_recall(recall, precision, self.rules, slack) for recall, precision, _ in curves]
         return np.asarray(np.mean(each, axis=0))
 
     def least_variance(self, rows: Columns, value: float) -> float:
         """The variance of a share of as many boxes as are true: boxes of one image are no more informative."""
-        weight = np.concatenate([rows[WEIGHT][label.truths] for label in rows[DETECTED]])
+        weight = np.concatenate([rows[WEIGHT][label.rows][: label.n_truths] for label in rows[DETECTED]])
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return float(value * (1 - value) * np.square(weight).sum() / weight.sum() ** 2)
 
@@ -460,26 +438,24 @@ class MeanAveragePrecision(OfBoxes):
         found: list[list[Drawn]] = [[] for _ in state["n"]]
         for group, each in self.rows_of(state):
             rows = self.arranged(each)
-            total = [float(rows[WEIGHT][label.truths].sum()) for label in rows[DETECTED]]
+            total = [float(rows[WEIGHT][label.rows][: label.n_truths].sum()) for label in rows[DETECTED]]
             largest = sorted(range(len(total)), key=lambda place: -total[place])[:PARTS]
             for place in sorted(largest):
                 label = rows[DETECTED][place]
                 if total[place] > 0 and len(label.last):
                     part = None if label.name is None else part_name(label.name)
-                    level, weight = int(np.argmin(self.thresholds)), rows[WEIGHT][None, label.detections]
-                    (recall,), (precision,), (seen,) = self._curve(
-                        Steps.of(label.last, label.found[:, level], label.ignored[:, level]),
-                        _Replicates(weight).sums,
-                        np.array([total[place]]),
-                    )
+                    level = int(np.argmin(self.thresholds))
+                    along = Steps.of(label.last, label.found[:, level], label.ignored[:, level])
+                    weights = Weights.whole(rows[WEIGHT][label.rows][label.n_truths :])
+                    (recall,), (precision,), (seen,) = self._curve(along, weights, np.array([total[place]]))
                     points = Curve(recall, precision, label.confidence[label.last], seen)
                     thinned = thin_curve(points, recall + seen / (seen[-1] or 1.0), POINTS)
                     found[group].append(Drawn("precision_recall", part, thinned))
         return found
 
-    def _curve(self, steps: Steps, sums: Sums, total: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _curve(self, along: Steps, weights: "Weights", total: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Recall, precision, and the weight of the detections so far, at the ends of steps."""
-        right, seen = (np.cumsum(sums(*rows, len(steps.ends)), axis=1) for rows in (steps.right, steps.tried))
+        right, seen = (np.cumsum(weights.sums(*rows, len(along.ends)), axis=1) for rows in (along.right, along.tried))
         return *curve(right, seen, total, self.rules), seen
 
 
@@ -502,10 +478,8 @@ class AverageRecall(OfBoxes):
     iou: float | Sequence[float] | str = COCO
     max_detections: int | None = 100
 
-    def of_label(self, label: Detected, sums: Sums, total: np.ndarray, slack: float) -> np.ndarray:
-        detections = np.arange(len(label.found))
-        right = sums(detections, np.zeros_like(detections), 1, label.found.mean(axis=1))
-        return np.asarray(right[:, 0] / total)
+    def of_label(self, label: Detected, weights: "Weights", total: np.ndarray, slack: float) -> np.ndarray:
+        return np.asarray(weights.total(label.found.mean(axis=1)) / total)
 
     def substitute_boxes(
         self, fill: Fill, rows: RowsOfImages, unknown: np.ndarray
@@ -518,34 +492,37 @@ class AverageRecall(OfBoxes):
 
 
 @dataclass(frozen=True)
-class _Replicates:
-    """Replicates × rows of weights."""
+class Weights:
+    """The weights of rows, of all and without each of `n` sets; `place` has the set of each row, `n` for any other."""
 
     weight: np.ndarray
-
-    def sums(self, rows: np.ndarray, part: np.ndarray, n: int, share: np.ndarray | float = 1.0) -> np.ndarray:
-        """The weight of parts, which are in order, replicates × parts."""
-        found = np.zeros((len(self.weight), n))
-        if len(rows):
-            starts = runs(part)
-            found[:, part[starts]] = np.add.reduceat(self.weight[:, rows] * share, starts, axis=1)
-        return found
-
-
-@dataclass(frozen=True)
-class _Without:
-    """The weights of rows without each of `n` sets; `place` has the place of each set, which is `n` for others."""
-
-    weight: np.ndarray
-    of_row: np.ndarray
     place: np.ndarray
     n: int
 
-    def sums(self, rows: np.ndarray, part: np.ndarray, n: int, share: np.ndarray | float = 1.0) -> np.ndarray:
-        """As of `_Replicates`: what a set takes from a part is counted, and the rest is the same for all sets."""
-        weight, place = self.weight[rows] * share, self.place[self.of_row[rows]]
-        taken = np.bincount(place * n + part, weight, (self.n + 1) * n).reshape(self.n + 1, n)[:-1]
-        return np.asarray(np.bincount(part, weight, n) - taken)
+    @classmethod
+    def whole(cls, weight: np.ndarray) -> "Weights":
+        """Weights of which no set is left out."""
+        return cls(weight, np.zeros(len(weight), np.int64), 0)
+
+    def __getitem__(self, rows: slice) -> "Weights":
+        return Weights(self.weight[rows], self.place[rows], self.n)
+
+    def sums(
+        self, rows: np.ndarray | slice, part: np.ndarray | int, n: int, share: np.ndarray | float = 1.0
+    ) -> np.ndarray:
+        """The weight of each of `n` parts of some rows, of which a share counts: sets × parts, then without any set.
+
+        What a set takes from a part is counted, and the rest is the same for all sets.
+        """
+        taken = np.bincount(self.place[rows] * n + part, self.weight[rows] * share, (self.n + 1) * n)
+        taken = taken.reshape(self.n + 1, n)
+        total = taken.sum(axis=0)
+        taken[-1] = 0
+        return np.asarray(total - taken)
+
+    def total(self, share: np.ndarray | float = 1.0) -> np.ndarray:
+        """The weight of all rows, of which a share counts."""
+        return self.sums(slice(None), 0, 1, share)[:, 0]
 
 
 def _mean(each: np.ndarray) -> np.ndarray:
@@ -566,20 +543,14 @@ def _in_whole_units(weight: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, fl
     return weight / least, 0.0 if (in_units == np.rint(in_units)).all() else _ROUNDING
 
 
-def _sets_by_content(content: np.ndarray, cluster: np.ndarray, of_row: np.ndarray) -> np.ndarray:
-    """The set of each row, of `_MOST_SETS`, the same within a cluster: what images hold decides, and not their order.
-
-    Args:
-        content: of each image, see `CONTENT`.
-        cluster: of each image.
-        of_row: the cluster of each row.
-    """
+def _sets_by_content(content: np.ndarray, cluster: np.ndarray) -> np.ndarray:
+    """The set of each row, of `_MOST_SETS`, the same within a cluster: what images hold decides, not their order."""
     names, place = np.unique(cluster, return_inverse=True)
     of_cluster = np.zeros(len(names), np.uint64)
     np.add.at(of_cluster, place, content)
     rank = np.empty(len(names), np.int64)
     rank[np.argsort(of_cluster, kind="stable")] = np.arange(len(names))
-    return np.asarray((rank % _MOST_SETS)[np.searchsorted(names, of_row)])
+    return np.asarray((rank % _MOST_SETS)[place])
 
 
 def _counts(expected: int, predicted: int) -> dict[str, int]:

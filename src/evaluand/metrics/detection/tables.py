@@ -48,7 +48,7 @@ class _Cells(NamedTuple):
     confidence: np.ndarray
     crowd: np.ndarray
     area: np.ndarray
-    mask: Sequence[Any] | None
+    mask: Sequence[Any]
 
 
 def read_images(columns: Mapping[str, Any]) -> Columns:
@@ -86,31 +86,26 @@ def _side(columns: Mapping[str, Any], name: str, column: pa.Array) -> Boxes:
             " 'detection'"
         ) from None
     image = np.repeat(np.arange(len(cells.counts)), cells.counts)
-    has_label, has_confidence = np.asarray(cells.label.is_valid()), ~np.isnan(cells.confidence)
-    for part, has in (("label", has_label), ("confidence", has_confidence)):
-        if has.any() and not has.all():
-            lacking = np.bincount(image[~has], minlength=len(cells.counts)) > 0
+    has = {
+        "label": np.asarray(cells.label.is_valid()),
+        "confidence": ~np.isnan(cells.confidence),
+        "masks": np.array([mask is not None for mask in cells.mask], np.bool_),
+    }
+    for part, those in has.items():
+        if those.any() and not those.all():
+            lacking = np.bincount(image[~those], minlength=len(cells.counts)) > 0
             refuse(columns, lacking, lambda row, part=part: f"its {what}s have no {part}, but those of other images do")  # type: ignore[misc]
     return Boxes(
         what,
         pa.array(image),
         np.ascontiguousarray(cells.corners.T),
-        cells.confidence if has_confidence.any() else None,
-        cells.label if has_label.any() else None,
+        cells.confidence if has["confidence"].any() else None,
+        cells.label if has["label"].any() else None,
         cells.crowd,
         cells.outline,
-        _masks(columns, image, cells, what),
+        cells.mask if has["masks"].any() else None,
         None if np.isnan(cells.area).all() else cells.area,
     )
-
-
-def _masks(columns: Mapping[str, Any], image: np.ndarray, cells: _Cells, what: str) -> Sequence[Any] | None:
-    if cells.mask is None or not any(cells.mask):
-        return None
-    lacking = np.array([mask is None for mask in cells.mask], np.bool_)
-    message = f"its {what}s have no masks, but those of other images do"
-    refuse(columns, np.bincount(image[lacking], minlength=len(cells.counts)) > 0, lambda row: message)
-    return cells.mask
 
 
 def _read_lists(column: pa.Array) -> _Cells:
@@ -122,7 +117,7 @@ def _read_lists(column: pa.Array) -> _Cells:
         boxes.field(name).to_numpy(zero_copy_only=False).astype(np.float64) for name in ("confidence", "area")
     )
     crowd = np.asarray(pc.fill_null(boxes.field("crowd"), False))
-    return _Cells(counts, corners, None, label, confidence, crowd, area, None)
+    return _Cells(counts, corners, None, label, confidence, crowd, area, [])
 
 
 def _read_texts(texts: Sequence[str | None]) -> _Cells:
