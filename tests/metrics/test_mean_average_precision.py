@@ -24,6 +24,7 @@ from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.detection import Detection
 from evaluand.metrics.box_averages import AverageRecall, MeanAveragePrecision, OfBoxes
 from evaluand.metrics.detection.precision import average_precision_by_label
+from evaluand.metrics.detection.tables import BOX_LISTS
 from evaluand.run.runner import Runner
 
 Boxes = list[dict[str, Any]]
@@ -302,6 +303,25 @@ def test_an_image_of_weight_2_is_an_image_twice() -> None:
     twice = [image for image, n in zip(images, weight, strict=True) for _ in range(int(n))]
     weighted = value_of(MeanAveragePrecision(weighted=True), images, _weight_=weight)
     assert weighted.value == pytest.approx(value_of(MeanAveragePrecision(), twice).value, abs=1e-12)
+
+
+def test_lists_of_boxes_are_read_like_their_json() -> None:
+    for seed, labelled in ((0, True), (1, True), (1, False)):
+        images = crowded(seed)
+        for one in itertools.chain.from_iterable(itertools.chain(*pair) for pair in images if not labelled):
+            del one["label"]
+        text = table(images)
+        lists = text.select(["_index_", "status"])
+        for name, side in (("truths", 1), ("detections", 0)):
+            cells = pa.array([pair[side] for pair in images], pa.list_(pa.struct([*STRUCT])))
+            lists = lists.append_column(name, cells)
+        metrics: list[OfBoxes] = [MeanAveragePrecision(), AverageRecall(definition="coco", area="medium")]
+        assert repr(summarise([lists], metrics)) == repr(summarise([text], metrics))
+
+
+STRUCT = [
+    pa.field("label", pa.string()) if field.name == "label" else field for field in BOX_LISTS.value_type
+]  # which Arrow builds from Python's objects
 
 
 # Merging, order, groups
