@@ -400,6 +400,14 @@ def test_outlines_are_polygons_or_run_lengths(write, outline, sizes, message):
             score_coco("instances.json", "found.json")
 
 
+@pytest.mark.parametrize("shape", [None, "masks"])
+def test_masks_without_scores_are_no_detections(write, shape):
+    truth, found = outlined(SQUARE, **SIZES)
+    write(instances=truth, found=found, unscored=[{k: v for k, v in found[0].items() if k != "score"}])
+    with pytest.raises(DataError, match=r"unscored\.json: no result has a score; each detection needs its confidence"):
+        score_coco("instances.json", ["found.json", "unscored.json"], shape=shape)
+
+
 def test_masks_of_detections_without_outlines_cannot_be_scored(write):
     write(instances=TWO, found=FOUND)
     with pytest.raises(SpecError, match="not every object has a segmentation"):

@@ -167,9 +167,8 @@ class Images:
 
     def _match_at(self, limit: float, rules: Definition) -> tuple[np.ndarray, np.ndarray]:
         """The true box that each detection, by rank, finds, or -1, and whether each true box is found."""
-        pairs, claim = self._once(("tried", replace(rules, area=_ANY)), lambda: self._tried(rules, _USUAL))
-        if limit < _USUAL:
-            pairs, claim = self._tried(rules, limit)
+        least = min(limit, _USUAL)
+        pairs, claim = self._once(("tried", replace(rules, area=_ANY), least), lambda: self._tried(rules, least))
         truth_ignored, _ = self._computed["ignored", rules.area, rules.pixel]
         chosen = np.flatnonzero(rules.reaches(pairs.overlap, limit))
         if not rules.only_best and (late := truth_ignored[pairs.truth[chosen]]).any():

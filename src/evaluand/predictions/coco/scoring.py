@@ -15,7 +15,7 @@ import pyarrow as pa
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity
-from evaluand.core.errors import SpecError, alternatives, plural
+from evaluand.core.errors import DataError, Fault, SpecError, alternatives, plural
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.known_scores import ScoredRows
 from evaluand.evaluation.scorers.detection import Detection
@@ -127,9 +127,12 @@ def _shape(asked: Shape | None, truth: Objects, systems: Mapping[str, Objects]) 
 
     Raises:
         SpecError: objects or detections do not have the shape.
+        DataError: detections have no scores.
     """
     if asked is None and all(objects.is_semantic for objects in systems.values()):
         return "semantic"
+    if asked != "semantic" and (unscored := [objects.path for objects in systems.values() if objects.score is None]):
+        raise DataError(Fault(unscored[0], "no result has a score; each detection needs its confidence"))
     every = [truth, *systems.values()]
     shape = asked or ("boxes" if all(objects.has("boxes") for objects in every) else "masks")
     if lacking := [objects.path for objects in every if not objects.has(shape)]:
