@@ -1,23 +1,29 @@
-"""Average precision of object detection: from Arrow columns, by a loop over detections, and by pycocotools.
+"""Average precision of object detection: from Arrow columns and COCO's files, by a loop over detections, and by others.
 
 The loop is written here in the style of the code that is published with PASCAL VOC and D3M's problem schema: boxes as
 lists, sorted by confidence, each compared with all true boxes of its image at once by NumPy. pycocotools is given what
 it reads as Python objects; only its `evaluate` and `accumulate` are timed, at one threshold and one range of areas.
+From files all is timed: reading, the twelve numbers and, on our side, their intervals.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import io
+import json
+import tempfile
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from metrics import OURS, Case, Peer
 
-LOOP, COCO = "loop", "pycocotools"
+LOOP, COCO, FASTER = "loop", "pycocotools", "faster-coco-eval"
 PEERS = {
+    FASTER: Peer("faster-coco-eval==1.8.0", "faster_coco_eval"),
     LOOP: Peer(None, "numpy"),
     COCO: Peer("pycocotools==2.0.11", "pycocotools.cocoeval"),
 }
@@ -145,4 +151,64 @@ def _cases(per_image: int, times: float) -> list[Case]:
     ]
 
 
-CASES = [*_cases(10, 10), *_cases(100, 3)]
+def _files(per_image: int, n: int) -> tuple[Path, Path]:
+    """Instances of 80 categories, and as many results, in a folder that goes with the process."""
+    image, truth, detected, confidence = _data(n, per_image)
+    category = np.random.default_rng(2).integers(1, 81, n).tolist()
+    folder = tempfile.TemporaryDirectory()
+    atexit.register(folder.cleanup)
+
+    def boxes(corners: np.ndarray) -> list[dict[str, Any]]:
+        sizes = np.concatenate([corners[:2], np.maximum(corners[2:] - corners[:2], 0)]).T.tolist()
+        return [
+            {"image_id": im, "category_id": kind, "bbox": box, "area": box[2] * box[3], "iscrowd": 0}
+            for im, kind, box in zip(image.tolist(), category, sizes, strict=True)
+        ]
+
+    instances, results = Path(folder.name, "instances.json"), Path(folder.name, "results.json")
+    annotations = [{"id": place, **box} for place, box in enumerate(boxes(truth), 1)]
+    images = [{"id": int(i), "width": 640, "height": 480} for i in np.unique(image)]
+    names = [{"id": place, "name": f"class {place}"} for place in range(1, 81)]
+    instances.write_text(json.dumps({"images": images, "categories": names, "annotations": annotations}))
+    found = [{**box, "score": sure} for box, sure in zip(boxes(detected), confidence.tolist(), strict=True)]
+    results.write_text(json.dumps(found))
+    return instances, results
+
+
+def _ours_of_files(per_image: int, n: int) -> Callable[[], float]:
+    from evaluand.predictions.coco import score_coco
+
+    files = _files(per_image, n)
+    return lambda: float(score_coco(*files).results.aggregation.table()["value"][0].as_py())
+
+
+def _theirs_of_files(module: str, per_image: int, n: int) -> Callable[[], float]:
+    if module == "pycocotools":
+        from pycocotools import coco, cocoeval
+
+        index, evaluation = coco.COCO, cocoeval.COCOeval
+    else:
+        import faster_coco_eval
+
+        index, evaluation = faster_coco_eval.COCO, faster_coco_eval.COCOeval_faster
+    instances, results = map(str, _files(per_image, n))
+
+    def work() -> float:
+        with contextlib.redirect_stdout(io.StringIO()):
+            truth = index(instances)
+            judged = evaluation(truth, truth.loadRes(results), "bbox")
+            judged.evaluate()
+            judged.accumulate()
+            judged.summarize()
+        return float(judged.stats[0])
+
+    return work
+
+
+def _case_of_files(per_image: int, n: int) -> Case:
+    works = {OURS: partial(_ours_of_files, per_image), COCO: partial(_theirs_of_files, "pycocotools", per_image)}
+    works[FASTER] = partial(_theirs_of_files, "faster_coco_eval", per_image)
+    return Case(f"COCO from files, {per_image} boxes per image", works, n, {COCO: 3}, (OURS, COCO, FASTER))
+
+
+CASES = [*_cases(10, 10), *_cases(100, 3), _case_of_files(10, 50_000), _case_of_files(100, 500_000)]

@@ -24,6 +24,7 @@ from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorers.detection import Detection
 from evaluand.metrics.box_averages import AverageRecall, MeanAveragePrecision, OfBoxes
 from evaluand.metrics.detection.precision import average_precision_by_label
+from evaluand.metrics.detection.tables import BOX_LISTS
 from evaluand.run.runner import Runner
 
 Boxes = list[dict[str, Any]]
@@ -304,6 +305,25 @@ def test_an_image_of_weight_2_is_an_image_twice() -> None:
     assert weighted.value == pytest.approx(value_of(MeanAveragePrecision(), twice).value, abs=1e-12)
 
 
+def test_lists_of_boxes_are_read_like_their_json() -> None:
+    for seed, labelled in ((0, True), (1, True), (1, False)):
+        images = crowded(seed)
+        for one in itertools.chain.from_iterable(itertools.chain(*pair) for pair in images if not labelled):
+            del one["label"]
+        text = table(images)
+        lists = text.select(["_index_", "status"])
+        for name, side in (("truths", 1), ("detections", 0)):
+            cells = pa.array([pair[side] for pair in images], pa.list_(pa.struct([*STRUCT])))
+            lists = lists.append_column(name, cells)
+        metrics: list[OfBoxes] = [MeanAveragePrecision(), AverageRecall(definition="coco", area="medium")]
+        assert repr(summarise([lists], metrics)) == repr(summarise([text], metrics))
+
+
+STRUCT = [
+    pa.field("label", pa.string()) if field.name == "label" else field for field in BOX_LISTS.value_type
+]  # which Arrow builds from Python's objects
+
+
 # Merging, order, groups
 
 
@@ -341,12 +361,8 @@ def test_a_group_has_what_its_images_have() -> None:
 def test_the_curves_are_those_the_value_averages() -> None:
     images = drawn(7)
     metric = MeanAveragePrecision(iou=(0.75, 0.5))
-    prepared = metric.prepare(
-        {
-            "_index_": np.arange(len(images)),
-            **{n: np.array(table(images)[n].to_pylist(), object) for n in metric.columns},
-        }
-    )
+    columns = {name: table(images)[name].combine_chunks() for name in metric.columns}
+    prepared = metric.prepare(metric.read({"_index_": np.arange(len(images)), **columns}))
     [found] = metric.curves(metric.state({**prepared, "_cluster_": np.arange(20)}, np.zeros(20, np.int64), 1))
     assert [(one.kind, one.part) for one in found] == [("precision_recall", label) for label in "abc"]
     for one in found:

@@ -92,7 +92,6 @@ NOT_RUN: dict[str, dict[str, str]] = {
     "docs/howto/detection.md": {
         "scorers:": FRAGMENT,
         'evaluand score --coco val2017.json a.json b.json --by license --gate "coco_ap >= 0.4"': YOURS,
-        "evaluand score --coco panoptic_val2017.json a.json b.json --metric PQ --metric mIoU": YOURS,
     },
     "docs/howto/fairness.md": {"metrics:": FRAGMENT},
     "docs/howto/gate.md": {

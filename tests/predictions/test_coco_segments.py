@@ -1,20 +1,19 @@
-"""Panoptic and semantic files of COCO: the rules of panopticapi over arrays of pixels, and faults with their places."""
+"""Segments: the rules of panopticapi over arrays of pixels, and files of semantic segmentation."""
 
 from __future__ import annotations
 
 import json
-import struct
-import zlib
 
 import numpy as np
+import pyarrow as pa
 import pytest
-from click.testing import CliRunner
 
-from evaluand.cli import main
+from evaluand.aggregation.groups import summarise
 from evaluand.core.errors import DataError, SpecError
+from evaluand.evaluation.scorers.segmentation import Segmentation
+from evaluand.metrics.names import make_metric
 from evaluand.predictions.coco import score_coco
 
-Image = pytest.importorskip("PIL.Image")
 masks = pytest.importorskip("pycocotools.mask")
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation")  # of pycocotools with NumPy 2
@@ -29,19 +28,36 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def write(folder, name, images, **more):
-    """A document with its PNG files; an image is an array of ids and a list of segments."""
-    (folder / name).mkdir(exist_ok=True)
-    annotations = []
-    for id, (ids, info) in images.items():
-        colours = np.stack([ids % 256, ids // 256 % 256, ids // 65536], axis=2).astype(np.uint8)
-        Image.fromarray(colours).save(folder / name / f"{id}.png")
-        annotations.append({"image_id": id, "file_name": f"{id}.png", "segments_info": info})
-    categories = [{"id": id, "name": name, "isthing": thing} for id, (name, thing) in CATEGORIES.items()]
-    listed = [{"id": id, "height": len(ids), "width": len(ids[0]), "light": id % 2} for id, (ids, _) in images.items()]
-    document = {"images": listed, "annotations": annotations, "categories": categories} | more
-    (folder / f"{name}.json").write_text(json.dumps(document))
-    return document
+PANOPTIC = [
+    f"{kind}_quality{part}"
+    for part in ("", "_things", "_stuff")
+    for kind in ("panoptic", "segmentation", "recognition")
+]
+
+
+def panoptic(pairs, metrics):
+    """The rows of metrics over pairs of true and predicted segments; an image is an array of ids and their segments."""
+    classes = [Segmentation().score(segments(*found), segments(*truth)).columns["classes"] for truth, found in pairs]
+    columns = {"classes": [json.dumps(each) for each in classes], "status": ["scored"] * len(pairs)}
+    table = pa.table({"_index_": range(len(pairs)), **columns})
+    return summarise([table], [make_metric(each) for each in metrics])
+
+
+def segments(ids, info):
+    return [
+        {
+            "label": CATEGORIES[each["category_id"]][0],
+            "thing": bool(CATEGORIES[each["category_id"]][1]),
+            "crowd": each.get("iscrowd", 0),
+            "mask": rle(ids == each["id"]),
+        }
+        for each in info
+    ]
+
+
+def rle(pixels):
+    found = masks.encode(np.asfortranarray(pixels, np.uint8))
+    return {"size": [*pixels.shape], "counts": found["counts"].decode()}
 
 
 def values(scores):
@@ -116,16 +132,12 @@ def paint(ids, info):
 
 
 @pytest.mark.parametrize("seed", [*range(1), *(pytest.param(i, marks=pytest.mark.slow) for i in range(1, 4))])
-def test_panoptic_files_have_the_values_of_the_reference(folder, seed):
+def test_segments_have_the_values_of_the_reference(seed):
     random = np.random.default_rng(seed)
-    truth = {id: draw(random) for id in (7, 3, 5)}
-    found = {id: draw(random, near=each) for id, each in truth.items()}
-    write(folder, "truth", truth)
-    write(folder, "found", found)
-    pairs = [(truth[id], found[id]) for id in truth]
-    expected = [*panoptic_reference(pairs), iou_reference(pairs)]
-    scores = score_coco("truth.json", "found.json", intervals=False)
-    assert values(scores) == pytest.approx(expected, abs=1e-12, nan_ok=True)
+    truth = [draw(random) for _ in range(3)]
+    pairs = [(each, draw(random, near=each)) for each in truth]
+    found = [row.value for row in panoptic(pairs, [*PANOPTIC, "mean_iou"])]
+    assert found == pytest.approx([*panoptic_reference(pairs), iou_reference(pairs)], abs=1e-12, nan_ok=True)
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -145,10 +157,10 @@ def regions(images):
     found = []
     for id, image in images.items():
         painted = paint(*image)
-        for category in np.unique(painted[painted > 0]).tolist():
-            pixels = masks.encode(np.asfortranarray(painted == category, np.uint8))
-            mask = {"size": [*painted.shape], "counts": pixels["counts"].decode()}
-            found.append({"image_id": id, "category_id": category, "segmentation": mask})
+        found += [
+            {"image_id": id, "category_id": category, "segmentation": rle(painted == category)}
+            for category in np.unique(painted[painted > 0]).tolist()
+        ]
     return found
 
 
@@ -185,158 +197,24 @@ def strip(*segments, crowd=(), length=8):
         (strip((1, 0, 3), (2, 3, 8), crowd=[2]), strip((1, 0, 3)), 1),  # a crowd need not be found
     ],
 )
-def test_rules_of_panoptic_quality(folder, truth, found, quality):
-    write(folder, "truth", {1: truth})
-    write(folder, "found", {1: found})
-    assert values(score_coco("truth.json", "found.json", metrics=["pq"])) == pytest.approx([quality])
+def test_rules_of_panoptic_quality(truth, found, quality):
+    [row] = panoptic([(truth, found)], ["panoptic_quality"])
+    assert row.value == pytest.approx(quality)
 
 
-def test_a_part_without_segments_is_undefined_with_its_reason(folder):
-    for name in ("truth", "found"):
-        write(folder, name, {1: strip((1, 0, 4))})
-    [row] = score_coco("truth.json", "found.json", metrics=["SQst"]).results.aggregation.table().to_pylist()
-    assert (row["value"], row["reason"]) == (None, "no image has a segment of stuff that counts")
+def test_a_part_without_segments_is_undefined_with_its_reason():
+    [row] = panoptic([(strip((1, 0, 4)), strip((1, 0, 4)))], ["segmentation_quality_stuff"])
+    assert (np.isnan(row.value), row.reason) == (True, "no image has a segment of stuff that counts")
 
 
-def test_the_command_scores_segments_by_group_and_gate(folder):
-    random = np.random.default_rng(0)
-    truth = {id: draw(random) for id in range(4)}
-    write(folder, "truth", truth)
-    for name in "ab":
-        write(folder, name, {id: draw(random, near=each) for id, each in truth.items()})
-    arguments = "score --coco truth.json a.json b.json --metric PQ --by light --gate panoptic_quality>=0.99 --json"
-    result = CliRunner().invoke(main, arguments.split())
-    assert result.exit_code == 3, result.output
-    facts = json.loads(result.stdout)
-    assert [(row["task"], row["by"]) for row in facts["metrics"]] == [
-        (task, by) for task in "ab" for by in ({}, {"light": "0"}, {"light": "1"})
-    ]
-    assert facts["metrics"][0]["low"] < facts["metrics"][0]["value"] < facts["metrics"][0]["high"]
+# Faults of files
 
 
-def test_files_may_be_next_to_the_document(folder):
-    write(folder, "truth", {1: strip((1, 0, 4))})
-    for file in (folder / "truth").iterdir():
-        file.rename(folder / file.name)
-    (folder / "truth").rmdir()
-    (folder / "found.json").write_text((folder / "truth.json").read_text())
-    assert values(score_coco("truth.json", "found.json", metrics=["PQ", "mIoU"])) == [1.0, 1.0]
-
-
-def test_images_that_the_truth_does_not_list_are_left_out(folder):
-    write(folder, "truth", {1: strip((1, 0, 4))})
-    write(folder, "found", {1: strip((1, 0, 4)), 2: strip((2, 0, 4))})
-    scores = score_coco("truth.json", "found.json", metrics=["PQ"])
-    assert values(scores) == [1.0]
-    assert scores.notes[1:] == ["found.json: 1 image that truth.json does not list are left out"]
-
-
-# Faults
-
-
-def change(part, **fields):
-    """A change of the only entry of a document, or of its only segment."""
-
-    def apply(document):
-        entry = document["annotations"][0]
-        (entry if part == "entry" else entry["segments_info"][0]).update(fields)
-
-    return apply
-
-
-@pytest.mark.parametrize(
-    ("damage", "message"),
-    [
-        (
-            change("entry", file_name="../truth/1.png"),
-            r"annotations\[0\]: file_name is '../truth/1.png', which is not in",
-        ),
-        (change("entry", file_name="/etc/passwd"), "file_name is '/etc/passwd', which is not in the folder found"),
-        (change("entry", file_name="a\0b.png"), "which is not in the folder"),
-        (change("entry", file_name=None), "file_name is None, not the name of a PNG file"),
-        (change("entry", file_name="2.png"), "2.png: no such file"),
-        (change("entry", image_id="1"), "image_id is '1', not an integer"),
-        (change("entry", image_id=4), "has no segments of image 1; give every image of truth.json"),
-        (change("entry", segments_info=[]), "1.png has pixels of the segment 1, which segments_info does not list"),
-        (change("segment", id=0), r"segments_info\[0\]: id is 0; give red"),
-        (change("segment", category_id=4), "category_id is 4, which the truth does not list"),
-        (lambda document: document["annotations"].append(document["annotations"][0]), r"\[1\]: repeats the image 1"),
-        (
-            lambda document: document["annotations"][0]["segments_info"].append({"id": 8, "category_id": 1}),
-            r"segments_info\[1\]: 1.png has no pixel of the segment 8",
-        ),
-    ],
-)
-def test_a_fault_of_a_panoptic_document_is_reported_with_its_place(folder, damage, message):
-    write(folder, "truth", {1: strip((1, 0, 4))})
-    document = write(folder, "found", {1: strip((1, 0, 4))})
-    damage(document)
-    (folder / "found.json").write_text(json.dumps(document))
-    with pytest.raises(DataError, match=message):
+def test_panoptic_files_are_refused_with_the_scorer_that_reads_segments(folder):
+    document = semantic_truth([{"image_id": 1, "file_name": "1.png", "segments_info": [{"id": 1, "category_id": 1}]}])
+    (folder / "truth.json").write_text(json.dumps(document))
+    with pytest.raises(SpecError, match=r"truth\.json has panoptic segments in PNG files; give them as run lengths to"):
         score_coco("truth.json", "found.json")
-
-
-def test_a_link_out_of_the_folder_is_not_followed(folder):
-    for name in ("truth", "found"):
-        write(folder, name, {1: strip((1, 0, 4))})
-    (folder / "found" / "1.png").rename(folder / "secret.png")
-    (folder / "found" / "1.png").symlink_to(folder / "secret.png")
-    with pytest.raises(DataError, match=r"file_name is '1\.png', which is not in the folder found"):
-        score_coco("truth.json", "found.json")
-
-
-def png(width, height, data=b""):
-    """A PNG file that claims a size."""
-
-    def chunk(kind, content):
-        return struct.pack(">I", len(content)) + kind + content + struct.pack(">I", zlib.crc32(kind + content))
-
-    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    return b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(data)) + chunk(b"IEND", b"")
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        (png(9000, 9000), "has 9000 × 9000 pixels, more than 67108864"),
-        (png(10000, 10000), "has more than 67108864 pixels"),
-        (png(100000, 100000), "has more than 67108864 pixels"),
-        (png(8, 1), "is no readable PNG file"),
-        (b"GIF89a", "is no readable PNG file"),
-    ],
-    ids=["large", "larger", "huge", "cut", "other"],
-)
-def test_an_image_that_is_too_large_or_damaged_is_refused(folder, content, message):
-    document = write(folder, "truth", {1: strip((1, 0, 4))})
-    (folder / "truth" / "1.png").write_bytes(content)
-    for name in ("truth", "found"):  # without the size of the image
-        (folder / f"{name}.json").write_text(json.dumps(document | {"images": []}))
-    with pytest.raises(DataError, match=message):
-        score_coco("truth.json", "found.json")
-
-
-def test_an_image_of_another_size_or_mode_is_refused(folder):
-    write(folder, "truth", {1: strip((1, 0, 4))})
-    write(folder, "found", {1: strip((1, 0, 4), length=9)})
-    with pytest.raises(DataError, match="has 1 × 9 pixels, but the image has 1 × 8"):
-        score_coco("truth.json", "found.json")
-    Image.fromarray(np.zeros((1, 8), np.uint8)).save(folder / "found" / "1.png")
-    with pytest.raises(DataError, match="has the mode L; give red, green and blue"):
-        score_coco("truth.json", "found.json")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"shape": "masks"}, "truth.json has panoptic segments, which are scored as they are; remove shape 'masks'"),
-        ({"metrics": ["AP"]}, "panoptic segmentation has no metric 'AP'"),
-    ],
-)
-def test_panoptic_files_have_no_shape_and_no_metric_of_boxes(folder, arguments, message):
-    for name in ("truth", "found"):
-        write(folder, name, {1: strip((1, 0, 4))})
-    with pytest.raises(SpecError, match=message):
-        score_coco("truth.json", "found.json", **arguments)
 
 
 def region(image, category, counts):
@@ -347,7 +225,7 @@ def region(image, category, counts):
     ("found", "message"),
     [
         ([region(1, 2, [0, 4, 4]) | {"segmentation": None}], r"found.json: \[0\]: has no segmentation"),
-        ([region(1, 2, [0, 4])], "found.json: image 1: the segmentation"),
+        ([region(1, 2, [0, 4])], "found.json: image 1: segmentation: "),
         (["region"], "is no object"),
     ],
 )
@@ -370,10 +248,6 @@ def test_results_without_any_entry_are_scored_by_masks_where_the_truth_has_no_bo
     document = semantic_truth([region(1, 2, [0, 8]) | {"area": 8}])
     (folder / "truth.json").write_text(json.dumps(document))
     (folder / "found.json").write_text("[]")
-    with pytest.raises(DataError, match=r"truth\.json: image 1: has no height and width, which masks need"):
-        score_coco("truth.json", "found.json", shape="masks")
-    document["images"][0] |= {"height": 1, "width": 8}
-    (folder / "truth.json").write_text(json.dumps(document))
     assert values(score_coco("truth.json", "found.json", metrics=["AP"], intervals=False)) == [0.0]
     with pytest.raises(SpecError, match=r"truth\.json: not every object has a bbox, so boxes cannot be scored"):
         score_coco("truth.json", "found.json", shape="boxes")

@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -114,6 +114,7 @@ class Shard:
     response: np.ndarray
     order: np.ndarray
     starts: np.ndarray  # where units begin in `order`
+    readings: dict[Any, Columns] = field(default_factory=dict, repr=False)  # what metrics read in the same way
 
     @classmethod
     def of(cls, shard: pa.Table | pa.RecordBatch) -> Shard:
@@ -220,6 +221,8 @@ class Shard:
 
     def columns(self, names: Sequence[str], rows: np.ndarray, metric: Metric) -> Columns:
         """Some rows of some columns, with their `_index_`; labels, and scores by label, as codes."""
+        if metric.read is not None:
+            return self._read_once(names, rows, metric.read)
         labels, scores = ([n for n in names if n in some] for some in (metric.label_columns, metric.score_columns))
         every = self.has_all(rows) or (len(rows) == self.table.num_rows and bool((rows[1:] > rows[:-1]).all()))
         columns = {name: self._read(name, decoded=name not in labels) for name in names}
@@ -234,6 +237,15 @@ class Shard:
             for name, code in zip(scores, codes[len(labels) :], strict=True):
                 found[name] = score_matrix(selected[name], code, len(found[LABELS]))
         return {**found, INDEX: self.at(self.index, rows)}
+
+    def _read_once(
+        self, names: Sequence[str], rows: np.ndarray, read: Callable[[Mapping[str, Any]], Columns]
+    ) -> Columns:
+        key = (read, *names, rows.tobytes())
+        if key not in self.readings:
+            columns = {name: _column(self.table, name).take(pa.array(rows)) for name in names}
+            self.readings[key] = read({**columns, INDEX: self.at(self.index, rows)})
+        return self.readings[key]
 
     def _read(self, name: str, *, decoded: bool) -> pa.Array:
         """A column of the table, or the numbers at a path of its JSON."""

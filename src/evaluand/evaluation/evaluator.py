@@ -536,11 +536,12 @@ class _Job:
         with drafted(self.store, "evaluations", id) as draft, journalled("evaluations", id):
             written = self._write_known(draft, self.known) if self.known else {}
             for lane, name, scorer in zip(self.lanes, self.manifest["spec"]["scorers"], scorers, strict=True):
-                schema = tables.scores_schema(scorer.columns)
+                own = self.columns.get(name)
+                schema = tables.scores_schema(scorer.columns) if own is None else own.known.schema(scorer.columns)
                 draft.append(f"scores/{name}", pa.RecordBatch.from_pylist([], schema))
                 if name in written:
                     counts[name], digest = written[name]
-                elif (own := self.columns.get(name)) is not None:
+                elif own is not None:
                     counts[name], digest = write_scored_rows(
                         draft, f"scores/{name}", schema, own.stream, own.known, own.graded
                     )

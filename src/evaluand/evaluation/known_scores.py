@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
@@ -42,15 +42,25 @@ class ScoredRows:
         value: the value of each.
         columns: name → cells of the scorer's own column; a column that is not here is null.
         json: the names of the columns that hold canonical JSON.
+        stand_ins: name → what stands for each cell in the digest, of columns that the table holds as they are here and
+            not in the form that the scorer declares.
     """
 
     index: np.ndarray[Any, np.dtype[np.int64]]
     value: pa.Array
     columns: Mapping[str, pa.Array]
     json: frozenset[str] = frozenset()
+    stand_ins: Mapping[str, pa.Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.index)
+
+    def schema(self, columns: Mapping[str, str]) -> pa.Schema:
+        """The schema of the table of a scorer with such columns."""
+        schema = tables.scores_schema(columns)
+        for name in self.stand_ins:
+            schema = schema.set(schema.get_field_index(name), pa.field(name, self.columns[name].type))
+        return schema
 
     def records(self) -> Iterator[tuple[tuple[int, int], list[Any]]]:
         """The key of each row and its scores, as an evaluation's journal has them."""
@@ -65,8 +75,10 @@ class ScoredRows:
         if known.all():
             return self
         mask = pa.array(known)
-        columns = {name: column.filter(mask) for name, column in self.columns.items()}
-        return ScoredRows(self.index[known], self.value.filter(mask), columns, self.json)
+        columns, stand_ins = (
+            {name: column.filter(mask) for name, column in every.items()} for every in (self.columns, self.stand_ins)
+        )
+        return ScoredRows(self.index[known], self.value.filter(mask), columns, self.json, stand_ins)
 
     def _cells(self, name: str, column: pa.Array) -> list[Any]:
         values: list[Any] = column.to_pylist()
@@ -247,6 +259,9 @@ class _Writer:
             else pa.nulls(n, schema.field(name).type)
             for name, _ in self.own
         ]
+        self._digested = [
+            known.stand_ins.get(name, cells) for (name, _), cells in zip(self.own, self._cells, strict=True)
+        ]
         self._place = self.position = 0
         self.counts: dict[str, int] = {}
         self.state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
@@ -288,7 +303,8 @@ class _Writer:
         columns["status"] = pa.array([SCORED] * n, pa.string())
         arrays = [columns[f.name] if f.name in columns else pa.nulls(n, f.type) for f in self.schema]
         heads = zip(*(keys.column(name).to_pylist() for name in (INDEX, "replication", "fold")), strict=True)
-        rows = zip(value.to_pylist(), *map(_to_list, cells), strict=True)
+        digested = (_to_list(column.slice(start, n)) for column in self._digested)
+        rows = zip(value.to_pylist(), *digested, strict=True)
         texts = [
             orjson.dumps(((*head, 0, None), SCORED, None, (number, None, None, None, *own)))
             for head, (number, *own) in zip(heads, rows, strict=True)

@@ -2,14 +2,12 @@
 
 import math
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from functools import cached_property
 from typing import Any, ClassVar, Final, NamedTuple
 
 import numpy as np
-import orjson
-import pyarrow as pa
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.metrics.base.curves import PARTS, POINTS, Curve, Drawn, part_name, thin_curve
@@ -17,17 +15,15 @@ from evaluand.metrics.base.labels import in_order, object_array, one_vocabulary
 from evaluand.metrics.base.left_out import LeftOut
 from evaluand.metrics.base.metric import CLUSTER, LABELS, WEIGHT, Columns, Fill, Metric, State, refuse, refuse_empty
 from evaluand.metrics.base.weighted_rows import WeightedRowsMetric
-from evaluand.metrics.detection.boxes import COORDINATES, Boxes
 from evaluand.metrics.detection.definition import Area, Definition, Points, definition_of
-from evaluand.metrics.detection.matching import match
-from evaluand.metrics.detection.outlines import read_outline
 from evaluand.metrics.detection.precision import check_iou, curve, mean_over_recall, steps
-from evaluand.metrics.stats.intervals import count_rows, random_bits, runs
+from evaluand.metrics.detection.tables import CONTENT, IMAGES, read_images
+from evaluand.metrics.stats.intervals import count_rows, runs
 
 _BOXES: Final = "boxes"
-_ROW: Final = ("label", "sort", "confidence", "corners", "found", "ignored")
-"""The columns of a box: label, sort (true box or detection), confidence, corners, and at which thresholds it is right,
-or ignored. True boxes that do not count are left out."""
+_ROW: Final = ("label", "sort", "confidence", "corners", "found", "ignored", CONTENT)
+"""The columns of a box: label, sort (true box or detection), confidence, corners, at which thresholds it is right, or
+ignored, and random bits of what its image holds, if it marks one. True boxes that do not count are left out."""
 
 _TRUTH, _DETECTED, _IMAGE, _TO_ZERO, _TO_ONE = range(5)
 """The sorts of rows: true boxes, detections, one row per image, and images without a score, whose value may go to 0, or
@@ -43,17 +39,81 @@ _MOST_SETS: Final = 256
 """The most images that are left out one by one; of more, as many sets."""
 
 
-class Detected(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class RowsOfImages:
+    """Rows of boxes, image by image.
+
+    Attributes:
+        columns: name → cells.
+        counts: the number of rows of each image.
+    """
+
+    columns: Mapping[str, np.ndarray]
+    counts: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+    def __getitem__(self, images: np.ndarray) -> "RowsOfImages":
+        """The rows of some images."""
+        counts, first = self.counts[images], np.cumsum(self.counts) - self.counts
+        row = np.arange(counts.sum()) + np.repeat(first[images] - (np.cumsum(counts) - counts), counts)
+        return RowsOfImages({name: column[row] for name, column in self.columns.items()}, counts)
+
+    @classmethod
+    def sort(cls, columns: Mapping[str, np.ndarray], image: np.ndarray, n: int) -> "RowsOfImages":
+        """Rows that are in any order, with the number of the image of each."""
+        order = np.argsort(image.astype(np.min_scalar_type(n)), kind="stable")
+        return cls({name: column[order] for name, column in columns.items()}, np.bincount(image, minlength=n))
+
+    @property
+    def image(self) -> np.ndarray:
+        """The image of each row."""
+        return np.repeat(np.arange(len(self.counts)), self.counts)
+
+
+class Steps(NamedTuple):
+    """Steps along the confidence: where they end, and the detections that are right, or right or wrong, by step."""
+
+    ends: np.ndarray
+    right: tuple[np.ndarray, np.ndarray]
+    tried: tuple[np.ndarray, np.ndarray]
+
+    @classmethod
+    def of(cls, ends: np.ndarray, found: np.ndarray, ignored: np.ndarray) -> "Steps":
+        until = int(ends[-1]) + 1 if len(ends) else 0
+        rows = np.flatnonzero(found[:until]), np.flatnonzero(~ignored[:until])
+        return cls(ends, *((some, np.searchsorted(ends, some)) for some in rows))
+
+
+@dataclass(frozen=True, eq=False)
+class Detected:
     """The rows of one label: first the true boxes, then the detections, from the most confident down."""
 
     name: str | int | None
-    truths: slice
-    detections: slice
+    rows: slice
+    n_truths: int
     confidence: np.ndarray
     found: np.ndarray  # detections × thresholds
     ignored: np.ndarray  # likewise
     last: np.ndarray  # where steps end
-    up: list[np.ndarray]  # for each threshold, ends of steps with something right; others only lower precision
+
+    @cached_property
+    def peaks(self) -> list[Steps]:
+        """For each threshold the steps at which precision may be largest: with a hit, and before one with a miss.
+
+        Elsewhere the next step has at least the same precision, whatever rows weigh.
+        """
+        return [self._peaks(found, ignored) for found, ignored in zip(self.found.T, self.ignored.T, strict=True)]
+
+    def _peaks(self, found: np.ndarray, ignored: np.ndarray) -> Steps:
+        if not found.any():
+            return Steps.of(self.last[:0], found, ignored)
+        first = np.append(0, self.last[:-1] + 1)
+        hits, misses = (np.add.reduceat(each, first, dtype=np.int64) for each in (found, ~(found | ignored)))
+        some = np.flatnonzero(hits + misses)
+        falls = np.append(misses[some[1:]] > 0, True)
+        return Steps.of(self.last[some[(hits[some] > 0) & falls]], found, ignored)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +142,7 @@ class OfBoxes(WeightedRowsMetric):
     row_columns: ClassVar[tuple[str, ...]] = (*_ROW, _SET)
     columns = ("truths", "detections")
     fill_columns = ("truths",)
+    read = staticmethod(read_images)
 
     iou: float | Sequence[float] | str = 0.5
     label: str | int | Sequence[str | int] | None = None
@@ -105,7 +166,7 @@ class OfBoxes(WeightedRowsMetric):
             object.__setattr__(self, "max_detections", None)
         super().__post_init__()
 
-    @property
+    @cached_property
     def thresholds(self) -> tuple[float, ...]:
         """The overlaps from which boxes match."""
         if self.iou == COCO:
@@ -113,7 +174,7 @@ class OfBoxes(WeightedRowsMetric):
         iou: Any = self.iou
         return tuple(iou) if isinstance(iou, list | tuple) else (iou,)
 
-    @property
+    @cached_property
     def rules(self) -> Definition:
         """The definition, with the other parameters applied."""
         return definition_of(self.definition, area=self.area, max_detections=self.max_detections)
@@ -124,10 +185,13 @@ class OfBoxes(WeightedRowsMetric):
         return False
 
     @abstractmethod
-    def of_label(self, label: Detected, level: int, weight: np.ndarray, slack: float) -> np.ndarray:
-        """The value of one label at one threshold by replicate; arbitrary where there are no true boxes.
+    def of_label(self, label: Detected, weights: "Weights", total: np.ndarray, slack: float) -> np.ndarray:
+        """The mean over thresholds of the value of one label, arbitrary without true boxes: as `Weights.sums`.
 
-        `weight` is replicates × rows of all labels; `slack` is how much rounding may take from a share of it.
+        Args:
+            weights: of the detections of the label.
+            total: of its true boxes.
+            slack: how much rounding may take from a share of that.
         """
 
     @property
@@ -138,47 +202,45 @@ class OfBoxes(WeightedRowsMetric):
     def prepare(self, columns: Columns) -> Columns:
         for name in self.columns:
             refuse_empty(columns, name)
-        rows, vocabulary = self._rows(
-            columns, *([_parse_boxes(name, text) for text in columns[name].tolist()] for name in self.columns)
-        )
-        return {_BOXES: rows, LABELS: vocabulary}
+        rows, vocabulary = self._rows(columns)
+        return {_BOXES: rows, LABELS: vocabulary}  # type: ignore[dict-item]
 
     def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
-        cells = missing["truths"].tolist() if "truths" in missing else [None] * int(np.count_nonzero(~scored))
-        unknown = np.array([cell is None or cell != cell for cell in cells], np.bool_)
+        gaps = np.flatnonzero(~scored)
+        unknown = np.isnan(missing["truths"]) if "truths" in missing else np.ones(len(gaps), np.bool_)
         if fill == "wrong":
             refuse(missing, unknown, lambda row: "has no score, and its boxes are unknown; use missing='leave_out'")
-        truths = [
-            _NOTHING if nothing else _parse_boxes("truths", cell) for cell, nothing in zip(cells, unknown, strict=True)
-        ]
-        found, own = self._rows(missing, truths, [_NOTHING] * len(truths))
-        vocabulary, (_, code) = one_vocabulary([columns[LABELS], own])
-        every = np.empty(len(scored), np.object_)
-        every[scored] = columns[_BOXES]
-        for place, rows, nothing in zip(np.flatnonzero(~scored).tolist(), found, unknown.tolist(), strict=True):
-            rows["label"] = code[rows["label"]]
-            every[place] = np.concatenate([rows, *self.substitute_boxes(fill, rows, nothing)])
-        return {_BOXES: every, LABELS: vocabulary}
+        others, own = self._rows(missing)
+        vocabulary, codes = one_vocabulary([columns[LABELS], own])
+        known: Any = columns[_BOXES]
+        parts = [(known.columns, np.flatnonzero(scored)[known.image], codes[0])]
+        parts.append((others.columns, gaps[others.image], codes[1]))
+        parts += [(rows, gaps[image], codes[1]) for rows, image in self.substitute_boxes(fill, others, unknown)]
+        table = {name: np.concatenate([rows[name] for rows, _, _ in parts]) for name in _ROW if name != "label"}
+        table["label"] = np.concatenate([np.append(code, -1)[rows["label"]] for rows, _, code in parts])
+        image = np.concatenate([image for _, image, _ in parts])
+        return {_BOXES: RowsOfImages.sort(table, image, len(scored)), LABELS: vocabulary}  # type: ignore[dict-item]
 
-    def substitute_boxes(self, fill: Fill, rows: np.ndarray, unknown: bool) -> Iterator[np.ndarray]:
-        """The rows that stand in for the detections of an image without a score."""
+    def substitute_boxes(
+        self, fill: Fill, rows: RowsOfImages, unknown: np.ndarray
+    ) -> Iterator[tuple[Columns, np.ndarray]]:
+        """The rows that stand in for the detections of images without a score, and the image of each."""
         if fill == "worst":
-            yield self._marker_row(_TO_ZERO)
+            yield self._markers(_TO_ZERO, len(rows)), np.arange(len(rows))
         elif fill == "best":
-            right = rows[rows["sort"] == _TRUTH]
-            right["sort"], right["confidence"], right["found"] = _DETECTED, math.inf, True
-            yield right
-            if unknown:
-                yield self._marker_row(_TO_ONE)
+            truths = np.flatnonzero(rows.columns["sort"] == _TRUTH)
+            right = {name: column[truths] for name, column in rows.columns.items()}
+            sort, flags = np.full_like(right["sort"], _DETECTED), np.ones_like(right["found"])
+            right |= {"sort": sort, "confidence": np.full(len(truths), math.inf), "found": flags}
+            yield right, rows.image[truths]
+            yield self._markers(_TO_ONE, int(unknown.sum())), np.flatnonzero(unknown)
 
     def state(self, columns: Columns, group: np.ndarray, n_groups: int) -> State:
-        images = columns[_BOXES].tolist()
-        each = np.repeat(np.arange(len(images)), [len(rows) for rows in images])
-        boxes = np.concatenate([self._marker_row(_IMAGE)[:0], *images])
-        sets = columns.get(_SET, np.full(len(images), _BY_CONTENT))
-        of_images = {name: columns[name][each] for name in (CLUSTER, WEIGHT) if name in columns} | {_SET: sets[each]}
-        of_boxes = {name: boxes[name] for name in _ROW}
-        state = super().state({**of_boxes, **of_images, LABELS: columns[LABELS]}, group[each], n_groups)
+        rows: Any = columns[_BOXES]
+        image = rows.image
+        sets = columns.get(_SET, np.full(len(rows), _BY_CONTENT))
+        of_images = {name: columns[name][image] for name in (CLUSTER, WEIGHT) if name in columns} | {_SET: sets[image]}
+        state = super().state({**rows.columns, **of_images, LABELS: columns[LABELS]}, group[image], n_groups)
         return {**state, "n": count_rows(group, n_groups)}
 
     def arranged(self, rows: Columns) -> Columns:
@@ -186,21 +248,21 @@ class OfBoxes(WeightedRowsMetric):
         detected, confidence = rows["sort"] == _DETECTED, rows["confidence"]
         if np.isnan(confidence[detected]).any() and np.isfinite(confidence[detected]).any():
             raise DataError("some detections have a confidence and some have none; give it to all, or to none")
-        ranks = np.argsort(in_order(rows[LABELS]) if len(rows[LABELS]) else [0])
-        label = np.where(rows["label"] >= 0, ranks[np.maximum(rows["label"], 0)], -1)
+        by_name = in_order(rows[LABELS])
+        ranks = np.append(np.argsort(by_name), -1).astype(np.min_scalar_type(-len(by_name) - 1))
+        label = ranks[rows["label"]]
         descending = np.where(detected, -np.nan_to_num(confidence, nan=0.0, posinf=np.inf), 0.0)
         corners = rows["corners"].T[::-1] if self.rules.ties == "box" else ()
         order = np.lexsort((*corners, descending, rows["sort"], label))
-        found = {name: rows[name][order] for name in (*_ROW, _SET, WEIGHT)} | {"label": label[order]}
-        labels = self._labels(found, rows[LABELS][in_order(rows[LABELS])])
+        arranged = {name: rows[name][order] for name in (*_ROW, _SET, WEIGHT)} | {"label": label[order]}
+        labels = self._labels(arranged, rows[LABELS][by_name])
         keys = {CLUSTER: rows[CLUSTER]} if CLUSTER in rows else {}
-        return {**found, **keys, LABELS: rows[LABELS], DETECTED: object_array(labels), _ORDER: order}
+        return {**arranged, **keys, LABELS: rows[LABELS], DETECTED: object_array(labels), _ORDER: order}
 
     def value(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
-        each = [values for _, values in self._by_label(rows, weight)]
-        value = _mean(np.stack(each or [np.full(len(weight), np.nan)]))
+        value = _mean(np.stack([self._of_labels(rows, replicate) for replicate in weight], axis=1))
         for sort, end in ((_TO_ONE, 1.0), (_TO_ZERO, 0.0)):
-            value = np.where((weight * (rows["sort"] == sort)).any(axis=1), end, value)
+            value = np.where(weight[:, np.flatnonzero(rows["sort"] == sort)].any(axis=1), end, value)
         return np.asarray(value)
 
     def leave_out(self, columns: Columns, group: np.ndarray, n_groups: int) -> LeftOut:
@@ -209,37 +271,32 @@ class OfBoxes(WeightedRowsMetric):
         return super().leave_out({**columns, CLUSTER: sets, _SET: sets}, group, n_groups)
 
     def changes(self, rows: Columns, value: float) -> np.ndarray:
-        """What an image adds stands at one of its rows; of many images, what a set of them adds at its first image."""
-        images, cluster = np.where(rows["sort"] == _IMAGE, rows[WEIGHT], 0.0), rows[CLUSTER][rows[_ORDER]]
-        sets = rows[_SET] if (rows[_SET] != _BY_CONTENT).any() else _sets_by_content(rows, cluster)
+        """What an image adds stands at the row that marks it; of many images, what a set of them adds at its first."""
+        images, place = np.flatnonzero(rows["sort"] == _IMAGE), rows[_ORDER]
+        cluster, sets = rows[CLUSTER][place], rows[_SET]
+        if (sets == _BY_CONTENT).all():
+            sets = _sets_by_content(rows[CONTENT], cluster)
         names, of_row = np.unique(sets, return_inverse=True)
-        share = np.bincount(of_row, images) / images.sum()
-        left = (value - self._without_sets(rows, of_row, len(names))) * (1 - share)
-        by_cluster, found = np.lexsort((cluster, of_row)), np.zeros(len(sets))
-        found[rows[_ORDER][by_cluster[runs(of_row[by_cluster])]]] = left - left.mean()
-        return found
+        share = np.bincount(of_row[images], rows[WEIGHT][images], len(names))
+        left = (value - self._without_sets(rows, of_row, len(names))) * (1 - share / share.sum())
+        by_set = images[np.lexsort((cluster[images], of_row[images]))]
+        changes = np.zeros(len(sets))
+        changes[place[by_set[runs(of_row[by_set])]]] = left - left.mean()
+        return changes
 
     def _without_sets(self, rows: Columns, of_row: np.ndarray, n: int) -> np.ndarray:
         """The value without each set of images, which changes only the labels that the set has boxes of."""
         weight, slack = _in_whole_units(rows[WEIGHT], rows[WEIGHT])
-        sets = np.arange(n)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            each = [self._label_without_each(label, weight, slack, of_row, sets) for label in rows[DETECTED]]
-            return _mean(np.stack(each or [np.full(n, np.nan)]))
-
-    def _label_without_each(
-        self, label: Detected, weight: np.ndarray, slack: float, block: np.ndarray, blocks: np.ndarray
-    ) -> np.ndarray:
-        first, middle, last = label.truths.start, label.detections.start, label.detections.stop
-        weight, block = weight[first:last], block[first:last]
-        own_rows = label._replace(truths=slice(0, middle - first), detections=slice(middle - first, last - first))
-        found = np.repeat(self._of_label(own_rows, weight[None], slack), len(blocks))
-        own = np.unique(block[weight > 0])
-        step = max(1, _AT_ONCE // len(weight))
-        for some in (own[i : i + step] for i in range(0, len(own), step)):
-            left = np.where(block == some[:, None], 0.0, weight)
-            found[np.searchsorted(blocks, some)] = self._of_label(own_rows, left, slack)
-        return found
+        each = np.repeat(self._of_labels(rows, rows[WEIGHT])[:, None], n, axis=1)
+        for label, values in zip(rows[DETECTED], each, strict=True):
+            weight_of, set_of = weight[label.rows], of_row[label.rows]
+            there = np.unique(set_of[weight_of > 0])
+            step = max(1, _AT_ONCE // max(len(weight_of), 1))
+            for sets in (there[start : start + step] for start in range(0, len(there), step)):
+                place = np.full(n, len(sets))
+                place[sets] = np.arange(len(sets))
+                values[sets] = self._of_label(label, Weights(weight_of, place[set_of], len(sets)), slack)[:-1]
+        return _mean(each)
 
     def undefined(self, rows: Columns, weight: np.ndarray) -> str:
         of_area = "" if self.area is None else f" of the area {self.area!r}"
@@ -249,25 +306,31 @@ class OfBoxes(WeightedRowsMetric):
     def details(self, rows: Columns, weight: np.ndarray) -> dict[str, Any]:
         """The number of boxes, and the value of each label if there are labels."""
         labels = {
-            str(label.name): {"value": float(values[0]) if math.isfinite(values[0]) else None}
-            | _counts(label.truths.stop - label.truths.start, len(label.confidence))
-            for label, values in self._by_label(rows, weight[None])
+            str(label.name): {"value": value if math.isfinite(value) else None}
+            | _counts(label.n_truths, len(label.confidence))
+            for label, value in zip(rows[DETECTED], self._of_labels(rows, weight).tolist(), strict=True)
             if label.name is not None
         }
         counts = _counts(*(int(np.count_nonzero(rows["sort"] == sort)) for sort in (_TRUTH, _DETECTED)))
         return counts | ({"labels": labels} if labels else {})
 
-    def _by_label(self, rows: Columns, weight: np.ndarray) -> Iterator[tuple[Detected, np.ndarray]]:
-        """The value of each label by replicate."""
+    def _of_labels(self, rows: Columns, weight: np.ndarray) -> np.ndarray:
+        """The value of each label; those under the weights of the rows are computed once."""
+        is_own = np.array_equal(weight, rows[WEIGHT])
+        if is_own and _OWN in rows:
+            return rows[_OWN]
         weight, slack = _in_whole_units(weight, rows[WEIGHT])
-        for label in rows[DETECTED]:
-            yield label, self._of_label(label, weight, slack)
+        each = [self._of_label(label, Weights.whole(weight[label.rows]), slack) for label in rows[DETECTED]]
+        found = np.array(each, np.float64).reshape(len(each))
+        if is_own and isinstance(rows, dict):
+            rows[_OWN] = found
+        return found
 
-    def _of_label(self, label: Detected, weight: np.ndarray, slack: float) -> np.ndarray:
-        """The mean over thresholds by replicate, NaN without true boxes."""
+    def _of_label(self, label: Detected, weights: "Weights", slack: float) -> np.ndarray:
+        """The value of one label, NaN without true boxes: as `Weights.sums`."""
+        total = weights[: label.n_truths].total()
         with np.errstate(divide="ignore", invalid="ignore"):
-            each = [self.of_label(label, level, weight, slack) for level in range(len(self.thresholds))]
-        return np.where(weight[:, label.truths].sum(axis=1) > 0, np.mean(each, axis=0), np.nan)
+            return np.where(total > 0, self.of_label(label, weights[label.n_truths :], total, slack), np.nan)
 
     def _labels(self, rows: Columns, vocabulary: np.ndarray) -> Iterator[Detected]:
         """The labels of sorted rows, from a sorted vocabulary."""
@@ -276,103 +339,47 @@ class OfBoxes(WeightedRowsMetric):
             if rows["label"][start] < 0:
                 continue
             middle = start + int(np.searchsorted(rows["sort"][start:stop], _DETECTED))
-            confidence, found = rows["confidence"][middle:stop], rows["found"][middle:stop]
+            confidence, found, ignored = (rows[name][middle:stop] for name in ("confidence", "found", "ignored"))
             last = steps(np.nan_to_num(confidence, posinf=np.inf), self.rules)
-            yield Detected(
-                vocabulary[rows["label"][start]],
-                slice(start, middle),
-                slice(middle, stop),
-                confidence,
-                found,
-                rows["ignored"][middle:stop],
-                last,
-                [last[np.unique(np.searchsorted(last, np.flatnonzero(right), "left"))] for right in found.T],
-            )
+            name = vocabulary[rows["label"][start]]
+            yield Detected(name, slice(start, stop), middle - start, confidence, found, ignored, last)
 
-    def _marker_row(self, sort: int) -> np.ndarray:
-        """A row that is not a box."""
-        row = np.zeros(1, self._type)
-        row["label"], row["sort"] = -1, sort
-        return row
+    def _markers(self, sort: int, n: int) -> dict[str, np.ndarray]:
+        """Rows that are no boxes."""
+        flags, corners = np.zeros((n, len(self.thresholds)), np.bool_), np.zeros((n, self._n_corners))
+        cells = np.full(n, -1), np.full(n, sort, np.int8), np.zeros(n), corners, flags, flags, np.zeros(n, np.uint64)
+        return dict(zip(_ROW, cells, strict=True))
 
     @property
-    def _type(self) -> np.dtype[Any]:
-        """The type of a row; corners are included only if they break ties."""
-        corners = 4 if self.rules.ties == "box" else 0
-        flags = np.bool_, (len(self.thresholds),)
-        types = np.int64, np.int8, np.float64, (np.float64, (corners,)), flags, flags
-        return np.dtype([*zip(_ROW, types, strict=True)])
+    def _n_corners(self) -> int:
+        """Corners are included only if they break ties."""
+        return 4 if self.rules.ties == "box" else 0
 
-    def _rows(self, columns: Columns, truths: list[Any], detections: list[Any]) -> tuple[np.ndarray, np.ndarray]:
+    def _rows(self, columns: Columns) -> tuple[RowsOfImages, np.ndarray]:
         """For each image its marker row and the rows of its boxes, and the vocabulary of their labels."""
-        n = len(truths)
-        of_truths, of_detections = self._boxes(columns, truths, "truth"), self._boxes(columns, detections, "detection")
-        matching = match(of_detections, of_truths, self.thresholds, self.rules)
-        place = np.argsort(matching.order, kind="stable")
-        detected = matching.order[place]
-        counted = np.flatnonzero(~matching.truth_ignored)
-        first = n + len(counted)
-        boxes = np.zeros(first + len(detected), self._type)
-        boxes["label"] = np.concatenate([np.full(n, -1), matching.truth_label[counted], matching.label[place]])
-        boxes["sort"] = np.repeat([_IMAGE, _TRUTH, _DETECTED], [n, len(counted), len(detected)])
-        unknown = np.full(len(of_detections), np.nan)
-        confidence = unknown if of_detections.confidence is None else of_detections.confidence
-        boxes["confidence"][first:] = confidence[detected]
-        boxes["found"][first:], boxes["ignored"][first:] = matching.found[:, place].T, matching.ignored[:, place].T
-        if boxes["corners"].shape[1]:
-            boxes["corners"][n:first] = of_truths.corners[:, counted].T
-            boxes["corners"][first:] = of_detections.corners[:, detected].T
-        image = np.concatenate(
-            [np.arange(n), of_truths.image.to_numpy()[counted], of_detections.image.to_numpy()[detected]]
-        )
+        images: Any = columns[IMAGES]
+        truths, detections = images.truths, images.detections
+        matching = images.match(self.thresholds, self.rules)
+        counted, detected = np.flatnonzero(~matching.truth_ignored), matching.order
+        n = len(columns[CONTENT])
+        of_images, of_truths = self._markers(_IMAGE, n), self._markers(_TRUTH, len(counted))
+        of_detections = self._markers(_DETECTED, len(detected))
+        of_images[CONTENT] = columns[CONTENT]
+        of_truths |= {"label": matching.truth_label[counted], "corners": truths.corners[: self._n_corners, counted].T}
+        unknown = np.full(len(detections), np.nan)
+        confidence = unknown if detections.confidence is None else detections.confidence
+        of_detections |= {"label": matching.label, "confidence": confidence[detected]}
+        of_detections |= {"found": matching.found.T, "ignored": matching.ignored.T}
+        of_detections["corners"] = detections.corners[: self._n_corners, detected].T
+        parts = of_images, of_truths, of_detections
+        table = {name: np.concatenate([part[name] for part in parts]) for name in _ROW}
+        image = np.concatenate([np.arange(n), truths.image.to_numpy()[counted], detections.image.to_numpy()[detected]])
         vocabulary = np.fromiter(matching.labels, np.object_, len(matching.labels))
         if self.label is not None:
             wanted = self.label if isinstance(self.label, tuple) else (self.label,)
-            chosen = np.append([one in wanted for one in vocabulary.tolist()], True)[boxes["label"]]
-            boxes, image = boxes[chosen], image[chosen]
-        order = np.argsort(image, kind="stable")
-        by_image = np.split(boxes[order], np.searchsorted(image[order], np.arange(1, n))) if n else []
-        return np.fromiter(by_image, np.object_, n), vocabulary
-
-    def _boxes(self, columns: Columns, images: list[Any], what: str) -> Boxes:
-        """The boxes of all images; an image is identified by its position."""
-        try:
-            counts = [len(image["box"]) for image in images]
-            numbers = list(chain.from_iterable(image["box"] for image in images))
-            corners, outline = _read_corners(numbers)
-            masks = list(chain.from_iterable(image.get("mask") or () for image in images))
-            areas = list(chain.from_iterable(image.get("area") or [None] * len(image["box"]) for image in images))
-            crowds = list(chain.from_iterable(image.get("crowd") or [False] * len(image["box"]) for image in images))
-            optional = {name: [image.get(name) for image in images] for name in ("label", "confidence")}
-        except (TypeError, KeyError, ValueError):
-            raise DataError(f"{what}s: {_NO_BOXES}") from None
-        columns_of: dict[str, list[Any] | None] = {}
-        for name, cells in optional.items():
-            lacking = [cell is None and count > 0 for cell, count in zip(cells, counts, strict=True)]
-            some = any(cell is not None for cell in cells)
-            message = f"its {what}s have no {name}, but those of other images do"
-            refuse(columns, np.array(lacking, np.bool_) & some, lambda row, text=message: text)  # type: ignore[misc]
-            columns_of[name] = list(chain.from_iterable(cell or () for cell in cells)) if some else None
-        return Boxes(
-            what,
-            pa.array(np.repeat(np.arange(len(images)), counts)),
-            np.ascontiguousarray(corners.T),
-            None if columns_of["confidence"] is None else np.array(columns_of["confidence"], np.float64),
-            None if columns_of["label"] is None else pa.array(columns_of["label"]),
-            np.array(crowds, np.bool_),
-            outline,
-            self._masks(columns, images, masks, what),
-            np.array(areas, np.float64) if any(area is not None for area in areas) else None,
-        )
-
-    def _masks(self, columns: Columns, images: list[Any], masks: list[Any], what: str) -> list[Any] | None:
-        """The masks of all objects, or None if there are none."""
-        if not masks:
-            return None
-        lacking = [bool(image["box"]) and not image.get("mask") for image in images]
-        message = f"its {what}s have no masks, but those of other images do"
-        refuse(columns, np.array(lacking, np.bool_), lambda row: message)
-        return masks
+            chosen = np.append([name in wanted for name in vocabulary.tolist()], True)[table["label"]]
+            table, image = {name: column[chosen] for name, column in table.items()}, image[chosen]
+        return RowsOfImages.sort(table, image, n), vocabulary
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -407,17 +414,18 @@ class MeanAveragePrecision(OfBoxes):
         if self.rules.points == definition_of(self.definition).points:
             object.__setattr__(self, "points", None)
 
-    @property
+    @cached_property
     def rules(self) -> Definition:
         return definition_of(self.definition, self.points, area=self.area, max_detections=self.max_detections)
 
-    def of_label(self, label: Detected, level: int, weight: np.ndarray, slack: float) -> np.ndarray:
-        recall, precision, _ = self._curve(label, level, label.up[level], weight)
-        return mean_over_recall(recall, precision, self.rules, slack)
+    def of_label(self, label: Detected, weights: "Weights", total: np.ndarray, slack: float) -> np.ndarray:
+        curves = (self._curve(steps, weights, total) for steps in label.peaks)
+        each = [mean_over_recall(recall, precision, self.rules, slack) for recall, precision, _ in curves]
+        return np.asarray(np.mean(each, axis=0))
 
     def least_variance(self, rows: Columns, value: float) -> float:
         """The variance of a share of as many boxes as are true: boxes of one image are no more informative."""
-        weight = np.concatenate([rows[WEIGHT][label.truths] for label in rows[DETECTED]])
+        weight = np.concatenate([rows[WEIGHT][label.rows][: label.n_truths] for label in rows[DETECTED]])
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
             return float(value * (1 - value) * np.square(weight).sum() / weight.sum() ** 2)
 
@@ -430,27 +438,25 @@ class MeanAveragePrecision(OfBoxes):
         found: list[list[Drawn]] = [[] for _ in state["n"]]
         for group, each in self.rows_of(state):
             rows = self.arranged(each)
-            total = [float(rows[WEIGHT][label.truths].sum()) for label in rows[DETECTED]]
+            total = [float(rows[WEIGHT][label.rows][: label.n_truths].sum()) for label in rows[DETECTED]]
             largest = sorted(range(len(total)), key=lambda place: -total[place])[:PARTS]
             for place in sorted(largest):
                 label = rows[DETECTED][place]
                 if total[place] > 0 and len(label.last):
                     part = None if label.name is None else part_name(label.name)
-                    level, weight = int(np.argmin(self.thresholds)), rows[WEIGHT][None]
-                    (recall,), (precision,), (seen,) = self._curve(label, level, label.last, weight)
+                    level = int(np.argmin(self.thresholds))
+                    along = Steps.of(label.last, label.found[:, level], label.ignored[:, level])
+                    weights = Weights.whole(rows[WEIGHT][label.rows][label.n_truths :])
+                    (recall,), (precision,), (seen,) = self._curve(along, weights, np.array([total[place]]))
                     points = Curve(recall, precision, label.confidence[label.last], seen)
                     thinned = thin_curve(points, recall + seen / (seen[-1] or 1.0), POINTS)
                     found[group].append(Drawn("precision_recall", part, thinned))
         return found
 
-    def _curve(
-        self, label: Detected, level: int, ends: np.ndarray, weight: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _curve(self, along: Steps, weights: "Weights", total: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Recall, precision, and the weight of the detections so far, at the ends of steps."""
-        own, found, ignored = weight[:, label.detections], label.found[:, level], label.ignored[:, level]
-        seen = np.cumsum(np.where(ignored, 0.0, own) if ignored.any() else own, axis=1)
-        total = weight[:, label.truths].sum(axis=1)
-        return *curve(found, own, seen, total, ends, self.rules), seen[:, ends]
+        right, seen = (np.cumsum(weights.sums(*rows, len(along.ends)), axis=1) for rows in (along.right, along.tried))
+        return *curve(right, seen, total, self.rules), seen
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -472,43 +478,58 @@ class AverageRecall(OfBoxes):
     iou: float | Sequence[float] | str = COCO
     max_detections: int | None = 100
 
-    def of_label(self, label: Detected, level: int, weight: np.ndarray, slack: float) -> np.ndarray:
-        found = weight[:, label.detections][:, label.found[:, level]].sum(axis=1)
-        return np.asarray(found / weight[:, label.truths].sum(axis=1))
+    def of_label(self, label: Detected, weights: "Weights", total: np.ndarray, slack: float) -> np.ndarray:
+        return np.asarray(weights.total(label.found.mean(axis=1)) / total)
 
-    def substitute_boxes(self, fill: Fill, rows: np.ndarray, unknown: bool) -> Iterator[np.ndarray]:
+    def substitute_boxes(
+        self, fill: Fill, rows: RowsOfImages, unknown: np.ndarray
+    ) -> Iterator[tuple[Columns, np.ndarray]]:
         """As for all box metrics, but the worst is to find nothing."""
-        if fill != "worst" or unknown:
+        if fill == "worst":
+            yield self._markers(_TO_ZERO, int(unknown.sum())), np.flatnonzero(unknown)
+        else:
             yield from super().substitute_boxes(fill, rows, unknown)
 
 
-_NOTHING: Final[dict[str, list[Any]]] = {"box": []}
-_NO_BOXES: Final = (
-    "the column does not hold boxes with box, label and confidence; read a table of the scorer 'detection'"
-)
+@dataclass(frozen=True)
+class Weights:
+    """The weights of rows, of all and without each of `n` sets; `place` has the set of each row, `n` for any other."""
 
+    weight: np.ndarray
+    place: np.ndarray
+    n: int
 
-def _parse_boxes(name: str, text: str) -> Any:
-    try:
-        return orjson.loads(text)
-    except (TypeError, ValueError):
-        raise DataError(f"{name}: {_NO_BOXES}") from None
+    @classmethod
+    def whole(cls, weight: np.ndarray) -> "Weights":
+        """Weights of which no set is left out."""
+        return cls(weight, np.zeros(len(weight), np.int64), 0)
 
+    def __getitem__(self, rows: slice) -> "Weights":
+        return Weights(self.weight[rows], self.place[rows], self.n)
 
-def _read_corners(numbers: list[Any]) -> tuple[np.ndarray, np.ndarray | None]:
-    """The boxes of objects × 4, and the outlines of those that are polygons."""
-    if all(len(each) == len(COORDINATES) for each in numbers):
-        return np.array(numbers, np.float64).reshape(-1, len(COORDINATES)), None
-    _, boxes, outlines = zip(*map(read_outline, numbers), strict=True)
-    outline = np.full(len(numbers), None, np.object_)
-    outline[:] = outlines
-    return np.array(boxes, np.float64), outline
+    def sums(
+        self, rows: np.ndarray | slice, part: np.ndarray | int, n: int, share: np.ndarray | float = 1.0
+    ) -> np.ndarray:
+        """The weight of each of `n` parts of some rows, of which a share counts: sets × parts, then without any set.
+
+        What a set takes from a part is counted, and the rest is the same for all sets.
+        """
+        taken = np.bincount(self.place[rows] * n + part, self.weight[rows] * share, (self.n + 1) * n)
+        taken = taken.reshape(self.n + 1, n)
+        total = taken.sum(axis=0)
+        taken[-1] = 0
+        return np.asarray(total - taken)
+
+    def total(self, share: np.ndarray | float = 1.0) -> np.ndarray:
+        """The weight of all rows, of which a share counts."""
+        return self.sums(slice(None), 0, 1, share)[:, 0]
 
 
 def _mean(each: np.ndarray) -> np.ndarray:
-    """The mean over the labels that have a value."""
+    """The mean over the labels that have a value; NaN if none has."""
     defined = np.isfinite(each)
-    return np.asarray(np.where(defined, each, 0.0).sum(axis=0) / defined.sum(axis=0))
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(defined, each, 0.0).sum(axis=0) / defined.sum(axis=0))
 
 
 def _in_whole_units(weight: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, float]:
@@ -522,18 +543,14 @@ def _in_whole_units(weight: np.ndarray, own: np.ndarray) -> tuple[np.ndarray, fl
     return weight / least, 0.0 if (in_units == np.rint(in_units)).all() else _ROUNDING
 
 
-def _sets_by_content(rows: Columns, cluster: np.ndarray) -> np.ndarray:
-    """The set of each row, of `_MOST_SETS`, the same within a cluster: what rows hold decides, and not their order."""
-    _, cluster = np.unique(cluster, return_inverse=True)
-    bits = np.zeros(len(cluster), np.uint64)
-    for seed, name in enumerate(("sort", "confidence", "found", "ignored")):
-        for part in rows[name].reshape(len(cluster), -1).T:
-            bits = random_bits(bits ^ np.ascontiguousarray(part, np.float64).view(np.uint64), seed)
-    of_cluster = np.zeros(int(cluster.max(initial=-1)) + 1, np.uint64)
-    np.add.at(of_cluster, cluster, bits)
-    rank = np.empty(len(of_cluster), np.int64)
-    rank[np.argsort(of_cluster, kind="stable")] = np.arange(len(of_cluster))
-    return np.asarray((rank % _MOST_SETS)[cluster])
+def _sets_by_content(content: np.ndarray, cluster: np.ndarray) -> np.ndarray:
+    """The set of each row, of `_MOST_SETS`, the same within a cluster: what images hold decides, not their order."""
+    names, place = np.unique(cluster, return_inverse=True)
+    of_cluster = np.zeros(len(names), np.uint64)
+    np.add.at(of_cluster, place, content)
+    rank = np.empty(len(names), np.int64)
+    rank[np.argsort(of_cluster, kind="stable")] = np.arange(len(names))
+    return np.asarray((rank % _MOST_SETS)[place])
 
 
 def _counts(expected: int, predicted: int) -> dict[str, int]:
@@ -542,5 +559,6 @@ def _counts(expected: int, predicted: int) -> dict[str, int]:
 
 DETECTED: Final = "_detected_"
 _ORDER: Final = "_order_"
+_OWN: Final = "_own_"
 _ROUNDING: Final = 1e-9
 _AT_ONCE: Final = 1 << 20  # weights in memory at once

@@ -1,4 +1,4 @@
-"""Detected objects and segments in files of COCO and LVIS."""
+"""Detected objects and segments in files of COCO."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def score_objects(given: ScoreOptions, instances: Path) -> None:
             gates=given.gates,
             shape=given.shape,
             intervals=not given.no_intervals,
-            store=store,
+            store=None if given.name is None and given.report is None else store,
             name=name,
             origin={"files": [str(instances), *given.files]},
         ),

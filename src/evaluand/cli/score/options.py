@@ -85,8 +85,7 @@ class ScoreOptions:
     )
     delimiter: str | None = option("The delimiter of a CSV file.  [default: a comma]", metavar="CHARACTER")
     coco: Path | None = option(
-        "Instances of COCO or LVIS, or a panoptic document: the arguments are files of results, scored by the metrics"
-        " of pycocotools, lvis or panopticapi.",
+        "Instances of COCO: the arguments are files of results, scored by the metrics of pycocotools.",
         type=FILE,
         metavar="FILE",
     )

@@ -145,7 +145,8 @@ def _box(what: str, value: Any) -> list[float]:
         if 0 < most - least < 1 / _LARGEST:
             raise DataError(f"{what}: {axis}_max exceeds {axis}_min by only {most - least:g}; the box has no area")
         if most < least:
-            raise DataError(f"{what}: {axis}_max is {most:g} and smaller than {axis}_min, {least:g}")
+            order = f"a box is {', '.join(_SIDES)}, and not width and height"
+            raise DataError(f"{what}: {axis}_max is {most:g} and smaller than {axis}_min, {least:g}; {order}")
     return box
 
 

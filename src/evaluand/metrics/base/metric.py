@@ -113,6 +113,8 @@ class Metric(ABC):
         of_either_class: of two classes, the value without `label` is neither that of one nor that of the other.
         errs_evenly: each end of the interval errs half as often as both, whatever the values.
         like_share: near the ends of a finite range the value varies as a proportion does.
+        read: a function from the columns, as Arrow arrays with `_index_`, to what `prepare` takes in their place. It is
+            called once for all metrics that have it; None for arrays of NumPy.
 
     Raises:
         SpecError: the parameters contradict each other.
@@ -130,6 +132,7 @@ class Metric(ABC):
     of_either_class: ClassVar[bool] = False
     errs_evenly: ClassVar[bool] = False
     like_share: ClassVar[bool] = True
+    read: ClassVar[Any] = None
 
     missing: Missing = "leave_out"
     reduce: Reduce = "first"

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Final, Literal, get_args
 
 import numpy as np
@@ -58,7 +59,7 @@ class Definition:
         """Which overlaps are large enough for a match."""
         return np.asarray(overlap > limit if self.strict else overlap >= limit)
 
-    @property
+    @cached_property
     def recalls(self) -> np.ndarray:
         """The recalls at which precision is read."""
         if not self.rounded:

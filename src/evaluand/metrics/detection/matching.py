@@ -9,13 +9,16 @@ Only pairs that can reach the threshold are compared: a box that overlaps anothe
 / t of the other's width before it and (1 - t) after it, and true boxes are sorted by where they begin.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, Self
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Final, NamedTuple, Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
 from evaluand.core.errors import DataError
+from evaluand.core.row_numbers import count_earlier
 from evaluand.metrics.base.labels import encode_labels, in_order
 from evaluand.metrics.detection.boxes import Boxes
 from evaluand.metrics.detection.definition import Definition
@@ -50,46 +53,11 @@ class Matching(NamedTuple):
 
 
 def match(detections: Boxes, truths: Boxes, ious: Sequence[float], definition: Definition) -> Matching:
-    """Match detections to true boxes of the same image and label, at one or several thresholds.
-
-    Ignored true boxes are tried last, so that they never displace one that counts, except under `only_best`. Any number
-    of detections may find a crowd: those of which it covers enough. Boxes match from the overlaps `ious` on.
-
-    Raises:
-        DataError: a box or a confidence is invalid, or only one side has labels.
-    """
-    for boxes in (detections, truths):
-        boxes.refuse_odd(definition.takes)
-    place, truth_place, label, truth_label, labels = _places(detections, truths)
-    order = _order(detections, definition)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    counted = np.ones(len(order), np.bool_)
-    if definition.most is not None:
-        rows = np.lexsort((rank, place))
-        counted[rows] = np.arange(len(rows)) - np.searchsorted(place[rows], place[rows]) < definition.most
-    lenient = definition.rounded and not definition.strict
-    limits = [min(iou, 1 - 1e-10) if lenient else iou for iou in ious]
-    crowd = np.zeros(len(truths), np.bool_) if truths.crowd is None else truths.crowd
-    truth_ignored = crowd | definition.outside(truths.areas(definition.pixel))
-    outside = definition.outside(detections.areas(definition.pixel))
-    pairs = _overlapping(_Sides(detections, place, truths, truth_place, crowd, definition), min(limits))
-    pairs = pairs.select(counted[pairs.detection])
-    found, met = (np.zeros((len(limits), n), np.bool_) for n in (len(order), len(truths)))
-    ignored = np.repeat(outside[None], len(limits), axis=0)
-    for level, limit in enumerate(limits):
-        some = pairs.select(definition.reaches(pairs.overlap, limit))
-        proposals = _proposal_order(some, truths, truth_ignored, definition)
-        claims = _preferences(some, detections, rank, definition)
-        partner, met[level] = _match_pairs(some, proposals, claims, crowd, len(order), definition.only_best)
-        matched = np.flatnonzero(partner >= 0)
-        ignored[level, matched] = truth_ignored[partner[matched]]
-        found[level, matched] = ~ignored[level, matched]
-    order = order[counted[order]]
-    return Matching(order, found[:, order], label[order], truth_label, labels, met, ignored[:, order], truth_ignored)
+    """Match detections to true boxes of the same image and label; see `Images.match`."""
+    return Images(detections, truths).match(ious, definition)
 
 
-class _Pairs(NamedTuple):
+class Pairs(NamedTuple):
     """Pairs of objects that overlap enough."""
 
     detection: np.ndarray
@@ -105,94 +73,170 @@ class _Pairs(NamedTuple):
         return cls._make(np.concatenate(columns) for columns in zip(nothing, *parts, strict=True))
 
 
-class _Sides(NamedTuple):
-    """What is compared: objects of the same place, an image and label."""
+_ANY: Final = (-math.inf, math.inf)
+_USUAL: Final = 0.5
+"""Pairs are compared once for all thresholds from here on."""
 
-    detections: Boxes
-    place: np.ndarray
-    truths: Boxes
-    truth_place: np.ndarray
-    crowd: np.ndarray
-    definition: Definition
+Computed = TypeVar("Computed")
 
 
-def _places(
-    detections: Boxes, truths: Boxes
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, list[str | int | None]]:
-    """The place (image and label) of every box, its label code, and the labels."""
-    (place, truth_place), _ = encode_labels([detections.image, truths.image])
+class Images:
+    """Detected and true boxes of the same images, which many metrics match.
+
+    What definitions, areas and thresholds have in common is computed once: which boxes overlap, the order of
+    detections, and each matching.
+
+    Attributes:
+        labels: the label of each code; `[None]` without labels.
+        label: the code of the label of each detection.
+        truth_label: that of each true box.
+    """
+
+    def __init__(self, detections: Boxes, truths: Boxes) -> None:
+        self.detections, self.truths = detections, truths
+        none = np.zeros(len(truths), np.bool_)
+        self.crowd: np.ndarray = none if truths.crowd is None else truths.crowd
+        (image, truth_image), self._images = encode_labels([detections.image, truths.image])
+        self._image = image
+        self.label, self.truth_label, self.labels = _labels(detections, truths)
+        n = max(len(self.labels), 1)
+        self.place, self.truth_place = image * n + self.label, truth_image * n + self.truth_label
+        self._computed: dict[Any, Any] = {}
+
+    def match(self, ious: Sequence[float], definition: Definition) -> Matching:
+        """Match detections to true boxes of the same image and label, at one or several thresholds.
+
+        Ignored true boxes are tried last, so that they never displace one that counts, except under `only_best`. Any
+        number of detections may find a crowd: those of which it covers enough. Boxes match from the overlaps `ious` on.
+
+        Raises:
+            DataError: a box or a confidence is invalid, or only one side has labels.
+        """
+        self._once(("valid", definition.takes), lambda: self._refuse_odd(definition.takes))
+        order = self._once(("order", definition.ties), lambda: self._order(definition))
+        lenient = definition.rounded and not definition.strict
+        limits = [min(iou, 1 - 1e-10) if lenient else iou for iou in ious]
+        rules = replace(definition, points="area", most=definition.most if definition.ties == "step" else None)
+        truth_ignored, outside = self._once(("ignored", rules.area, rules.pixel), lambda: self._ignored(rules, order))
+        levels = [self._once((limit, rules), lambda: self._match_at(limit, rules)) for limit in limits]  # noqa: B023
+        partner, met = (np.stack(each) for each in zip(*levels, strict=True))
+        ignored = np.where(partner >= 0, np.append(truth_ignored, False)[partner], outside)
+        found = (partner >= 0) & ~ignored
+        counted = np.flatnonzero(self._counted(definition))
+        if len(counted) < len(order):
+            order, found, ignored = order[counted], found[:, counted], ignored[:, counted]
+        label, truth_label = self.label[order], self.truth_label
+        return Matching(order, found, label, truth_label, self.labels, met, ignored, truth_ignored)
+
+    def _once(self, key: Any, compute: Callable[[], Computed]) -> Computed:
+        if key not in self._computed:
+            self._computed[key] = compute()
+        found: Computed = self._computed[key]
+        return found
+
+    def _refuse_odd(self, takes: Any) -> None:
+        for boxes in (self.detections, self.truths):
+            boxes.refuse_odd(takes)
+
+    @property
+    def _confidence(self) -> np.ndarray:
+        own = self.detections.confidence
+        return np.zeros(len(self.detections)) if own is None else own
+
+    def _order(self, definition: Definition) -> np.ndarray:
+        """The rows from the most to the least confident."""
+        confidence = self._confidence
+        if definition.ties == "image":
+            return np.asarray(np.lexsort((np.argsort(in_order(self._images))[self._image], -confidence)))
+        order = np.argsort(-confidence, kind="stable")
+        if definition.ties == "file" or not _has_equal_neighbours(confidence[order]):
+            return order
+        return np.asarray(np.lexsort((*self.detections.corners[::-1], -confidence)))
+
+    def _ignored(self, rules: Definition, order: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Which true boxes do not count, and which detections, by rank, lie outside the area."""
+        outside = [rules.outside(side.areas(rules.pixel)) for side in (self.truths, self.detections)]
+        return self.crowd | outside[0], outside[1][order]
+
+    def _counted(self, definition: Definition) -> np.ndarray:
+        """Which detections, by rank, are among the most confident of their image and label."""
+        order = self._once(("order", definition.ties), lambda: self._order(definition))
+        if definition.most is None:
+            return np.ones(len(order), np.bool_)
+        return self._once(("number", definition.ties), lambda: count_earlier(self.place[order, None])) < definition.most
+
+    def _match_at(self, limit: float, rules: Definition) -> tuple[np.ndarray, np.ndarray]:
+        """The true box that each detection, by rank, finds, or -1, and whether each true box is found."""
+        least = min(limit, _USUAL)
+        pairs, claim = self._once(("tried", replace(rules, area=_ANY), least), lambda: self._tried(rules, least))
+        truth_ignored, _ = self._computed["ignored", rules.area, rules.pixel]
+        chosen = np.flatnonzero(rules.reaches(pairs.overlap, limit))
+        if not rules.only_best and (late := truth_ignored[pairs.truth[chosen]]).any():
+            chosen = chosen[np.argsort(2 * pairs.detection[chosen] + late, kind="stable")]
+        some, n = pairs.select(chosen), len(self.detections)
+        return _match_pairs(some, claim[chosen], self.crowd, n, rules.only_best)
+
+    def _tried(self, rules: Definition, least: float) -> tuple[Pairs, np.ndarray]:
+        """The pairs that reach a threshold in the order in which they are tried, and the preferences of true boxes.
+
+        Detections are numbered by rank, and each prefers larger overlaps. For equal ones, the smaller box comes first
+        if rows have no order; else the first in the file or, as in pycocotools, the last. Of the preferences of a true
+        box, numbers for each pair, smaller ones are better.
+        """
+        order = self._once(("order", rules.ties), lambda: self._order(rules))
+        rank = np.empty(len(order), np.int64)
+        rank[order] = np.arange(len(order))
+        pairs = _overlapping(self, rules, least)
+        pairs = pairs._replace(detection=rank[pairs.detection])
+        if rules.most is not None:
+            pairs = pairs.select(self._counted(rules)[pairs.detection])
+        place = np.arange(len(self.truths)) if rules.ties != "image" else -np.arange(len(self.truths))
+        if rules.ties == "step":
+            place[np.lexsort(self.truths.corners[::-1])] = np.arange(len(self.truths))
+        pairs = pairs.select(np.lexsort((place[pairs.truth], -pairs.overlap, pairs.detection)))
+        claim = pairs.detection
+        confidence = self._confidence[order]
+        if rules.ties == "step" and _has_equal_neighbours(confidence):
+            claim = np.empty(len(claim), np.int64)
+            by_claim = np.lexsort((pairs.detection, -pairs.overlap, -confidence[pairs.detection]))
+            claim[by_claim] = np.arange(len(claim))
+        return pairs, claim
+
+
+def _labels(detections: Boxes, truths: Boxes) -> tuple[np.ndarray, np.ndarray, list[str | int | None]]:
+    """The label codes of both sides, and the labels."""
     if detections.label is None and truths.label is None:
-        nothing = np.zeros(len(place), np.int64), np.zeros(len(truth_place), np.int64)
-        return place, truth_place, *nothing, [None]
-    for one, other in ((detections, truths), (truths, detections)):
+        return np.zeros(len(detections), np.int64), np.zeros(len(truths), np.int64), [None]
+    for side, other in ((detections, truths), (truths, detections)):
         if other.label is None and len(other):
-            raise DataError(f"{one.what}s have labels, but {other.what}s do not; give labels to both or to neither")
+            raise DataError(f"{side.what}s have labels, but {other.what}s do not; give labels to both or to neither")
     labels = [pa.nulls(0) if boxes.label is None else boxes.label for boxes in (detections, truths)]
     (label, truth_label), names = encode_labels(labels)
     for boxes, codes in ((detections, label), (truths, truth_label)):
         if (codes < 0).any():
             raise DataError(boxes.fault(row, "has no label") for row in np.flatnonzero(codes < 0).tolist())
-    n = max(len(names), 1)
-    names_of: list[str | int | None] = names.tolist()
-    return place * n + label, truth_place * n + truth_label, label, truth_label, names_of
+    return label, truth_label, names.tolist()
 
 
-def _order(detections: Boxes, definition: Definition) -> np.ndarray:
-    """The rows from the most to the least confident."""
-    confidence = np.zeros(len(detections)) if detections.confidence is None else detections.confidence
-    if definition.ties == "image":
-        (code,), images = encode_labels([detections.image])
-        return np.asarray(np.lexsort((np.argsort(in_order(images))[code], -confidence)))
-    order = np.argsort(-confidence, kind="stable")
-    if definition.ties == "file" or not _has_equal_neighbours(confidence[order]):
-        return order
-    return np.asarray(np.lexsort((*detections.corners[::-1], -confidence)))
-
-
-def _preferences(pairs: _Pairs, detections: Boxes, rank: np.ndarray, definition: Definition) -> np.ndarray:
-    """The preference of a true box, as a number for each pair: smaller is better."""
-    confidence = np.zeros(len(detections)) if detections.confidence is None else detections.confidence
-    own, asking = confidence[pairs.detection], rank[pairs.detection]
-    if definition.ties != "step" or not _has_equal_neighbours(np.sort(confidence)):
-        return np.asarray(asking)
-    claim = np.empty(len(own), np.int64)
-    claim[np.lexsort((asking, -pairs.overlap, -own))] = np.arange(len(own))
-    return claim
-
-
-def _proposal_order(pairs: _Pairs, truths: Boxes, ignored: np.ndarray, definition: Definition) -> np.ndarray:
-    """The order in which pairs are tried, detection by detection: larger overlaps first, ignored boxes last.
-
-    For equal overlaps, the smaller box comes first if rows have no order; else the first in the file or, as in
-    pycocotools, the last.
-    """
-    late = ignored[pairs.truth] & (not definition.only_best)
-    order = np.lexsort((-pairs.overlap, late, pairs.detection))
-    if not _has_equal_neighbours(pairs.detection[order], late[order], pairs.overlap[order]):
-        return np.asarray(order)
-    place = np.arange(len(truths)) if definition.ties != "image" else -np.arange(len(truths))
-    if definition.ties == "step":
-        place[np.lexsort(truths.corners[::-1])] = np.arange(len(truths))
-    return np.asarray(np.lexsort((place[pairs.truth], -pairs.overlap, late, pairs.detection)))
-
-
-def _has_equal_neighbours(*columns: np.ndarray) -> bool:
+def _has_equal_neighbours(column: np.ndarray) -> bool:
     """Whether any row equals the one before."""
-    return bool(np.logical_and.reduce([column[1:] == column[:-1] for column in columns]).any())
+    return bool((column[1:] == column[:-1]).any())
 
 
 def _match_pairs(
-    pairs: _Pairs, order: np.ndarray, claim: np.ndarray, crowd: np.ndarray, n: int, only_best: bool
+    pairs: Pairs, claim: np.ndarray, crowd: np.ndarray, n: int, only_best: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """The true box that each of n detections finds, or -1, and whether each true box is found.
 
-    Pairs are tried in this `order`; `claim` has the preferences of true boxes, of which a `crowd` accepts every one.
+    Pairs are tried in their order; `claim` has the preferences of true boxes, of which a `crowd` accepts every one.
     """
-    detection, truth, claim = pairs.detection[order], pairs.truth[order], claim[order]
-    place = np.where(crowd[truth], len(crowd) + np.arange(len(truth)), truth)  # a crowd has a place for each
-    first = np.ones(len(order), np.bool_)
+    detection, truth = pairs.detection, pairs.truth
+    place = truth
+    if crowd.any():
+        place = np.where(crowd[truth], len(crowd) + np.arange(len(truth)), truth)  # a crowd has a place for each
+    first = np.ones(len(truth), np.bool_)
     first[1:] = detection[1:] != detection[:-1]
-    last = np.append(first[1:], True) if not only_best else np.ones(len(order), np.bool_)
+    last = np.append(first[1:], True) if not only_best else np.ones(len(truth), np.bool_)
     holder = np.full(len(crowd) + len(truth), -1, np.int64)  # the pair that holds each true box
     asking = np.flatnonzero(first)
     while len(asking):
@@ -210,35 +254,35 @@ def _match_pairs(
     return partner, met
 
 
-_AT_ONCE = 1 << 17  # pairs of boxes that fit into the processor's cache
-_SLACK = 1e-9
+_AT_ONCE: Final = 1 << 17  # pairs of boxes that fit into the processor's cache
+_SLACK: Final = 1e-9
 
 
-def _overlapping(sides: _Sides, least: float) -> _Pairs:
+def _overlapping(sides: Images, definition: Definition, least: float) -> Pairs:
     """All pairs of the same place whose overlap reaches a threshold: of masks, of polygons, or of boxes."""
     detections, truths = sides.detections, sides.truths
     if detections.mask is not None and truths.mask is not None:
-        found = _Pairs.join(_overlapping_masks(sides, detections.mask, truths.mask))
+        found = Pairs.join(_overlapping_masks(sides, detections.mask, truths.mask))
     elif detections.mask is not None or truths.mask is not None:
         with_, without = ("detection", "truth") if truths.mask is None else ("truth", "detection")
         if len(detections) and len(truths):
             raise DataError(f"{with_}s have masks, but {without}s do not; give masks to both or to neither")
-        return _Pairs.join([])
+        return Pairs.join([])
     elif detections.outline is not None or truths.outline is not None:
-        found = _overlapping_outlines(sides)
+        found = _overlapping_outlines(sides, definition)
     else:
-        return _overlapping_boxes(sides, least)
-    return found.select(sides.definition.reaches(found.overlap, least))
+        return _overlapping_boxes(sides, definition, least)
+    return found.select(definition.reaches(found.overlap, least))
 
 
-def _overlapping_masks(sides: _Sides, masks: Sequence[Any], others: Sequence[Any]) -> Iterator[_Pairs]:
+def _overlapping_masks(sides: Images, masks: Sequence[Any], others: Sequence[Any]) -> Iterator[Pairs]:
     """The pairs of masks of the same place."""
     by_place = dict(_rows_by_place(sides.truth_place))
     for key, rows in _rows_by_place(sides.place):
         among = by_place.get(key)
         if among is not None:
             overlap = overlaps([masks[row] for row in rows], [others[row] for row in among], sides.crowd[among])
-            yield _Pairs(np.repeat(rows, len(among)), np.tile(among, len(rows)), overlap.ravel())
+            yield Pairs(np.repeat(rows, len(among)), np.tile(among, len(rows)), overlap.ravel())
 
 
 def _rows_by_place(place: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -247,14 +291,14 @@ def _rows_by_place(place: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         yield int(place[rows[0]]), rows
 
 
-def _overlapping_outlines(sides: _Sides) -> _Pairs:
+def _overlapping_outlines(sides: Images, definition: Definition) -> Pairs:
     """The pairs of polygons of the same place: of all whose boxes overlap, the exact overlap."""
-    if sides.definition.pixel:
+    if definition.pixel:
         raise DataError(
             "polygons that are no upright rectangles have no overlap under a definition in which boxes include their"
             " last pixel; use the definition standard or coco"
         )
-    one, two, _ = near = _overlapping_boxes(sides, 0.0)
+    one, two, _ = near = _overlapping_boxes(sides, definition, 0.0)
     outlines, others = _outlines(sides.detections), _outlines(sides.truths)
     shared = shared_areas(outlines, others, one, two)
     area, other = (np.array([area_of(outline) for outline in side], np.float64) for side in (outlines, others))
@@ -272,20 +316,20 @@ def _outlines(boxes: Boxes) -> list[np.ndarray]:
     ]
 
 
-def _overlapping_boxes(sides: _Sides, least: float) -> _Pairs:
+def _overlapping_boxes(sides: Images, definition: Definition, least: float) -> Pairs:
     """All pairs of boxes of the same place whose overlap reaches a threshold."""
-    parts: list[_Pairs] = []
-    usable, truth_usable = (
-        _have_area(side.corners, sides.definition.pixel) for side in (sides.detections, sides.truths)
-    )
-    if sides.definition.takes == "anything":
+    parts: list[Pairs] = []
+    usable, truth_usable = (_have_area(side.corners, definition.pixel) for side in (sides.detections, sides.truths))
+    if definition.takes == "anything":
         usable &= ~np.isin(sides.place, sides.truth_place[np.isnan(sides.truths.corners).any(axis=0)])
     rows = np.flatnonzero(usable)
     for crowd in (False, True):
         among = np.flatnonzero(truth_usable & (sides.crowd == crowd))
         if len(rows) and len(among):
-            parts += _compare_pairs(sides, *_windows(sides, rows, among, least, crowd), least, crowd)
-    return _Pairs.join(parts)
+            parts += _compare_pairs(
+                sides, *_windows(sides, rows, among, definition, least, crowd), definition, least, crowd
+            )
+    return Pairs.join(parts)
 
 
 def _have_area(corners: np.ndarray, pixel: int) -> np.ndarray:
@@ -296,7 +340,7 @@ def _have_area(corners: np.ndarray, pixel: int) -> np.ndarray:
 
 
 def _windows(
-    sides: _Sides, rows: np.ndarray, truths: np.ndarray, least: float, crowd: bool
+    sides: Images, rows: np.ndarray, truths: np.ndarray, definition: Definition, least: float, crowd: bool
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The rows of detections, the true boxes sorted by place and beginning, and which of them each row may overlap.
 
@@ -310,7 +354,7 @@ def _windows(
     key = sides.truth_place[truths] * stride + (begin - lowest)
     order = np.argsort(key, kind="stable")
     truths, key = truths[order], key[order]
-    x_min, width = corners[0, rows], corners[2, rows] - corners[0, rows] + sides.definition.pixel
+    x_min, width = corners[0, rows], corners[2, rows] - corners[0, rows] + definition.pixel
     with np.errstate(divide="ignore", over="ignore"):
         before = (1 - least) * width / np.float64(least)
         slack = _SLACK * (np.abs(x_min) + width / np.float64(least))
@@ -325,10 +369,17 @@ def _windows(
 
 
 def _compare_pairs(
-    sides: _Sides, rows: np.ndarray, truths: np.ndarray, start: np.ndarray, stop: np.ndarray, least: float, crowd: bool
-) -> Iterator[_Pairs]:
+    sides: Images,
+    rows: np.ndarray,
+    truths: np.ndarray,
+    start: np.ndarray,
+    stop: np.ndarray,
+    definition: Definition,
+    least: float,
+    crowd: bool,
+) -> Iterator[Pairs]:
     """The pairs that reach the threshold: intersection over union, or over the detection for a crowd."""
-    pixel, many = sides.definition.pixel, np.cumsum(stop - start)
+    pixel, many = definition.pixel, np.cumsum(stop - start)
     own, other = np.take(sides.detections.corners, rows, axis=1), np.take(sides.truths.corners, truths, axis=1)
     area, other_area = (np.prod(side[2:] - side[:2] + pixel, axis=0) for side in (own, other))
     cuts = np.searchsorted(many, np.arange(_AT_ONCE, int(many[-1]) if len(many) else 0, _AT_ONCE))
@@ -342,8 +393,8 @@ def _compare_pairs(
         width = _overlap_length(own[::2], other[::2], one, two) + pixel
         both = np.maximum(width, 0) * height
         overlap = both / (area[one] if crowd else area[one] + other_area[two] - both)
-        enough = sides.definition.reaches(overlap, least)
-        yield _Pairs(rows[one[enough]], truths[two[enough]], overlap[enough])
+        enough = definition.reaches(overlap, least)
+        yield Pairs(rows[one[enough]], truths[two[enough]], overlap[enough])
 
 
 def _overlap_length(sides: np.ndarray, truth_sides: np.ndarray, one: np.ndarray, two: np.ndarray) -> np.ndarray:

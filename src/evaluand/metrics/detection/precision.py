@@ -107,8 +107,8 @@ def average_precision_by_label(
         rows = np.flatnonzero((matching.label == code) & ~matching.ignored[0])
         last = steps(confidence[matching.order[rows]], rules)
         total = np.array([np.count_nonzero((matching.truth_label == code) & ~matching.truth_ignored)], np.float64)
-        weight, seen = np.ones((1, len(rows))), np.arange(1.0, len(rows) + 1)[None]
-        recall, precision = curve(matching.found[0, rows], weight, seen, total, last, rules)
+        right, seen = (column[None] for column in (np.cumsum(matching.found[0, rows])[last], last + 1.0))
+        recall, precision = curve(right, seen, total, rules)
         ap = float(mean_over_recall(recall, precision, rules)[0]) if total[0] else math.nan
         curves[matching.labels[code]] = BoxPrecisionCurve(recall[0], precision[0], ap)
     return curves
@@ -130,25 +130,19 @@ def steps(confidence: np.ndarray, definition: Definition) -> np.ndarray:
 
 
 def curve(
-    found: np.ndarray, weight: np.ndarray, seen: np.ndarray, total: np.ndarray, ends: np.ndarray, definition: Definition
+    right: np.ndarray, seen: np.ndarray, total: np.ndarray, definition: Definition
 ) -> tuple[np.ndarray, np.ndarray]:
     """Recall and precision at the ends of steps, under several weightings.
 
     Args:
-        found: whether each detection is right, in order of confidence.
-        weight: replicates × detections.
-        seen: its cumulative sum.
+        right: the weight of what is right so far, replicates × ends.
+        seen: that of all detections so far.
         total: the weight of all true boxes, by replicate.
-        ends: the detections that end a step.
 
     Returns:
         Replicates × ends each; recall is NaN if there are no true boxes.
     """
-    hits = np.flatnonzero(found)
-    right = np.cumsum(np.pad(weight[:, hits], ((0, 0), (1, 0))), axis=1)[:, np.searchsorted(hits, ends, "right")]
-    tried = seen[:, ends]
-    if definition.ties == "image":
-        tried = tried + np.spacing(1)
+    tried = seen + np.spacing(1) if definition.ties == "image" else seen
     with np.errstate(divide="ignore", invalid="ignore"):
         recall = right / np.where(total > 0, total, np.nan)[:, None]
         return recall, np.where(tried > 0, right / tried, 0.0)
@@ -167,7 +161,8 @@ def mean_over_recall(
     envelope = np.maximum.accumulate(precision[:, ::-1], axis=1)[:, ::-1]
     if definition.points == "area":
         return np.asarray((np.diff(recall, axis=1, prepend=0.0) * envelope).sum(axis=1))
-    levels = definition.recalls
-    reached = np.stack([np.searchsorted(each, levels - slack, "left") for each in recall])
-    best = np.take_along_axis(envelope, np.minimum(reached, n - 1), axis=1)
-    return np.asarray(np.where(reached < n, best, 0.0).mean(axis=1))
+    levels = np.append(definition.recalls, np.inf) - slack
+    with np.errstate(invalid="ignore"):  # without true boxes
+        near = np.clip((recall * (len(levels) - 2)).astype(np.int64), 0, len(levels) - 2)
+    reached = near + (recall >= levels[near]) + (recall >= levels[near + 1])  # how many levels; they are evenly spaced
+    return np.asarray((np.diff(reached, axis=1, prepend=0) * envelope).sum(axis=1) / (len(levels) - 1))

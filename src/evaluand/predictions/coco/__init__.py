@@ -1,8 +1,7 @@
-"""Files of detection and segmentation as COCO and LVIS publish them, as datasets and recorded outputs.
+"""Files of detection and segmentation as COCO publishes them.
 
-files     instances and results, checked, image by image
-panoptic  segments in PNG files, checked likewise
-scoring   the metrics that pycocotools, lvis and panopticapi print, with intervals, groups, comparisons and gates
+files    instances and results, checked, image by image
+scoring  the metrics that pycocotools prints, with intervals, groups, comparisons and gates
 """
 
 from typing import TYPE_CHECKING

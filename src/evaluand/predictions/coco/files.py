@@ -1,372 +1,391 @@
-"""Instances and results of COCO and LVIS, checked and arranged by image.
+"""Instances and results of COCO, checked column by column and arranged by image.
 
 Instances are a JSON object with `images`, `annotations` and `categories`; results a list of detections, or an object
 whose `annotations` are. A box is `[x, y, width, height]`; an outline, in `segmentation`, is a list of polygons or
-run lengths. Of LVIS there are also which categories of an image were verified, and of which not all objects are there.
+run lengths.
 """
 
 from __future__ import annotations
 
+import math
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Literal, TypeGuard
 
+import numpy as np
 import orjson
+import pyarrow as pa
 
-from evaluand.core.errors import DataError, Fault, kind_of, plural
-from evaluand.metrics.detection.masks import read_mask
+from evaluand.core.errors import DataError, Fault, SpecError, kind_of, plural, pluralize
+from evaluand.metrics.detection.masks import areas_of, read_mask
+from evaluand.metrics.detection.tables import BOX_LISTS
 
-Shape = str
-"""`boxes` or `masks`."""
+Shape = Literal["boxes", "masks", "semantic"]
+"""What is scored: boxes or masks of objects, or a region for each image and category."""
 
-_LVIS_DETECTIONS: Final = 300  # of an image, as lvis counts them
-_EVERYWHERE: Final = 1e9
+_MOST_FAULTS: Final = 100
+_LARGEST: Final = 1e150  # areas of larger boxes overflow
+_FEWEST_SUSPECTS: Final = 5
+_BEYOND: Final = 0.05  # of the boxes that may end beyond their image
 
 
-@dataclass(frozen=True)
-class Instances:
-    """The true objects of images.
+@dataclass(frozen=True, eq=False)
+class Objects:
+    """The objects of a file, true or detected, image by image.
 
     Attributes:
         path: the file.
         images: id → the image's fields, in the order of ids.
         names: category id → its name, or the id as text where names repeat.
-        frequencies: of LVIS, category id → `r`, `c` or `f`; else empty.
-        objects: image id → its annotations.
+        image: of each object the number of its image.
+        category: the number of its category.
+        boxes: objects × 4: x, y, width and height, NaN without a box.
+        outlines: of each object its segmentation; None without one.
+        score: of each detection; None for true objects.
+        crowd: of each true object, whether it is a crowd.
+        area: of each true object as the file states it, else NaN.
+        notes: what was left out.
+        doubts: what is odd about objects, where these are not regions.
     """
 
     path: str
-    images: Mapping[int, Mapping[str, Any]]
-    names: Mapping[int, str]
-    frequencies: Mapping[int, str]
-    objects: Mapping[int, Sequence[Mapping[str, Any]]] = field(repr=False)
+    images: Mapping[int, Mapping[str, Any]] = field(repr=False)
+    names: Mapping[int, str] = field(repr=False)
+    image: np.ndarray
+    category: np.ndarray
+    boxes: np.ndarray
+    outlines: Sequence[Any]
+    score: np.ndarray | None
+    crowd: np.ndarray
+    area: np.ndarray
+    notes: Sequence[str]
+    doubts: Sequence[str]
+
+    def has(self, shape: Shape) -> bool:
+        """Whether every object has a box, or an outline."""
+        return not np.isnan(self.boxes[:, 0]).any() if shape == "boxes" else all(self.outlines)
 
     @property
-    def is_lvis(self) -> bool:
-        """Whether images say which categories were verified."""
-        return any("neg_category_ids" in image for image in self.images.values())
+    def is_semantic(self) -> bool:
+        """Whether these are results without scores: regions of categories."""
+        return bool(len(self.image)) and self.score is None and self.has("masks")
 
-    @property
-    def has_masks(self) -> bool:
-        """Whether every object has an outline."""
-        return all(each.get("segmentation") for some in self.objects.values() for each in some)
+    def labels(self) -> list[str]:
+        """The name of the category of each object."""
+        names = [*self.names.values()]
+        return [names[category] for category in self.category.tolist()]
 
-    @property
-    def has_boxes(self) -> bool:
-        """Whether every object has a box."""
-        return all("bbox" in each for some in self.objects.values() for each in some)
-
-    def labels(self, frequency: str | None = None) -> tuple[str, ...]:
-        """The names of categories, of all or of one frequency."""
-        return tuple(
-            name for id, name in self.names.items() if frequency is None or self.frequencies.get(id) == frequency
+    def lists(self) -> pa.Array:
+        """The boxes of each image as the metrics of boxes read them."""
+        x_min, y_min, width, height = self.boxes.T
+        corners = np.stack([x_min, y_min, x_min + width, y_min + height], axis=1)
+        names = np.fromiter(self.names.values(), np.object_, len(self.names))
+        nothing = pa.nulls(len(self.image), pa.float64())
+        cells = (
+            pa.FixedSizeListArray.from_arrays(pa.array(corners.ravel()), 4),
+            pa.DictionaryArray.from_arrays(pa.array(self.category.astype(np.int32)), pa.array(names, pa.string())),
+            nothing if self.score is None else pa.array(self.score),
+            pa.array(self.crowd),
+            pa.array(self.area, mask=np.isnan(self.area)),
         )
+        boxes = pa.StructArray.from_arrays(cells, fields=[*BOX_LISTS.value_type])
+        return pa.ListArray.from_arrays(pa.array(self._first.astype(np.int32)), boxes)
 
-    def expected(self, id: int, shape: Shape) -> list[dict[str, Any]]:
-        """The true objects of an image, as the scorer `detection` reads them."""
-        objects = [self._object(id, each, shape) for each in self.objects.get(id, ())]
-        incomplete = self.images[id].get("not_exhaustive_category_ids", ())  # more finds than annotated are ignored
-        labels = [self.names[category] for category in incomplete if category in self.names]
-        objects += [{**self._everywhere(id, shape), "label": label, "crowd": True} for label in labels]
-        return objects
-
-    def _object(self, id: int, annotation: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
-        found: dict[str, Any] = {"label": self.names[annotation["category_id"]]}
-        if shape == "masks":
-            found["mask"] = _read_mask(self.path, id, annotation["segmentation"], self.size(id))
-        else:
-            found["box"] = corners(annotation["bbox"])
-        if annotation.get("iscrowd"):
-            found["crowd"] = True
-        if annotation.get("area") is not None:
-            found["area"] = annotation["area"]
-        return found
-
-    def _everywhere(self, id: int, shape: Shape) -> dict[str, Any]:
-        if shape == "boxes":
-            return {"box": [-_EVERYWHERE, -_EVERYWHERE, _EVERYWHERE, _EVERYWHERE]}
-        height, width = self.size(id)
-        return {"mask": read_mask({"size": [height, width], "counts": [0, height * width]})}
-
-    def size(self, id: int) -> list[int]:
-        """Height and width of an image.
+    def described(self, shape: Shape) -> Iterator[list[dict[str, Any]]]:
+        """The objects of each image, as the scorers `detection` and `segmentation` read them.
 
         Raises:
-            DataError: the file does not state them.
+            DataError: an outline is none, with its image.
         """
-        image = self.images[id]
-        if type(image.get("height")) is not int or type(image.get("width")) is not int:
-            raise DataError(Fault(f"{self.path}: image {id}", "has no height and width, which masks need"))
-        return [image["height"], image["width"]]
+        labels, x_min, y_min = self.labels(), self.boxes[:, 0], self.boxes[:, 1]
+        corners = np.stack([x_min, y_min, x_min + self.boxes[:, 2], y_min + self.boxes[:, 3]], axis=1).tolist()
+        for number, id in enumerate(self.images):
+            found = []
+            for row in range(self._first[number], self._first[number + 1]):
+                outline = {"box": corners[row]} if shape == "boxes" else {"mask": self._mask(id, row)}
+                if shape == "semantic" and not areas_of([outline["mask"]])[1]:
+                    continue
+                found.append({"label": labels[row], **outline, **({} if shape == "semantic" else self._marks(row))})
+            yield found
 
-    def verified(self, id: int) -> set[int] | None:
-        """The categories that were looked for in an image; None for all."""
-        image = self.images[id]
-        if "neg_category_ids" not in image:
-            return None
-        return {*image["neg_category_ids"], *(each["category_id"] for each in self.objects.get(id, ()))}
+    def counts(self) -> np.ndarray:
+        """The number of objects of each image."""
+        return np.diff(self._first)
+
+    @cached_property
+    def _first(self) -> np.ndarray:
+        return np.searchsorted(self.image, np.arange(len(self.images) + 1))
+
+    def _marks(self, row: int) -> dict[str, Any]:
+        if self.score is not None:
+            return {"confidence": float(self.score[row])}
+        area = float(self.area[row])
+        return ({"crowd": True} if self.crowd[row] else {}) | ({} if math.isnan(area) else {"area": area})
+
+    def _mask(self, id: int, row: int) -> dict[str, Any]:
+        outline, image = self.outlines[row], self.images[id]
+        where = f"{self.path}: image {id}"
+        size: list[Any] = [image.get("height"), image.get("width")]
+        if not isinstance(outline, Mapping) and not all(type(side) is int for side in size):
+            raise DataError(Fault(where, "has no height and width, which masks need"))
+        try:
+            return read_mask(outline, size)
+        except DataError as error:
+            raise DataError(Fault(f"{where}: segmentation", error.faults[0].message)) from None
 
 
-def read_instances(path: str | os.PathLike[str], document: Any = None) -> Instances:
-    """The instances of a file.
-
-    Args:
-        path: the file.
-        document: its content, if it has been read.
+def read_instances(path: str | os.PathLike[str]) -> Objects:
+    """The true objects of a file.
 
     Raises:
         DataError: the file is no such JSON, or images, categories and annotations do not fit each other.
+        SpecError: it has panoptic segments.
     """
-    document = read_document(path) if document is None else document
+    document = _read_json(path)
     if not isinstance(document, dict) or not all(isinstance(document.get(name), list) for name in _PARTS):
         raise DataError(Fault(str(path), f"is no file of instances; it needs the lists {', '.join(_PARTS)}"))
-    faults = [*check_ids(path, document, ("images", "categories"))] or [*_check_images(path, document["images"])]
-    if faults:
-        raise DataError(faults)
-    images = {image["id"]: image for image in sorted(document["images"], key=lambda image: int(image["id"]))}
-    categories = {category["id"]: category for category in document["categories"]}
-    objects: dict[int, list[Mapping[str, Any]]] = {}
-    for place, annotation in enumerate(document["annotations"]):
-        faults += _check_annotation(f"{path}: annotations[{place}]", annotation, images, categories)
-        if not faults:
-            objects.setdefault(annotation["image_id"], []).append(annotation)
-    if faults:
-        raise DataError(faults)
-    frequencies = {id: str(each["frequency"]) for id, each in categories.items() if each.get("frequency")}
-    return Instances(str(path), images, category_names(categories), frequencies, objects)
-
-
-def category_names(categories: Mapping[int, Mapping[str, Any]]) -> dict[int, str]:
-    """Category id → its name, or the id as text where names repeat or are missing."""
+    if any(isinstance(each, dict) and "segments_info" in each for each in document["annotations"]):
+        raise SpecError(
+            f"{path} has panoptic segments in PNG files; give them as run lengths to the scorer 'segmentation'"
+        )
+    images, categories = (_by_id(path, part, document[part]) for part in ("images", "categories"))
+    if not images:
+        raise DataError(Fault(str(path), "lists no image, so there is nothing to score"))
+    notes = []
     counts = Counter(str(category.get("name")) for category in categories.values())
-    return {
+    names = {
         id: category["name"] if isinstance(category.get("name"), str) and counts[category["name"]] == 1 else str(id)
         for id, category in categories.items()
     }
+    if lacking := sum(name != categories[id].get("name") for id, name in names.items()):
+        verb = pluralize(lacking, "has no name of its own, and is", "have no names of their own, and are")
+        notes.append(f"{path}: {plural(lacking, 'category', 'categories')} {verb} called by id")
+    if any("neg_category_ids" in image for image in images.values()):
+        notes.append(
+            f"{path}: images list the categories that were looked for, as those of LVIS do; here every detection"
+            " counts, as for COCO, so values are lower than lvis prints"
+        )
+    return _Reader(str(path), images, names, notes).read(document["annotations"])
+
+
+def read_results(path: str | os.PathLike[str], truth: Objects, *, semantic: bool = False) -> Objects:
+    """The detections or regions of a file, as far as their images and categories are those of the truth.
+
+    Args:
+        path: the file.
+        truth: the true objects.
+        semantic: whether scores are ignored.
+
+    Raises:
+        DataError: the file is no list of results, or one lacks something.
+    """
+    document = _read_json(path)
+    entries = document.get("annotations") if isinstance(document, dict) else document
+    if not isinstance(entries, list):
+        needs = "image_id, category_id, bbox or segmentation, and score"
+        raise DataError(Fault(str(path), f"is no file of results; give a list of objects with {needs}"))
+    return _Reader(str(path), truth.images, truth.names, [], truth.path).read(entries, semantic=semantic)
 
 
 _PARTS: Final = ("images", "annotations", "categories")
 
 
-def check_ids(path: str | os.PathLike[str], document: Mapping[str, Any], parts: Sequence[str]) -> Iterator[Fault]:
-    """What is wrong with the ids of the entries of some lists of a document."""
-    for part in parts:
-        seen = set()
-        if not isinstance(document[part], list):
-            yield Fault(f"{path}: {part}", f"must be a list, not {kind_of(document[part])}")
-            continue
-        for place, entry in enumerate(document[part]):
-            where = f"{path}: {part}[{place}]"
-            id = entry.get("id") if isinstance(entry, dict) else None
-            if type(id) is not int:
-                yield Fault(where, "has no integer id")
-                continue
-            if id in seen:
-                yield Fault(where, f"repeats the id {id}")
-            seen.add(id)
+def _by_id(path: str | os.PathLike[str], part: str, entries: Sequence[Any]) -> dict[int, Mapping[str, Any]]:
+    """Images or categories by id, in the order of ids."""
+    found: dict[int, Mapping[str, Any]] = {}
+    faults = []
+    for place, entry in enumerate(entries):
+        id = entry.get("id") if isinstance(entry, dict) else None
+        if not _is_integer(id):
+            faults.append(Fault(f"{path}: {part}[{place}]", "has no integer id"))
+        elif int(id) in found:
+            faults.append(Fault(f"{path}: {part}[{place}]", f"repeats the id {int(id)}"))
+        else:
+            found[int(id)] = entry
+    if faults:
+        raise DataError(faults[:_MOST_FAULTS])
+    return dict(sorted(found.items()))
 
 
-def _check_images(path: str | os.PathLike[str], images: Sequence[Mapping[str, Any]]) -> Iterator[Fault]:
-    """What is wrong with the categories that images list, as those of LVIS do."""
-    for place, image in enumerate(images):
-        for key in ("neg_category_ids", "not_exhaustive_category_ids"):
-            ids = image.get(key, [])
-            if not isinstance(ids, list) or not all(type(id) is int for id in ids):
-                yield Fault(f"{path}: images[{place}]", f"{key} must be a list of integers")
-
-
-def _check_annotation(
-    where: str, annotation: Any, images: Mapping[int, Any], categories: Mapping[int, Any]
-) -> Iterator[Fault]:
-    if not isinstance(annotation, dict):
-        yield Fault(where, "is no object")
-        return
-    for key, known in (("image_id", images), ("category_id", categories)):
-        if type(annotation.get(key)) is not int or annotation[key] not in known:
-            yield Fault(where, f"{key} is {annotation.get(key)!r}, which the file does not list")
-    if annotation.get("area") is not None and type(annotation["area"]) not in (int, float):
-        yield Fault(where, f"area is {kind_of(annotation['area'])}, not a number")
-    if "bbox" in annotation or not annotation.get("segmentation"):
-        yield from check_box(where, annotation.get("bbox"))
-
-
-def _read_mask(path: str, id: int, segmentation: Any, size: Sequence[int]) -> dict[str, Any]:
-    """The mask of an object in an image.
-
-    Raises:
-        DataError: there is none, with the image.
-    """
-    try:
-        return read_mask(segmentation, size)
-    except DataError as error:
-        raise DataError(Fault(f"{path}: image {id}", f"a segmentation {error.faults[0].message}")) from None
-
-
-def check_box(where: str, box: Any) -> Iterator[Fault]:
-    """What is wrong with a box of COCO."""
-    numbers = isinstance(box, list) and len(box) == 4 and all(type(each) in (int, float) for each in box)
-    if not numbers:
-        yield Fault(where, f"bbox is {box!r}; give x, y, width and height")
-    elif box[2] < 0 or box[3] < 0:
-        yield Fault(where, f"bbox has the size {box[2]:g} × {box[3]:g}; width and height are 0 or more")
-
-
-def corners(box: Sequence[float]) -> list[float]:
-    """A box of COCO as x_min, y_min, x_max, y_max."""
-    x, y, width, height = box
-    return [x, y, x + width, y + height]
+def _is_integer(value: Any) -> TypeGuard[float]:
+    return type(value) is int or (type(value) is float and value.is_integer())
 
 
 @dataclass(frozen=True)
-class Detections:
-    """What a detector found.
+class _Reader:
+    """Reads the objects of a file.
 
     Attributes:
-        path: the file.
-        by_image: image id → its detections, in the order of the file.
-        notes: what was left out.
+        truth: the file of the truth, if these are predicted: objects of other images and categories are left out.
     """
 
     path: str
-    by_image: Mapping[int, Sequence[Mapping[str, Any]]] = field(repr=False)
-    notes: Sequence[str]
+    images: Mapping[int, Mapping[str, Any]]
+    names: Mapping[int, str]
+    notes: list[str]
+    truth: str | None = None
 
-    @property
-    def has_masks(self) -> bool:
-        """Whether every detection has an outline."""
-        return all(each.get("segmentation") for some in self.by_image.values() for each in some)
+    def read(self, entries: Sequence[Any], *, semantic: bool = False) -> Objects:
+        """The objects of a list.
 
-    @property
-    def has_boxes(self) -> bool:
-        """Whether every detection has a box."""
-        return all("bbox" in each for some in self.by_image.values() for each in some)
+        Args:
+            semantic: whether they are regions, of which a score does not matter.
 
-    def found(self, id: int, instances: Instances, shape: Shape) -> list[dict[str, Any]]:
-        """The detections of an image, as the scorer `detection` reads them."""
-        chosen = self.by_image.get(id, ())
-        verified = instances.verified(id)
-        if verified is not None:
-            chosen = sorted(chosen, key=lambda each: -each["score"])[:_LVIS_DETECTIONS]
-            chosen = [each for each in chosen if each["category_id"] in verified]
-        return [self._object(id, each, instances, shape) for each in chosen]
-
-    def _object(self, id: int, found: Mapping[str, Any], instances: Instances, shape: Shape) -> dict[str, Any]:
-        outline = (
-            {"mask": _read_mask(self.path, id, found["segmentation"], instances.size(id))}
-            if shape == "masks"
-            else {"box": corners(found["bbox"])}
+        Raises:
+            DataError: some are none; each fault with its place.
+        """
+        self._refuse([(place, "is no object") for place, entry in enumerate(entries) if not isinstance(entry, dict)])
+        cells = {name: [entry.get(name) for entry in entries] for name in _KEYS}
+        if self.truth is not None and all(cells["segmentation"]) and entries:
+            semantic = semantic or not any(entry.keys() & {"bbox", "score"} for entry in entries)
+        scored = self.truth is not None and not semantic
+        self._refuse([*self._faults(cells, scored, semantic)])
+        known = np.ones(len(entries), np.bool_)
+        number = {}
+        for key, listed, what in (("image_id", self.images, "an image"), ("category_id", self.names, "a category")):
+            places = {id: place for place, id in enumerate(listed)}
+            number[key] = np.fromiter((places.get(id, -1) for id in cells[key]), np.int64, len(entries))
+            others = known & (number[key] < 0)
+            if others.any() and self.truth is not None:
+                of = f"{plural(int(others.sum()), 'detection')} of {what} that {self.truth} does not list"
+                self.notes.append(f"{self.path}: {of} {pluralize(int(others.sum()), 'is', 'are')} left out")
+            known &= ~others
+        if len(entries) and not known.any():
+            raise DataError(Fault(self.path, f"no detection is of an image and category of {self.truth}"))
+        boxes = np.array([_NO_BOX if semantic else box or _NO_BOX for box in cells["bbox"]], np.float64).reshape(-1, 4)
+        score = np.array(cells["score"], np.float64) if scored else None
+        crowd = np.array([bool(cell) for cell in cells["iscrowd"]], np.bool_)
+        area = np.array([math.nan if cell is None else cell for cell in cells["area"]], np.float64)
+        if self.truth is not None:
+            crowd, area = np.zeros_like(crowd), np.full_like(area, math.nan)
+        rows = np.flatnonzero(known)
+        rows = rows[np.argsort(number["image_id"][rows], kind="stable")]
+        return Objects(
+            self.path,
+            self.images,
+            self.names,
+            number["image_id"][rows],
+            number["category_id"][rows],
+            boxes[rows],
+            [cells["segmentation"][row] for row in rows.tolist()] if any(cells["segmentation"]) else [None] * len(rows),
+            None if score is None else score[rows],
+            crowd[rows],
+            area[rows],
+            self.notes,
+            [*self._doubts(cells["id"], boxes, crowd, area, number["image_id"])],
         )
-        return {**outline, "label": instances.names[found["category_id"]], "confidence": found["score"]}
 
+    def _refuse(self, faults: Sequence[tuple[int, str]]) -> None:
+        part = "" if self.truth is not None else "annotations"
+        if faults:
+            raise DataError(Fault(f"{self.path}: {part}[{place}]", text) for place, text in faults[:_MOST_FAULTS])
 
-def read_results(path: str | os.PathLike[str], instances: Instances, document: Any = None) -> Detections:
-    """The detections of a file, as far as its images and categories are those of the instances.
+    def _faults(self, cells: Mapping[str, Sequence[Any]], scored: bool, semantic: bool) -> Iterator[tuple[int, str]]:
+        """What is wrong with objects, with their places: whole columns are checked first."""
+        for key, listed in (("image_id", self.images), ("category_id", self.names)):
+            if {*map(type, cells[key])} - {int}:
+                bad = [place for place, id in enumerate(cells[key]) if not _is_integer(id)]
+                yield from ((place, f"{key} is {cells[key][place]!r}, not an integer") for place in bad)
+            if self.truth is None and not {*filter(_is_integer, cells[key])} <= listed.keys():
+                bad = [place for place, id in enumerate(cells[key]) if _is_integer(id) and id not in listed]
+                yield from ((place, f"{key} is {cells[key][place]!r}, which the file does not list") for place in bad)
+        if scored and {*map(type, cells["score"])} - {int, float}:
+            for place, score in enumerate(cells["score"]):
+                if type(score) not in (int, float):
+                    yield place, f"score is {score!r}, not a number; each detection needs its confidence"
+        for place, (box, outline) in enumerate(zip(cells["bbox"], cells["segmentation"], strict=True)):
+            if semantic and not outline:
+                yield place, "has no segmentation; each region needs a mask"
+            elif not semantic and (box is not None or not outline) and (fault := _box_fault(box)):
+                yield place, fault
+        if self.truth is None:
+            for place, (area, crowd) in enumerate(zip(cells["area"], cells["iscrowd"], strict=True)):
+                if area is not None and (type(area) not in (int, float) or area < 0):
+                    said = repr(area) if type(area) in (int, float) else kind_of(area)
+                    yield place, f"area is {said}, not a number of pixels"
+                if crowd not in (None, 0, 1):
+                    yield place, f"iscrowd is {crowd!r}, not 0 or 1"
 
-    Args:
-        path: the file.
-        instances: the true objects.
-        document: the content of the file, if it has been read.
-
-    Raises:
-        DataError: the file is no list of detections, or a detection lacks something.
-    """
-    entries = results_of(path, read_document(path) if document is None else document)
-    return _read_entries(path, entries, instances, _check_result)
-
-
-def results_of(path: str | os.PathLike[str], document: Any) -> list[Any]:
-    """The list of results of a document.
-
-    Raises:
-        DataError: it has none.
-    """
-    if isinstance(document, dict):
-        document = document.get("annotations")
-    if not isinstance(document, list):
-        raise DataError(
-            Fault(
-                str(path),
-                "is no file of results; give a list of objects with image_id, category_id, "
-                "bbox or segmentation, and score",
+    def _doubts(
+        self, ids: Sequence[Any], boxes: np.ndarray, crowd: np.ndarray, area: np.ndarray, image: np.ndarray
+    ) -> Iterator[str]:
+        """What is hardly meant, or scored by pycocotools in another way."""
+        own = ~np.isnan(boxes[:, 0]) & (image >= 0)
+        if own.sum() >= _FEWEST_SUSPECTS and (corners := self._as_corners(boxes[own], image[own])):
+            yield f"{self.path}: {corners}"
+        if self.truth is not None:
+            if not len(boxes):
+                yield f"{self.path}: has no detection; every true object is missed"
+            return
+        if not len(boxes):
+            yield f"{self.path}: has no annotation, so there is nothing to find"
+        if twice := [id for id, often in Counter(map(repr, ids)).items() if often > 1 and id != "None"]:
+            have = (
+                f"{plural(len(twice), 'id')} of annotations {pluralize(len(twice), 'occurs', 'occur')} more than once"
             )
+            yield (
+                f"{self.path}: {have}, such as {twice[0]}; each annotation is an object here, and pycocotools takes"
+                " the last for all"
+            )
+        if any(type(id) in _NUMBERS and not id and not crowd[place] for place, id in enumerate(ids)):
+            yield (
+                f"{self.path}: an annotation has the id 0; here it is an object like others, and pycocotools never"
+                " takes it for found"
+            )
+        if lacking := int(np.isnan(area).sum()):
+            state, have = pluralize(lacking, "states", "state"), pluralize(lacking, "has", "have")
+            yield f"{self.path}: {plural(lacking, 'annotation')} {state} no area, and {have} that of the box or mask"
+
+    def _as_corners(self, boxes: np.ndarray, image: np.ndarray) -> str | None:
+        """Why boxes look like x_min, y_min, x_max, y_max; None if they do not."""
+        x, y, width, height = boxes.T
+        if (width <= x).any() or (height <= y).any():
+            return None
+        sizes = [(each.get("width"), each.get("height")) for each in self.images.values()]
+        known = [size if _NUMBERS.issuperset(map(type, size)) else (math.inf,) * 2 for size in sizes]
+        limits = np.array(known, np.float64)[image].T
+        beyond = (x + width > limits[0] + 1) | (y + height > limits[1] + 1)
+        if np.isfinite(limits).all() and beyond.mean() <= _BEYOND:
+            return None
+        end = f", and {int(beyond.sum())} would end beyond their image" if beyond.any() else ""
+        return (
+            f"boxes look like x_min, y_min, x_max, y_max: of all {len(x)} the third number is larger than the first"
+            f" and the fourth than the second{end}; they are read as x, y, width, height, as COCO has them"
         )
-    return document
 
 
-def read_regions(path: str | os.PathLike[str], instances: Instances, document: Any) -> Detections:
-    """The semantic segmentation of a file: a region for each image and category, as in COCO-Stuff.
-
-    Raises:
-        DataError: the file is no list of regions, or a region lacks something.
-    """
-    return _read_entries(path, results_of(path, document), instances, _check_region)
+_KEYS: Final = ("id", "image_id", "category_id", "bbox", "segmentation", "score", "iscrowd", "area")
+_NO_BOX: Final = (math.nan,) * 4
+_NUMBERS: Final = frozenset((int, float))
 
 
-def _read_entries(
-    path: str | os.PathLike[str],
-    document: Sequence[Any],
-    instances: Instances,
-    check: Callable[[str, Any], Iterator[Fault]],
-) -> Detections:
-    faults, others = list[Fault](), Counter[str]()
-    by_image: dict[int, list[Mapping[str, Any]]] = {}
-    for place, found in enumerate(document):
-        fault = next(check(f"{path}: [{place}]", found), None)
-        if fault is not None:
-            faults.append(fault)
-        elif found["image_id"] not in instances.images:
-            others["an image"] += 1
-        elif found["category_id"] not in instances.names:
-            others["a category"] += 1
-        else:
-            by_image.setdefault(found["image_id"], []).append(found)
-    if faults:
-        raise DataError(faults)
-    if document and not by_image:
-        raise DataError(Fault(str(path), f"no detection is of an image and category of {instances.path}"))
-    notes = [
-        f"{path}: {plural(n, 'detection')} of {what} that {instances.path} does not list are left out"
-        for what, n in others.items()
-    ]
-    return Detections(str(path), by_image, notes)
+def _box_fault(box: Any) -> str | None:
+    """What is wrong with a box."""
+    if type(box) is not list or len(box) != 4 or not _NUMBERS.issuperset(map(type, box)):
+        return f"bbox is {box!r}; give x, y, width and height"
+    if box[2] < 0 or box[3] < 0:
+        return f"bbox has the size {box[2]:g} × {box[3]:g}; width and height are 0 or more"
+    if not max(box) < _LARGEST > -min(box):
+        return f"bbox is {box!r}, which is too large; give pixels"
+    return None
 
 
-def _check_result(where: str, found: Any) -> Iterator[Fault]:
-    yield from _check_ids(where, found)
-    score = found.get("score")
-    if type(score) not in (int, float):
-        yield Fault(where, f"score is {score!r}, not a number; each detection needs its confidence")
-    if "bbox" in found or not found.get("segmentation"):
-        yield from check_box(where, found.get("bbox"))
-
-
-def _check_region(where: str, found: Any) -> Iterator[Fault]:
-    yield from _check_ids(where, found)
-    if not found.get("segmentation"):
-        yield Fault(where, "has no segmentation; each region needs a mask")
-
-
-def _check_ids(where: str, found: Any) -> Iterator[Fault]:
-    if not isinstance(found, dict):
-        yield Fault(where, "is no object")
-        return
-    for key in ("image_id", "category_id"):
-        if type(found.get(key)) is not int:
-            yield Fault(where, f"{key} is {found.get(key)!r}, not an integer")
-
-
-def read_document(path: str | os.PathLike[str]) -> Any:
+def _read_json(path: str | os.PathLike[str]) -> Any:
     """The content of a JSON file.
 
     Raises:
         DataError: it is not JSON, or cannot be read.
     """
     try:
-        return orjson.loads(Path(path).read_bytes())
+        content = Path(path).read_bytes()
+        return orjson.loads(content)
     except orjson.JSONDecodeError as error:
-        raise DataError(Fault(f"{path}:{error.lineno}:{error.colno}", f"is not JSON: {error.msg}")) from None
+        word = next((name for name in ("NaN", "Infinity") if content[error.pos :].startswith(name.encode())), None)
+        more = "" if word is None else f"; {word} is no number of JSON: leave out what has none"
+        raise DataError(Fault(f"{path}:{error.lineno}:{error.colno}", f"is not JSON: {error.msg}{more}")) from None
     except OSError as error:
         raise DataError(Fault(str(path), error.strerror or "cannot be read")) from None

@@ -4,33 +4,25 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, alternatives, plural
 from evaluand.data.dataset import Dataset
-from evaluand.evaluation.scorer import Scorer
+from evaluand.evaluation.known_scores import ScoredRows
 from evaluand.evaluation.scorers.detection import Detection
 from evaluand.evaluation.scorers.segmentation import Segmentation
-from evaluand.metrics.detection.masks import areas_of, read_mask
+from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.names import make_metric
-from evaluand.predictions.coco.files import (
-    Detections,
-    Instances,
-    Shape,
-    read_document,
-    read_instances,
-    read_regions,
-    read_results,
-    results_of,
-)
-from evaluand.predictions.coco.panoptic import is_panoptic, read_panoptic
+from evaluand.predictions.coco.files import Objects, Shape, read_instances, read_results
 from evaluand.predictions.columns.gates import check_system_gates
 from evaluand.predictions.columns.scoring import SystemScores
 from evaluand.predictions.steps import Steps
@@ -45,51 +37,9 @@ NAMES: Final = {
 }
 """The twelve numbers of pycocotools, in its order: the name there and here."""
 
+_SEMANTIC: Final = {"mIoU": "mean_iou"}
 _MEAN: Final = {"map": "ap", "mean_average_precision": "ap", "map50": "ap50", "map75": "ap75"}
 """Names under which others report COCO's averages over classes."""
-_LVIS: Final = ("AP", "AP50", "AP75", "APs", "APm", "APl", "APr", "APc", "APf", "AR300", "ARs", "ARm", "ARl")
-_LVIS_MOST: Final = 300
-
-
-_PANOPTIC: Final = {
-    **{
-        f"{name}Q": f"{kind}_quality" for name, kind in (("P", "panoptic"), ("S", "segmentation"), ("R", "recognition"))
-    },
-    **{
-        f"{name}Q{part[:2]}": f"{kind}_quality_{part}"
-        for part in ("things", "stuff")
-        for name, kind in (("P", "panoptic"), ("S", "segmentation"), ("R", "recognition"))
-    },
-    "mIoU": "mean_iou",
-}
-"""The nine numbers of panopticapi, and the mean over categories of what their segments share."""
-
-_SEMANTIC: Final = {"mIoU": "mean_iou"}
-
-
-@dataclass(frozen=True)
-class _Files:
-    """What the files say, as an experiment takes it.
-
-    Attributes:
-        path: the file of the truth.
-        shape: what is scored, in words.
-        scorer: the name of the scorer, and the scorer.
-        images: id → fields.
-        expected: image id → the true objects.
-        systems: the name of each system → image id → its objects.
-        metrics: the metrics to compute.
-        notes: what was left out.
-    """
-
-    path: str
-    shape: str
-    scorer: tuple[str, Scorer]
-    images: Mapping[int, Mapping[str, Any]]
-    expected: Callable[[int], Sequence[Any]]
-    systems: Mapping[str, Callable[[int], Sequence[Any]]]
-    metrics: Sequence[Any]
-    notes: Sequence[str]
 
 
 def score_coco(
@@ -105,21 +55,20 @@ def score_coco(
     name: str = "coco",
     origin: Mapping[str, Any] | None = None,
 ) -> SystemScores:
-    """Scores detections or segmentations by the metrics of COCO, or of LVIS where the instances are its.
+    """Scores detections or segmentations by the metrics of COCO.
 
-    The values equal those of pycocotools, lvis and panopticapi. Intervals resample images.
+    The values equal those of pycocotools. Intervals resample images.
 
     Args:
-        instances: the file with the true objects, regions or segments.
+        instances: the file with the true objects or regions.
         results: the files with what systems found; the first is the baseline.
-        metrics: `AP`, `AP50`, `APs`, `AR100` …; of LVIS also `APr`, `APc`, `APf` and `AR300`; of panoptic files `PQ`,
-            `SQth`, `RQst` … and `mIoU`; of semantic segmentation `mIoU`. All if empty.
-        by: fields of images to group by.
+        metrics: `AP`, `AP50`, `APs`, `AR100` …; of semantic segmentation `mIoU`. All if empty.
+        by: fields of images to group by, several together as `light,weather`.
         gates: rules such as `coco_ap >= 0.4`.
         shape: `boxes`, `masks` or `semantic`. Masks where every object and every detection has an outline and no box;
             semantic where moreover no result has a score.
         intervals: whether to compute intervals of values.
-        store: where the images, detections and values are stored; None is memory.
+        store: where the images, detections and values are stored; None for values only, in memory.
         name: what they are called.
 
     Raises:
@@ -130,195 +79,118 @@ def score_coco(
     if not paths:
         raise SpecError("name at least one file of results")
     parsed = [Gate.parse(gate) for gate in gates]
-    named = {_name(path): path for path in paths}
+    named = {re.sub(r"(\.[A-Za-z0-9]+)+$", "", Path(path).name) or Path(path).name: path for path in paths}
     if len(named) < len(paths):
         raise SpecError("two files of results have the same name; rename one")
-    files = _read_files(instances, named, shape, metrics)
-    scorer, grades = files.scorer
+    truth = read_instances(instances)
+    systems = {each: read_results(path, truth, semantic=shape == "semantic") for each, path in named.items()}
+    shape = _shape(shape, truth, systems)
+    scorer, kind = ("segments", Segmentation()) if shape == "semantic" else ("objects", Detection())
+    names = _SEMANTIC if shape == "semantic" else NAMES
+    groupings = tuple(tuple(part.strip() for part in each.split(",")) for each in by)
     measures = [
         Measure(
-            scorer, metric if intervals else replace(metric, confidence=None), tuple(by), ("difference",) if by else ()
+            scorer,
+            metric if intervals else replace(metric, confidence=None),  # type: ignore[call-arg]
+            groupings,
+            ("difference",) if by else (),
         )
-        for metric in files.metrics
+        for metric in (_metric(each, names, shape) for each in metrics or names)
     ]
-    experiment = Steps(
+    kept = store is not None or shape != "boxes"
+    notes = [note for objects in (truth, *systems.values()) for note in objects.notes]
+    if shape == "semantic":
+        notes += [note for objects in systems.values() for note in _missed(truth, objects)]
+    else:
+        notes += [doubt for objects in (truth, *systems.values()) for doubt in objects.doubts]
+    attributes = [*dict.fromkeys(part for grouping in groupings for part in grouping)]
+    steps = Steps(
         name,
-        _dataset(files, by),
-        {system: _task(system, found, files.images) for system, found in files.systems.items()},
-        {scorer: grades},
+        _dataset(truth, truth.described(shape) if kept else truth.counts().tolist(), attributes, notes),
+        {each: RecordedTask.from_texts(each, [*_outputs(objects, shape, kept)]) for each, objects in systems.items()},
+        {scorer: kind},
         measures,
         origin={**(origin or {})},
     )
-    stored = experiment.run(store or MemoryStore())
+    known = {} if kept else {each: {scorer: _scores(truth, objects)} for each, objects in systems.items()}
+    stored = steps.run(store or MemoryStore(), known_scores=known)
     return SystemScores(
-        systems=[*files.systems],
+        systems=[*systems],
         results=stored,
         gates=check_system_gates(parsed, stored, measures),
-        notes=[f"scored {files.shape}", *files.notes],
+        notes=[f"scored {'semantic segmentation' if shape == 'semantic' else shape}", *notes],
     )
 
 
-def _read_files(
-    path: str | os.PathLike[str],
-    named: Mapping[str, str | os.PathLike[str]],
-    shape: Shape | None,
-    metrics: Sequence[str],
-) -> _Files:
-    document = read_document(path)
-    found = {name: read_document(each) for name, each in named.items()}
-    if is_panoptic(document):
-        if shape is not None:
-            raise SpecError(f"{path} has panoptic segments, which are scored as they are; remove shape {shape!r}")
-        return _panoptic_files(path, document, named, found, metrics)
-    entries = {name: results_of(named[name], each) for name, each in found.items()}
-    truth = read_instances(path, document)
-    if shape == "semantic" or (shape is None and all(map(_is_semantic, entries.values()))):
-        return _semantic_files(
-            truth, {name: read_regions(named[name], truth, each) for name, each in entries.items()}, metrics
-        )
-    systems = {name: read_results(named[name], truth, each) for name, each in entries.items()}
-    return _object_files(truth, systems, _shape(shape, truth, systems), metrics)
-
-
-def _object_files(truth: Instances, systems: Mapping[str, Detections], shape: Shape, metrics: Sequence[str]) -> _Files:
-    return _Files(
-        truth.path,
-        shape,
-        ("objects", Detection()),
-        truth.images,
-        partial(truth.expected, shape=shape),
-        {name: partial(found.found, instances=truth, shape=shape) for name, found in systems.items()},
-        [_metric(each, truth) for each in metrics or (_LVIS if truth.is_lvis else NAMES)],
-        [note for each in systems.values() for note in each.notes],
-    )
-
-
-def _semantic_files(truth: Instances, systems: Mapping[str, Detections], metrics: Sequence[str]) -> _Files:
-    notes = [note for each in systems.values() for note in each.notes]
-    for each in systems.values():
-        lacking = sum(bool(truth.objects.get(id)) and not each.by_image.get(id) for id in truth.images)
-        if lacking:
-            notes.append(f"{each.path}: {plural(lacking, 'image')} without any region: all true pixels are missed")
-    return _Files(
-        truth.path,
-        "semantic segmentation",
-        ("segments", Segmentation()),
-        truth.images,
-        partial(_regions, truth, truth.path, truth.objects),
-        {name: partial(_regions, truth, found.path, found.by_image) for name, found in systems.items()},
-        [_segment_metric(each, _SEMANTIC, "semantic segmentation") for each in metrics or _SEMANTIC],
-        notes,
-    )
-
-
-def _panoptic_files(
-    path: str | os.PathLike[str],
-    document: Any,
-    named: Mapping[str, str | os.PathLike[str]],
-    found: Mapping[str, Any],
-    metrics: Sequence[str],
-) -> _Files:
-    chosen = [_segment_metric(each, _PANOPTIC, "panoptic segmentation") for each in metrics or _PANOPTIC]
-    truth = read_panoptic(path, document)
-    systems = {name: read_panoptic(each, found[name], truth) for name, each in named.items()}
-    return _Files(
-        truth.path,
-        "panoptic segments",
-        ("segments", Segmentation()),
-        truth.images,
-        truth.segments.__getitem__,
-        {name: each.segments.__getitem__ for name, each in systems.items()},
-        chosen,
-        [note for each in (truth, *systems.values()) for note in each.notes],
-    )
-
-
-def _is_semantic(entries: Sequence[Any]) -> bool:
-    """Whether results are regions of categories: outlines without a box and a score."""
-    return bool(entries) and all(
-        isinstance(each, dict) and each.get("segmentation") and not {"bbox", "score"} & each.keys() for each in entries
-    )
-
-
-def _regions(
-    truth: Instances, path: str, by_image: Mapping[int, Sequence[Mapping[str, Any]]], id: int
-) -> list[dict[str, Any]]:
-    """The regions of an image that have pixels, as the scorer `segmentation` reads them."""
-    found = []
-    for each in by_image.get(id, ()):
-        outline = each.get("segmentation")
-        if not outline:
-            raise DataError(Fault(f"{path}: image {id}", "has an annotation without a segmentation"))
-        size = None if isinstance(outline, Mapping) else truth.size(id)
-        try:
-            mask = read_mask(outline, size)
-        except DataError as error:
-            message = error.faults[0].message
-            raise DataError(Fault(f"{path}: image {id}", f"the segmentation {message}")) from None
-        if areas_of([mask])[1]:
-            found.append({"label": truth.names[each["category_id"]], "mask": mask})
-    return found
-
-
-def _segment_metric(name: str, names: Mapping[str, str], what: str) -> Any:
-    own = {each.lower(): kind for each, kind in names.items()}.get(name.lower(), name)
-    metric = make_metric(own)
-    if metric.kind not in {make_metric(each).kind for each in names.values()}:
-        raise SpecError(f"{what} has no metric {name!r}{alternatives(name, [*names])}")
-    return metric
-
-
-def _name(file: str | os.PathLike[str]) -> str:
-    return re.sub(r"(\.[A-Za-z0-9]+)+$", "", Path(file).name) or Path(file).name
-
-
-def _shape(asked: Shape | None, truth: Instances, systems: Mapping[str, Detections]) -> Shape:
-    """Boxes or masks.
+def _shape(asked: Shape | None, truth: Objects, systems: Mapping[str, Objects]) -> Shape:
+    """What is scored.
 
     Raises:
         SpecError: objects or detections do not have the shape.
+        DataError: detections have no scores.
     """
-    each: list[Instances | Detections] = [truth, *systems.values()]
-    found = asked or ("boxes" if all(one.has_boxes for one in each) else "masks")
-    if found == "masks":
-        lacking = [one.path for one in each if not one.has_masks]
+    if asked is None and all(objects.is_semantic for objects in systems.values()):
+        return "semantic"
+    if asked != "semantic" and (unscored := [objects.path for objects in systems.values() if objects.score is None]):
+        raise DataError(Fault(unscored[0], "no result has a score; each detection needs its confidence"))
+    every = [truth, *systems.values()]
+    shape = asked or ("boxes" if all(objects.has("boxes") for objects in every) else "masks")
+    if lacking := [objects.path for objects in every if not objects.has(shape)]:
+        cell, what = ("bbox", "boxes") if shape == "boxes" else ("segmentation", "masks")
+        raise SpecError(f"{lacking[0]}: not every object has a {cell}, so {what} cannot be scored")
+    return shape
+
+
+def _metric(name: str, names: Mapping[str, str], shape: Shape) -> Metric:
+    known = {each.lower(): own for each, own in names.items()}
+    metric = make_metric(known.get(_MEAN.get(name.lower(), name.lower()), name))
+    if shape == "semantic" and metric.kind not in names.values():
+        raise SpecError(f"semantic segmentation has no metric {name!r}{alternatives(name, [*names])}")
+    return metric
+
+
+def _missed(truth: Objects, results: Objects) -> list[str]:
+    missed = int(((truth.counts() > 0) & (results.counts() == 0)).sum())
+    what = f"{plural(missed, 'image')} without any region: all true pixels are missed"
+    return [f"{results.path}: {what}"] if missed else []
+
+
+def _dataset(truth: Objects, objects: Any, attributes: Sequence[str], notes: list[str]) -> Dataset:
+    """The images with their true objects, or the number of these."""
+    for name in attributes:
+        lacking = sum(image.get(name) is None for image in truth.images.values())
+        if lacking == len(truth.images):
+            known = [*dict.fromkeys(key for image in truth.images.values() for key in image)]
+            raise SpecError(f"{truth.path}: no image has {name!r}{alternatives(name, known)}")
         if lacking:
-            raise SpecError(f"{lacking[0]}: not every object has a segmentation, so masks cannot be scored")
-    else:
-        lacking = [one.path for one in each if not one.has_boxes]
-        if lacking:
-            raise SpecError(f"{lacking[0]}: not every object has a bbox, so boxes cannot be scored")
-    return found
+            notes.append(f"{truth.path}: {plural(lacking, 'image')} without {name!r} are a group of their own")
+    rows = [
+        {"image": str(image.get("file_name", id)), "id": str(id), "objects": found}
+        | {name: image.get(name) for name in attributes}
+        for (id, image), found in zip(truth.images.items(), objects, strict=True)
+    ]
+    return Dataset.from_rows(rows, input="image", expected="objects", id="id", attributes=[*attributes])
 
 
-def _metric(name: str, truth: Instances) -> Any:
-    if not truth.is_lvis:
-        known = {each.lower(): own for each, own in NAMES.items()}
-        return make_metric(known.get(_MEAN.get(name.lower(), name.lower()), name))
-    known = {each.lower(): each for each in _LVIS}
-    own = known.get(_MEAN.get(name.lower(), name.lower()))
-    if own is None:
-        raise SpecError(f"LVIS has no metric {name!r}{alternatives(name, _LVIS)}")
-    if own == "AR300":
-        return make_metric("coco_ar_100", max_detections=_LVIS_MOST)
-    if own[:2] == "AP" and own[2:] in ("r", "c", "f"):
-        return make_metric("coco_ap", max_detections=_LVIS_MOST, label=truth.labels(own[2:]))
-    return make_metric(NAMES[own], max_detections=_LVIS_MOST)
+def _outputs(results: Objects, shape: Shape, kept: bool) -> Any:
+    """What a system found in each image, or where that stands."""
+    if kept:
+        return map(identity.encode, results.described(shape))
+    return (identity.encode({"file": results.path, "image": id}) for id in results.images)
 
 
-def _dataset(files: _Files, by: Sequence[str]) -> Dataset:
-    rows = []
-    for id, image in files.images.items():
-        lacking = [name for name in by if name not in image]
-        if lacking:
-            raise SpecError(f"{files.path}: image {id} has no {lacking[0]!r}{alternatives(lacking[0], [*image])}")
-        rows.append(
-            {"image": str(image.get("file_name", id)), "id": str(id), "objects": files.expected(id)}
-            | {name: image[name] for name in by}
-        )
-    return Dataset.from_rows(rows, input="image", expected="objects", id="id", attributes=list(by))
+def _scores(truth: Objects, results: Objects) -> ScoredRows:
+    """The rows of the scorer `detection`, whose boxes nothing has to read again."""
+    n = len(truth.images)
+    columns = {
+        "truths": truth.lists(),
+        "detections": results.lists(),
+        "n_expected": pa.array(truth.counts()),
+        "n_predicted": pa.array(results.counts()),
+    }
+    places = {name: _places(objects) for name, objects in (("truths", truth), ("detections", results))}
+    return ScoredRows(np.arange(n), pa.nulls(n, pa.float64()), columns, stand_ins=places)
 
 
-def _task(name: str, found: Callable[[int], Sequence[Any]], images: Mapping[int, Any]) -> RecordedTask:
-    outputs = {(0, place): identity.encode(found(id)) for place, id in enumerate(images)}
-    return RecordedTask.from_outputs(name, outputs)
+def _places(objects: Objects) -> pa.Array:
+    return pa.array([f"{objects.path}: image {id}" for id in objects.images])

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import orjson
@@ -32,7 +32,7 @@ from evaluand.evaluation.scorer import find_call_reader
 from evaluand.evaluation.units import Sources
 from evaluand.metrics.detection.boxes import Boxes
 from evaluand.metrics.detection.definition import definition_of
-from evaluand.metrics.detection.matching import match
+from evaluand.metrics.detection.tables import IMAGES, read_images
 from evaluand.models.usage_total import usage_text
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
@@ -511,21 +511,19 @@ def frames(truths: Sequence[str | None], detections: Sequence[str | None]) -> li
         >>> found["boxes"]
         [[0.0, 0.0, 9.0, 8.0, None, 0, 0.9], [20.0, 20.0, 29.0, 29.0, None, 1, None]]
     """
+    n = len(truths)
+    answered = [text if truth else None for text, truth in zip(detections, truths, strict=True)]
+    columns = {"truths": pa.array(truths, pa.string()), "detections": pa.array(answered, pa.string())}
     try:
-        expected = _Side.parse("truth", truths)
-        answered = [text if truth else None for text, truth in zip(detections, truths, strict=True)]
-        detected = _Side.parse("detection", answered)
-        matching = match(detected.boxes, expected.boxes, (OVERLAP,), definition_of("standard"))
-    except (DataError, KeyError, TypeError, ValueError, pa.ArrowException):  # not a table of the scorer `detection`
-        return [None] * len(truths)
-    kind = np.full(len(detected.boxes), _SPURIOUS)
+        images: Any = read_images({INDEX: np.arange(n), **columns})[IMAGES]
+        matching = images.match((OVERLAP,), definition_of("standard"))
+    except DataError:  # not a table of the scorer `detection`
+        return [None] * n
+    kind = np.full(len(images.detections), _SPURIOUS)
     kind[matching.order] = np.where(matching.found[0], _RIGHT, np.where(matching.ignored[0], _IGNORED, _SPURIOUS))
-    answers = detected.list_boxes(kind)
-    missed = expected.list_boxes(np.where(matching.met[0] | matching.truth_ignored, _IGNORED, _MISSED))
-    return [
-        _frame([box for box in chain(found, own) if box[5] != _IGNORED])
-        for found, own in zip(answers, missed, strict=True)
-    ]
+    missed = np.where(matching.met[0] | matching.truth_ignored, _IGNORED, _MISSED)
+    sides = zip(_list_boxes(images.detections, kind, n), _list_boxes(images.truths, missed, n), strict=True)
+    return [_frame([box for box in chain(*both) if box[5] != _IGNORED]) for both in sides]
 
 
 def _frame(boxes: list[list[Any]]) -> Facts | None:
@@ -534,41 +532,15 @@ def _frame(boxes: list[list[Any]]) -> Facts | None:
     return {"boxes": boxes[:_BOXES], "counts": counts, "more": max(len(boxes) - _BOXES, 0)} if boxes else None
 
 
-class _Side(NamedTuple):
-    """The boxes of one side in all images, image by image, and the position where each image ends."""
-
-    boxes: Boxes
-    ends: np.ndarray
-    labels: list[Any]
-    confidences: list[float | None]
-
-    @classmethod
-    def parse(cls, what: str, texts: Sequence[str | None]) -> _Side:
-        images = [{"box": []} if text is None else orjson.loads(text) for text in texts]
-        counts = [len(one["box"]) for one in images]
-        labels, confidences = (
-            list(chain.from_iterable(one.get(name) or [None] * n for one, n in zip(images, counts, strict=True)))
-            for name in ("label", "confidence")
-        )
-        corners = np.array(list(chain.from_iterable(one["box"] for one in images)), np.float64).reshape(-1, 4)
-        boxes = Boxes(
-            what,
-            pa.array(np.repeat(np.arange(len(images)), counts)),
-            np.ascontiguousarray(corners.T),
-            np.array([0.0 if confidence is None else confidence for confidence in confidences]),
-            pa.array(labels) if any(label is not None for label in labels) else None,
-            np.array(
-                [flag for one, n in zip(images, counts, strict=True) for flag in one.get("crowd") or [False] * n], bool
-            ),
-        )
-        return cls(boxes, np.cumsum(counts, dtype=np.int64), labels, confidences)
-
-    def list_boxes(self, kinds: np.ndarray) -> list[list[list[Any]]]:
-        """The boxes of each image."""
-        names = [None if label is None else str(label)[:_LABEL] for label in self.labels]
-        columns = zip(self.boxes.corners.T.tolist(), names, kinds.tolist(), self.confidences, strict=True)
-        rows = [[*corners, name, kind, confidence] for corners, name, kind, confidence in columns]
-        return [rows[start:end] for start, end in pairwise([0, *self.ends.tolist()])]
+def _list_boxes(boxes: Boxes, kinds: np.ndarray, n: int) -> list[list[list[Any]]]:
+    """The boxes of each of n images."""
+    nothing = [None] * len(boxes)
+    labels = nothing if boxes.label is None else [str(label)[:_LABEL] for label in boxes.label.to_pylist()]
+    confidences = nothing if boxes.confidence is None else boxes.confidence.tolist()
+    columns = zip(boxes.corners.T.tolist(), labels, kinds.tolist(), confidences, strict=True)
+    rows = [[*corners, name, kind, confidence] for corners, name, kind, confidence in columns]
+    ends = np.searchsorted(boxes.image.to_numpy(), np.arange(n + 1)).tolist()
+    return [rows[start:end] for start, end in pairwise(ends)]
 
 
 class Images:
