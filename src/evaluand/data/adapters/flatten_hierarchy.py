@@ -33,7 +33,6 @@ class FlattenHierarchy(Adapter):
     """
 
     kind = "FlattenHierarchy"
-    makes_one = True
 
     def __init__(self, configuration: Mapping[str, Any] | None = None) -> None:
         super().__init__(configuration)

@@ -25,7 +25,6 @@ class TransformJSON(Adapter):
     """
 
     kind = "TransformJSON"
-    makes_one = True
     objects_only = False
 
     def __init__(self, configuration: Any) -> None:

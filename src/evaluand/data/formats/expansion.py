@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -152,12 +152,13 @@ def _integers(array: pa.Array, absent: int = 0) -> npt.NDArray[np.int64]:
     return np.where(np.from_dlpack(array.is_valid().cast(pa.int8())), np.from_dlpack(values), absent).astype(np.int64)
 
 
-def _lengths_of_views(array: pa.Array) -> Any:
+def _lengths_of_views(array: pa.Array) -> npt.NDArray[np.int64]:
     """The length of each text, which Arrow does not compute for views: the first of four integers."""
     if not len(array):
-        return np.zeros(0)
+        return np.zeros(0, np.int64)
     views = np.frombuffer(array.buffers()[1], np.int32, 4 * (array.offset + len(array)))
-    return np.where(np.from_dlpack(array.is_valid().cast(pa.int8())), views.reshape(-1, 4)[array.offset :, 0], 0)
+    lengths = views.reshape(-1, 4)[array.offset :, 0]
+    return np.where(np.from_dlpack(array.is_valid().cast(pa.int8())), lengths, 0).astype(np.int64)
 
 
 def _words(size: float) -> str:

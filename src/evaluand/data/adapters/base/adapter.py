@@ -17,7 +17,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, get_args
 
 from evaluand.core import registry
@@ -41,7 +41,6 @@ class Adapter(ABC):
     Attributes:
         objects_only: whether rows that are not objects are refused before they reach `adapt`.
         last: whether the results are no longer rows, so that the adapter must be the last of a pipeline.
-        makes_one: whether each row becomes exactly one.
 
     Raises:
         AdapterSpecError: the configuration is wrong; lists every fault.
@@ -50,7 +49,6 @@ class Adapter(ABC):
     kind: ClassVar[str]
     objects_only: ClassVar[bool] = True
     last: bool = False
-    makes_one: bool = False
 
     def __init__(self, configuration: Any = None) -> None:
         check_json(self.kind, configuration)
@@ -69,27 +67,15 @@ class Adapter(ABC):
             AdapterError: the row cannot be transformed.
         """
 
-    def adapt_many(self, rows: Sequence[Row]) -> Sequence[Row] | None:
-        """The new rows of several rows, or None where they must be transformed one by one, as where one fails."""
-        if self.objects_only and not all_objects(rows):
-            return None
-        adapt = self.adapt
-        try:
-            return [new for row in rows for new in adapt(row)]
-        except Exception:  # which row it is, and what becomes of it, is found out one by one
-            return None
-
     def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         """The new rows of a whole Arrow batch, or None where it must be transformed row by row."""
         return None
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """A class that adapts rows in its own way does not inherit how its base adapts several at once."""
+        """A class that adapts rows in its own way does not inherit how its base adapts batches."""
         super().__init_subclass__(**options)
-        if "adapt" in vars(cls):
-            for name in ("adapt_many", "adapt_batch"):
-                if name not in vars(cls):
-                    setattr(cls, name, getattr(Adapter, name))
+        if "adapt" in vars(cls) and "adapt_batch" not in vars(cls):
+            setattr(cls, "adapt_batch", Adapter.adapt_batch)  # noqa: B010 - mypy refuses to assign to a method
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -99,7 +85,7 @@ class Adapter(ABC):
     def __call__(self, stream: Iterable[Row]) -> Adapted:
         """The new rows of a stream of rows."""
         step = make_step(self.adapt, self.kind, objects_only=self.objects_only)
-        return Adapted(step, stream, Counts(), many=self.adapt_many if self.makes_one else None)
+        return Adapted(step, stream, Counts())
 
     def __repr__(self) -> str:
         return f"{self.kind}({self.configuration!r})"
@@ -127,7 +113,6 @@ def create_adapter(spec: Any) -> Adapter:
 
 Row = dict[str, Any]
 Step = Callable[[Any], Sequence[Row]]
-Steps = Callable[[Sequence[Any]], "Sequence[Row] | None"]
 
 INDEX: Final = "_index_"
 
@@ -161,11 +146,6 @@ def chain_steps(steps: Sequence[Step]) -> Step:
     return apply
 
 
-def all_objects(rows: Sequence[Any]) -> bool:
-    """Whether all rows are plain dictionaries."""
-    return set(map(type, rows)) <= {dict}
-
-
 def row_name(row: Any, place: int) -> str:
     """How messages name a row: by its `_index_`, or by its place in the stream."""
     index = row.get(INDEX) if isinstance(row, Mapping) else None
@@ -181,9 +161,6 @@ def _as_object(row: Any) -> Row:
 OnError = Literal["abort", "skip", "default"]
 
 _MAX_REASONS: Final = 100
-_CHUNK: Final = 64
-"""Rows of a list that are transformed at once: few enough that Python reuses the dictionaries of the last ones."""
-_IN_MEMORY: Final[tuple[type[Any], ...]] = (list, tuple, type(iter([])), type(iter(())))
 
 
 @dataclass(slots=True)
@@ -215,31 +192,16 @@ class Adapted(Iterator[Row]):
         counts: Counts,
         on_error: OnError = "abort",
         default: Mapping[str, Any] | None = None,
-        many: Steps | None = None,
     ) -> None:
         self.counts = counts
         self._on_error, self._default = on_error, default
-        if many is not None and isinstance(stream, _IN_MEMORY):  # others may wait for what a row becomes
-            self._rows = chain.from_iterable(self._adapt_chunks(apply, many, iter(stream)))
-        else:
-            self._rows = chain.from_iterable(self._adapt(apply, stream))
+        self._rows = chain.from_iterable(self._adapt(apply, stream))
 
     def __iter__(self) -> Iterator[Row]:
         return self._rows
 
     def __next__(self) -> Row:
         return next(self._rows)
-
-    def _adapt_chunks(self, apply: Step, many: Steps, rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
-        counts = self.counts
-        while chunk := list(islice(rows, _CHUNK)):
-            made = many(chunk)
-            if made is None:
-                yield from self._adapt(apply, chunk)
-            else:
-                counts.read += len(chunk)
-                counts.made += len(made)
-                yield made
 
     def _adapt(self, apply: Step, stream: Iterable[Row]) -> Iterator[Sequence[Row]]:
         counts = self.counts
@@ -338,15 +300,10 @@ class Pipeline:
         """Whether the results are no longer rows."""
         return any(adapter.last for adapter in self.adapters)
 
-    @property
-    def makes_one(self) -> bool:
-        """Whether each row becomes exactly one."""
-        return all(adapter.makes_one for adapter in self.adapters)
-
     def __call__(self, stream: Iterable[Row], counts: Counts | None = None) -> Adapted:
         """The new rows of a stream of rows; give the `counts` of an earlier stream to continue them."""
         counts = Counts() if counts is None else counts
-        return Adapted(self.apply, stream, counts, self.on_error, self.default, self.adapt_many)
+        return Adapted(self.apply, stream, counts, self.on_error, self.default)
 
     def adapt(self, row: Row, place: int = 0) -> Sequence[Row]:
         """The new rows of one row; `place` is its position in the stream, for messages.
@@ -359,15 +316,6 @@ class Pipeline:
         except AdapterError as error:
             error.add_place(row_name(row, place))
             raise
-
-    def adapt_many(self, rows: Sequence[Row]) -> Sequence[Row] | None:
-        """The new rows of several rows, or None where an adapter or a row requires that they go one by one."""
-        for adapter in self.adapters:
-            made = adapter.adapt_many(rows)
-            if made is None:
-                return None
-            rows = made
-        return rows
 
     def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         """The new rows of a whole batch, or None where an adapter or a row requires that it goes row by row."""
