@@ -53,7 +53,7 @@ def convert_objects(
 ) -> Iterator[tuple[list[pa.Array], FaultCollector]]:
     """The columns of rows, chunk by chunk, with their faults; columns with faults must not be used."""
     fields, first, iterator = list(write_arrow(struct)), 0, iter(data)
-    while rows := list(islice(iterator, _CHUNK)):
+    while rows := list(islice(iterator, ROWS_AT_ONCE)):
         collector = FaultCollector(counts, most, partial(_read_index, rows), first)
         for at, row in enumerate(rows):
             if row is None:
@@ -63,7 +63,7 @@ def convert_objects(
         first += len(rows)
 
 
-_CHUNK = 1024
+ROWS_AT_ONCE = 1024
 """Rows per chunk: few enough that their values stay in the processor's cache between checks."""
 
 
@@ -166,7 +166,9 @@ class _Builder:
 
     def _map(self, map_type: Map, values: list[Any], types: set[type], place: Place, arrow: pa.DataType) -> pa.Array:
         if types - {dict, _Invalid, type(None)}:
-            values = [_as_map(value) if type(value) is list else value for value in values]
+            values = [
+                self._as_map(value, place, at) if type(value) is list else value for at, value in enumerate(values)
+            ]
             values, types = self._convert(values, place, Mapping, dict, "an object")
         maps = [value if type(value) is dict else {} for value in values]
         ends = np.cumsum(np.fromiter(map(len, maps), np.int64, len(maps)))
@@ -179,6 +181,15 @@ class _Builder:
         array = pa.MapArray.from_arrays(offsets_from_ends(ends), texts.fill_null(""), entries, type=arrow, mask=mask)
         check_sizes(map_type, map_sizes(array), place, self.collector, "entries")
         return array
+
+    def _as_map(self, value: Any, place: Place, at: int) -> Any:
+        """A list of pairs, as Arrow returns a map, as a mapping; any other value unchanged."""
+        if type(value) is not list or not value or not all(type(each) is tuple and len(each) == 2 for each in value):
+            return value
+        for key, times in Counter(key for key, _ in value).items():
+            if times > 1:
+                self.collector.add(place, at, "twice", f"the key {key!r} occurs twice")
+        return dict(value)
 
     def _convert(
         self, values: list[Any], place: Place, kind: Any, make: Callable[[Any], Any], words: str
@@ -284,12 +295,6 @@ class _Builder:
                 self.collector.add(place, int(at), "bounds", f"{values[at]} is out of the range of float32")
 
 
-def _as_map(value: list[Any]) -> Any:
-    """A list of pairs, as Arrow returns a map, as a mapping; other lists unchanged."""
-    pairs = all(type(each) is tuple and len(each) == 2 for each in value)
-    return made if value and pairs and len(made := dict(value)) == len(value) else value
-
-
 def _infer_column(scalar: Scalar, nullable: bool, values: list[Any], arrow: pa.DataType) -> pa.Array | None:
     """The column if Arrow's own inference finds exactly the kind, else None: the fast path for valid values.
 
@@ -328,6 +333,8 @@ def _as_builtin(value: Any, exact: type) -> Any:
     if exact is float and isinstance(value, int) and not isinstance(value, bool):
         converted = _as_float(value)
         return converted if converted == value else MISSING
+    if exact is uuid.UUID and isinstance(value, bytes) and len(value) == 16:  # as Parquet has it
+        return uuid.UUID(bytes=value)
     if exact in (float, str, bytes) and isinstance(value, exact) and not isinstance(value, bool):
         return exact.__call__(value) if exact is not str else str.__str__(value)
     if isinstance(value, exact) and exact in (dt.datetime, dt.timedelta, uuid.UUID, decimal.Decimal):
