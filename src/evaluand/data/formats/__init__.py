@@ -8,6 +8,6 @@ workbook.py      workbooks of Excel and LibreOffice
 arff.py          ARFF of Weka and OpenML
 croissant.py     Croissant descriptions
 data_package.py  Data Packages with their Table Schemas
-declared.py      what both have in common: files below a folder, checksums, declared types
+descriptions.py  what both have in common: files below a folder, checksums, declared types, roles, limits
 publishing.py    writes both
 """

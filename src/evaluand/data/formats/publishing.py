@@ -23,7 +23,7 @@ from evaluand.core.errors import DataError, SpecError, warn
 from evaluand.core.files.paths import replaced
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
-from evaluand.data.formats.declared import ROLE
+from evaluand.data.formats.descriptions import ROLE
 from evaluand.data.source import DataNote
 from evaluand.store.tables import is_json
 
@@ -191,46 +191,6 @@ def _digest(path: Path) -> str:
 
 # Croissant
 
-_CONTEXT: Final[Mapping[str, Any]] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "cr": "http://mlcommons.org/croissant/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
-    "evaluand": "urn:evaluand:",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
-}
-
 
 def _write_croissant(dataset: Dataset, folder: Path, fields: Sequence[_Field], about: _About) -> dict[str, Any]:
     import pyarrow.parquet as pq
@@ -259,7 +219,7 @@ def _write_croissant(dataset: Dataset, folder: Path, fields: Sequence[_Field], a
         "field": [_croissant_field(field) for field in fields],
     }
     return {
-        "@context": _CONTEXT,
+        "@context": json.loads(Path(__file__).with_name("croissant_context.json").read_bytes()),
         "@type": "sc:Dataset",
         "name": about.name,
         "description": about.description,
