@@ -342,24 +342,19 @@ def _constrained_field(column: Column, field: pa.Field, name: str) -> kinds.Fiel
     write = kinds.KINDS[kind].write
     words: dict[str, Any] = {}
     try:
-        for word in _LIMITS & limits.keys():
-            value = limits[word]
+        for limit, word in kinds.KEYWORDS.items():
+            if (value := limits.get(word)) is None:
+                continue
             if word == "enum":
-                words[word] = [write(_read_limit(v, column)) for v in value] if isinstance(value, list) else value
+                value = [write(_read_limit(item, column)) for item in value] if isinstance(value, list) else value
             elif word == "pattern":
-                words[word] = f"^(?:{value})$"
-            elif "Length" in word or kinds.is_json_number(kind):
-                words[word] = value if "Length" in word else _read_limit(value, column)
-            else:
-                words[f"format{word[0].upper()}{word[1:]}"] = write(_read_limit(value, column))
+                value = f"^(?:{value})$"
+            elif limit in kinds.BOUNDS:
+                value = write(_read_limit(value, column))
+            words[kinds.keyword(kind, limit)] = value
         return kinds.Field(column.name, kinds.read_scalar(kind, words), nullable)
     except (ValueError, TypeError, OverflowError, AttributeError) as error:
         raise DataError(f"{name}: constraints of the field {column.name!r}: {error}; correct it") from None
-
-
-_LIMITS: Final = {
-    *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "minLength", "maxLength", "pattern", "enum"),
-}
 
 
 def _read_limit(value: Any, column: Column) -> Any:

@@ -16,6 +16,7 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, get_args
 
@@ -73,8 +74,7 @@ class Adapter(ABC):
 
     def __call__(self, stream: Iterable[Row]) -> Adapted:
         """The new rows of a stream of rows."""
-        step = make_step(self.adapt, self.kind, objects_only=self.objects_only)
-        return Adapted(step, stream, Counts())
+        return Adapted(partial(adapt_row, self, self.kind), stream, Counts())
 
     def __repr__(self) -> str:
         return f"{self.kind}({self.configuration!r})"
@@ -106,45 +106,25 @@ Step = Callable[[Any], Sequence[Row]]
 INDEX: Final = "_index_"
 
 
-def make_step(adapt: Step, name: str, *, objects_only: bool) -> Step:
-    """An adapter's `adapt` whose errors name the adapter, and that refuses other rows with `objects_only`."""
-
-    def step(row: Any) -> Sequence[Row]:
-        try:
-            return adapt(row) if type(row) is dict or not objects_only else adapt(_as_object(row))
-        except AdapterError as error:
-            error.add_place(name)
-            raise
-        except RecursionError:
-            raise AdapterError(f"{name}: the row is nested too deeply") from None
-
-    return step
-
-
-def chain_steps(steps: Sequence[Step]) -> Step:
-    """One step that applies several in order, each to every row that the step before produced."""
-    if len(steps) == 1:
-        return steps[0]
-
-    def apply(row: Any) -> Sequence[Row]:
-        rows: Sequence[Row] = (row,)
-        for step in steps:
-            rows = step(rows[0]) if len(rows) == 1 else [new for old in rows for new in step(old)]
-        return rows
-
-    return apply
+def adapt_row(adapter: Adapter, name: str, row: Any) -> Sequence[Row]:
+    """The new rows of one row; errors name the adapter, and other rows than objects are refused where it needs them."""
+    try:
+        if adapter.objects_only and type(row) is not dict:
+            if not isinstance(row, Mapping):
+                raise WrongType(f"the row is {kind_of(row)}; an adapter works on objects")
+            row = dict(row)
+        return adapter.adapt(row)
+    except AdapterError as error:
+        error.add_place(name)
+        raise
+    except RecursionError:
+        raise AdapterError(f"{name}: the row is nested too deeply") from None
 
 
 def row_name(row: Any, place: int) -> str:
     """How messages name a row: by its `_index_`, or by its place in the stream."""
     index = row.get(INDEX) if isinstance(row, Mapping) else None
     return f"row {place}" if index is None else f"{INDEX} {index}"
-
-
-def _as_object(row: Any) -> Row:
-    if isinstance(row, Mapping):
-        return dict(row)
-    raise WrongType(f"the row is {kind_of(row)}; an adapter works on objects")
 
 
 OnError = Literal["abort", "skip", "default"]
@@ -228,9 +208,6 @@ class Pipeline:
             adapter has split it and one of its parts fails, none of its parts comes out.
         default: the replacement row, with `on_error="default"`.
 
-    Attributes:
-        apply: the new rows of one row, as a function; an `AdapterError` names the adapter and its step.
-
     Raises:
         AdapterSpecError: specs are wrong; lists every fault.
 
@@ -254,12 +231,7 @@ class Pipeline:
         self.on_error, self.default = on_error, default
         self._check()
         self.default = copy.deepcopy(default)
-        self.apply = chain_steps(
-            [
-                make_step(adapter.adapt, self._step_name(i), objects_only=adapter.objects_only)
-                for i, adapter in enumerate(self.adapters)
-            ]
-        )
+        self._names = [self._step_name(i) for i in range(len(self.adapters))]
 
     @classmethod
     def of(cls, spec: Any) -> Self:
@@ -293,6 +265,16 @@ class Pipeline:
         """The new rows of a stream of rows; give the `counts` of an earlier stream to continue them."""
         counts = Counts() if counts is None else counts
         return Adapted(self.apply, stream, counts, self.on_error, self.default)
+
+    def apply(self, row: Any) -> Sequence[Row]:
+        """The new rows of one row; an `AdapterError` names the adapter and its step."""
+        rows: Sequence[Row] = (row,)
+        for adapter, name in zip(self.adapters, self._names, strict=True):
+            if len(rows) == 1:
+                rows = adapt_row(adapter, name, rows[0])
+            else:
+                rows = [new for old in rows for new in adapt_row(adapter, name, old)]
+        return rows
 
     def adapt(self, row: Row, place: int = 0) -> Sequence[Row]:
         """The new rows of one row; `place` is its position in the stream, for messages.

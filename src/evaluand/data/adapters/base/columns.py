@@ -42,10 +42,10 @@ def _build_column(name: str, values: Sequence[Any], source: pa.Field | None) -> 
     """A column of the type of the source if its values fit exactly, else of the values' own type, else of JSON."""
     kinds = [None] if source is None else [] if is_json(source) else [source.type, None]
     for kind in kinds:
-        with suppress(pa.ArrowException, OverflowError, TypeError, ValueError, DataError):
+        with suppress(pa.ArrowException, OverflowError, TypeError, ValueError):
             array = pa.array(values, kind)
             is_plain = kind is None and "struct" not in str(array.type)  # in which Arrow adds missing fields as null
-            if is_plain or identity.encode(array.to_pylist()) == identity.encode(values):
+            if is_plain or repr(array.to_pylist()) == repr(values):
                 return pa.field(name, array.type), array
     try:
         texts = [None if value is None else identity.encode(value).decode() for value in values]
