@@ -316,8 +316,9 @@ def _as_builtin(value: Any, exact: type) -> Any:
         number = as_integer(value)
         return MISSING if number is None else number
     if exact is float and isinstance(value, int) and not isinstance(value, bool):
-        converted = _as_float(value)
-        return converted if converted == value else MISSING
+        with suppress(OverflowError):
+            return converted if (converted := float(value)) == value else MISSING
+        return MISSING
     if exact is uuid.UUID and isinstance(value, bytes) and len(value) == 16:  # as Parquet has it
         return uuid.UUID(bytes=value)
     if exact in (float, str, bytes) and isinstance(value, exact) and not isinstance(value, bool):
@@ -326,13 +327,6 @@ def _as_builtin(value: Any, exact: type) -> Any:
         finer = getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)  # pandas; NaT is not a time
         return MISSING if finer or value != value else value
     return MISSING
-
-
-def _as_float(value: int) -> float | None:
-    try:
-        return float(value)
-    except OverflowError:
-        return None
 
 
 def _range_message(kind: str, value: Any, arrow: pa.DataType) -> str:
