@@ -34,7 +34,7 @@ from pydantic import (
 )
 from support.json_schemas import jsonschema
 
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import DataError, SpecError
 from evaluand.data.schema import (
     DataSchema,
     DyffDataSchema,
@@ -966,8 +966,8 @@ def test_numbers_of_a_table_that_do_not_fit_are_reported_by_row() -> None:
     maps = pa.array([[("k", 1)], [("k", 1), ("l", 256)], []], pa.map_(pa.string(), pa.int64()))
     table = pa.table({"a": [1, 200, 3], "b": [1.0, 2.0, 1e39], "c": maps})
     assert [str(fault) for fault in schema.faults(table)] == [
-        "row 1: a: 200 does not fit into int8",
-        "row 1: c['l']: 256 does not fit into uint8",
+        "row 1: a: 200 is out of the range of int8, -128 to 127",
+        "row 1: c['l']: 256 is out of the range of uint8, 0 to 255",
         "row 2: b: 1e+39 is out of the range of float32",
     ]
 
@@ -1209,7 +1209,22 @@ def test_a_key_that_a_map_of_a_table_has_twice_is_a_fault() -> None:
     maps = [[("a", 1)], [], [("b", 1), ("a", 1), ("b", 2)], [("b", 1)]]
     table = pa.table({"m": pa.array(maps, pa.map_(pa.string(), pa.int64()))})
     for part, row in ((table, 2), (table.slice(1), 1)):
-        assert [str(fault) for fault in schema.faults(part)] == [f"row {row}: m['b']: the key occurs twice"]
+        assert [str(fault) for fault in schema.faults(part)] == [f"row {row}: m: the key 'b' occurs twice"]
+
+
+def test_columns_of_other_layouts_hold_the_same_values() -> None:
+    schema = Schema.of(create_model("M", u=(uuid.UUID, ...), t=(dt.datetime, ...), s=(str, ...), n=(UInt8, ...)))
+    columns = {
+        "n": pa.array([7], pa.int64()),
+        "s": pa.array(["a"]).dictionary_encode(),
+        "t": pa.array([1_000], pa.timestamp("ns", "UTC")),
+        "u": pa.array([bytes(16)], pa.binary(16)),
+    }
+    (row,) = schema.validate(pa.table(columns)).to_pylist()
+    assert row == {"u": uuid.UUID(int=0), "t": dt.datetime(1970, 1, 1, 0, 0, 0, 1, tzinfo=dt.UTC), "s": "a", "n": 7}
+    far = pa.table(columns | {"t": pa.array([10**14], pa.timestamp("s", "UTC"))})
+    with pytest.raises(DataError, match="the table cannot be read: "):
+        schema.validate(far)
 
 
 def test_definitions_that_are_no_object_are_refused() -> None:

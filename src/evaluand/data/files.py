@@ -64,10 +64,8 @@ class SourceFile:
     def open(cls, path: Path, partition: tuple[tuple[str, str | None], ...] = ()) -> SourceFile:
         """A file, decompressed where its first bytes say that it is compressed."""
         codec = read_codec(path)
-        if codec is None:
-            return cls(path, str(path), path, partition)
-        spool = Spool.decompress(path, codec)
-        return cls(spool.path, str(path), path, partition, spool)
+        spool = None if codec is None else Spool.decompress(path, codec)
+        return cls(path if spool is None else spool.path, str(path), path, partition, spool)
 
     @classmethod
     def read_pipe(cls, path: Path) -> SourceFile:
@@ -75,17 +73,18 @@ class SourceFile:
         spool = Spool()
         with path.open("rb") as source, spool.path.open("wb") as target:
             shutil.copyfileobj(source, target, _BLOCK)
-        codec = read_codec(spool.path)
-        spool = spool if codec is None else Spool.decompress(spool.path, codec)
-        return cls(spool.path, str(path), None, (), spool)
+        return cls._of_spool(spool, str(path))
 
     @classmethod
     def read_stdin(cls) -> SourceFile:
         """What standard input holds, as a file."""
-        spool = Spool.read_stdin()
+        return cls._of_spool(Spool.read_stdin(), "<stdin>")
+
+    @classmethod
+    def _of_spool(cls, spool: Spool, name: str) -> SourceFile:
         codec = read_codec(spool.path)
         spool = spool if codec is None else Spool.decompress(spool.path, codec)
-        return cls(spool.path, "<stdin>", None, (), spool)
+        return cls(spool.path, name, None, (), spool)
 
 
 class Spool:

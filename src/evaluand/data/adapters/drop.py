@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.options import read_field_names, read_options
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 
 class Drop(Adapter):
@@ -21,7 +21,6 @@ class Drop(Adapter):
     """
 
     kind = "Drop"
-    makes_one = True
 
     def __init__(self, configuration: Mapping[str, Any]) -> None:
         super().__init__(configuration)
@@ -33,17 +32,3 @@ class Drop(Adapter):
         for name in self._fields:
             new_row.pop(name, None)
         return [new_row]
-
-    def adapt_many(self, rows: Sequence[Row]) -> list[Row] | None:
-        try:
-            new_rows = list(map(dict.copy, rows))
-        except TypeError:
-            return None
-        for name in self._fields:
-            for row in new_rows:
-                row.pop(name, None)
-        return new_rows
-
-    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        names = [name for name in batch.schema.names if name not in self._fields]
-        return batch.select(names) if names else None  # a batch without columns loses its number of rows

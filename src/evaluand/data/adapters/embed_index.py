@@ -20,7 +20,6 @@ class EmbedIndex(Adapter):
     """
 
     kind = "EmbedIndex"
-    makes_one = True
 
     def __init__(self, configuration: Mapping[str, Any]) -> None:
         super().__init__(configuration)

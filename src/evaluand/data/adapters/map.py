@@ -1,10 +1,9 @@
 """Adapters applied to the elements of lists."""
 
-from collections.abc import Mapping, Sequence
-from itertools import chain, islice
+from collections.abc import Mapping
 from typing import Any
 
-from evaluand.data.adapters.base.adapter import Adapter, Row, all_objects, create_inner_pipeline
+from evaluand.data.adapters.base.adapter import Adapter, Row, create_inner_pipeline
 from evaluand.data.adapters.base.collections import read_collection
 from evaluand.data.adapters.base.options import AdapterError, AdapterSpecError, read_field_names, read_options
 
@@ -21,7 +20,6 @@ class Map(Adapter):
     """
 
     kind = "Map"
-    makes_one = True
 
     def __init__(self, configuration: Mapping[str, Any]) -> None:
         super().__init__(configuration)
@@ -38,22 +36,6 @@ class Map(Adapter):
         for name in self._collections:
             new_row[name] = self._adapt_elements(name, read_collection(row, name))
         return [new_row]
-
-    def adapt_many(self, rows: Sequence[Row]) -> Sequence[Row] | None:
-        if not self._pipeline.makes_one or not all_objects(rows):
-            return super().adapt_many(rows)
-        new_rows = list(map(dict.copy, rows))
-        for name in self._collections:
-            lists: list[Any] = [row.get(name) for row in new_rows]
-            if set(map(type, lists)) != {list}:
-                return None
-            made = self._pipeline.adapt_many(list(chain.from_iterable(lists)))  # the elements of all rows at once
-            if made is None:
-                return None
-            elements = iter(made)
-            for row, old in zip(new_rows, lists):  # noqa: B905 - equal lengths
-                row[name] = list(islice(elements, len(old)))
-        return new_rows
 
     def _adapt_elements(self, name: str, elements: Any) -> list[Row]:
         new: list[Row] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evaluand.data.adapters.base.adapter import Adapter, Row, create_inner_pipeline
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 
 class NestedPipeline(Adapter):
@@ -27,13 +27,7 @@ class NestedPipeline(Adapter):
     def __init__(self, configuration: Any) -> None:
         super().__init__(configuration)
         self._pipeline = create_inner_pipeline(self.kind, self.configuration)
-        self.last, self.makes_one = self._pipeline.last, self._pipeline.makes_one
+        self.last = self._pipeline.last
 
     def adapt(self, row: Row) -> Sequence[Row]:
         return self._pipeline.apply(row)
-
-    def adapt_many(self, rows: Sequence[Row]) -> Sequence[Row] | None:
-        return self._pipeline.adapt_many(rows)
-
-    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        return self._pipeline.adapt_batch(batch)

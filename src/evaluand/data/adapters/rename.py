@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from evaluand.core.errors import nearest
@@ -11,7 +11,7 @@ from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.options import AbsentField, AdapterError, AdapterSpecError, WrongArguments
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 
 class Rename(Adapter):
@@ -23,47 +23,20 @@ class Rename(Adapter):
     """
 
     kind = "Rename"
-    makes_one = True
 
     def __init__(self, configuration: Mapping[str, str]) -> None:
         super().__init__(configuration)
         self._names = self._read_names()
-        one_by_one = not self._names.keys() & set(self._names.values())  # otherwise two may swap names
-        self._pairs = tuple(self._names.items()) if one_by_one else ()
 
     def adapt(self, row: Row) -> list[Row]:
         new_row = row.copy()
         try:
-            if self._pairs:
-                for old, new in self._pairs:
-                    new_row[new] = new_row.pop(old)
-            else:
-                values = [new_row.pop(old) for old in self._names]
-                new_row.update(zip(self._names.values(), values, strict=True))
+            new_row |= {new: new_row.pop(old) for old, new in self._names.items()}
         except KeyError:
             raise self._find_fault(row) from None
         if len(new_row) != len(row):
             raise self._find_fault(row)
         return [new_row]
-
-    def adapt_many(self, rows: Sequence[Row]) -> Sequence[Row] | None:
-        if not self._pairs:
-            return super().adapt_many(rows)
-        try:
-            new_rows = list(map(dict.copy, rows))
-            for old, new in self._pairs:
-                for row in new_rows:
-                    row[new] = row.pop(old)
-        except (KeyError, TypeError):
-            return None
-        return new_rows if sum(map(len, new_rows)) == sum(map(len, rows)) else None
-
-    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        names = set(batch.schema.names)
-        others = [name for name in batch.schema.names if name not in self._names]
-        if not self._names.keys() <= names or set(others) & set(self._names.values()):
-            return None
-        return batch.select([*others, *self._names]).rename_columns([*others, *self._names.values()])
 
     def _read_names(self) -> dict[str, str]:
         names = self.configuration

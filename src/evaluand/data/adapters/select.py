@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from evaluand.core.errors import nearest
 from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.options import AbsentField, read_field_names, read_options
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
-_FEW: Final = 3
-"""Fields up to which it is faster to select one field of all rows after the other."""
+    pass
 
 
 class Select(Adapter):
@@ -26,7 +22,6 @@ class Select(Adapter):
     """
 
     kind = "Select"
-    makes_one = True
 
     def __init__(self, configuration: Mapping[str, Any]) -> None:
         super().__init__(configuration)
@@ -39,23 +34,3 @@ class Select(Adapter):
         except KeyError as error:
             (name,) = error.args
             raise AbsentField(f"there is no field {name!r}{nearest(name, row)}") from None
-
-    def adapt_many(self, rows: Sequence[Row]) -> Sequence[Row] | None:
-        fields = self._fields
-        if not fields:
-            return super().adapt_many(rows)
-        try:
-            if len(fields) > _FEW:
-                return [{name: row[name] for name in fields} for row in rows]
-            new_rows: list[Row] = [{} for _ in rows]
-            for name in fields:
-                for new_row, value in zip(new_rows, map(itemgetter(name), rows)):  # noqa: B905 - equal lengths
-                    new_row[name] = value
-        except (KeyError, TypeError):
-            return None
-        return new_rows
-
-    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        if not self._fields or not set(self._fields) <= set(batch.schema.names):
-            return None  # a batch without columns loses its number of rows
-        return batch.select(list(self._fields))

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evaluand.data.adapters.base.adapter import Adapter, Row
-from evaluand.data.adapters.base.columns import apply_template
 from evaluand.data.adapters.base.options import WrongArguments
 from evaluand.data.adapters.base.template import compile_template
 
 if TYPE_CHECKING:
-    import pyarrow as pa
+    pass
 
 
 class TransformJSON(Adapter):
@@ -25,7 +24,6 @@ class TransformJSON(Adapter):
     """
 
     kind = "TransformJSON"
-    makes_one = True
     objects_only = False
 
     def __init__(self, configuration: Any) -> None:
@@ -36,6 +34,3 @@ class TransformJSON(Adapter):
 
     def adapt(self, row: Row) -> list[Row]:
         return [self._compute(row)]
-
-    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        return apply_template(self.configuration, batch)

@@ -3,15 +3,11 @@
 delimited.py     CSV and TSV
 json_rows.py     JSON lines and JSON arrays
 columnar.py      Parquet and Arrow
-expansion.py     what these may expand to, and what their values take
-ipc_sizes.py     what the messages of Arrow files say of their sizes
-page_headers.py  the headers of Parquet's pages
-parquet_sizes.py what these say of their sizes
-validity.py      whether arrays are sound
+expansion.py     what these may expand to, counted batch by batch
 workbook.py      workbooks of Excel and LibreOffice
 arff.py          ARFF of Weka and OpenML
 croissant.py     Croissant descriptions
 data_package.py  Data Packages with their Table Schemas
-declared.py      what both have in common: files below a folder, checksums, declared types
+descriptions.py  what both have in common: files below a folder, checksums, declared types, roles, limits
 publishing.py    writes both
 """

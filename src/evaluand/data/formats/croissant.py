@@ -7,7 +7,6 @@ of the type `cr:Label` is expected.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -17,19 +16,21 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from evaluand.core.errors import DataError, SpecError, nearest, warn
+from evaluand.core.errors import DataError, SpecError, warn
 from evaluand.core.selector import Selector
 from evaluand.core.selector.patterns import first_group
 from evaluand.data.files import SourceFile, kind_of_name
-from evaluand.data.formats.declared import (
+from evaluand.data.formats.descriptions import (
     ROLE,
     Column,
     check_digest,
+    choose_part,
     find_file,
+    inline_rows,
     listed,
     objects_in,
     read_declared,
-    written_roles,
+    read_roles,
 )
 from evaluand.data.formats.json_rows import read_json
 from evaluand.data.source import DataNote, DataSource, FileFormat, OpenFiles, Reading
@@ -212,11 +213,20 @@ class _Description:
     value: Mapping[str, Any]
 
     def open(self, part: str | None) -> OpenFiles:
-        chosen = self._record_set(part)
-        name = _id(chosen)
+        sets: dict[str, Mapping[str, Any]] = {_id(each): each for each in listed(self.value.get("recordSet"))}
+        rows = {name: each for name, each in sets.items() if not _is_catalogue(each)}
+        chosen = choose_part(rows if part is None else sets, part, self.name, "record set")
+        name, where = _id(chosen), f"{self.name}: the field"
+        fields = [
+            _Field.read(field, name, where) for field in objects_in(chosen.get("field"), f"{self.name}: {name}/field")
+        ]
         if chosen.get("data"):
-            return self._inline(chosen, name)
-        fields = self._fields(chosen, name)
+            prefix = f"{name}/"
+            data = [
+                {key.removeprefix(prefix): value for key, value in row.items()}
+                for row in inline_rows(chosen["data"], f"{self.name}: data of {name!r}")
+            ]
+            return _opened(from_rows(data, f"{self.name}#{name}"), self._roles(chosen, fields, True))
         left_out = [f"{field.name} ({field.obstacle})" for field in fields if field.obstacle]
         fields = [field for field in fields if not field.obstacle]
         if left_out:
@@ -228,9 +238,11 @@ class _Description:
             raise DataError(f"{self.name}: the record set {name!r} {what}; choose another, or read its files")
         files = self._files(origins.pop(), name)
         is_text = (files[0].kind or kind_of_name(files[0].path)) in ("csv", "tsv")
+        roles = self._roles(chosen, fields, is_text)
         if any("jsonPath" in field.extract for field in fields):
-            return _opened(_select(files, fields), self._roles(chosen, fields))
-        return read_declared(open_files(self.name, files), _columns(fields, is_text), self._roles(chosen, fields))
+            return _opened(_select(files, fields), roles)
+        columns = [_column(field, is_text) for field in fields]
+        return read_declared(open_files(self.name, files), columns, roles, self.name)
 
     def _check_patterns(self, fields: Sequence[_Field]) -> None:
         for field in fields:
@@ -240,50 +252,12 @@ class _Description:
                 except SpecError as error:
                     raise DataError(f"{self.name}: regex of the field {field.id!r}: {error}; correct it") from None
 
-    def _inline(self, chosen: Mapping[str, Any], name: str) -> OpenFiles:
-        """The rows that the record set itself has."""
-        data = chosen["data"]
-        try:
-            data = json.loads(data) if isinstance(data, str) else data
-        except (ValueError, RecursionError) as error:
-            raise DataError(f"{self.name}: data of {name!r} is a text that is not JSON: {error}") from None
-        if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
-            raise DataError(f"{self.name}: data of {name!r} must be a list of objects")
-        rows = [{key.removeprefix(f"{name}/"): value for key, value in row.items()} for row in data]
-        return _opened(from_rows(rows, f"{self.name}#{name}"), self._roles(chosen, self._fields(chosen, name)))
-
-    def _fields(self, chosen: Mapping[str, Any], name: str) -> list[_Field]:
-        where = f"{self.name}: the field"
-        return [
-            _Field.read(field, name, where) for field in objects_in(chosen.get("field"), f"{self.name}: {name}/field")
-        ]
-
-    def _record_set(self, part: str | None) -> Mapping[str, Any]:
-        """The record set with this name, or the only one that is not a list of categories or splits."""
-        sets: dict[str, Mapping[str, Any]] = {_id(each): each for each in listed(self.value.get("recordSet"))}
-        if part is not None:
-            if part not in sets:
-                near = nearest(part, sets)
-                raise SpecError(f"{self.name}: no record set is called {part!r}{near}; there are {', '.join(sets)}")
-            return sets[part]
-        rows = {name: each for name, each in sets.items() if not _is_catalogue(each)}
-        if not rows:
-            raise SpecError(f"{self.name}: the description has no record set")
-        if len(rows) > 1:
-            names, first = ", ".join(rows), next(iter(rows))
-            raise SpecError(f"{self.name}: there are the record sets {names}; choose one, as in {self.name}#{first}")
-        return next(iter(rows.values()))
-
-    def _roles(self, chosen: Mapping[str, Any], fields: Sequence[_Field]) -> list[tuple[str, Any]]:
-        if any(field.roles for field in fields):
-            return written_roles([(field.name, field.roles) for field in fields])
+    def _roles(self, chosen: Mapping[str, Any], fields: Sequence[_Field], is_text: bool) -> Sequence[tuple[str, Any]]:
         names = {field.id: field.name for field in fields}
         keys = [names[_id(key)] for key in listed(chosen.get("key")) if _id(key) in names]
         labels = [field.name for field in fields if "Label" in field.types]
-        if len(keys) > 1:
-            warn(f"{self.name}: the key {', '.join(keys)} has several fields, so that no column is the id", DataNote)
-        roles: list[tuple[str, Any]] = [("id", keys[0])] if len(keys) == 1 else []
-        return roles + ([("expected", labels[0] if len(labels) == 1 else labels)] if labels else [])
+        columns = [_column(field, is_text) for field in fields]
+        return read_roles(columns, keys, labels, self.name)
 
     # Files
 
@@ -297,24 +271,25 @@ class _Description:
             paths = self._matching(entry)
         else:
             place = str(entry.get("contentUrl") or entry.get("name") or "")
-            container = self._archive(entry, known)
+            containers = [_id(each) for each in listed(entry.get("containedIn"))]
+            formats = {each: str(known.get(each, {}).get("encodingFormat")) for each in containers}
+            container = ", ".join(each for each, form in formats.items() if not form.startswith("git"))
             packed = f", in the archive {container} (unpack it)," if container else ""
             what = f"{self.name}: {origin!r}{packed}"
             paths = [find_file(self.folder, place, what)]
             for algorithm in ("sha256", "md5"):
                 if entry.get(algorithm):
                     check_digest(paths[0], algorithm, str(entry[algorithm]), f"{self.name}: {origin}")
-        return [replace(SourceFile.open(path, self._properties(path)), kind=kind) for path in paths]
-
-    def _properties(self, path: Path) -> tuple[tuple[str, str], ...]:
-        """The properties of a file that fields may extract."""
-        return ("file filename", path.name), ("file fullpath", path.relative_to(self.folder).as_posix())
-
-    def _archive(self, entry: Mapping[str, Any], known: Mapping[str, Any]) -> str:
-        """The archive that contains a file; empty for none, or for a repository."""
-        containers = [_id(each) for each in listed(entry.get("containedIn"))]
-        kinds = {name: str(known.get(name, {}).get("encodingFormat")) for name in containers}
-        return ", ".join(name for name, kind in kinds.items() if not kind.startswith("git"))
+        return [
+            replace(
+                SourceFile.open(
+                    path,
+                    (("file filename", path.name), ("file fullpath", path.relative_to(self.folder).as_posix())),
+                ),
+                kind=kind,
+            )
+            for path in paths
+        ]
 
     def _matching(self, entry: Mapping[str, Any]) -> list[Path]:
         """The files of a file set below the folder."""
@@ -333,26 +308,20 @@ class _Description:
         return found
 
 
-def _columns(fields: Sequence[_Field], is_text: bool) -> list[Column]:
-    """The columns that fields declare; the name of a file is a column as if its folder named it.
+def _column(field: _Field, is_text: bool) -> Column:
+    """The column that a field declares; the name of a file is a column as if its folder named it.
 
     Args:
         is_text: whether the cells are text, in which objects are JSON.
     """
-    return [
-        Column(
-            field.name,
-            str(field.extract.get("column") or _property(field)),
-            pa.list_(pa.string()) if any("separator" in each for each in field.transforms) else field.type,
-            field.transform if field.transforms else None,
-            is_json=bool(field.parts) and is_text,
-        )
-        for field in fields
-    ]
-
-
-def _property(field: _Field) -> str:
-    return f"file {field.extract['fileProperty']}"
+    return Column(
+        field.name,
+        str(field.extract.get("column") or f"file {field.extract.get('fileProperty')}"),
+        pa.list_(pa.string()) if any("separator" in each for each in field.transforms) else field.type,
+        field.transform if field.transforms else None,
+        is_json=bool(field.parts) and is_text,
+        roles=field.roles,
+    )
 
 
 def _opened(source: DataSource, roles: Sequence[tuple[str, Any]]) -> OpenFiles:

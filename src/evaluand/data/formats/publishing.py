@@ -23,7 +23,7 @@ from evaluand.core.errors import DataError, SpecError, warn
 from evaluand.core.files.paths import replaced
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
-from evaluand.data.formats.declared import ROLE
+from evaluand.data.formats.descriptions import ROLE
 from evaluand.data.source import DataNote
 from evaluand.store.tables import is_json
 
@@ -68,12 +68,12 @@ def publish(
     title = name or dataset.name
     if not title:
         raise SpecError("the dataset has no name; give name")
-    about = _About(title, description or f"The dataset {title}.", license, url)
+    about = _About(title, description or f"The dataset {title}.", license or None, url or None)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     fields = _fields(dataset)
     write = _write_croissant if form == "croissant" else _write_package
-    value = write(dataset, folder, fields, about)
+    value = _without_absent(write(dataset, folder, fields, about))
     path = folder / f"{form}.json"
     with replaced(path) as file:
         file.write(json.dumps(value, indent=2, ensure_ascii=False).encode() + b"\n")
@@ -125,25 +125,15 @@ _KINDS: Final[Mapping[str, tuple[str, str]]] = {
 
 def _fields(dataset: Dataset) -> list[_Field]:
     """The columns with roles, and `_index_` where it is more than the number of the row."""
-    names = [*dataset.roles.columns]
     numbered = list(dataset.indices) != list(range(len(dataset)))
-    names = [INDEX, *names] if numbered else names
-    roles = _roles(dataset)
+    names, roles = [INDEX, *dataset.roles.columns] if numbered else dataset.roles.columns, _roles(dataset)
     fields = [_field(dataset.schema.field(name), roles.get(name, "")) for name in names]
-    return [_object_field(dataset, field) if field.kind == "json" else field for field in fields]
-
-
-def _object_field(dataset: Dataset, field: _Field) -> _Field:
-    """A column of JSON, of which only one with objects alone has a type in a Table Schema."""
-    if not is_json(dataset.schema.field(field.name)):
-        return field
-    starts = {
-        text[0]
-        for batch in dataset.columns([field.name])
-        for text in batch.column(0).to_pylist()
-        if text is not None and text != "{}"
-    }
-    return replace(field, kind="object") if starts == {"{"} else field
+    for place, field in enumerate(fields):
+        if is_json(dataset.schema.field(field.name)):  # of which only one with objects alone has a type in Table Schema
+            batches = dataset.columns([field.name])
+            starts = {text[0] for batch in batches for text in batch.column(0).to_pylist() if text not in (None, "{}")}
+            fields[place] = replace(field, kind="object") if starts == {"{"} else field
+    return fields
 
 
 def _roles(dataset: Dataset) -> dict[str, str]:
@@ -184,6 +174,10 @@ _TESTS: Final[Sequence[tuple[str, Callable[[pa.DataType], bool]]]] = (
 )
 
 
+def _without_absent(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: part for key, part in value.items() if part is not None}
+
+
 def _digest(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
@@ -191,55 +185,25 @@ def _digest(path: Path) -> str:
 
 # Croissant
 
-_CONTEXT: Final[Mapping[str, Any]] = {
-    "@language": "en",
-    "@vocab": "https://schema.org/",
-    "citeAs": "cr:citeAs",
-    "column": "cr:column",
-    "conformsTo": "dct:conformsTo",
-    "cr": "http://mlcommons.org/croissant/",
-    "data": {"@id": "cr:data", "@type": "@json"},
-    "dataType": {"@id": "cr:dataType", "@type": "@vocab"},
-    "dct": "http://purl.org/dc/terms/",
-    "equivalentProperty": "cr:equivalentProperty",
-    "evaluand": "urn:evaluand:",
-    "examples": {"@id": "cr:examples", "@type": "@json"},
-    "extract": "cr:extract",
-    "field": "cr:field",
-    "fileObject": "cr:fileObject",
-    "fileProperty": "cr:fileProperty",
-    "fileSet": "cr:fileSet",
-    "format": "cr:format",
-    "includes": "cr:includes",
-    "isLiveDataset": "cr:isLiveDataset",
-    "jsonPath": "cr:jsonPath",
-    "key": "cr:key",
-    "md5": "cr:md5",
-    "parentField": "cr:parentField",
-    "path": "cr:path",
-    "rai": "http://mlcommons.org/croissant/RAI/",
-    "recordSet": "cr:recordSet",
-    "references": "cr:references",
-    "regex": "cr:regex",
-    "repeated": "cr:repeated",
-    "replace": "cr:replace",
-    "samplingRate": "cr:samplingRate",
-    "sc": "https://schema.org/",
-    "separator": "cr:separator",
-    "source": "cr:source",
-    "subField": "cr:subField",
-    "transform": "cr:transform",
-}
-
 
 def _write_croissant(dataset: Dataset, folder: Path, fields: Sequence[_Field], about: _About) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     path = folder / "data.parquet"
-    schema = pa.schema([_parquet_field(dataset.schema.field(field.name), field) for field in fields])
+    as_text = {field.name for field in fields if field.note and field.kind == "text"}
+    schema = pa.schema([dataset.schema.field(field.name) for field in fields])  # in which JSON has its mark
+    for place, field in enumerate(fields):
+        if field.name in as_text:
+            kind = pa.list_(pa.string()) if field.repeated else pa.string()
+            schema = schema.set(place, schema.field(place).with_type(kind))
     with replaced(path) as file, pq.ParquetWriter(file, schema, compression="zstd") as writer:
-        for batch in dataset.columns([field.name for field in fields]):
-            columns = [_parquet_column(batch.column(field.name), field) for field in fields]
+        for batch in dataset.columns(schema.names):
+            columns = [
+                pa.array(map(_texts, batch.column(each.name).to_pylist()), each.type)
+                if each.name in as_text
+                else batch.column(each.name)
+                for each in schema
+            ]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
     file_object = {
         "@type": "cr:FileObject",
@@ -255,55 +219,36 @@ def _write_croissant(dataset: Dataset, folder: Path, fields: Sequence[_Field], a
         "@type": "cr:RecordSet",
         "@id": "examples",
         "name": "examples",
-        **({"key": keys[0]} if keys else {}),
+        "key": keys[0] if keys else None,
         "field": [_croissant_field(field) for field in fields],
     }
     return {
-        "@context": _CONTEXT,
+        "@context": json.loads(Path(__file__).with_name("croissant_context.json").read_bytes()),
         "@type": "sc:Dataset",
         "name": about.name,
         "description": about.description,
         "conformsTo": "http://mlcommons.org/croissant/1.0",
-        **({"license": about.license} if about.license else {}),
-        **({"url": about.url} if about.url else {}),
+        "license": about.license,
+        "url": about.url,
         "distribution": [file_object],
-        "recordSet": [record_set],
+        "recordSet": [_without_absent(record_set)],
     }
 
 
 def _croissant_field(field: _Field) -> dict[str, Any]:
     expected = any(role.partition(":")[0] == "expected" for role in field.roles.split())
     kind = _KINDS[field.kind][0]
-    return {
-        "@type": "cr:Field",
-        "@id": f"examples/{field.name}",
-        "name": f"examples/{field.name}",
-        "dataType": [kind, "cr:Label"] if expected else kind,
-        **({"repeated": True} if field.repeated else {}),
-        "source": {"fileObject": {"@id": "data.parquet"}, "extract": {"column": field.name}},
-        **({ROLE: field.roles} if field.roles else {}),
-    }
-
-
-def _parquet_field(column: pa.Field, field: _Field) -> pa.Field:
-    """The field in Parquet, in which JSON keeps its mark, so that evaluand reads the values again."""
-    if field.kind in ("json", "object") and not is_json(column):
-        return column
-    return pa.field(column.name, _parquet_type(column.type, field), metadata=column.metadata)
-
-
-def _parquet_type(kind: pa.DataType, field: _Field) -> pa.DataType:
-    if field.note and field.kind == "text":
-        return pa.list_(pa.string()) if field.repeated else pa.string()
-    return kind
-
-
-def _parquet_column(column: pa.Array, field: _Field) -> pa.Array:
-    kind = _parquet_type(column.type, field)
-    if kind == column.type:
-        return column
-    values = column.to_pylist()
-    return pa.array([_texts(value) for value in values], kind)
+    return _without_absent(
+        {
+            "@type": "cr:Field",
+            "@id": f"examples/{field.name}",
+            "name": f"examples/{field.name}",
+            "dataType": [kind, "cr:Label"] if expected else kind,
+            "repeated": field.repeated or None,
+            "source": {"fileObject": {"@id": "data.parquet"}, "extract": {"column": field.name}},
+            ROLE: field.roles or None,
+        }
+    )
 
 
 def _texts(value: Any) -> Any:
@@ -322,11 +267,15 @@ def _write_package(dataset: Dataset, folder: Path, fields: Sequence[_Field], abo
         for line in _csv_lines(dataset, fields, missing):
             file.write(line)
     keys = [field.name for field in fields if "id" in field.roles.split()]
-    schema = {
-        "fields": [_table_field(field) for field in fields],
-        "missingValues": [missing],
-        **({"primaryKey": keys} if keys else {}),
-    }
+    columns = [
+        {
+            "name": field.name,
+            "type": "array" if field.repeated else _KINDS[field.kind][1],
+            ROLE: field.roles or None,
+        }
+        for field in fields
+    ]
+    schema = {"fields": [*map(_without_absent, columns)], "missingValues": [missing], "primaryKey": keys or None}
     resource = {
         "name": "examples",
         "type": "table",
@@ -336,26 +285,17 @@ def _write_package(dataset: Dataset, folder: Path, fields: Sequence[_Field], abo
         "encoding": "utf-8",
         "bytes": path.stat().st_size,
         "hash": f"sha256:{_digest(path)}",
-        "schema": schema,
+        "schema": _without_absent(schema),
     }
     slug = "".join(c if (c.isalnum() and c.isascii()) or c in "-_." else "-" for c in about.name.lower())
     return {
         "name": slug,
         "title": about.name,
         "description": about.description,
-        **({"licenses": [_license(about.license)]} if about.license else {}),
-        **({"homepage": about.url} if about.url else {}),
+        "licenses": about.license and [{"path" if "://" in about.license else "name": about.license}],
+        "homepage": about.url,
         "resources": [resource],
     }
-
-
-def _license(license: str) -> dict[str, str]:
-    return {"path": license} if "://" in license else {"name": license}
-
-
-def _table_field(field: _Field) -> dict[str, Any]:
-    kind = "array" if field.repeated else _KINDS[field.kind][1]
-    return {"name": field.name, "type": kind, **({ROLE: field.roles} if field.roles else {})}
 
 
 def _missing_text(dataset: Dataset, fields: Sequence[_Field]) -> str:

@@ -13,14 +13,14 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from evaluand.core.errors import SpecError, with_article
+from evaluand.core.errors import DataError, SpecError, with_article
 from evaluand.data.schema.arrow import write_arrow
 from evaluand.data.schema.faults import FaultCollector, Faults, RowFault, sort_faults
 from evaluand.data.schema.kinds import BOUNDS, MISSING, Array, Field, Map, Scalar, StructType, Type
 from evaluand.data.schema.limits import format_value
-from evaluand.data.schema.objects import convert_objects
-from evaluand.data.schema.tables import check_columns, convert_table
-from evaluand.data.schema.uniqueness import key_checker
+from evaluand.data.schema.objects import ROWS_AT_ONCE, convert_objects
+from evaluand.data.schema.tables import check_columns
+from evaluand.data.schema.uniqueness import KeyChecker
 
 
 def check_rows(
@@ -52,7 +52,7 @@ def find_faults(
     column_faults = check_columns(struct, data.schema, counts) if isinstance(data, pa.Table) else []
     if column_faults:
         return Faults(column_faults, counts)
-    schema, first, repeated = write_arrow(struct), 0, key_checker(struct)
+    schema, first, repeated = write_arrow(struct), 0, KeyChecker(struct)
     faults: list[RowFault] = []
     for columns, collector in _convert(struct, data, counts, json=json, most=most):
         repeated.add(columns, first)
@@ -73,10 +73,24 @@ def _convert(
     struct: StructType, data: Any, counts: Counter[tuple[str, str]], *, json: bool, most: int | None
 ) -> Iterator[tuple[list[pa.Array], FaultCollector]]:
     if isinstance(data, pa.Table):
-        return convert_table(struct, data, counts, most)
+        json = False  # its values are those of Python
+        maps = "strict" if "map<" in str(data.schema.types) else None
+        data = (row for batch in data.to_batches(ROWS_AT_ONCE) for row in _read_rows(batch, maps))
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         raise SpecError(f"give rows as a list of mappings or an Arrow table, not {with_article(type(data).__name__)}")
     return convert_objects(struct, data, counts, json=json, most=most)
+
+
+def _read_rows(batch: pa.RecordBatch, maps: str | None) -> list[Any]:
+    """The rows of a batch, with `maps` as Arrow's `maps_as_pydicts`, which costs time where there are none."""
+    try:
+        return list(batch.to_pylist(maps_as_pydicts=maps))
+    except KeyError:  # a map has a key twice, and stays a list of pairs
+        if len(batch) == 1:
+            return list(batch.to_pylist())
+        return [row for at in range(len(batch)) for row in _read_rows(batch.slice(at, 1), maps)]
+    except (ValueError, OverflowError) as error:  # such as times that no calendar has
+        raise DataError(f"the table cannot be read: {error}") from None
 
 
 MAX_DEPTH: Final = 60

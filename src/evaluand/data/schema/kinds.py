@@ -19,6 +19,7 @@ import uuid
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from fractions import Fraction
+from functools import partial
 from typing import Any, Final
 
 import pyarrow as pa
@@ -303,12 +304,25 @@ class StructType:
 Type = Scalar | Array | Map | StructType
 
 BOUNDS: Final = ("minimum", "maximum", "exclusive_minimum", "exclusive_maximum", "multiple_of")
-_BOUNDS = {
-    "minimum": "Minimum",
-    "maximum": "Maximum",
-    "exclusive_minimum": "ExclusiveMinimum",
-    "exclusive_maximum": "ExclusiveMaximum",
+KEYWORDS: Final = {
+    "minimum": "minimum",
+    "maximum": "maximum",
+    "exclusive_minimum": "exclusiveMinimum",
+    "exclusive_maximum": "exclusiveMaximum",
+    "multiple_of": "multipleOf",
+    "min_length": "minLength",
+    "max_length": "maxLength",
+    "pattern": "pattern",
+    "finite": "x-finite",
+    "choices": "enum",
+    "names": "x-enum-varnames",
+    "title": "x-enum-title",
+    "digits": "x-digits",
+    "places": "x-places",
 }
+"""The limits of a scalar → keywords of JSON Schema, with `x-` keywords where it has none."""
+_BYTE_WORDS: Final = {"min_length": "x-min-bytes", "max_length": "x-max-bytes"}
+_LENGTH_WORDS: Final = ("minLength", "maxLength", *_BYTE_WORDS.values())
 
 
 def is_json_number(kind: str) -> bool:
@@ -316,51 +330,41 @@ def is_json_number(kind: str) -> bool:
     return KINDS[kind].json["type"] in ("integer", "number")
 
 
+def keyword(kind: str, limit: str) -> str:
+    """The keyword of a limit; those of bounds of texts such as times begin with `format`.
+
+    Example:
+        >>> keyword("int8", "minimum"), keyword("date", "minimum"), keyword("binary", "max_length")
+        ('minimum', 'formatMinimum', 'x-max-bytes')
+    """
+    word = KEYWORDS[limit]
+    if kind == "binary" and limit in _BYTE_WORDS:
+        return _BYTE_WORDS[limit]
+    return _format_word(word) if limit in BOUNDS[:-1] and not is_json_number(kind) else word
+
+
+def _format_word(word: str) -> str:
+    return f"format{word[0].upper()}{word[1:]}"
+
+
 def keywords(scalar: Scalar) -> dict[str, Any]:
-    """The limits of a scalar as keywords of JSON Schema, with `x-` keywords where it has none."""
+    """The limits of a scalar as keywords of JSON Schema."""
     write = KINDS[scalar.kind].write
-    words: dict[str, Any] = {}
-    for name, word in _BOUNDS.items():
-        value = getattr(scalar, name)
-        if value is not None:
-            words[_bound_word(scalar.kind, word)] = write(value)
-    length = _length_words(scalar.kind)
-    rest = {
-        "multipleOf": None if scalar.multiple_of is None else write(scalar.multiple_of),
-        length[0]: scalar.min_length,
-        length[1]: scalar.max_length,
-        "pattern": scalar.pattern,
-        "x-finite": scalar.finite or None,
-        "enum": [write(choice) for choice in scalar.choices] or None,
-        "x-enum-varnames": list(scalar.names) or None,
-        "x-enum-title": scalar.title or None,
-    }
-    if scalar.kind == "decimal":
-        rest |= {"x-digits": scalar.digits, "x-places": scalar.places}
-    return words | {word: value for word, value in rest.items() if value is not None}
+    values: dict[str, Any] = {limit: getattr(scalar, limit) for limit in KEYWORDS}
+    values |= {limit: write(values[limit]) for limit in BOUNDS if values[limit] is not None}
+    values |= {"choices": [*map(write, scalar.choices)] or None, "names": [*scalar.names] or None}
+    values |= {"finite": scalar.finite or None, "title": scalar.title or None}
+    return {keyword(scalar.kind, limit): value for limit, value in values.items() if value is not None}
 
 
 def read_scalar(kind: str, words: Mapping[str, Any]) -> Scalar:
     """The scalar of a kind with the limits that `keywords` returned."""
     _check_words(kind, words)
-    bounds = {name: words.get(_bound_word(kind, word)) for name, word in _BOUNDS.items()}
-    bounds["multiple_of"] = words.get("multipleOf")
-    length = _length_words(kind)
-    return Scalar(
-        kind,
-        **{name: None if value is None else _read_native(kind, value) for name, value in bounds.items()},
-        min_length=words.get(length[0]),
-        max_length=words.get(length[1]),
-        pattern=words.get("pattern"),
-        digits=words.get("x-digits"),
-        places=words.get("x-places"),
-        finite=bool(words.get("x-finite")),
-        choices=tuple(
-            float(each) if KINDS[kind].python is float else _read_native(kind, each) for each in words.get("enum", ())
-        ),
-        names=tuple(words.get("x-enum-varnames", ())),
-        title=words.get("x-enum-title", ""),
-    )
+    limits = {limit: words[word] for limit in KEYWORDS if words.get(word := keyword(kind, limit)) is not None}
+    limits |= {limit: _read_native(kind, limits[limit]) for limit in BOUNDS if limit in limits}
+    number = float if KINDS[kind].python is float else partial(_read_native, kind)
+    limits |= {"choices": tuple(map(number, limits.get("choices", ()))), "names": tuple(limits.get("names", ()))}
+    return Scalar(kind, **limits | {"finite": bool(limits.get("finite"))})
 
 
 def check_shapes(words: Mapping[str, Any]) -> None:
@@ -382,7 +386,8 @@ def check_shapes(words: Mapping[str, Any]) -> None:
 
 
 _LENGTHS: Final = (
-    *("minLength", "maxLength", "x-min-bytes", "x-max-bytes", "minItems", "maxItems", "minProperties", "maxProperties"),
+    *_LENGTH_WORDS,
+    *("minItems", "maxItems", "minProperties", "maxProperties"),
 )
 _MAX_LENGTH: Final = 2**31 - 1
 _TEXTS: Final = (*("title", "description", "format", "contentEncoding", "contentMediaType", "pattern", "x-enum-title"),)
@@ -420,8 +425,9 @@ def is_pattern(pattern: Any) -> bool:
 def _check_words(kind: str, words: Mapping[str, Any]) -> None:
     check_shapes(words)
     python = KINDS[kind].python
-    lengths = _length_words(kind) if kind in ("string", "json", "binary") else ()
-    for word in _ALL_LENGTHS:
+    has_length = kind in ("string", "json", "binary")
+    lengths = [keyword(kind, limit) for limit in ("min_length", "max_length")] if has_length else []
+    for word in _LENGTH_WORDS:
         if words.get(word) is not None and word not in lengths:
             raise ValueError(f"{word} does not apply to {kind}")
     if words.get("pattern") is not None:
@@ -435,7 +441,7 @@ def _check_words(kind: str, words: Mapping[str, Any]) -> None:
     number = is_json_number(kind) or kind == "decimal"
     if factor is not None and not (number and _is_number(factor, kind) and factor > 0):
         raise ValueError(f"multipleOf is {factor!r}; give a number above 0, for a numeric type only")
-    bounds = [words[word] for name in _BOUNDS.values() if words.get(word := _bound_word(kind, name)) is not None]
+    bounds = [words[word] for limit in BOUNDS[:-1] if words.get(word := keyword(kind, limit)) is not None]
     for value in (*bounds, *words.get("enum", ())):
         if python is int and as_integer(value) is None:
             raise ValueError(f"{value!r} is not an integer")
@@ -468,14 +474,7 @@ def _is_number(value: Any, kind: str) -> bool:
     return isinstance(value, decimal.Decimal if kind == "decimal" else (int, float)) and not isinstance(value, bool)
 
 
-_ALL_LENGTHS: Final = ("minLength", "maxLength", "x-min-bytes", "x-max-bytes")
-
-WORDS: Final = {
-    *(word[0].lower() + word[1:] for word in _BOUNDS.values()),
-    *(f"format{word}" for word in _BOUNDS.values()),
-    *("multipleOf", "minLength", "maxLength", "x-min-bytes", "x-max-bytes", "pattern", "enum"),
-    *("x-finite", "x-digits", "x-places", "x-enum-varnames", "x-enum-title"),
-}
+WORDS: Final = {*KEYWORDS.values(), *_BYTE_WORDS.values(), *(_format_word(KEYWORDS[limit]) for limit in BOUNDS[:-1])}
 """Every keyword that `keywords` can return."""
 
 
@@ -534,11 +533,3 @@ def _read_native(kind: str, value: Any) -> Any:
         return read(value) if read and isinstance(value, str) else value
     except (ValueError, OverflowError):
         return value
-
-
-def _bound_word(kind: str, word: str) -> str:
-    return word[0].lower() + word[1:] if is_json_number(kind) else f"format{word}"
-
-
-def _length_words(kind: str) -> tuple[str, str]:
-    return ("x-min-bytes", "x-max-bytes") if kind == "binary" else ("minLength", "maxLength")

@@ -1,6 +1,7 @@
 """Checks of limits on whole columns, shared by rows of Python objects and tables."""
 
 import decimal
+import math
 import operator
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
@@ -13,13 +14,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.data.schema.faults import FaultCollector, Place
-from evaluand.data.schema.kinds import RANGES, Array, Map, Scalar
+from evaluand.data.schema.kinds import Array, Map, Scalar
 
 
 def check_limits(scalar: Scalar, array: pa.Array, place: Place, collector: FaultCollector) -> None:
     """Collect the values that break a limit."""
-    for what, problem, bad in _find_broken(scalar, array):
-        collector.add_all(place, np.flatnonzero(bad), what, partial(_value_message, array, problem))
+    tests = [*_tests(scalar)]
+    values = array.to_pylist() if tests else []
+    for what, problem, test in tests:
+        bad = [at for at, value in enumerate(values) if value is not None and not test(value)]
+        collector.add_all(place, bad, what, partial(_value_message, array, problem))
+    if scalar.pattern is not None:
+        matches = as_booleans(pc.match_substring_regex(array, scalar.pattern), absent=True)
+        message = partial(_value_message, array, f"does not match {scalar.pattern}")
+        collector.add_all(place, np.flatnonzero(~matches), "pattern", message)
     binary = scalar.kind == "binary"
     if scalar.min_length is not None or scalar.max_length is not None:
         sizes = pc.binary_length(array) if binary else pc.utf8_length(array)
@@ -31,45 +39,32 @@ def _value_message(array: pa.Array, problem: str, at: int) -> str:
 
 
 _COMPARED: Mapping[str, tuple[Callable[[Any, Any], Any], str]] = {
-    "minimum": (operator.ge, "is less than"),
-    "maximum": (operator.le, "is more than"),
-    "exclusive_minimum": (operator.gt, "is not more than"),
-    "exclusive_maximum": (operator.lt, "is not less than"),
+    "minimum": (operator.le, "is less than"),
+    "maximum": (operator.ge, "is more than"),
+    "exclusive_minimum": (operator.lt, "is not more than"),
+    "exclusive_maximum": (operator.gt, "is not less than"),
 }
 
 
-def _find_broken(scalar: Scalar, array: pa.Array) -> Iterator[tuple[str, str, np.ndarray[Any, Any]]]:
-    """For each limit the fault code, the message after the value, and which values break it."""
-    numeric = scalar.kind in RANGES or scalar.kind in ("float32", "float64")
+def _tests(scalar: Scalar) -> Iterator[tuple[str, str, Callable[[Any], bool]]]:
+    """For each limit the fault code, the message after the value, and a function that says whether a value holds it."""
+    is_narrow = scalar.kind == "float32"
     for name, (compare, words) in _COMPARED.items():
-        bound = getattr(scalar, name)
-        if bound is None:
-            continue
-        if numeric:  # unlike Arrow, NumPy compares with fractional bounds and with bounds beyond 63 bits
-            values = (array.fill_null(0) if array.null_count else array).to_numpy(zero_copy_only=False)
-            bad = ~compare(values, bound)
-            if array.null_count:
-                bad &= ~as_booleans(array.is_null())
-        else:
-            bad = _find_failing(array, partial(_satisfies, compare, bound))
-        yield "bounds", f"{words} {format_value(bound)}", bad
+        if (bound := getattr(scalar, name)) is not None:
+            stored = float(np.float32(bound)) if is_narrow else bound  # as the values are
+            yield "bounds", f"{words} {format_value(bound)}", partial(compare, stored)
     if scalar.multiple_of is not None:
-        spacing = float(np.finfo(np.float32).eps) if scalar.kind == "float32" else 0.0
-        bad = _find_failing(array, lambda value: _is_multiple(value, scalar.multiple_of, spacing))
-        yield "bounds", f"is not a multiple of {scalar.multiple_of}", bad
+        spacing = float(np.finfo(np.float32).eps) if is_narrow else 0.0
+        test = partial(_is_multiple, factor=scalar.multiple_of, spacing=spacing)
+        yield "bounds", f"is not a multiple of {scalar.multiple_of}", test
     if scalar.finite:
-        yield "bounds", "is not finite", ~as_booleans(pc.is_finite(array), absent=True)
-    if scalar.pattern is not None:
-        matches = pc.match_substring_regex(array, scalar.pattern)
-        yield "pattern", f"does not match {scalar.pattern}", ~as_booleans(matches, absent=True)
+        yield "bounds", "is not finite", math.isfinite
     if scalar.choices:
-        yield "choice", f"is none of {', '.join(map(format_value, scalar.choices))}", _find_not_chosen(scalar, array)
+        words = f"is none of {', '.join(map(format_value, scalar.choices))}"
+        choices = [float(np.float32(choice)) for choice in scalar.choices] if is_narrow else scalar.choices
+        yield "choice", words, choices.__contains__
     if scalar.kind == "json":
-        yield "json", "is not JSON", _find_failing(array, _is_json)
-
-
-def _satisfies(compare: Callable[[Any, Any], Any], bound: Any, value: Any) -> bool:
-    return bool(compare(value, bound))
+        yield "json", "is not JSON", _is_json
 
 
 def build_list(
@@ -115,17 +110,6 @@ def _size_message(sizes: pa.Array, problem: str, at: int) -> str:
 def map_sizes(array: pa.MapArray) -> pa.Array:
     """The number of entries of each map; null for a null."""
     return pa.array(np.diff(np.asarray(array.offsets)), mask=as_booleans(array.is_null()))
-
-
-def _find_not_chosen(scalar: Scalar, array: pa.Array) -> np.ndarray[Any, Any]:
-    if scalar.kind in ("uuid", "decimal", "binary"):
-        return _find_failing(array, lambda value: value in scalar.choices)
-    chosen = pc.is_in(array, value_set=pa.array(scalar.choices, array.type))
-    return np.array(~(as_booleans(chosen) | as_booleans(array.is_null())))
-
-
-def _find_failing(array: pa.Array, test: Callable[[Any], bool]) -> np.ndarray[Any, Any]:
-    return np.array([value is not None and not test(value) for value in array.to_pylist()], bool)
 
 
 def _is_multiple(value: Any, factor: Any, spacing: float) -> bool:

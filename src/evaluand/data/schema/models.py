@@ -166,7 +166,8 @@ class _Reader:
         if _is_class(annotation, BaseModel):
             return self.struct(annotation, path, above), False
         stored = next((limit.kind for limit in limits if isinstance(limit, Stored)), None)
-        kind = stored or (_KIND_BY_TYPE.get(annotation) if _is_hashable(annotation) else None)
+        is_hashable = getattr(annotation, "__hash__", None) is not None
+        kind = stored or (_KIND_BY_TYPE.get(annotation) if is_hashable else None)
         if kind is None:
             return self._refused(path, annotation, "has no counterpart in Arrow")
         return self._add_limits(Scalar(kind), limits, path, annotation), False
@@ -230,7 +231,8 @@ class _Reader:
                 self._refuse(path, annotation, problem)
                 continue
             if scalar.kind == "decimal":
-                words = {word: _as_decimal(value) if word in BOUNDS else value for word, value in words.items()}
+                bounds = {word: value for word, value in words.items() if word in BOUNDS}
+                words |= {word: decimal.Decimal(str(v)) for word, v in bounds.items() if isinstance(v, int | float)}
             try:
                 scalar = add_limits(scalar, **words)
             except ValueError as error:
@@ -272,7 +274,9 @@ def _limit_fault(scalar: Scalar, limit: Any, words: Mapping[str, Any] | None) ->
         return ""
     if not is_pattern(pattern):
         return f"the pattern {pattern!r} is not supported by RE2"
-    if not _is_ascii(limit) and (match := _CLASSES.search(pattern)):
+    compiled = getattr(limit, "pattern", None)
+    is_ascii = isinstance(compiled, re.Pattern) and compiled.flags & re.ASCII
+    if not is_ascii and (match := _CLASSES.search(pattern)):
         return (
             f"in the pattern {pattern!r}, {match[1]} means all of Unicode to pydantic, but ASCII to JSON Schema and "
             "Arrow; write which characters ([0-9], [A-Za-z_], \\p{L}), or compile it with re.ASCII"
@@ -347,15 +351,6 @@ def _read_general_limit(limit: Any) -> dict[str, Any] | None:
     return known or ({} if type(limit).__name__ in ("PydanticGeneralMetadata", "Strict", "AllowInfNan") else None)
 
 
-def _as_decimal(value: Any) -> Any:
-    return decimal.Decimal(str(value)) if isinstance(value, int | float) else value
-
-
-def _is_ascii(limit: Any) -> bool:
-    pattern = getattr(limit, "pattern", None)
-    return isinstance(pattern, re.Pattern) and bool(pattern.flags & re.ASCII)
-
-
 def _pattern_text(pattern: re.Pattern[str]) -> str:
     """A compiled pattern as text, with its flags in front, except re.ASCII, which `write_model` sets."""
     as_booleans = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
@@ -388,10 +383,6 @@ def _as_data(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {key: _as_data(each) for key, each in value.items()}
     return value
-
-
-def _is_hashable(annotation: Any) -> bool:
-    return getattr(annotation, "__hash__", None) is not None
 
 
 # Writing

@@ -7,6 +7,7 @@ names and types are checked before the values become columns, all values of a fi
 import datetime as dt
 import decimal
 import enum
+import math
 import uuid
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -53,7 +54,7 @@ def convert_objects(
 ) -> Iterator[tuple[list[pa.Array], FaultCollector]]:
     """The columns of rows, chunk by chunk, with their faults; columns with faults must not be used."""
     fields, first, iterator = list(write_arrow(struct)), 0, iter(data)
-    while rows := list(islice(iterator, _CHUNK)):
+    while rows := list(islice(iterator, ROWS_AT_ONCE)):
         collector = FaultCollector(counts, most, partial(_read_index, rows), first)
         for at, row in enumerate(rows):
             if row is None:
@@ -63,7 +64,7 @@ def convert_objects(
         first += len(rows)
 
 
-_CHUNK = 1024
+ROWS_AT_ONCE = 1024
 """Rows per chunk: few enough that their values stay in the processor's cache between checks."""
 
 
@@ -166,7 +167,9 @@ class _Builder:
 
     def _map(self, map_type: Map, values: list[Any], types: set[type], place: Place, arrow: pa.DataType) -> pa.Array:
         if types - {dict, _Invalid, type(None)}:
-            values = [_as_map(value) if type(value) is list else value for value in values]
+            values = [
+                self._as_map(value, place, at) if type(value) is list else value for at, value in enumerate(values)
+            ]
             values, types = self._convert(values, place, Mapping, dict, "an object")
         maps = [value if type(value) is dict else {} for value in values]
         ends = np.cumsum(np.fromiter(map(len, maps), np.int64, len(maps)))
@@ -179,6 +182,15 @@ class _Builder:
         array = pa.MapArray.from_arrays(offsets_from_ends(ends), texts.fill_null(""), entries, type=arrow, mask=mask)
         check_sizes(map_type, map_sizes(array), place, self.collector, "entries")
         return array
+
+    def _as_map(self, value: Any, place: Place, at: int) -> Any:
+        """A list of pairs, as Arrow returns a map, as a mapping; any other value unchanged."""
+        if type(value) is not list or not value or not all(type(each) is tuple and len(each) == 2 for each in value):
+            return value
+        for key, times in Counter(key for key, _ in value).items():
+            if times > 1:
+                self.collector.add(place, at, "twice", f"the key {key!r} occurs twice")
+        return dict(value)
 
     def _convert(
         self, values: list[Any], place: Place, kind: Any, make: Callable[[Any], Any], words: str
@@ -200,94 +212,74 @@ class _Builder:
     def _scalar(
         self, scalar: Scalar, values: list[Any], types: set[type], place: Place, arrow: pa.DataType, name: str = ""
     ) -> pa.Array:
-        kind = KINDS[scalar.kind]
-        read = kind.read if self.json else None
-        exact = str if read else kind.python
-        if types - {exact, type(None)}:
-            values = self._check_types(scalar, values, place, exact, name)
-        if read:
-            values = self._read_json(scalar, values, place, read)
-        if scalar.kind in ("datetime", "datetime-local", "time"):
-            self._check_zones(scalar.kind, values, place)
-        if scalar.kind == "decimal":
-            values = self._check_decimals(scalar, values, place)
+        read = KINDS[scalar.kind].read if self.json else None
+        exact = str if read else KINDS[scalar.kind].python
+        if types - {exact, type(None)} or read or scalar.kind in _CHECKED:
+            native: list[Any] = []
+            for at, value in enumerate(values):
+                try:
+                    absent = value is None or value is _INVALID
+                    native.append(None if absent else _read_value(scalar, value, exact, read, self.json))
+                except _UnfitError as error:
+                    self.collector.add(place, at, error.what, f"{name}{error}")
+                    native.append(None)
+            values = native
         if scalar.kind == "uuid":
             values = [None if value is None else value.bytes for value in values]
         try:
             array = pa.array(values, arrow)
         except _UNFIT:
-            array = pa.array(self._check_each(scalar, values, place, arrow), arrow)
-        if scalar.kind == "float32":
-            self._check_float32(array, values, place)
+            array = pa.concat_arrays([self._fit(scalar, value, place, at, arrow) for at, value in enumerate(values)])
+        if scalar.kind == "float32":  # in which finite values may have become infinite
+            infinite = np.flatnonzero(np.isinf(array.fill_null(0).to_numpy(zero_copy_only=False)))
+            for at in infinite.tolist():
+                if not math.isinf(values[at]):
+                    self.collector.add(place, at, "bounds", f"{values[at]} is out of the range of float32")
         check_limits(scalar, array, place, self.collector)
         return array
 
-    def _check_types(self, scalar: Scalar, values: list[Any], place: Place, exact: type, name: str) -> list[Any]:
-        """The values as their built-in type, with null for those of another type."""
-        converted = [_as_builtin(value, exact) for value in values]
-        wrong = [at for at, value in enumerate(converted) if value is MISSING]
-        self.collector.add_all(
-            place, wrong, "type", lambda at: name + _type_message(scalar.kind, values[at], self.json)
-        )
-        return [None if value is MISSING else value for value in converted] if wrong else converted
+    def _fit(self, scalar: Scalar, value: Any, place: Place, at: int, arrow: pa.DataType) -> pa.Array:
+        """A value as a column, null if it does not fit into its type."""
+        try:
+            return pa.array([value], arrow)
+        except _UNFIT:
+            what = "length" if scalar.kind == "binary" else "bounds"
+            self.collector.add(place, at, what, _range_message(scalar.kind, value, arrow))
+            return pa.nulls(1, arrow)
 
-    def _read_json(self, scalar: Scalar, values: list[Any], place: Place, read: Callable[[Any], Any]) -> list[Any]:
-        """The values of their JSON forms, with null for those that cannot be read."""
-        native: list[Any] = []
-        for at, value in enumerate(values):
-            try:
-                native.append(None if value is None else read(value))
-            except (ValueError, OverflowError) as error:
-                inexact = isinstance(error, Unrepresentable)
-                reason = f" {error}" if inexact else f", not {_expected_form(scalar.kind, json=True)}"
-                self.collector.add(place, at, "type", f"is {_describe(value)}{reason}")
-                native.append(None)
-        return native
 
-    def _check_zones(self, kind: str, values: list[Any], place: Place) -> None:
-        """Replace times with or without a time zone by null where the other is required."""
+_CHECKED = ("datetime", "datetime-local", "time", "decimal")
+"""Kinds of which a value of the right type may still not be one."""
+
+
+class _UnfitError(ValueError):
+    """A value is none of its kind; `what` is the code of the fault."""
+
+    def __init__(self, what: str, message: str) -> None:
+        super().__init__(message)
+        self.what = what
+
+
+def _read_value(scalar: Scalar, value: Any, exact: type, read: Callable[[Any], Any] | None, json: bool) -> Any:
+    """A value as its built-in type, or from its JSON form."""
+    native, kind = _as_builtin(value, exact), scalar.kind
+    if native is MISSING:
+        raise _UnfitError("type", _type_message(kind, value, json))
+    if native is None:  # the value of a member of an enumeration
+        return None
+    try:
+        native = read(native) if read else native
+    except (ValueError, OverflowError) as error:
+        inexact = isinstance(error, Unrepresentable)
+        reason = f" {error}" if inexact else f", not {_expected_form(kind, json=True)}"
+        raise _UnfitError("type", f"is {_describe(value)}{reason}") from None
+    if kind in _CHECKED and kind != "decimal" and (native.tzinfo is not None) is not (kind == "datetime"):
         aware = kind == "datetime"
-        for at, value in enumerate(values):
-            if value is not None and (value.tzinfo is not None) is not aware:
-                problem = "has no time zone; give one, such as +00:00" if aware else "has a time zone; remove it"
-                self.collector.add(place, at, "type", f"{value.isoformat()} {problem}")
-                values[at] = None
-
-    def _check_decimals(self, scalar: Scalar, values: list[Any], place: Place) -> list[Any]:
-        """The decimals that fit into their column, with null for others; Arrow would turn a very small one into 0."""
-        fitting: list[Any] = []
-        for at, value in enumerate(values):
-            fault = "" if value is None else decimal_fault(scalar, value)
-            if fault:
-                self.collector.add(place, at, "bounds", fault)
-            fitting.append(None if fault else value)
-        return fitting
-
-    def _check_each(self, scalar: Scalar, values: list[Any], place: Place, arrow: pa.DataType) -> list[Any]:
-        """The values that fit into the type, with null for others."""
-        fitting: list[Any] = []
-        for at, value in enumerate(values):
-            try:
-                pa.array([value], arrow)
-            except _UNFIT:
-                what = "length" if scalar.kind == "binary" else "bounds"
-                self.collector.add(place, at, what, _range_message(scalar.kind, value, arrow))
-                value = None
-            fitting.append(value)
-        return fitting
-
-    def _check_float32(self, array: pa.Array, values: list[Any], place: Place) -> None:
-        """Report finite values that became infinite."""
-        infinite = np.isinf(array.fill_null(0).to_numpy(zero_copy_only=False))
-        for at in np.flatnonzero(infinite):
-            if not np.isinf(float(values[at])):
-                self.collector.add(place, int(at), "bounds", f"{values[at]} is out of the range of float32")
-
-
-def _as_map(value: list[Any]) -> Any:
-    """A list of pairs, as Arrow returns a map, as a mapping; other lists unchanged."""
-    pairs = all(type(each) is tuple and len(each) == 2 for each in value)
-    return made if value and pairs and len(made := dict(value)) == len(value) else value
+        problem = "has no time zone; give one, such as +00:00" if aware else "has a time zone; remove it"
+        raise _UnfitError("type", f"{native.isoformat()} {problem}")
+    if kind == "decimal" and (fault := decimal_fault(scalar, native)):  # Arrow would turn a very small one into 0
+        raise _UnfitError("bounds", fault)
+    return native
 
 
 def _infer_column(scalar: Scalar, nullable: bool, values: list[Any], arrow: pa.DataType) -> pa.Array | None:
@@ -314,9 +306,7 @@ _UNFIT = (pa.ArrowException, OverflowError, UnicodeError, ValueError, TypeError)
 
 def _as_builtin(value: Any, exact: type) -> Any:
     """A value as a built-in type, or MISSING where it is of another type."""
-    if value is None or value is _INVALID:
-        return None
-    if type(value) is exact:
+    if value is None or type(value) is exact:
         return value
     if isinstance(value, enum.Enum):
         return _as_builtin(value.value, exact)
@@ -326,21 +316,17 @@ def _as_builtin(value: Any, exact: type) -> Any:
         number = as_integer(value)
         return MISSING if number is None else number
     if exact is float and isinstance(value, int) and not isinstance(value, bool):
-        converted = _as_float(value)
-        return converted if converted == value else MISSING
+        with suppress(OverflowError):
+            return converted if (converted := float(value)) == value else MISSING
+        return MISSING
+    if exact is uuid.UUID and isinstance(value, bytes) and len(value) == 16:  # as Parquet has it
+        return uuid.UUID(bytes=value)
     if exact in (float, str, bytes) and isinstance(value, exact) and not isinstance(value, bool):
         return exact.__call__(value) if exact is not str else str.__str__(value)
     if isinstance(value, exact) and exact in (dt.datetime, dt.timedelta, uuid.UUID, decimal.Decimal):
         finer = getattr(value, "nanosecond", 0) or getattr(value, "nanoseconds", 0)  # pandas; NaT is not a time
         return MISSING if finer or value != value else value
     return MISSING
-
-
-def _as_float(value: int) -> float | None:
-    try:
-        return float(value)
-    except OverflowError:
-        return None
 
 
 def _range_message(kind: str, value: Any, arrow: pa.DataType) -> str:

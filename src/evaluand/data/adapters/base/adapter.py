@@ -6,8 +6,7 @@ enter the identity of the results:
     {"kind": "ExplodeCollections", "configuration": {"collections": ["text"]}}
 
 An adapter turns one row into any number of rows and sees no other row. It changes neither its configuration nor its
-input; parts that a new row shares with its origin are not copied. Some adapters also transform whole Arrow batches,
-without an object per row.
+input; parts that a new row shares with its origin are not copied.
 """
 
 from __future__ import annotations
@@ -17,7 +16,8 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from functools import partial
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self, get_args
 
 from evaluand.core import registry
@@ -41,7 +41,6 @@ class Adapter(ABC):
     Attributes:
         objects_only: whether rows that are not objects are refused before they reach `adapt`.
         last: whether the results are no longer rows, so that the adapter must be the last of a pipeline.
-        makes_one: whether each row becomes exactly one.
 
     Raises:
         AdapterSpecError: the configuration is wrong; lists every fault.
@@ -50,7 +49,6 @@ class Adapter(ABC):
     kind: ClassVar[str]
     objects_only: ClassVar[bool] = True
     last: bool = False
-    makes_one: bool = False
 
     def __init__(self, configuration: Any = None) -> None:
         check_json(self.kind, configuration)
@@ -69,28 +67,6 @@ class Adapter(ABC):
             AdapterError: the row cannot be transformed.
         """
 
-    def adapt_many(self, rows: Sequence[Row]) -> Sequence[Row] | None:
-        """The new rows of several rows, or None where they must be transformed one by one, as where one fails."""
-        if self.objects_only and not all_objects(rows):
-            return None
-        adapt = self.adapt
-        try:
-            return [new for row in rows for new in adapt(row)]
-        except Exception:  # which row it is, and what becomes of it, is found out one by one
-            return None
-
-    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        """The new rows of a whole Arrow batch, or None where it must be transformed row by row."""
-        return None
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        """A class that adapts rows in its own way does not inherit how its base adapts several at once."""
-        super().__init_subclass__(**options)
-        if "adapt" in vars(cls):
-            for name in ("adapt_many", "adapt_batch"):
-                if name not in vars(cls):
-                    setattr(cls, name, getattr(Adapter, name))
-
     @property
     def spec(self) -> dict[str, Any]:
         """The kind and its configuration, as `create_adapter` reads them."""
@@ -98,8 +74,7 @@ class Adapter(ABC):
 
     def __call__(self, stream: Iterable[Row]) -> Adapted:
         """The new rows of a stream of rows."""
-        step = make_step(self.adapt, self.kind, objects_only=self.objects_only)
-        return Adapted(step, stream, Counts(), many=self.adapt_many if self.makes_one else None)
+        return Adapted(partial(adapt_row, self, self.kind), stream, Counts())
 
     def __repr__(self) -> str:
         return f"{self.kind}({self.configuration!r})"
@@ -127,43 +102,23 @@ def create_adapter(spec: Any) -> Adapter:
 
 Row = dict[str, Any]
 Step = Callable[[Any], Sequence[Row]]
-Steps = Callable[[Sequence[Any]], "Sequence[Row] | None"]
 
 INDEX: Final = "_index_"
 
 
-def make_step(adapt: Step, name: str, *, objects_only: bool) -> Step:
-    """An adapter's `adapt` whose errors name the adapter, and that refuses other rows with `objects_only`."""
-
-    def step(row: Any) -> Sequence[Row]:
-        try:
-            return adapt(row) if type(row) is dict or not objects_only else adapt(_as_object(row))
-        except AdapterError as error:
-            error.add_place(name)
-            raise
-        except RecursionError:
-            raise AdapterError(f"{name}: the row is nested too deeply") from None
-
-    return step
-
-
-def chain_steps(steps: Sequence[Step]) -> Step:
-    """One step that applies several in order, each to every row that the step before produced."""
-    if len(steps) == 1:
-        return steps[0]
-
-    def apply(row: Any) -> Sequence[Row]:
-        rows: Sequence[Row] = (row,)
-        for step in steps:
-            rows = step(rows[0]) if len(rows) == 1 else [new for old in rows for new in step(old)]
-        return rows
-
-    return apply
-
-
-def all_objects(rows: Sequence[Any]) -> bool:
-    """Whether all rows are plain dictionaries."""
-    return set(map(type, rows)) <= {dict}
+def adapt_row(adapter: Adapter, name: str, row: Any) -> Sequence[Row]:
+    """The new rows of one row; errors name the adapter, and other rows than objects are refused where it needs them."""
+    try:
+        if adapter.objects_only and type(row) is not dict:
+            if not isinstance(row, Mapping):
+                raise WrongType(f"the row is {kind_of(row)}; an adapter works on objects")
+            row = dict(row)
+        return adapter.adapt(row)
+    except AdapterError as error:
+        error.add_place(name)
+        raise
+    except RecursionError:
+        raise AdapterError(f"{name}: the row is nested too deeply") from None
 
 
 def row_name(row: Any, place: int) -> str:
@@ -172,18 +127,9 @@ def row_name(row: Any, place: int) -> str:
     return f"row {place}" if index is None else f"{INDEX} {index}"
 
 
-def _as_object(row: Any) -> Row:
-    if isinstance(row, Mapping):
-        return dict(row)
-    raise WrongType(f"the row is {kind_of(row)}; an adapter works on objects")
-
-
 OnError = Literal["abort", "skip", "default"]
 
 _MAX_REASONS: Final = 100
-_CHUNK: Final = 64
-"""Rows of a list that are transformed at once: few enough that Python reuses the dictionaries of the last ones."""
-_IN_MEMORY: Final[tuple[type[Any], ...]] = (list, tuple, type(iter([])), type(iter(())))
 
 
 @dataclass(slots=True)
@@ -215,31 +161,16 @@ class Adapted(Iterator[Row]):
         counts: Counts,
         on_error: OnError = "abort",
         default: Mapping[str, Any] | None = None,
-        many: Steps | None = None,
     ) -> None:
         self.counts = counts
         self._on_error, self._default = on_error, default
-        if many is not None and isinstance(stream, _IN_MEMORY):  # others may wait for what a row becomes
-            self._rows = chain.from_iterable(self._adapt_chunks(apply, many, iter(stream)))
-        else:
-            self._rows = chain.from_iterable(self._adapt(apply, stream))
+        self._rows = chain.from_iterable(self._adapt(apply, stream))
 
     def __iter__(self) -> Iterator[Row]:
         return self._rows
 
     def __next__(self) -> Row:
         return next(self._rows)
-
-    def _adapt_chunks(self, apply: Step, many: Steps, rows: Iterator[Row]) -> Iterator[Sequence[Row]]:
-        counts = self.counts
-        while chunk := list(islice(rows, _CHUNK)):
-            made = many(chunk)
-            if made is None:
-                yield from self._adapt(apply, chunk)
-            else:
-                counts.read += len(chunk)
-                counts.made += len(made)
-                yield made
 
     def _adapt(self, apply: Step, stream: Iterable[Row]) -> Iterator[Sequence[Row]]:
         counts = self.counts
@@ -277,9 +208,6 @@ class Pipeline:
             adapter has split it and one of its parts fails, none of its parts comes out.
         default: the replacement row, with `on_error="default"`.
 
-    Attributes:
-        apply: the new rows of one row, as a function; an `AdapterError` names the adapter and its step.
-
     Raises:
         AdapterSpecError: specs are wrong; lists every fault.
 
@@ -303,12 +231,7 @@ class Pipeline:
         self.on_error, self.default = on_error, default
         self._check()
         self.default = copy.deepcopy(default)
-        self.apply = chain_steps(
-            [
-                make_step(adapter.adapt, self._step_name(i), objects_only=adapter.objects_only)
-                for i, adapter in enumerate(self.adapters)
-            ]
-        )
+        self._names = [self._step_name(i) for i in range(len(self.adapters))]
 
     @classmethod
     def of(cls, spec: Any) -> Self:
@@ -338,15 +261,20 @@ class Pipeline:
         """Whether the results are no longer rows."""
         return any(adapter.last for adapter in self.adapters)
 
-    @property
-    def makes_one(self) -> bool:
-        """Whether each row becomes exactly one."""
-        return all(adapter.makes_one for adapter in self.adapters)
-
     def __call__(self, stream: Iterable[Row], counts: Counts | None = None) -> Adapted:
         """The new rows of a stream of rows; give the `counts` of an earlier stream to continue them."""
         counts = Counts() if counts is None else counts
-        return Adapted(self.apply, stream, counts, self.on_error, self.default, self.adapt_many)
+        return Adapted(self.apply, stream, counts, self.on_error, self.default)
+
+    def apply(self, row: Any) -> Sequence[Row]:
+        """The new rows of one row; an `AdapterError` names the adapter and its step."""
+        rows: Sequence[Row] = (row,)
+        for adapter, name in zip(self.adapters, self._names, strict=True):
+            if len(rows) == 1:
+                rows = adapt_row(adapter, name, rows[0])
+            else:
+                rows = [new for old in rows for new in adapt_row(adapter, name, old)]
+        return rows
 
     def adapt(self, row: Row, place: int = 0) -> Sequence[Row]:
         """The new rows of one row; `place` is its position in the stream, for messages.
@@ -360,54 +288,16 @@ class Pipeline:
             error.add_place(row_name(row, place))
             raise
 
-    def adapt_many(self, rows: Sequence[Row]) -> Sequence[Row] | None:
-        """The new rows of several rows, or None where an adapter or a row requires that they go one by one."""
-        for adapter in self.adapters:
-            made = adapter.adapt_many(rows)
-            if made is None:
-                return None
-            rows = made
-        return rows
+    def table(self, batches: Iterable[pa.RecordBatch], counts: Counts | None = None) -> pa.Table:
+        """The new rows of Arrow batches as one table.
 
-    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
-        """The new rows of a whole batch, or None where an adapter or a row requires that it goes row by row."""
-        adapted = batch if len(set(batch.schema.names)) == batch.num_columns else None
-        for adapter in self.adapters:
-            if adapted is None:
-                return None
-            adapted = adapter.adapt_batch(adapted)
-        return adapted
-
-    def pieces(
-        self, batches: Iterable[pa.RecordBatch], counts: Counts | None = None
-    ) -> Iterator[pa.RecordBatch | list[Row]]:
-        """The results of each batch of a stream: a batch where it can be transformed whole, else a list of rows.
+        A column keeps the type that the first batch has under its name if its values fit exactly; any other has the
+        type of its values. Objects of different fields and values of several types become JSON texts
+        (`evaluand.store.tables.is_json`).
 
         Args:
             batches: of a table, `table.to_batches()`; of a Parquet file, `file.iter_batches()`.
-            counts: counts to continue; they are the same either way.
-
-        Raises:
-            AdapterError: a row cannot be transformed, with `on_error="abort"`.
-        """
-        from evaluand.data.adapters.base.columns import read_rows  # on use: pyarrow and NumPy
-
-        counts = Counts() if counts is None else counts
-        for batch in batches:
-            adapted = self.adapt_batch(batch)
-            if adapted is None:
-                yield list(self(list(read_rows(batch)), counts))
-            else:
-                counts.read += batch.num_rows
-                counts.made += adapted.num_rows
-                yield adapted
-
-    def table(self, batches: Iterable[pa.RecordBatch], counts: Counts | None = None) -> pa.Table:
-        """The new rows of Arrow batches as one table, each batch transformed whole where possible, else row by row.
-
-        Column types are those of the batches that are transformed whole. Where there are none, or other rows do not
-        fit them, types are inferred from the values; objects and columns of several types become JSON texts
-        (`evaluand.store.tables.is_json`).
+            counts: counts to continue.
 
         Raises:
             AdapterError: a row cannot be transformed, with `on_error="abort"`.
@@ -419,9 +309,16 @@ class Pipeline:
             >>> Pipeline([{"kind": "Rename", "configuration": {"text": "prompt"}}]).table([batch]).to_pylist()
             [{'prompt': 'hello'}, {'prompt': 'bye'}]
         """
-        from evaluand.data.adapters.base.columns import build_table  # on use: pyarrow and NumPy
+        from evaluand.data.adapters.base.columns import build_table, read_rows  # on use: pyarrow
 
-        return build_table(list(self.pieces(batches, counts)))
+        fields: dict[str, pa.Field] = {}
+
+        def read() -> Iterator[Row]:
+            for batch in batches:
+                fields.update({} if fields else {field.name: field for field in batch.schema})
+                yield from read_rows(batch)
+
+        return build_table(list(self(read(), counts)), fields)
 
     def _step_name(self, number: int) -> str:
         kind = self.adapters[number].kind
