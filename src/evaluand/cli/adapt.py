@@ -5,10 +5,11 @@ from contextlib import nullcontext
 from dataclasses import fields
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import click
 import orjson
+import pyarrow as pa
 from click import UsageError
 
 from evaluand.cli.command import argument, make_command, option
@@ -138,14 +139,18 @@ def _preview(source: DataSource, pipeline: Pipeline, n: int) -> Shown:
 
 
 def _write_rows(source: DataSource, pipeline: Pipeline, counts: Counts, output: Path | None, form: str) -> int:
-    """Transforms all rows, and writes them if there is an output."""
+    """Transforms all rows, by batch where possible, and writes them if there is an output."""
     with open_output(output) if output is not None else nullcontext() as file:
         if file is not None and form == "parquet":
             return write_parquet(pipeline.table(source.batches(), counts).to_reader(), file)
-        for row in pipeline((row for batch in source.batches() for row in read_rows(batch)), counts):
-            if file is not None:
-                file.write(json_line(row) + b"\n")
-    return counts.made
+        return sum(_write_lines(piece, file) for piece in pipeline.pieces(source.batches(), counts))
+
+
+def _write_lines(piece: pa.RecordBatch | list[Row], file: IO[bytes] | None) -> int:
+    if file is not None:
+        for row in piece if isinstance(piece, list) else read_rows(piece):
+            file.write(json_line(row) + b"\n")
+    return len(piece)
 
 
 # Output

@@ -9,7 +9,7 @@ the dataset, also where the schema has that field; rows with one may have it wit
 from __future__ import annotations
 
 from array import array
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -22,7 +22,7 @@ import pyarrow as pa
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of
 from evaluand.data.adapters.base.adapter import Counts, Pipeline
-from evaluand.data.adapters.base.columns import read_rows
+from evaluand.data.adapters.base.columns import build_table, read_rows
 from evaluand.data.adapters.base.options import AdapterError
 from evaluand.data.schema import keys
 from evaluand.data.schema.arrow import write_arrow
@@ -31,7 +31,7 @@ from evaluand.data.schema.declared import convert_rows, find_faults
 from evaluand.data.schema.faults import RowFault
 from evaluand.data.schema.kinds import RANGES, Array, Field, Scalar, StructType, Type
 from evaluand.data.schema.tables import check_columns
-from evaluand.data.sources import MAX_FAULTS, DataSource, from_objects
+from evaluand.data.sources import MAX_FAULTS, DataSource, from_objects, from_table
 from evaluand.store import tables
 
 
@@ -82,10 +82,19 @@ def _read_struct(schema: Any) -> StructType:
 
 
 def _adapt(source: DataSource, pipeline: Pipeline) -> tuple[DataSource, Counts]:
-    """The rows after the adapters, with the types of their values."""
+    """The rows after the adapters, with the types of the columns they come from, or else of their values."""
     rows = _Rows(source, pipeline)
-    rows.check()
-    return from_objects(source.name, lambda: enumerate(rows.read()), rows.where), rows.counts
+    if source.objects is not None:
+        rows.check()
+        return from_objects(source.name, lambda: enumerate(rows.read()), rows.where), rows.counts
+    pieces: list[Any] = []
+    try:
+        pieces += pipeline.pieces(source.batches(), rows.counts)
+    except AdapterError:
+        rows.check()  # names every row at fault, where a piece names the first
+        raise
+    table = build_table(pieces)
+    return replace(from_table(table, source.name), where=rows.where, check=source.check), rows.counts
 
 
 @dataclass
@@ -160,6 +169,8 @@ class _Rows:
 
     def where(self, row: int) -> str:
         """The place of a row after the adapters in the source."""
+        if self.pipeline is not None and not self.places:  # the rows went through the adapters as batches
+            deque(self.read([], None, self.places), 0)
         return self.source.where(row if self.pipeline is None else self.places[row])
 
 

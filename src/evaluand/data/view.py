@@ -84,6 +84,9 @@ class View:
     def inputs(self, batch: pa.RecordBatch) -> Iterator[Any]:
         """The input of each row of a batch."""
         part = batch.select(list(self.columns))
+        adapted = self.pipeline.adapt_batch(part)
+        if adapted is not None and adapted.num_rows == part.num_rows:
+            return map(_remove_index, read_rows(adapted))
         return (self._transform(row) for row in read_rows(part))
 
     def check(self, source: DataSource) -> None:

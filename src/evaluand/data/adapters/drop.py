@@ -9,7 +9,7 @@ from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.options import read_field_names, read_options
 
 if TYPE_CHECKING:
-    pass
+    import pyarrow as pa
 
 
 class Drop(Adapter):
@@ -32,3 +32,7 @@ class Drop(Adapter):
         for name in self._fields:
             new_row.pop(name, None)
         return [new_row]
+
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        names = [name for name in batch.schema.names if name not in self._fields]
+        return batch.select(names) if names else None  # a batch without columns loses its number of rows

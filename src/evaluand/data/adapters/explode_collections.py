@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.collections import number_elements, read_collections, read_index
+from evaluand.data.adapters.base.columns import explode
 from evaluand.data.adapters.base.options import AdapterError, read_field_names, read_options
 
 if TYPE_CHECKING:
-    pass
+    import pyarrow as pa
 
 
 class ExplodeCollections(Adapter):
@@ -51,3 +52,6 @@ class ExplodeCollections(Adapter):
             for new, value in zip(rows, lists[place]):  # noqa: B905 - equal lengths; the check takes 10 % of the time
                 new[name] = value
         return rows
+
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        return explode(batch, self._collections, self._index)

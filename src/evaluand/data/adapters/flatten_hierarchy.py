@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from evaluand.core.errors import nearest
 from evaluand.data.adapters.base.adapter import Adapter, Row
+from evaluand.data.adapters.base.columns import flatten
 from evaluand.data.adapters.base.options import (
     AbsentField,
     AdapterError,
@@ -16,7 +17,7 @@ from evaluand.data.adapters.base.options import (
 )
 
 if TYPE_CHECKING:
-    pass
+    import pyarrow as pa
 
 
 class FlattenHierarchy(Adapter):
@@ -59,6 +60,11 @@ class FlattenHierarchy(Adapter):
             else:
                 new_row[name] = value
         return [new_row]
+
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        if not set(self._fields) <= set(batch.schema.names):
+            return None
+        return flatten(batch, self._fields or batch.schema.names, self._depth, self._prefix)
 
     def _read_depth(self, depth: Any) -> int:
         if depth is None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from evaluand.data.adapters.base.adapter import Adapter, Row, create_inner_pipeline
 
 if TYPE_CHECKING:
-    pass
+    import pyarrow as pa
 
 
 class NestedPipeline(Adapter):
@@ -31,3 +31,6 @@ class NestedPipeline(Adapter):
 
     def adapt(self, row: Row) -> Sequence[Row]:
         return self._pipeline.apply(row)
+
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        return self._pipeline.adapt_batch(batch)

@@ -11,7 +11,7 @@ from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.options import AbsentField, AdapterError, AdapterSpecError, WrongArguments
 
 if TYPE_CHECKING:
-    pass
+    import pyarrow as pa
 
 
 class Rename(Adapter):
@@ -37,6 +37,13 @@ class Rename(Adapter):
         if len(new_row) != len(row):
             raise self._find_fault(row)
         return [new_row]
+
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        names = set(batch.schema.names)
+        others = [name for name in batch.schema.names if name not in self._names]
+        if not self._names.keys() <= names or set(others) & set(self._names.values()):
+            return None
+        return batch.select([*others, *self._names]).rename_columns([*others, *self._names.values()])
 
     def _read_names(self) -> dict[str, str]:
         names = self.configuration

@@ -10,7 +10,7 @@ from evaluand.data.adapters.base.adapter import Adapter, Row
 from evaluand.data.adapters.base.options import AbsentField, read_field_names, read_options
 
 if TYPE_CHECKING:
-    pass
+    import pyarrow as pa
 
 
 class Select(Adapter):
@@ -34,3 +34,8 @@ class Select(Adapter):
         except KeyError as error:
             (name,) = error.args
             raise AbsentField(f"there is no field {name!r}{nearest(name, row)}") from None
+
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        if not self._fields or not set(self._fields) <= set(batch.schema.names):
+            return None  # a batch without columns loses its number of rows
+        return batch.select(list(self._fields))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from evaluand.data.adapters.base.adapter import Adapter, Row
+from evaluand.data.adapters.base.columns import apply_template
 from evaluand.data.adapters.base.options import WrongArguments
 from evaluand.data.adapters.base.template import compile_template
 
 if TYPE_CHECKING:
-    pass
+    import pyarrow as pa
 
 
 class TransformJSON(Adapter):
@@ -34,3 +35,6 @@ class TransformJSON(Adapter):
 
     def adapt(self, row: Row) -> list[Row]:
         return [self._compute(row)]
+
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        return apply_template(self.configuration, batch)

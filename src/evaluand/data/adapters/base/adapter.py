@@ -6,7 +6,8 @@ enter the identity of the results:
     {"kind": "ExplodeCollections", "configuration": {"collections": ["text"]}}
 
 An adapter turns one row into any number of rows and sees no other row. It changes neither its configuration nor its
-input; parts that a new row shares with its origin are not copied.
+input; parts that a new row shares with its origin are not copied. Some adapters also transform whole Arrow batches,
+without an object per row.
 """
 
 from __future__ import annotations
@@ -66,6 +67,16 @@ class Adapter(ABC):
         Raises:
             AdapterError: the row cannot be transformed.
         """
+
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        """The new rows of a whole Arrow batch, or None where it must be transformed row by row."""
+        return None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        """A class that adapts rows in its own way does not inherit how its base adapts batches."""
+        super().__init_subclass__(**options)
+        if "adapt" in vars(cls) and "adapt_batch" not in vars(cls):
+            setattr(cls, "adapt_batch", Adapter.adapt_batch)  # noqa: B010 - mypy refuses to assign to a method
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -288,16 +299,45 @@ class Pipeline:
             error.add_place(row_name(row, place))
             raise
 
-    def table(self, batches: Iterable[pa.RecordBatch], counts: Counts | None = None) -> pa.Table:
-        """The new rows of Arrow batches as one table.
+    def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+        """The new rows of a whole batch, or None where an adapter or a row requires that it goes row by row."""
+        adapted = batch if len(set(batch.schema.names)) == batch.num_columns else None
+        for adapter in self.adapters:
+            if adapted is None:
+                return None
+            adapted = adapter.adapt_batch(adapted)
+        return adapted
 
-        A column keeps the type that the first batch has under its name if its values fit exactly; any other has the
-        type of its values. Objects of different fields and values of several types become JSON texts
-        (`evaluand.store.tables.is_json`).
+    def pieces(
+        self, batches: Iterable[pa.RecordBatch], counts: Counts | None = None
+    ) -> Iterator[pa.RecordBatch | list[Row]]:
+        """The results of each batch of a stream: a batch where it can be transformed whole, else a list of rows.
 
         Args:
             batches: of a table, `table.to_batches()`; of a Parquet file, `file.iter_batches()`.
-            counts: counts to continue.
+            counts: counts to continue; they are the same either way.
+
+        Raises:
+            AdapterError: a row cannot be transformed, with `on_error="abort"`.
+        """
+        from evaluand.data.adapters.base.columns import read_rows  # on use: pyarrow and NumPy
+
+        counts = Counts() if counts is None else counts
+        for batch in batches:
+            adapted = self.adapt_batch(batch)
+            if adapted is None:
+                yield list(self(list(read_rows(batch)), counts))
+            else:
+                counts.read += batch.num_rows
+                counts.made += adapted.num_rows
+                yield adapted
+
+    def table(self, batches: Iterable[pa.RecordBatch], counts: Counts | None = None) -> pa.Table:
+        """The new rows of Arrow batches as one table, each batch transformed whole where possible, else row by row.
+
+        Column types are those of the batches that are transformed whole. Where there are none, or other rows do not
+        fit them, types are inferred from the values; objects and columns of several types become JSON texts
+        (`evaluand.store.tables.is_json`).
 
         Raises:
             AdapterError: a row cannot be transformed, with `on_error="abort"`.
@@ -309,16 +349,9 @@ class Pipeline:
             >>> Pipeline([{"kind": "Rename", "configuration": {"text": "prompt"}}]).table([batch]).to_pylist()
             [{'prompt': 'hello'}, {'prompt': 'bye'}]
         """
-        from evaluand.data.adapters.base.columns import build_table, read_rows  # on use: pyarrow
+        from evaluand.data.adapters.base.columns import build_table  # on use: pyarrow and NumPy
 
-        fields: dict[str, pa.Field] = {}
-
-        def read() -> Iterator[Row]:
-            for batch in batches:
-                fields.update({} if fields else {field.name: field for field in batch.schema})
-                yield from read_rows(batch)
-
-        return build_table(list(self(read(), counts)), fields)
+        return build_table(list(self.pieces(batches, counts)))
 
     def _step_name(self, number: int) -> str:
         kind = self.adapters[number].kind
