@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -107,7 +108,7 @@ def score_coco(
     steps = Steps(
         name,
         _dataset(truth, truth.described(shape) if kept else truth.counts().tolist(), attributes, notes),
-        {each: RecordedTask.from_texts(each, [*_outputs(objects, shape, kept)]) for each, objects in systems.items()},
+        {name: RecordedTask.from_texts(name, partial(_outputs, own, shape, kept)) for name, own in systems.items()},
         {scorer: kind},
         measures,
         origin={**(origin or {})},
@@ -172,11 +173,11 @@ def _dataset(truth: Objects, objects: Any, attributes: Sequence[str], notes: lis
     return Dataset.from_rows(rows, input="image", expected="objects", id="id", attributes=[*attributes])
 
 
-def _outputs(results: Objects, shape: Shape, kept: bool) -> Any:
+def _outputs(results: Objects, shape: Shape, kept: bool) -> list[bytes]:
     """What a system found in each image, or where that stands."""
     if kept:
-        return map(identity.encode, results.described(shape))
-    return (identity.encode({"file": results.path, "image": id}) for id in results.images)
+        return [*map(identity.encode, results.described(shape))]
+    return [identity.encode({"file": results.path, "image": id}) for id in results.images]
 
 
 def _scores(truth: Objects, results: Objects) -> ScoredRows:
