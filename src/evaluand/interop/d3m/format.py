@@ -17,8 +17,9 @@ from evaluand.interop.d3m.checks import declared_layout, learning_resource
 from evaluand.interop.d3m.columns import describe_table
 from evaluand.interop.d3m.dataset import Resource, examine_dataset, gathered_positions
 from evaluand.interop.d3m.documents import DATASET, PROBLEM, SCORED, TRUTH, below, part_of
-from evaluand.interop.d3m.folder import ProblemFolder, examine_folder, take_findings
+from evaluand.interop.d3m.folder import ProblemFolder, examine_folder
 from evaluand.interop.d3m.names import METRICS, UPPER, WORDS, name_of, translate
+from evaluand.interop.d3m.needed import FolderFindings, needed_of_problem
 from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
 from evaluand.interop.d3m.splits import examine_splits
 from evaluand.predictions.problem.definitions import DEFINITIONS, STANDARD
@@ -79,9 +80,10 @@ def _refuse_hidden(folder: ProblemFolder) -> None:
 
 def _truth_of_document(document: Path, path: Path, format: ProblemFormat) -> tuple[ProblemTruth | None, Findings]:
     """A document without its data, and the truth in a file of all tested rows or in a dataset."""
-    findings = Findings()
-    problem = take_findings(findings, str(document), *examine_problem(document))
-    findings.notes.clear()
+    problem, inner = examine_problem(document)
+    findings = FolderFindings()
+    findings.take(str(document), Findings(inner.faults), needed_of_problem)
+    findings.notes += findings.beside
     return (None if problem is None else _truth_in(document, problem, path, findings, format)), findings
 
 
@@ -154,7 +156,7 @@ def _learning_table(path: Path, problem: Problem) -> tuple[Path, Resource]:
 
 
 LAYOUTS: Final = ("3.1.1", "4")
-_NOTES: Final = ("no_split", "chosen_part")
+_NOTES: Final = ("no_split", "chosen_part", "only_dataset")
 """What scores note of the folder: which rows are tested."""
 
 _ATTRIBUTES: Final = {"metric": "metric", "k": "K", "positive": "posLabel", "jointly": "applicabilityToTarget"}
@@ -170,7 +172,8 @@ class D3MFormat(ProblemFormat):
         return path.is_file() or next(below(path, PROBLEM), None) is not None
 
     def examine(self, path: Path, part: str | None) -> tuple[ProblemFolder | None, Findings]:
-        return examine_folder(path, part)
+        folder, findings = examine_folder(path, part)
+        return folder, findings.all()
 
     def read_truth(
         self, problem: Path | OpenProblem | Problem, truth: Path | None, part: str | None
@@ -188,8 +191,9 @@ class D3MFormat(ProblemFormat):
         if truth is not None and problem.is_file():
             return _truth_of_document(problem, truth, self)
         named = None if truth is None else _truth_file(truth)
-        folder, findings = examine_folder(problem, part, named, attributes=False)
-        findings.notes[:] = [note for note in findings.notes if note.code in _NOTES]  # `evaluand problem check` has all
+        folder, examined = examine_folder(problem, part, named, attributes=False)
+        notes = [note for note in examined.notes if note.code in _NOTES]  # `evaluand problem check` has all
+        findings = Findings(examined.faults, [*notes, *examined.beside])
         return (None if folder is None else _truth_of_folder(folder, truth, findings, self)), findings
 
     def metric_name(self, word: str) -> str:
