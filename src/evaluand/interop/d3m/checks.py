@@ -25,7 +25,7 @@ from evaluand.interop.d3m.names import COLUMN_TYPES
 from evaluand.interop.d3m.needed import Needed, needed_of_dataset
 from evaluand.interop.d3m.splits import examine_splits
 from evaluand.predictions.problem.files import MOST_SHOWN
-from evaluand.predictions.problem.layout import FileLayout, layout_of, reads_of
+from evaluand.predictions.problem.layout import FileLayout, layout_of
 from evaluand.predictions.problem.problem import Division, Problem, TargetDataset
 from evaluand.predictions.problem.truth import RowKeys
 
@@ -240,6 +240,4 @@ def declared_layout(problem: Problem, resource: Resource) -> FileLayout:
     """The layout of prediction and truth files, by the learning table; a SpecError unless one dataset has targets."""
     types = {column.name: COLUMN_TYPES[column.type] for column in resource.columns}
     index = tuple(column.name for column in resource.index)
-    gathers = "boxes" in reads_of(problem) and resource.gathers is not None
-    key = resource.gathers.name if gathers and resource.gathers else index[0]
-    return layout_of(problem, index, key, types, several_rows="multiIndex" in resource.index[0].roles)
+    return layout_of(problem, index, types, several_rows="multiIndex" in resource.index[0].roles)

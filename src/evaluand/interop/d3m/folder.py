@@ -258,7 +258,8 @@ def _tested_rows(
     place = "inputs.dataSplits.splitsFile"
     path = truth or find_file(document, root, TRUTH)
     if path is None or not path.is_file():
-        message = f"there is no file {name} in the problem's folder, and no {TRUTH}, so no row is known to be tested; give the truth of those that are"
+        known = f"and no {TRUTH}, so no row is known to be tested; give the truth of those that are"
+        message = f"there is no file {name} in the problem's folder, {known}"
         of_problem.fault(place, "no_such_file", message)
         return None, None
     if keys is None:

@@ -20,10 +20,10 @@ from evaluand.interop.d3m.documents import DATASET, PROBLEM, SCORED, TRUTH, belo
 from evaluand.interop.d3m.folder import ProblemFolder, examine_folder
 from evaluand.interop.d3m.names import METRICS, UPPER, WORDS, name_of, translate
 from evaluand.interop.d3m.needed import FolderFindings, needed_of_problem
-from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
+from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem, schema_version
 from evaluand.interop.d3m.splits import examine_splits
 from evaluand.predictions.problem.definitions import DEFINITIONS, STANDARD
-from evaluand.predictions.problem.files import read_truth
+from evaluand.predictions.problem.files import read_header, read_truth
 from evaluand.predictions.problem.formats import OpenProblem, ProblemFormat
 from evaluand.predictions.problem.layout import FileLayout
 from evaluand.predictions.problem.problem import Problem
@@ -53,6 +53,8 @@ def _truth_of_folder(
         path = (folder.datasets[folder.problem.main].folder or folder.root) / resource.path
     elif in_table:
         path = _learning_table(path, folder.problem)[0]
+    if layout.second_key is not None:
+        layout = layout.for_file(read_header(path))
     read = Findings() if in_table else findings  # rows of a table that are not tested may lack the value
     cells = read_truth(path, layout, read)
     _check_numeric(path, layout, folder.problem, name, read, findings)
@@ -64,9 +66,8 @@ def _truth_of_folder(
     keys = folder.keys()
     folds = folder.folds() if folder.tested_by is not None else None
     parts = split_parts(cells, layout, keys, folds, findings)
-    known = keys.columns[layout.key]
     predictions = lambda: folder.predictions_path  # noqa: E731 - a link out of the folder is an error only on use
-    return ProblemTruth(folder.problem, folder.document, name, layout, cells, parts, known, predictions, format)
+    return ProblemTruth(folder.problem, folder.document, name, layout, cells, parts, keys.columns, predictions, format)
 
 
 def _refuse_hidden(folder: ProblemFolder) -> None:
@@ -102,7 +103,7 @@ def _truth_in(
         if layout is None or cells is None or findings.faults:
             return None
         parts = split_parts(cells, layout, None, None, findings)
-        return ProblemTruth(problem, document, str(document), layout, cells, parts, None, predictions, format)
+        return ProblemTruth(problem, document, str(document), layout, cells, parts, {}, predictions, format)
     table, resource = _learning_table(path, problem)
     layout = declared_layout(problem, resource)
     cells = read_truth(table, layout, Findings())
@@ -114,7 +115,7 @@ def _truth_in(
     splits = document.parent / ((problem.division.file if problem.division else None) or SPLITS_FILE)
     folds = examine_splits(require_within(splits, document.parent), keys, findings) if os.path.isfile(splits) else None
     parts = split_parts(cells, layout, keys, folds, findings)
-    return ProblemTruth(problem, document, str(document), layout, cells, parts, cells.keys(layout), predictions, format)
+    return ProblemTruth(problem, document, str(document), layout, cells, parts, keys.columns, predictions, format)
 
 
 def _check_numeric(
@@ -204,6 +205,9 @@ class D3MFormat(ProblemFormat):
 
     def translate(self, message: str) -> str:
         return translate(message)
+
+    def definition_of(self, document: Path) -> str:
+        return "3.1.1" if schema_version(document) < (4,) else STANDARD
 
     def criterion_path(self, number: int, attribute: str | None) -> str:
         path = f"inputs.performanceMetrics[{number}]"

@@ -1,7 +1,9 @@
 """The columns of prediction and truth files: their index, their targets and the types of both."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluand.core.errors import SpecError
@@ -23,6 +25,7 @@ class FileLayout:
     Attributes:
         index: the columns of the index.
         key: the index column by which predictions and truth are matched.
+        second_key: the one by which they are matched where a file lacks the first; None where each file needs it.
         targets: target → the type of its cells, one of `evaluand.core.files.cells.TYPES`.
         index_types: index column → the type of its cells.
         repeats: whether several rows may have one key: several labels, answers of a ranking, scores of classes.
@@ -36,6 +39,7 @@ class FileLayout:
     key: str
     targets: Mapping[str, str]
     index_types: Mapping[str, str]
+    second_key: str | None = None
     repeats: bool = False
     by_class: bool = False
     gathers: bool = False
@@ -47,17 +51,31 @@ class FileLayout:
         """All required columns with their types."""
         return {**self.index_types, **self.targets}
 
+    def for_file(self, header: Sequence[str]) -> FileLayout:
+        """The layout by which a file with these columns is matched."""
+        if self.second_key is None or self.key in header:
+            return self
+        types = {name: kind for name, kind in self.index_types.items() if name != self.key}
+        return replace(self, index=tuple(types), index_types=types, key=self.second_key, second_key=None)
 
-def layout_of(
-    problem: Problem, index: tuple[str, ...], key: str, types: Mapping[str, str], *, several_rows: bool
-) -> FileLayout:
-    """The layout of a problem's files; `several_rows` says whether several rows of the truth may have one key."""
+
+def layout_of(problem: Problem, index: tuple[str, ...], types: Mapping[str, str], *, several_rows: bool) -> FileLayout:
+    """The layout of a problem's files.
+
+    Args:
+        index: the columns of the index, first the one that names rows; where boxes are judged, the last names images.
+        types: of columns, as far as they are declared.
+        several_rows: whether several rows of the truth may have one value of the first column of the index. Where it
+            names images too, a file need not have their names.
+    """
     reads = reads_of(problem)
     boxes = "boxes" in reads
+    targets = predicted_targets(problem)
     return FileLayout(
         index=index,
-        key=key,
-        targets={target.name: _target_type(problem, types.get(target.name)) for target in predicted_targets(problem)},
+        key=index[-1] if boxes else index[0],
+        second_key=index[0] if boxes and len(index) > 1 and several_rows else None,
+        targets={each.name: _target_type(problem, types.get(each.name), len(targets)) for each in targets},
         index_types={name: "integer" if types.get(name) == "integer" else "text" for name in index},
         repeats=several_rows or SubType.MULTI_LABEL in problem.sub_types or "ranking" in reads,
         by_class=bool(reads & BY_CLASS),
@@ -77,7 +95,7 @@ def guess_layout(problem: Problem, header: Sequence[str]) -> FileLayout | None:
     remaining = [name for name in others if name not in index]
     if "boxes" in reads_of(problem) and remaining:
         index.append(IMAGE_COLUMN if IMAGE_COLUMN in remaining else remaining[0])
-    return layout_of(problem, tuple(index), index[-1], {}, several_rows=False)
+    return layout_of(problem, tuple(index), {}, several_rows=False)
 
 
 def predicted_targets(problem: Problem) -> tuple[Target, ...]:
@@ -100,9 +118,9 @@ def reads_of(problem: Problem) -> set[Reads]:
     return {rule.reads for rule in rules if isinstance(rule, Rule)}
 
 
-def _target_type(problem: Problem, declared: str | None) -> str:
+def _target_type(problem: Problem, declared: str | None, n_targets: int) -> str:
     reads = reads_of(problem)
-    if "boxes" in reads:
+    if "boxes" in reads and n_targets == 1:  # of several one is the label of the boxes
         return "vector"
     numeric = _NUMERIC.intersection(problem.task_types)
     if "numbers" in reads or (declared is None and numeric and not _metric_names(problem) & {*STANDARD_METRICS}):

@@ -242,7 +242,7 @@ class Outputs:
 
 @dataclass(frozen=True, kw_only=True)
 class Augmentation:
-    """External data that may help to solve a problem: fields that they are from, such as census, and words about them."""
+    """External data that may help to solve a problem: the fields that they are from, and other words about them."""
 
     domains: tuple[str, ...] = ()
     keywords: tuple[str, ...] = ()
