@@ -212,7 +212,9 @@ def _check_unexpected(
     header: Sequence[str], expected: dict[str, str], reserved: dict[str, str], log: _FaultLog
 ) -> None:
     for name in header:
-        if name not in expected and name not in reserved:
+        if name == "":
+            log.note("unnamed_column", f"column {header.index(name) + 1} has no name; it is left out")
+        elif name not in expected and name not in reserved:
             known = ", ".join([*expected, CONFIDENCE])
             log.add("unexpected_column", f"unexpected column; the file may have {known}", column=name)
     for name in [name for name, lower in reserved.items() if [*reserved.values()].count(lower) > 1][1:]:
