@@ -201,7 +201,7 @@ def _choose_columns(
             near = nearest(name, [other for other in header if other not in expected])
             log.add("missing_column", f"the {role} {name!r} has no column{near}", column=name)
     if strict:
-        _check_unexpected(header, expected, reserved, log)
+        _check_unexpected([name for name in header if name not in layout.ignored], expected, reserved, log)
     chosen = {name: (name, expected[name]) for name in header if name in expected}
     if strict and [*chosen] != [name for name in expected if name in chosen]:
         log.note("other_order", f"the columns are in the order {', '.join(header)}")
@@ -213,7 +213,7 @@ def _check_unexpected(
 ) -> None:
     for name in header:
         if name == "":
-            log.note("unnamed_column", f"column {header.index(name) + 1} has no name; it is left out")
+            log.note("unnamed_column", "a column has no name; it is left out")
         elif name not in expected and name not in reserved:
             known = ", ".join([*expected, CONFIDENCE])
             log.add("unexpected_column", f"unexpected column; the file may have {known}", column=name)

@@ -26,6 +26,7 @@ class FileLayout:
         index: the columns of the index.
         key: the index column by which predictions and truth are matched.
         second_key: the one by which they are matched where a file lacks the first; None where each file needs it.
+        ignored: columns of the index that not every file has, so none is matched by them.
         targets: target → the type of its cells, one of `evaluand.core.files.cells.TYPES`.
         index_types: index column → the type of its cells.
         repeats: whether several rows may have one key: several labels, answers of a ranking, scores of classes.
@@ -40,6 +41,7 @@ class FileLayout:
     targets: Mapping[str, str]
     index_types: Mapping[str, str]
     second_key: str | None = None
+    ignored: tuple[str, ...] = ()
     repeats: bool = False
     by_class: bool = False
     gathers: bool = False
@@ -56,7 +58,9 @@ class FileLayout:
         if self.second_key is None or self.key in header:
             return self
         types = {name: kind for name, kind in self.index_types.items() if name != self.key}
-        return replace(self, index=tuple(types), index_types=types, key=self.second_key, second_key=None)
+        return replace(
+            self, index=tuple(types), index_types=types, key=self.second_key, second_key=None, ignored=(self.key,)
+        )
 
 
 def layout_of(problem: Problem, index: tuple[str, ...], types: Mapping[str, str], *, several_rows: bool) -> FileLayout:
