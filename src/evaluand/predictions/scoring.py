@@ -292,23 +292,18 @@ def _score(system: str, result: CriterionResult, part: Part, digest: str, format
     return Score(
         system=system,
         metric=format.metric_word(result.criterion.metric),
-        target=result.target,
         k=result.criterion.k,
         positive=result.criterion.positive,
         repeat=part.repeat,
         fold=part.fold,
-        n=result.n,
-        value=result.value,
-        low=result.low,
-        high=result.high,
-        reason=result.reason,
         kind=result.metric,
-        signature=result.signature,
-        definition=result.definition,
         predictions=str(part.file),
         predictions_digest=digest,
-        data=result.data,
+        **{name: getattr(result, name) for name in _OF_RESULT},
     )
+
+
+_OF_RESULT: Final = ("target", "n", "value", "low", "high", "reason", "signature", "definition", "data")
 
 
 def _spread(rows: Sequence[Score]) -> Iterator[Spread]:
@@ -456,8 +451,9 @@ class GivenRows:
         return ({name: [cell(row, name) for row in rows] for name in self._targets} for rows in by_key.values())
 
     def _box(self, row: Mapping[str, Any], target: str) -> Any:
-        further = {CONFIDENCE: CONFIDENCE, "label": self._parts[0].aligned.label_of_boxes([*self.layout.targets])}
-        return {"box": row[target]} | {key: row[name] for key, name in further.items() if name in row}
+        labels = [row[name] for name in self.layout.targets if name not in self._targets]
+        given = {"box": row[target], "label": next(iter(labels), None), CONFIDENCE: row.get(CONFIDENCE)}
+        return {key: value for key, value in given.items() if value is not None}
 
 
 def _value(row: Mapping[str, Any], target: str) -> Any:

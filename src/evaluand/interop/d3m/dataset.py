@@ -23,7 +23,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.evaluation.prediction_table import lists_by_row
 from evaluand.interop.d3m.names import COLUMN_TYPES, read_version
-from evaluand.predictions.problem.files import MOST_SHOWN
+from evaluand.predictions.problem.files import FaultLog
 from evaluand.predictions.problem.problem import TargetDataset
 
 LEARNING: Final = "learningData"
@@ -447,14 +447,9 @@ def _real(path: Path) -> Path:
 
 def _values(texts: pa.Array, column: Column, source: DataSource, findings: Findings) -> pa.Array:
     kind = COLUMN_TYPES[column.type]
-    rows: list[tuple[int, str]] = []
-    values = typed(texts, kind, lambda row, message: rows.append((row, message)))
-    for row, message in rows[:MOST_SHOWN]:
-        findings.fault(source.where(row), "bad_value", f"{column.name}: {message}")
-    if len(rows) > MOST_SHOWN:
-        findings.fault(
-            source.name, "bad_value", f"{column.name}: {len(rows) - MOST_SHOWN:,} more cells have the wrong type"
-        )
+    log = FaultLog.of(source, findings)
+    values = typed(texts, kind, lambda row, message: log.add_cell("bad_value", row, column.name, message))
+    log.summarise()
     if kind == "integer" and (count := written_as_real(texts)):
         findings.note(source.name, "real_for_integer", f"{column.name}: {count:,} integers are written as 1.0")
     if kind == "time" and pa.types.is_string(values.type):

@@ -205,7 +205,7 @@ def _dataset(node: Node, types: tuple[TaskType, ...]) -> TargetDataset:
         if clusters is not None and types and not has_clusters(types):
             one.fault("numClusters", "not_applicable", "is only for clustering and community detection")
             clusters = None
-        if index in (target.index for target in targets):
+        if index is not None and index in {target.index for target in targets}:
             one.fault("targetIndex", "twice", f"two targets have the index {index}")
             index = None
         if place is not None:

@@ -229,10 +229,6 @@ class AlignedTables:
                 message = f"{self.keys.name(self.keys.predictions[row])} has the rank {numbers[row]:g} already"
                 yield Fault(cell_place(PREDICTIONS, row, column), message, code="duplicate_row")
 
-    def label_of_boxes(self, targets: Sequence[str]) -> str | None:
-        """The target that is the label of all boxes; None if they have none."""
-        return next((name for name in targets if name not in self.boxes), None)
-
     def _read_targets_with_boxes(self, targets: Sequence[str]) -> list[Fault]:
         """The boxes of each target; of several targets the one that holds none is their label."""
         boxes = [name for name in targets if len(targets) == 1 or _holds_boxes(self.truth.column(name))]

@@ -5,7 +5,7 @@ A part is judged by the metrics of its problem; each fault points to the line of
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -22,7 +22,7 @@ from evaluand.predictions.problem.definitions import STANDARD
 from evaluand.predictions.problem.files import CellFault, FileCells, cell_fault, check_rows, read_predictions
 from evaluand.predictions.problem.judging import CriterionFault, CriterionResult, align, judge_aligned
 from evaluand.predictions.problem.problem import SubType
-from evaluand.predictions.problem.reading import CONFIDENCE, PREDICTIONS, RANK
+from evaluand.predictions.problem.reading import CONFIDENCE, PREDICTIONS, RANK, TRUTH
 from evaluand.predictions.problem.truth import Mask, ProblemTruth
 
 PartKey = tuple[int, int]
@@ -202,29 +202,18 @@ _ROW: Final = re.compile(r"(truth|predictions) row (\d+), column (.+)")
 
 def judge_part(part: Part, truth: ProblemTruth, definition: str | None, confidence: float | None) -> JudgedPart:
     """Aligns the rows of a part with their truth, and judges them by each criterion of the problem."""
-
-    def locate(fault: Fault) -> Fault:
-        if isinstance(fault, CriterionFault) and fault.key is not None:
-            return _in_document(fault, truth)
-        match = _ROW.fullmatch(fault.where)
-        if match is None:
-            where = f"{part.file}: {fault.where}" if fault.where else str(part.file)
-            translate = truth.format.translate
-            return CellFault(translate(where), translate(fault.message), code=fault.code, file=str(part.file))
-        side, row = match[1], int(match[2]) - 1
-        of_truth = side == "truth"
-        cells, rows = (truth.cells, part.truth_rows) if of_truth else (part.cells, part.prediction_rows)
-        return cell_fault(cells, fault.code, fault.message, int(rows[row]), match[3])
-
     names = [truth.layout.key, *truth.layout.targets]
     optional = [name for name in (CONFIDENCE, RANK) if name in part.predictions.column_names and name not in names]
     predictions = part.predictions.select([*names, *optional])
     own = None if definition or not truth.layout.gathers or CONFIDENCE in optional else truth.definition
-    aligned, results = _judge(part.truth, predictions, truth, definition or own, confidence, locate)
-    if own is not None:
-        other = _OTHER[own]
-        others = _judge(part.truth, predictions, truth, other, None, locate)[1]
-        results = [_with_version(mine, theirs, own, other) for mine, theirs in zip(results, others, strict=True)]
+    try:
+        aligned, results = _judge(part.truth, predictions, truth, definition or own, confidence)
+        if own is not None:
+            other = _OTHER[own]
+            others = _judge(part.truth, predictions, truth, other, None)[1]
+            results = [_with_version(mine, theirs, own, other) for mine, theirs in zip(results, others, strict=True)]
+    except DataError as error:
+        raise DataError(_locate(fault, part, truth) for fault in error.faults) from None
     return JudgedPart(part, aligned, results)
 
 
@@ -245,43 +234,51 @@ _OTHER: Final = {STANDARD: "3.1.1", "3.1.1": STANDARD}
 
 def scoring_faults(truth: ProblemTruth, definition: str | None = None) -> Iterator[Fault]:
     """Why no predictions could be scored: the faults that remain when the truth itself is given as predictions."""
-    for mask in truth.parts.values():
+    for (repeat, fold), mask in truth.parts.items():
         rows = np.flatnonzero(mask)
         table = truth.cells.table.take(pa.array(rows))
-
-        def locate(fault: Fault, rows: Any = rows) -> Fault:
-            if isinstance(fault, CriterionFault):
-                return _in_document(fault, truth)
-            match = _ROW.fullmatch(fault.where)
-            if match is None or match[1] != "truth":
-                return fault
-            return cell_fault(truth.cells, fault.code, fault.message, int(rows[int(match[2]) - 1]), match[3])
-
+        perfect = _perfect_predictions(table, truth)
+        part = Part(
+            repeat=repeat,
+            fold=fold,
+            truth=table,
+            predictions=perfect,
+            cells=truth.cells,
+            truth_rows=rows,
+            prediction_rows=rows,
+        )
         try:
-            _judge(table, _perfect_predictions(table, truth), truth, definition, None, locate)
+            _judge(table, perfect, truth, definition, None)
         except DataError as error:
-            yield from (fault for fault in error.faults if not fault.where.startswith("predictions"))
+            yield from (
+                _locate(fault, part, truth) for fault in error.faults if not fault.where.startswith(PREDICTIONS)
+            )
             return
 
 
 def _judge(
-    table: pa.Table,
-    predictions: pa.Table,
-    truth: ProblemTruth,
-    definition: str | None,
-    confidence: float | None,
-    locate: Callable[[Fault], Fault],
+    table: pa.Table, predictions: pa.Table, truth: ProblemTruth, definition: str | None, confidence: float | None
 ) -> tuple[AlignedTables, list[CriterionResult]]:
     layout, criteria = truth.layout, truth.problem.criteria
     targets = [*layout.targets]
     multi_label = SubType.MULTI_LABEL in truth.problem.sub_types
-    table = table.select([layout.key, *targets])
-    try:
-        several = True if multi_label else None
-        aligned, rules = align(table, predictions, criteria, (layout.key,), targets, definition, several, multi_label)
-        return aligned, judge_aligned(aligned, criteria, rules, targets, definition, None, confidence)
-    except DataError as error:
-        raise DataError(map(locate, error.faults)) from None
+    several, table = True if multi_label else None, table.select([layout.key, *targets])
+    aligned, rules = align(table, predictions, criteria, (layout.key,), targets, definition, several, multi_label)
+    return aligned, judge_aligned(aligned, criteria, rules, targets, definition, None, confidence)
+
+
+def _locate(fault: Fault, part: Part, truth: ProblemTruth) -> Fault:
+    """A fault with its line in a file, or its path in the problem's document."""
+    if isinstance(fault, CriterionFault) and (fault.key is not None or part.cells is truth.cells):
+        return _in_document(fault, truth)
+    match = _ROW.fullmatch(fault.where)
+    if match is None:
+        where = f"{part.file}: {fault.where}" if fault.where else str(part.file)
+        translate = truth.format.translate
+        return CellFault(translate(where), translate(fault.message), code=fault.code, file=str(part.file))
+    side, row = match[1], int(match[2]) - 1
+    cells, rows = (truth.cells, part.truth_rows) if side == TRUTH else (part.cells, part.prediction_rows)
+    return cell_fault(cells, fault.code, fault.message, int(rows[row]), match[3])
 
 
 def _perfect_predictions(table: pa.Table, truth: ProblemTruth) -> pa.Table:

@@ -149,10 +149,9 @@ def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tupl
         integers = {name for name, column in columns.items() if not _list_misfits(column, "integer")}
         layout = replace(layout, index_types={name: "integer" if name in integers else "text" for name in layout.index})
         cells = read_truth(path, layout, findings)
-    first = layout.index[0]
-    names_images = layout.gathers and first != layout.key and cells is not None
-    if names_images and pc.count_distinct(cells.table.column(first)).as_py() < cells.table.num_rows:
-        layout = replace(layout, second_key=first)
+    if cells is not None and layout.gathers and layout.index[0] != layout.key:
+        names_images = pc.count_distinct(cells.table.column(layout.index[0])).as_py() < cells.table.num_rows
+        layout = replace(layout, second_key=layout.index[0] if names_images else None)
     return layout, cells
 
 
