@@ -40,6 +40,16 @@ def learning_resource(document: DatasetDocument, targets: TargetDataset) -> Reso
     return document.learning
 
 
+def needed_columns(dataset: DatasetDocument, expected: TargetDataset) -> Needed:
+    """Which faults of a dataset's document are in the table, or the columns of index and targets."""
+    resource = learning_resource(dataset, expected)
+    if resource is None:
+        return needed_of_dataset(None, ())
+    names = {target.name for target in expected.targets} | {column.name for column in resource.index}
+    places = [i for i, column in enumerate(resource.columns) if column.name in names]
+    return needed_of_dataset(dataset.resources.index(resource), places)
+
+
 def check_table(
     number: int,
     expected: TargetDataset,
@@ -49,8 +59,8 @@ def check_table(
     document: Findings,
     *,
     attributes: bool = True,
-) -> tuple[pa.Table | None, Needed]:
-    """The learning table of a dataset, and which faults of the dataset's document a score depends on.
+) -> pa.Table | None:
+    """The learning table of a dataset, checked with what the problem says of it.
 
     Args:
         number: the position of the dataset in the problem.
@@ -60,7 +70,7 @@ def check_table(
         document: of the dataset's document.
     """
     places, rows = Findings(), Findings()
-    table, needed = _read_learning_table(expected, dataset, rows, document, attributes)
+    table = _read_learning_table(expected, dataset, rows, document, attributes)
     unread = any(fault.code in ("bad_csv", "no_such_file") for fault in (*rows.faults, *document.faults))
     findings.faults += rows.faults
     findings.notes += rows.notes
@@ -70,35 +80,29 @@ def check_table(
     if expected.horizon is not None:
         _check_place(expected.horizon.place, f"inputs.data[{number}].forecastingHorizon", dataset, places)
     problem.faults += [fault for fault in places.faults if not (unread and fault.code == "no_such_column")]
-    return table, needed
+    return table
 
 
 def _read_learning_table(
-    expected: TargetDataset,
-    dataset: DatasetDocument,
-    findings: Findings,
-    document: Findings,
-    attributes: bool,
-) -> tuple[pa.Table | None, Needed]:
+    expected: TargetDataset, dataset: DatasetDocument, findings: Findings, document: Findings, attributes: bool
+) -> pa.Table | None:
     assert dataset.folder is not None
     resource = learning_resource(dataset, expected)
     if resource is None:
         document.fault("dataResources", "no_learning_table", f"there is no table {LEARNING!r}")
-        return None, needed_of_dataset(None, ())
-    number = dataset.resources.index(resource)
-    where = f"dataResources[{number}]"
-    names = {target.name for target in expected.targets} | {column.name for column in resource.index}
-    needed = needed_of_dataset(number, (i for i, column in enumerate(resource.columns) if column.name in names))
+        return None
+    where = f"dataResources[{dataset.resources.index(resource)}]"
     if not resource.index:
         document.fault(f"{where}.columns", "no_index", "no column has the role index or multiIndex")
-    read = read_table(dataset.folder, resource, findings, where, None if attributes else names, document)
+    needed = {target.name for target in expected.targets} | {column.name for column in resource.index}
+    read = read_table(dataset.folder, resource, findings, where, None if attributes else needed, document)
     if read is None or not resource.index:
-        return None, needed
+        return None
     table, row_place = read
     _check_index(resource, table, row_place, findings)
     if attributes:
         _check_media(dataset, resource, table, row_place, findings, document, where)
-    return table, needed
+    return table
 
 
 def _check_place(expected: Any, place: str, dataset: DatasetDocument, findings: Findings) -> None:

@@ -20,12 +20,19 @@ import pyarrow.compute as pc
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, pluralize
 from evaluand.core.files.json import Findings
 from evaluand.core.files.paths import relative_name, require_within
+from evaluand.data.columns import join_chunks
 from evaluand.data.dataset import Dataset
-from evaluand.data.sources import open_texts
 from evaluand.data.split import Folds
-from evaluand.interop.d3m.checks import check_splits, check_table, learning_resource, row_keys
+from evaluand.interop.d3m.checks import (
+    check_splits,
+    check_table,
+    declared_layout,
+    learning_resource,
+    needed_columns,
+    row_keys,
+)
 from evaluand.interop.d3m.columns import describe_table
-from evaluand.interop.d3m.dataset import DatasetDocument, Resource, examine_dataset, examples, read_table
+from evaluand.interop.d3m.dataset import DatasetDocument, Resource, examine_dataset, examples
 from evaluand.interop.d3m.documents import (
     DATASET,
     PARTS,
@@ -39,7 +46,8 @@ from evaluand.interop.d3m.documents import (
 from evaluand.interop.d3m.needed import FolderFindings, needed_of_problem
 from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
 from evaluand.interop.d3m.splits import tested_by_truth
-from evaluand.predictions.problem.problem import Problem, TargetDataset
+from evaluand.predictions.problem.files import read_truth
+from evaluand.predictions.problem.problem import Problem
 from evaluand.predictions.problem.truth import RowKeys
 from evaluand.store.store import check_name
 
@@ -109,10 +117,10 @@ class ProblemFolder:
             DataError: the truth cannot be read.
         """
         place = self._place(dataset)
-        table, resource, targets = self.table(place), self.resource(place), self.problem.datasets[place]
+        table, targets = self.table(place), self.problem.datasets[place]
         if truth and place == self.problem.main and self.hidden and self.truth_path is not None:
-            table = _with_truth(table, resource, targets, self.truth_path)
-        return examples(resource, table, targets, _valid_name(targets.id), **roles)
+            table = _with_truth(self, table, self.truth_path)
+        return examples(self.resource(place), table, targets, _valid_name(targets.id), **roles)
 
     def folds(self) -> Folds:
         """The split of the file, over the examples of `dataset()`; a SpecError if there is no such file.
@@ -200,9 +208,9 @@ def examine_folder(
             continue
         dataset = describe_table(dataset, expected, problem, of_files)
         datasets.append(dataset)
-        table, needed = check_table(i, expected, dataset, of_files, of_problem, inner, attributes=attributes)
+        table = check_table(i, expected, dataset, of_files, of_problem, inner, attributes=attributes)
         assert dataset.folder is not None  # since it was read from a file
-        of_files.take(relative_name(dataset.folder / DATASET, root), inner, needed)
+        of_files.take(relative_name(dataset.folder / DATASET, root), inner, needed_columns(dataset, expected))
         if table is not None:
             tables[i] = table
     keys = None
@@ -345,32 +353,24 @@ def _nearness(path: Path, other: Path) -> int:
     return 2 * common + (_end(path) == _end(other))
 
 
-def _with_truth(table: pa.Table, resource: Resource, targets: TargetDataset, path: Path) -> pa.Table:
+def _with_truth(folder: ProblemFolder, table: pa.Table, path: Path) -> pa.Table:
     """The learning table with the target values of targets.csv, joined by its first index."""
-    index = resource.index[0]
-    target_columns = [c for c in resource.columns if c.name in {t.name for t in targets.targets}]
-    described = replace(
-        resource,
-        path=path.name,
-        columns=tuple(replace(c, index=i, roles=()) for i, c in enumerate([index, *target_columns])),
-    )
-    findings = Findings()
-    header = open_texts(path).schema.names
-    placed = [replace(c, index=header.index(c.name)) for c in described.columns if c.name in header]
-    read = read_table(path.parent, replace(described, columns=tuple(placed)), findings)
+    findings, layout = Findings(), declared_layout(folder.problem, folder.resource())
+    by = layout.index[0]
+    types = {by: layout.index_types[by]}
+    truth = read_truth(path, replace(layout, index=(by,), index_types=types, key=by, second_key=None), findings)
     findings.check()
-    if read is None or index.name not in read[0].column_names:
-        raise DataError(Fault(str(path), f"there is no column {index.name!r}", code="missing_column"))
-    truth = read[0]
-    rows = pc.index_in(table.column(index.name), value_set=truth.column(index.name).combine_chunks())
+    assert truth is not None  # else there were faults
+    rows = pc.index_in(table.column(by), value_set=join_chunks(truth.table.column(by)))
     if rows.null_count:
         have = pluralize(rows.null_count, "row has", "rows have")
         message = f"{rows.null_count:,} test {have} no target value"
         raise DataError(Fault(str(path), message, code="missing_row"))
-    for column in target_columns:
-        if column.name in truth.column_names and column.name in table.column_names:
-            place = table.column_names.index(column.name)
-            table = table.set_column(place, column.name, truth.column(column.name).take(rows))
+    for name in layout.targets:
+        if name in table.column_names:
+            values = truth.table.column(name).take(rows)
+            decoded = values.combine_chunks().dictionary_decode() if pa.types.is_dictionary(values.type) else values
+            table = table.set_column(table.column_names.index(name), name, decoded)
     return table
 
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.json import Findings, no_file
 from evaluand.core.files.paths import relative_name, require_within
-from evaluand.interop.d3m.checks import declared_layout, learning_resource
+from evaluand.interop.d3m.checks import declared_layout, learning_resource, needed_columns
 from evaluand.interop.d3m.columns import describe_table
 from evaluand.interop.d3m.dataset import Resource, examine_dataset, gathered_positions
 from evaluand.interop.d3m.documents import DATASET, PROBLEM, SCORED, TRUTH, below, part_of
@@ -52,7 +52,7 @@ def _truth_of_folder(
     if path is None:
         path = (folder.datasets[folder.problem.main].folder or folder.root) / resource.path
     elif in_table:
-        path = _learning_table(path, folder.problem)[0]
+        path = _learning_table(path, folder.problem, findings)[0]
     if layout.second_key is not None:
         layout = layout.for_file(read_header(path))
     read = Findings() if in_table else findings  # rows of a table that are not tested may lack the value
@@ -104,7 +104,7 @@ def _truth_in(
             return None
         parts = split_parts(cells, layout, None, None, findings)
         return ProblemTruth(problem, document, str(document), layout, cells, parts, {}, predictions, format)
-    table, resource = _learning_table(path, problem)
+    table, resource = _learning_table(path, problem, findings)
     layout = declared_layout(problem, resource)
     cells = read_truth(table, layout, Findings())
     if cells is None:
@@ -142,15 +142,19 @@ def _truth_file(path: Path) -> Path:
     return path if table is None or document is None else document.parent / table.path
 
 
-def _learning_table(path: Path, problem: Problem) -> tuple[Path, Resource]:
+def _learning_table(path: Path, problem: Problem, findings: Findings) -> tuple[Path, Resource]:
     """The learning table of a dataset, by the dataset's folder or document."""
     document_path = path if path.is_file() else next(below(path, DATASET), None)
     if document_path is None:
         raise SpecError(f"{path}: there is no {DATASET} in this folder or below it")
-    document, findings = examine_dataset(document_path)
-    findings.check()
+    document, inner = examine_dataset(document_path)
     expected = problem.datasets[problem.main]
-    resource = learning_resource(describe_table(document, expected, problem, Findings()), expected)
+    document = describe_table(document, expected, problem, Findings())
+    examined = FolderFindings()
+    examined.take(str(document_path), Findings(inner.faults), needed_columns(document, expected))
+    examined.check()
+    findings.notes += examined.beside
+    resource = learning_resource(document, expected)
     if resource is None or not resource.index:
         raise SpecError(f"{document_path}: there is no learning table with an index")
     return require_within(document_path.parent / resource.path, document_path.parent), resource
