@@ -198,19 +198,18 @@ def examine_folder(
     if len(having) > 1:
         message = f"several datasets have targets ({', '.join(having)}), so predictions cannot be scored"
         of_problem.note("inputs.data", "several_datasets", message)
-    of_files = FolderFindings()
     datasets: list[DatasetDocument] = []
     tables: dict[int, pa.Table] = {}
     for i, (expected, (dataset, inner)) in enumerate(
-        zip(problem.datasets, _datasets(problem, document, root, of_problem, of_files), strict=True)
+        zip(problem.datasets, _datasets(problem, document, root, of_problem, findings), strict=True)
     ):
         if dataset is None:
             continue
-        dataset = describe_table(dataset, expected, problem, of_files)
+        dataset = describe_table(dataset, expected, problem, findings)
         datasets.append(dataset)
-        table = check_table(i, expected, dataset, of_files, of_problem, inner, attributes=attributes)
+        table = check_table(i, expected, dataset, findings, of_problem, inner, attributes=attributes)
         assert dataset.folder is not None  # since it was read from a file
-        of_files.take(relative_name(dataset.folder / DATASET, root), inner, needed_columns(dataset, expected))
+        findings.take(relative_name(dataset.folder / DATASET, root), inner, needed_columns(dataset, expected))
         if table is not None:
             tables[i] = table
     keys = None
@@ -218,9 +217,8 @@ def examine_folder(
         resource = learning_resource(datasets[problem.main], problem.datasets[problem.main])
         assert resource is not None  # else there were no table
         keys = row_keys(resource, tables[problem.main])
-    tested_by, folds = _tested_rows(problem, keys, document, root, truth, of_problem, of_files)
+    tested_by, folds = _tested_rows(problem, keys, document, root, truth, of_problem, findings)
     findings.take(name, of_problem, needed_of_problem)
-    findings.add(of_files)
     if findings.faults:
         return None, findings
     folder = ProblemFolder(

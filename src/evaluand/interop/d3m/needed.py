@@ -90,12 +90,6 @@ class FolderFindings(Findings):
         for fault in inner.faults:
             (self.faults if needed(fault) else self.beside).append(named(fault))
 
-    def add(self, other: FolderFindings) -> None:
-        """Adds what was found elsewhere in the folder."""
-        self.faults += other.faults
-        self.notes += other.notes
-        self.beside += other.beside
-
     def all(self) -> Findings:
         """With every fault, whether a score depends on it or not."""
         return Findings([*self.faults, *self.beside], self.notes)
