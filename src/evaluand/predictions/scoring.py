@@ -268,10 +268,7 @@ def score(
     metrics = {result.made_metric.signature: (result.made_metric, result.reads) for _, _, result in results}
     digests = {path: identity.digest_of_file(path) for files in systems.values() for path in files}
     notes = [
-        replace(note, where=f"{each.part.file}: {note.where}")
-        for _, each, result in results
-        for note in result.notes
-        if note.code != "unknown_label"  # which reading the files has noted
+        replace(note, where=f"{each.part.file}: {note.where}") for _, each, result in results for note in result.notes
     ]
     return Scores(
         problem=task.problem,

@@ -127,8 +127,6 @@ def check_rows(
         if not layout.gathers:
             _check_missing(keys, expected, layout, log)
             _check_repeated(keys, predictions, [*layout.targets] if several else [], layout.key, log)
-    if layout.labels:
-        _note_unknown_labels(predictions, truth, layout, log)
     log.summarise()
 
 
@@ -385,22 +383,6 @@ def _check_repeated(keys: pa.Array, cells: FileCells, labels: Sequence[str], key
             log.add_cell("duplicate_label", row, key, f"{keys[row]} has the same values in line {before}")
         else:
             log.add_cell("duplicate_row", row, key, f"{keys[row]} occurs twice (first in line {before})")
-
-
-def _note_unknown_labels(cells: FileCells, truth: pa.Table, layout: FileLayout, log: FaultLog) -> None:
-    for name in layout.targets:
-        predicted, true = (_distinct(table.column(name)) for table in (cells.table, truth))
-        if pa.types.is_list(predicted.type) or predicted.type != true.type:
-            continue
-        unknown = pc.filter(predicted, pc.invert(pc.is_in(predicted, value_set=true)))
-        if len(unknown):
-            some = ", ".join(repr(value) for value in unknown[:5].to_pylist()) + (" …" if len(unknown) > 5 else "")
-            log.note("unknown_label", f"{name}: predicted but never in the truth: {some}")
-
-
-def _distinct(column: pa.ChunkedArray) -> pa.Array:
-    values = join_chunks(column).drop_null()
-    return pc.unique(values.dictionary if pa.types.is_dictionary(values.type) else values)
 
 
 class FaultLog:

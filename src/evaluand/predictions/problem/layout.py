@@ -33,7 +33,6 @@ class FileLayout:
         by_class: whether predictions with a confidence have one row for each class.
         gathers: whether a key may have any number of rows, also none: an image with its boxes.
         sets: whether an example has any number of labels; with none, its one row is empty.
-        labels: whether targets are class labels, so that a label that never occurs in the truth deserves a note.
     """
 
     index: tuple[str, ...]
@@ -46,7 +45,6 @@ class FileLayout:
     by_class: bool = False
     gathers: bool = False
     sets: bool = False
-    labels: bool = False
 
     @property
     def columns(self) -> dict[str, str]:
@@ -85,7 +83,6 @@ def layout_of(problem: Problem, index: tuple[str, ...], types: Mapping[str, str]
         by_class=bool(reads & BY_CLASS),
         gathers=boxes,
         sets=SubType.MULTI_LABEL in problem.sub_types,
-        labels=bool(_CLASSIFICATIONS.intersection(problem.task_types)) and not boxes,
     )
 
 
@@ -137,6 +134,3 @@ def _metric_names(problem: Problem) -> set[str]:
 
 
 _NUMERIC: Final = frozenset({TaskType.REGRESSION, TaskType.FORECASTING})
-_CLASSIFICATIONS: Final = frozenset(
-    {TaskType.CLASSIFICATION, TaskType.VERTEX_CLASSIFICATION, TaskType.VERTEX_NOMINATION}
-)
