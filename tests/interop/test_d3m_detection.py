@@ -228,3 +228,16 @@ def test_where_the_versions_agree_there_is_no_note(tmp_path: Path, rows: list[An
     scores = boxes.score(("d3mIndex", "box"), rows)
     other = boxes.score(("d3mIndex", "box"), rows, definition="standard").rows[0].value
     assert (scores.rows[0].value == pytest.approx(other)) == (scores.notes[-1].code != "other_version")
+
+
+def test_a_split_need_not_name_the_images_of_its_rows(tmp_path: Path) -> None:
+    boxes = Boxes(tmp_path / "d", role="index")
+    boxes.table(boxes.root / "tables" / "learningData.csv", HEADER, [(i, *row[1:]) for i, row in enumerate(TRUTH)])
+    boxes.problem["inputs"]["dataSplits"] = {"method": "holdOut", "testSize": 0.6}
+    boxes.table(
+        boxes.root / "dataSplits.csv",
+        ("d3mIndex", "type", "repeat", "fold"),
+        [(0, "TEST", 0, 0), (1, "TEST", 0, 0), (2, "TRAIN", 0, 0)],
+    )
+    [row] = boxes.score(WITH_IMAGE, [(9, "a", "cat", ONE, 0.9)]).rows
+    assert (row.value, row.n) == (0.5, 1)

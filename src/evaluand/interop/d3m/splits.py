@@ -189,7 +189,7 @@ def _check_images(columns: Mapping[str, pa.Array], keys: RowKeys, row_of: Any, l
     known = np.flatnonzero(row_of >= 0)
     for name in [*keys.columns][1:]:
         if name not in columns:
-            log.add("missing_column", f"there is no column {name!r} of the index")
+            log.note("missing_column", f"there is no column {name!r} of the index")
             continue
         expected = keys.columns[name].take(pa.array(row_of[known])).cast(pa.string())
         own = columns[name].take(pa.array(known))
