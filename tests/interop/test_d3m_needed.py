@@ -265,7 +265,7 @@ def test_a_dataset_of_two_tables_needs_only_the_one_with_the_targets(made: Made)
     made.dataset["dataResources"].append({"resID": "2", "resType": "table", "resPath": "tables/none.csv"})
     scores = score(made.write(), made.root / "said.csv", intervals=False)
     assert scores.rows[0].value == 0.5
-    assert {note.code for note in scores.notes} == {"unknown_key", "twice"}
+    assert {note.code for note in scores.notes} == {"unknown_key", "twice", "unknown_label"}
 
 
 def test_two_targets_of_one_number_are_told_apart_by_their_columns(made: Made) -> None:
@@ -276,7 +276,7 @@ def test_two_targets_of_one_number_are_told_apart_by_their_columns(made: Made) -
     (made.root / "said.csv").write_text("d3mIndex,label,code\n11,no,x\n13,yes,y\n")
     scores = score(made.write(), made.root / "said.csv", intervals=False)
     assert [(row.target, row.value) for row in scores.rows] == [("label", 0.5), ("code", 1.0)]
-    assert [note.code for note in scores.notes] == ["twice"]
+    assert [note.code for note in scores.notes] == ["twice", "unknown_label"]
 
 
 @pytest.mark.parametrize(

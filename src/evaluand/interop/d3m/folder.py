@@ -283,30 +283,26 @@ def _datasets(
 ) -> list[tuple[DatasetDocument | None, Findings]]:
     """The document of each dataset with what was found in it: the one with its id that is nearest to the problem."""
     read = {path: _examined(path) for path in below(root, DATASET)}
-    known = {path: content for path, (content, _) in read.items() if content is not None and content.id}
+    readable = {path: content for path, (content, _) in read.items() if content is not None}
+    known = {path: content for path, content in readable.items() if content.id or len(read) == 1}
     datasets: list[tuple[DatasetDocument | None, Findings]] = []
     for i, expected in enumerate(problem.datasets):
         where = f"inputs.data[{i}].datasetID"
         fits = [path for path, content in known.items() if content.id in _names_with_parts(expected.id)]
         fits = fits or [p for p, content in known.items() if _is_mislabelled(p, content.id, expected.id, document)]
+        fits = fits or [path for path, content in known.items() if not content.id]  # which is the only one
         best = max(fits, key=lambda path: (_nearness(path, document), known[path].id == expected.id), default=None)
-        if best is None and len(read) == len(problem.datasets) == 1:
-            [(content, inner)] = read.values()
-            if content is not None and not content.id:
-                of_problem.note(where, "only_dataset", f"{expected.id!r} is read as the only dataset, which has no id")
-                datasets.append((content, inner))
-                continue
         if best is None:
             if known or not read:  # else the faults of the documents are reported below
                 _report_missing(expected.id, where, [content.id for content in known.values()], root, of_problem)
             datasets.append((None, Findings()))
             continue
         if known[best].id != expected.id:
-            of_problem.note(where, "other_part", f"{expected.id!r} is read as {known[best].id!r}, the nearest one")
+            shown = repr(known[best].id) if known[best].id else "a dataset without an id"
+            of_problem.note(where, "other_part", f"{expected.id!r} is read as {shown}, the nearest one")
         datasets.append((known[best], read[best][1]))
-    if all(content is None for content, _ in datasets):
-        for path, (_, inner) in read.items() if not known else ():
-            of_files.take(relative_name(path, root), inner, lambda fault: True)
+    for path, (_, inner) in read.items() if not known else ():
+        of_files.take(relative_name(path, root), inner, lambda fault: True)
     return datasets
 
 
@@ -359,7 +355,7 @@ def _with_truth(folder: ProblemFolder, table: pa.Table, path: Path) -> pa.Table:
     truth = read_truth(path, replace(layout, index=(by,), index_types=types, key=by, second_key=None), findings)
     findings.check()
     assert truth is not None  # else there were faults
-    rows = pc.index_in(table.column(by), value_set=join_chunks(truth.table.column(by)))
+    rows = pc.index_in(table.column(by), value_set=join_chunks(truth.table.column(by)).cast(table.column(by).type))
     if rows.null_count:
         have = pluralize(rows.null_count, "row has", "rows have")
         message = f"{rows.null_count:,} test {have} no target value"

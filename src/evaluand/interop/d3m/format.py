@@ -161,7 +161,7 @@ def _learning_table(path: Path, problem: Problem, findings: Findings) -> tuple[P
 
 
 LAYOUTS: Final = ("3.1.1", "4")
-_NOTES: Final = ("no_split", "chosen_part", "only_dataset")
+_NOTES: Final = ("no_split", "chosen_part")
 """What scores note of the folder: which rows are tested."""
 
 _ATTRIBUTES: Final = {"metric": "metric", "k": "K", "positive": "posLabel", "jointly": "applicabilityToTarget"}

@@ -88,7 +88,7 @@ def _unknown_label_notes(aligned: AlignedTables, rule: Rule, name: str) -> Itera
         unknown = labels.filter(pa.array((predicted > 0) & (true == 0)))
     if len(unknown):
         some = ", ".join(map(repr, unknown[:5].to_pylist())) + (" …" if len(unknown) > 5 else "")
-        message = f"predicted but never in the truth: {some}"
+        message = f"predicted but never true of these rows: {some}"
         yield Fault(f"{PREDICTIONS}, column {name}", message, code="unknown_label")
 
 
