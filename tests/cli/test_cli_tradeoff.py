@@ -271,7 +271,7 @@ def test_a_page_holds_planes_indicators_and_the_points_of_the_front_and_no_marku
     assert tags.count("svg") == 2  # a plane and the radar
     assert tags.count("table") == 2
     front, _ = Solutions.load(file).non_dominated_solutions()
-    assert tags.count("tr") == 2 + 1 + front.n_solutions  # two heads, a system, its points
+    assert tags.count("tr") == 2 + 1 + front.n_points  # two heads, a system, its points
     assert "http" not in text.replace(asset("report.js"), "").replace("http-equiv", "")
 
 

@@ -18,6 +18,7 @@ PAGE = ROOT_FOLDER / "docs" / "howto" / "d3m.md"
         ("several labels", ["f1Micro"], [1.0]),
         ("ranking", ["hitsAtK", "meanReciprocalRank"], [1.0, 0.5]),
         ("boxes", ["objectDetectionAP"], [1.0]),
+        ("labelled boxes", ["objectDetectionAP"], [0.5]),  # the cat is found, and not the dog
     ],
 )
 def test_the_other_files_that_are_shown_are_scored(

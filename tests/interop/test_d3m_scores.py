@@ -627,8 +627,8 @@ def test_a_worked_problem_scores_the_same_by_command_and_when_stored(
 
 def test_a_forecast_is_worth_what_scikit_learn_says(tmp_path: Path) -> None:
     found = example().forecasting(tmp_path)
-    [part] = found.parts
-    truth, predictions = (np.asarray(table.column("sold")) for table in (part.truth, part.predictions))
+    [[judged]] = found.systems.values()
+    truth, predictions = (np.asarray(table.column("sold")) for table in (judged.part.truth, judged.part.predictions))
     expected = [mean_absolute_error(truth, predictions), root_mean_squared_error(truth, predictions)]
     assert [row.value for row in found.rows] == pytest.approx(expected, rel=1e-12)
 

@@ -284,13 +284,73 @@ def test_an_earlier_solution_without_thresholds_is_reported() -> None:
 
 def test_solutions_are_a_mapping_and_an_array() -> None:
     solutions = Solutions.from_dict(points())
-    assert (len(solutions), solutions.n_metrics, solutions.n_solutions) == (2, 2, 2)
+    assert (len(solutions), solutions.n_metrics(), solutions.n_solutions()) == (2, 2, 2)
     assert list(solutions) == list(solutions.keys()) == ["acc", "eod+g"]
     assert dict(solutions.items()) == points()["points"]
     assert list(solutions.values()) == [[0.6, 0.7], [0.1, 0.2]]
     assert np.asarray(solutions).tolist() == [[0.6, 0.1], [0.7, 0.2]]
     with pytest.raises(KeyError):
         solutions["f1"]
+
+
+def test_solutions_are_drawn_as_a_table_of_values_thresholds_and_models() -> None:
+    assert Solutions.from_dict(points()).tabulate().splitlines() == [
+        "acc  eod+g  thresholds  identifiers",
+        "---  -----  ----------  -----------",
+        "0.6  0.1    0.1         m",
+        "0.7  0.2    0.2         m",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("kind", "document", "field"), [(Scores, two_models(), "ground_truth"), (Solutions, None, "points")]
+)
+def test_files_have_the_methods_of_models(kind: Any, document: Any, field: str) -> None:
+    made = kind.model_validate(document or points())
+    assert kind.model_validate(made) is made
+    assert made == kind.model_validate_json(json.dumps(document or points()).encode())
+    assert field in made.model_dump()
+    assert json.loads(made.model_dump_json(by_alias=True, indent=2)) == made.to_dict() == made.model_dump(by_alias=True)
+    schema = kind.model_json_schema()
+    assert set(schema["required"]) <= set(schema["properties"])
+    with pytest.raises(DataError, match="must be an object"):
+        kind.model_validate_json("[]")
+
+
+@pytest.mark.parametrize(
+    ("key", "path", "content", "message"),
+    [
+        ("scores", "one.json", [0.1, 0.5, 0.5, 0.9], None),
+        ("ground-truth", "parts/truth.json", [0, 1, 1, 0], None),
+        ("attributes", "a.json", {"g": ["x", "y", "x", "y"]}, None),
+        ("scores", "none.json", None, "no such file"),
+        ("scores", "../one.json", [0.1, 0.5, 0.5, 0.9], "leads out"),
+        ("scores", "/etc/hostname", None, "leads out"),
+        ("scores", "short.json", [0.1], r"scores\[1\]: has 1 scores"),
+        ("scores", "text.json", "another.json", "must be a list"),
+        ("ground-truth", "truth.json", [0, 2, 1, 0], r"ground-truth\[1\]: 2 is neither 0 nor 1"),
+        ("attributes", "a.json", ["x"], "must be an object of lists"),
+        ("attributes", "bad.json", None, "no such file"),
+    ],
+)
+def test_lists_may_be_in_other_files_of_the_folder(
+    tmp_path: Path, key: str, path: str, content: Any, message: str | None
+) -> None:
+    folder = tmp_path / "files"
+    (folder / "parts").mkdir(parents=True)
+    if content is not None:
+        (folder / path).write_text(json.dumps(content))
+    document = two_models()
+    document[key] = [document[key][0], path] if key == "scores" else path
+    (folder / "s.json").write_text(json.dumps(document))
+    if message is not None:
+        with pytest.raises(DataError, match=message):
+            Scores.load(folder / "s.json")
+        return
+    scores = Scores.load(folder / "s.json")
+    found = scores.to_dict()[key]
+    assert (found[1] if key == "scores" else found) == content
+    assert scores == Scores.model_validate(document, context={"base_dir": folder})
 
 
 def test_solutions_come_from_an_array() -> None:

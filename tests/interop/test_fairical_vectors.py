@@ -117,7 +117,7 @@ def test_solutions_without_scores_have_fronts_and_indicators(case: Any) -> None:
     found, expected = Solutions.from_dict(case["input"]), case["expected"]
     check_indicators(found, expected["indicators"])
     if "error" in expected["dedup"]:  # fairical cannot, without points
-        assert found.deduplicate().n_solutions == 0
+        assert found.deduplicate().n_solutions() == 0
     else:
         check(found.deduplicate(), expected["dedup"])
         check_indicators(found.deduplicate(), expected["indicators_dedup"])

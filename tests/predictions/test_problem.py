@@ -49,7 +49,7 @@ PROBLEM = Problem(
             "datasets[0].targets[0].column",
             "out_of_range",
         ),
-        ({"division": Division(method="folds")}, "division.folds", "out_of_range"),
+        ({"division": Division(method="folds", folds=1)}, "division.folds", "out_of_range"),
         ({"division": Division(method="folds", folds=3, test=0.2)}, "division.test", "not_applicable"),
         ({"division": Division(folds=3)}, "division.folds", "not_applicable"),
         ({"division": Division(test=1.5)}, "division.test", "out_of_range"),

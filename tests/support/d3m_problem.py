@@ -109,7 +109,7 @@ class Made:
 
     def found(self) -> tuple[list[tuple[str, str]], list[tuple[str, str]]]:
         """The places and codes of faults and of notes."""
-        _, findings = examine_folder(self.write())
+        findings = examine_folder(self.write())[1].all()
         return tuple(  # type: ignore[return-value]
             [(fault.where.replace(f"{self.root}/", ""), fault.code) for fault in kind]
             for kind in (findings.faults, findings.notes)

@@ -76,14 +76,14 @@ def _check(path: Path, part: str | None) -> tuple[list[Fault], list[Fault]]:
         return faults, notes
     try:
         truth, findings = format_of(path).read_truth(found, None, part)
-        return findings.faults or [*(scoring_faults(truth) if truth else ())], notes
+        return [*faults, *(findings.faults or (scoring_faults(truth) if truth else ()))], notes
     except DataError as error:
-        return [*error.faults], notes
+        return [*faults, *error.faults], notes
     except SpecError as error:  # there is no target, or no truth
         if not found.problem.targets:
-            return [Fault(str(found.document), str(error), code="empty")], notes
+            return [*faults, Fault(str(found.document), str(error), code="empty")], notes
         message = str(error).partition("; give")[0] + "; whether the metrics fit the target values was not checked"
-        return [], [*notes, Fault(str(found.document), message, code="no_truth")]
+        return faults, [*notes, Fault(str(found.document), message, code="no_truth")]
 
 
 def _examine(folder: Path, part: str | None) -> tuple[OpenProblem | None, list[Fault], list[Fault]]:

@@ -12,7 +12,7 @@ import math
 import os
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -20,25 +20,26 @@ from typing import Any, Final
 import pyarrow as pa
 
 from evaluand.aggregation.aggregator import Measure
+from evaluand.comparison.comparing import Comparison
 from evaluand.core import identity, registry
 from evaluand.core.errors import Fault, SpecError
 from evaluand.core.files.csv import write_table
 from evaluand.core.key_columns import INDEX
+from evaluand.data.columns import join_chunks
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import KnownScores
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns
 from evaluand.metrics.base.metric import Metric
-from evaluand.predictions.problem.alignment import AlignedTables
 from evaluand.predictions.problem.definitions import Reads
 from evaluand.predictions.problem.formats import OpenProblem, ProblemFormat, default_format, format_of
 from evaluand.predictions.problem.judging import CriterionResult
 from evaluand.predictions.problem.layout import FileLayout
-from evaluand.predictions.problem.parts import Part, assign_files, find_files, judge_part, read_parts
+from evaluand.predictions.problem.parts import JudgedPart, Part, assign_files, find_files, judge_part, read_parts
 from evaluand.predictions.problem.problem import Problem
-from evaluand.predictions.problem.reading import CONFIDENCE, RANK
+from evaluand.predictions.problem.reading import CONFIDENCE, PREDICTIONS, RANK, TRUTH
 from evaluand.predictions.steps import Results, Steps
 from evaluand.run.tasks.recorded import RecordedTask
-from evaluand.store.store import Store
+from evaluand.store.store import MemoryStore, Store
 
 _CONFIDENCE = 0.95
 
@@ -48,6 +49,7 @@ class Score:
     """The value of a metric for one target over one part of the tested rows.
 
     Attributes:
+        system: the name of the system whose predictions were scored.
         metric: its name in the problem's document.
         target: None for all targets judged together.
         k: of the criterion.
@@ -65,6 +67,7 @@ class Score:
         data: further results of the metric, such as the cells of a confusion matrix.
     """
 
+    system: str
     metric: str
     target: str | None
     k: int | None
@@ -88,6 +91,7 @@ class Score:
 class Spread:
     """The values of a metric over the parts of a split; undefined ones are left out and counted."""
 
+    system: str
     metric: str
     target: str | None
     parts: int
@@ -103,11 +107,10 @@ class Scores:
     """The scores of prediction files.
 
     Attributes:
-        rows: a score for each criterion and target of each part.
+        rows: a score for each criterion and target of each part of each system.
         notes: deviations that did not prevent scoring.
         digests: of the problem's document and of the truth file.
-        parts: the rows that were judged.
-        aligned: the same rows aligned with their truth, for each part.
+        systems: system → the parts of the tested rows, aligned with its predictions; the first is the baseline.
         metrics: the metrics, each with what it reads of the rows.
     """
 
@@ -115,22 +118,41 @@ class Scores:
     rows: tuple[Score, ...]
     notes: tuple[Fault, ...]
     digests: Mapping[str, str]
-    parts: tuple[Part, ...]
-    aligned: tuple[AlignedTables, ...]
+    systems: Mapping[str, Sequence[JudgedPart]]
     layout: FileLayout
     metrics: tuple[tuple[Metric, Reads], ...]
     format: ProblemFormat
 
     def __str__(self) -> str:
-        return "\n".join(map(_line, self.rows))
+        return "\n".join(map(self._line, self.rows))
 
     def __repr__(self) -> str:
-        return f"<Scores of {self.problem.id}: {'; '.join(map(_line, self.rows))}>"
+        return f"<Scores of {self.problem.id}: {'; '.join(map(self._line, self.rows))}>"
+
+    def _line(self, row: Score) -> str:
+        system = f"{row.system}: " if len(self.systems) > 1 else ""
+        interval = "" if math.isnan(row.low) else f" [{row.low:.4g}, {row.high:.4g}]"
+        part = f", repeat {row.repeat}, fold {row.fold}" if row.repeat or row.fold else ""
+        return f"{system}{row.metric} of {row.target or 'all targets'}: {row.value:.6g}{interval}, n={row.n:,}{part}"
+
+    @property
+    def n_parts(self) -> int:
+        """How many parts the split has."""
+        return len(next(iter(self.systems.values())))
 
     @property
     def spread(self) -> tuple[Spread, ...]:
         """Mean and spread over the parts; none if there is one part."""
-        return tuple(_spread(self.rows)) if len(self.parts) > 1 else ()
+        return tuple(_spread(self.rows)) if self.n_parts > 1 else ()
+
+    @cached_property
+    def comparison(self) -> Comparison | None:
+        """The differences of every two systems over the same rows; None if there is one system.
+
+        Raises:
+            SpecError: see `save`.
+        """
+        return self.save(MemoryStore(), "scores").comparison if len(self.systems) > 1 else None
 
     def table(self) -> pa.Table:
         """Every score with all its attributes, one row each."""
@@ -151,15 +173,17 @@ class Scores:
             layout: one of `format.score_layouts`; the first if None.
 
         Raises:
-            SpecError: there is no such layout.
+            SpecError: there is no such layout, or there are several systems.
         """
+        if len(self.systems) > 1:
+            raise SpecError("a file of scores has those of one system; write the table of all values instead")
         return self.format.scores_table(self.rows, self.problem, layout or self.format.score_layouts[0])
 
     def save(self, store: Store, name: str) -> Results:
-        """Stores the scores as a dataset, a run of recorded predictions, its evaluation and its aggregation.
+        """Stores the scores as a dataset, and for each system a run of recorded predictions with its evaluation.
 
-        Run and evaluation are called `NAME/predictions`, the aggregation `NAME`. Artifacts that are already stored
-        stay, and the predictions are not graded a second time.
+        Runs and evaluations are called `NAME/SYSTEM`, their aggregation and their comparison `NAME`. Artifacts that are
+        already stored stay, and the predictions are not graded a second time.
 
         Args:
             store: where; `DirectoryStore()` is the command line's.
@@ -167,13 +191,19 @@ class Scores:
         Raises:
             SpecError: targets have several types, so no single scorer can read them.
         """
-        rows = GivenRows(self.parts, self.aligned, self.layout, {reads for _, reads in self.metrics})
-        files = {str(part.file): None for part in self.parts}
+        given = GivenRows(self.systems, self.layout, {reads for _, reads in self.metrics})
+        files = dict.fromkeys(str(judged.part.file) for parts in self.systems.values() for judged in parts)
         origin = {"problem": self.problem.id, "files": [*files], **self.digests}
-        words: dict[str, list[str]] = {}
-        for metric, signature in dict.fromkeys((row.metric, row.signature) for row in self.rows):
-            words.setdefault(signature, []).append(metric)
-        return store_rows(rows, self.metrics, store, name, origin, words)
+        called: dict[str, dict[str, None]] = {}
+        for row in self.rows:
+            called.setdefault(row.signature, {})[row.metric] = None
+        scorer = given.scorer_kind
+        measures = [
+            Measure(scorer, metric, called=tuple(called.get(metric.signature, ()))) for metric, _ in self.metrics
+        ]
+        tasks = {system: given.task(system) for system in self.systems}
+        steps = Steps(name, given.dataset(), tasks, {scorer: given.scorer()}, measures, origin=origin)
+        return steps.run(store, known_scores={system: given.known_scores(system) for system in self.systems})
 
     def write(self, path: str | os.PathLike[str], layout: str | None = None, *, force: bool = False) -> None:
         """Writes the file of scores.
@@ -182,7 +212,7 @@ class Scores:
             layout: see `csv`.
 
         Raises:
-            SpecError: the file exists, or there is no such layout.
+            SpecError: the file exists, or see `csv`.
         """
         if Path(path).exists() and not force:
             raise SpecError(f"{path}: exists already", python="give force=True", command="give --force")
@@ -202,15 +232,16 @@ def score(
 
     Args:
         problem: the problem's folder or document, an open folder, or a problem stated in code.
-        predictions: the file; or one for each repeat and fold, with `repeat0`, `fold1` or both in its name. By
-            default the file that the problem names, or the numbered ones in the same folder.
+        predictions: the file; or one for each repeat and fold, with `repeat0`, `fold1` or both in its name; or those of
+            several systems, which are compared. By default the file that the problem names, or the numbered ones in
+            the same folder.
         truth: a CSV file of index and targets, or a dataset; by default the truth in the problem's folder.
         definition: the public definition that metrics follow where several are in use.
         part: TRAIN, TEST or SCORE, where each has its own documents.
         intervals: whether to compute intervals; without them large files are scored faster.
 
     Raises:
-        DataError: anything is wrong with the files: every fault with its place and code.
+        DataError: anything that the scores depend on is wrong: every fault with its place and code.
         SpecError: there is no truth, no prediction or no metric.
 
     Example:
@@ -225,73 +256,61 @@ def score(
     assert task is not None  # else there are faults
     if not task.problem.criteria:
         raise SpecError(f"{task.document}: the problem has no metric; name one under performanceMetrics")
-    files = assign_files([Path(path) for path in paths] or find_files(task), task)
-    parts = [*read_parts(files, task, findings)]
+    systems = assign_files([Path(path) for path in paths] or find_files(task), task)
+    task = task.for_files(path for files in systems.values() for path in files)
+    parts = {name: [*read_parts(files, task, findings)] for name, files in systems.items()}
     findings.check()
-    digests = {path: identity.digest_of_file(path) for path in files}
     confidence = _CONFIDENCE if intervals else None
-    judged = [(part, *judge_part(part, task, definition, confidence)) for part in parts]
-    results = [(part, result) for part, _, part_results in judged for result in part_results]
-    metrics = {result.made_metric.signature: (result.made_metric, result.reads) for _, result in results}
+    judged = {name: [judge_part(part, task, definition, confidence) for part in parts[name]] for name in systems}
+    results = [
+        (name, each, result) for name, of_system in judged.items() for each in of_system for result in each.results
+    ]
+    metrics = {result.made_metric.signature: (result.made_metric, result.reads) for _, _, result in results}
+    digests = {path: identity.digest_of_file(path) for files in systems.values() for path in files}
+    notes = [
+        replace(note, where=f"{each.part.file}: {note.where}") for _, each, result in results for note in result.notes
+    ]
     return Scores(
         problem=task.problem,
-        rows=tuple(_score(result, part, digests[part.file], chosen) for part, result in results),
-        notes=tuple(dict.fromkeys([*findings.notes, *_notes(results)])),
+        rows=tuple(_score(name, result, each.part, digests[each.part.file], chosen) for name, each, result in results),
+        notes=tuple(dict.fromkeys([*findings.notes, *notes])),
         digests={
             "problem": identity.digest_of_file(task.document),
             "truth": identity.digest_of_file(task.cells.path),
         },
-        parts=tuple(parts),
-        aligned=tuple(aligned for _, aligned, _ in judged),
+        systems=judged,
         layout=task.layout,
         metrics=tuple(metrics.values()),
         format=chosen,
     )
 
 
-def _notes(results: Sequence[tuple[Part, CriterionResult]]) -> Iterator[Fault]:
-    """The notes of the judgement, except for unknown labels, which reading the files has noted."""
-    for part, result in results:
-        for note in result.notes:
-            if note.code != "unknown_label":
-                yield replace(note, where=f"{part.file}: {note.where}")
-
-
-def _score(result: CriterionResult, part: Part, digest: str, format: ProblemFormat) -> Score:
+def _score(system: str, result: CriterionResult, part: Part, digest: str, format: ProblemFormat) -> Score:
     return Score(
+        system=system,
         metric=format.metric_word(result.criterion.metric),
-        target=result.target,
         k=result.criterion.k,
         positive=result.criterion.positive,
         repeat=part.repeat,
         fold=part.fold,
-        n=result.n,
-        value=result.value,
-        low=result.low,
-        high=result.high,
-        reason=result.reason,
         kind=result.metric,
-        signature=result.signature,
-        definition=result.definition,
         predictions=str(part.file),
         predictions_digest=digest,
-        data=result.data,
+        **{name: getattr(result, name) for name in _OF_RESULT},
     )
 
 
-def _line(row: Score) -> str:
-    interval = "" if math.isnan(row.low) else f" [{row.low:.4g}, {row.high:.4g}]"
-    part = f", repeat {row.repeat}, fold {row.fold}" if row.repeat or row.fold else ""
-    return f"{row.metric} of {row.target or 'all targets'}: {row.value:.6g}{interval}, n={row.n:,}{part}"
+_OF_RESULT: Final = ("target", "n", "value", "low", "high", "reason", "signature", "definition", "data")
 
 
 def _spread(rows: Sequence[Score]) -> Iterator[Spread]:
     grouped: dict[Any, list[Score]] = {}
     for row in rows:
-        grouped.setdefault((row.metric, row.target, row.signature), []).append(row)
-    for (metric, target, _), group in grouped.items():
+        grouped.setdefault((row.system, row.metric, row.target, row.signature), []).append(row)
+    for (system, metric, target, _), group in grouped.items():
         values = [row.value for row in group if not math.isnan(row.value)]
         yield Spread(
+            system=system,
             metric=metric,
             target=target,
             parts=len(group),
@@ -303,37 +322,32 @@ def _spread(rows: Sequence[Score]) -> Iterator[Spread]:
         )
 
 
-TASK: Final = "predictions"
 _TYPES: Final = {"text": "text", "time": "text", "integer": "integer", "real": "number", "boolean": "boolean"}
 
 
 @dataclass(frozen=True, eq=False)
 class GivenRows:
-    """Truth and predictions of all parts.
+    """Truth and predictions of all parts, as a dataset, tasks and what a scorer would say of them.
 
     Args:
-        aligned: the rows of each part aligned with their truth.
+        systems: system → its parts.
         reads: what the metrics read of the rows.
 
     Raises:
         SpecError: targets have several types, so no single scorer reads them, or a reserved name.
     """
 
-    parts: Sequence[Part]
-    aligned: Sequence[AlignedTables]
+    systems: Mapping[str, Sequence[JudgedPart]]
     layout: FileLayout
     reads: set[Reads]
-    _type: str = field(init=False, default="json")
 
     def __post_init__(self) -> None:
         if INDEX in self.layout.targets:
             raise SpecError(f"a target called {INDEX!r} cannot be stored, since runs use this name; leave out --name")
         types = {_TYPES.get(kind, "json") for kind in self.layout.targets.values()}
-        if self.scorer_kind == SCORER and not self._with_sets:
-            if len(types) > 1:
-                listed = ", ".join(sorted(types))
-                raise SpecError(f"targets of the types {listed} cannot be stored as one run; leave out --name")
-            object.__setattr__(self, "_type", types.pop())
+        if self.scorer_kind == SCORER and not self._with_sets and len(types) > 1:
+            listed = ", ".join(sorted(types))
+            raise SpecError(f"targets of the types {listed} are not one run, so they cannot be stored or compared")
 
     @property
     def scorer_kind(self) -> str:
@@ -342,136 +356,106 @@ class GivenRows:
 
     @property
     def _with_sets(self) -> bool:
-        return any(aligned.with_sets for aligned in self.aligned)
+        return any(judged.aligned.with_sets for parts in self.systems.values() for judged in parts)
+
+    @property
+    def _type(self) -> str:
+        return "labels" if self._with_sets else _TYPES.get(next(iter(self.layout.targets.values())), "json")
 
     @cached_property
-    def keys(self) -> list[Any]:
-        """The index of each example: sorted, or in the order of the files where a metric depends on that."""
-        keys = pa.chunked_array([part.truth.column(self.layout.key).combine_chunks() for part in self.parts]).unique()
-        return (keys if "rows" in self.reads else keys.sort()).to_pylist()  # type: ignore[no-any-return]
+    def _parts(self) -> Sequence[JudgedPart]:
+        """Those of the first system, with the truth of all."""
+        return next(iter(self.systems.values()))
 
     @cached_property
-    def columns(self) -> list[dict[str, PredictionColumns]]:
-        """The columns of each target for each part, in the order of `_part_keys`; none for boxes and rankings."""
-        if self.scorer_kind != SCORER:
-            return []
-        return [
-            {name: aligned.prediction_columns(name, self._type) for name in self.layout.targets}
-            for aligned in self.aligned
-        ]
+    def _targets(self) -> list[str]:
+        """The targets that have values of their own: not the label of boxes."""
+        return [*self._parts[0].aligned.boxes] if "boxes" in self.reads else [*self.layout.targets]
+
+    @cached_property
+    def _places(self) -> dict[Any, int]:
+        """The place of each example by its index: sorted, or in the order of the files if a metric depends on that."""
+        keys = pa.chunked_array([join_chunks(judged.part.truth.column(self.layout.key)) for judged in self._parts])
+        unique = keys.unique()
+        return {key: place for place, key in enumerate((unique if "rows" in self.reads else unique.sort()).to_pylist())}
 
     def dataset(self) -> Dataset:
         """The truth of each example."""
-        targets, key_column = [*self.layout.targets], self.layout.key
+        targets, key = self._targets, self.layout.key
         truths: dict[Any, Mapping[str, Any]] = {}
-        for part, values in zip(self.parts, self._truths(), strict=True):
-            truths |= dict(zip(_part_keys(part, key_column), values, strict=True))
-        records = [{key_column: key, **truths[key]} for key in self.keys]
+        for judged in self._parts:
+            truths |= zip(self._keys(judged), self._values(judged, TRUTH), strict=True)
+        records = [{key: each, **truths[each]} for each in self._places]
         expected = targets[0] if len(targets) == 1 else {target: target for target in targets}
-        return Dataset.from_rows(records, id=key_column, input=key_column, expected=expected)
+        return Dataset.from_rows(records, id=key, input=key, expected=expected)
 
-    def task(self) -> RecordedTask:
-        """The predictions as the outputs of a task."""
+    def task(self, system: str) -> RecordedTask:
+        """The predictions of a system as the outputs of a task."""
         outputs: dict[tuple[int, int], bytes] = {}
         folds: dict[tuple[int, int], int] = {}
-        for part, values in zip(self.parts, self._outputs(), strict=True):
-            for place, of_targets in zip(self._places(part), values, strict=True):
-                output = of_targets if len(of_targets) > 1 else next(iter(of_targets.values()))
-                outputs[part.repeat, place] = identity.encode(output)
-                folds[part.repeat, place] = part.fold
-        return RecordedTask.from_outputs(TASK, outputs, folds if len({part.fold for part in self.parts}) > 1 else {})
+        for judged in self.systems[system]:
+            for key, values in zip(self._keys(judged), self._values(judged, PREDICTIONS), strict=True):
+                row = judged.part.repeat, self._places[key]
+                outputs[row] = identity.encode(values if len(values) > 1 else next(iter(values.values())))
+                folds[row] = judged.part.fold
+        return RecordedTask.from_outputs(system, outputs, folds if len({*folds.values()}) > 1 else {})
 
     def scorer(self) -> Any:
         """The scorer that grades the outputs."""
         kind = registry.find("scorers", self.scorer_kind)
-        if self.scorer_kind != SCORER:
-            return kind()
-        return kind(type="labels" if self._with_sets else self._type)
+        return kind(type=self._type) if self.scorer_kind == SCORER else kind()
 
-    def known_scores(self) -> KnownScores:
-        """The scores of all rows, from the aligned columns; none for boxes and rankings."""
+    def known_scores(self, system: str) -> KnownScores:
+        """The scores of all rows of a system, from the aligned columns; none for boxes and rankings."""
         if self.scorer_kind != SCORER:
             return {}
-        names: Sequence[str | None] = [*self.layout.targets] if len(self.layout.targets) > 1 else [None]
+        several = len(self._targets) > 1
         records: dict[tuple[int, int], list[list[Any]]] = {}
-        for part, columns in zip(self.parts, self.columns, strict=True):
-            places = self._places(part)
-            for name, target in zip(names, columns.values(), strict=True):
-                for (row, _), [[number, _, *score]] in target.scored_rows().records():
-                    records.setdefault((places[row], part.repeat), []).append([number, name, *score])
-        complete = (key for key in sorted(records) if len(records[key]) == len(names))
+        for judged in self.systems[system]:
+            keys = self._keys(judged)
+            for name in self._targets:
+                for (row, _), [[number, _, *score]] in self._columns[id(judged), name].scored_rows().records():
+                    place = self._places[keys[row]], judged.part.repeat
+                    records.setdefault(place, []).append([number, name if several else None, *score])
+        complete = (key for key in sorted(records) if len(records[key]) == len(self._targets))
         return {SCORER: [(key, records[key]) for key in complete]}
 
-    def _places(self, part: Part) -> list[int]:
-        """The position of each example of a part among all examples."""
-        positions = {key: place for place, key in enumerate(self.keys)}
-        return [positions[key] for key in _part_keys(part, self.layout.key)]
+    @cached_property
+    def _columns(self) -> dict[tuple[int, str], PredictionColumns]:
+        """The columns of each part, by its identity in memory, and target."""
+        return {
+            (id(judged), target): judged.aligned.prediction_columns(target, self._type)
+            for parts in self.systems.values()
+            for judged in parts
+            for target in self._targets
+        }
 
-    def _truths(self) -> Iterator[list[dict[str, Any]]]:
-        if self.scorer_kind != SCORER:
-            yield from (
-                self._by_target(part, part.truth, _gather_boxes if "boxes" in self.reads else _gather_values)
-                for part in self.parts
-            )
-        for columns in self.columns:
-            yield _transpose({name: target.truths() for name, target in columns.items()})
+    def _keys(self, judged: JudgedPart) -> list[Any]:
+        """The index of each example of a part, sorted."""
+        return join_chunks(judged.part.truth.column(self.layout.key)).unique().sort().to_pylist()  # type: ignore[no-any-return]
 
-    def _outputs(self) -> Iterator[list[dict[str, Any]]]:
-        if self.scorer_kind != SCORER:
-            gather = _gather_boxes if "boxes" in self.reads else _gather_answers
-            yield from (self._by_target(part, part.predictions, gather) for part in self.parts)
-        for columns in self.columns:
-            yield _transpose({name: target.outputs() for name, target in columns.items()})
+    def _values(self, judged: JudgedPart, side: str) -> Iterator[dict[str, Any]]:
+        """Of each example of a part its true or predicted value for each target."""
+        if self.scorer_kind == SCORER:
+            columns = {name: self._columns[id(judged), name] for name in self._targets}
+            values = [each.truths() if side == TRUTH else each.outputs() for each in columns.values()]
+            return (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
+        by_key: dict[Any, list[Mapping[str, Any]]] = {key: [] for key in self._keys(judged)}
+        for row in (judged.part.truth if side == TRUTH else judged.part.predictions).to_pylist():
+            if row[self.layout.key] in by_key:
+                by_key[row[self.layout.key]].append(row)
+        cell = self._box if "boxes" in self.reads else _answer if side == PREDICTIONS else _value
+        return ({name: [cell(row, name) for row in rows] for name in self._targets} for rows in by_key.values())
 
-    def _by_target(self, part: Part, table: pa.Table, gather: Any) -> list[dict[str, Any]]:
-        """Of each example of a part its rows of a table, gathered to one value for each target."""
-        by_key: dict[Any, list[Mapping[str, Any]]] = {}
-        for row in table.to_pylist():
-            by_key.setdefault(row[self.layout.key], []).append(row)
-        keys = _part_keys(part, self.layout.key)
-        return [{name: gather(by_key.get(key, []), name) for name in self.layout.targets} for key in keys]
-
-
-def store_rows(
-    rows: GivenRows,
-    metrics: Sequence[tuple[Metric, Reads]],
-    store: Store,
-    name: str,
-    origin: Mapping[str, Any],
-    called: Mapping[str, Sequence[str]],
-) -> Results:
-    """Stores rows and the values of metrics; see `Experiment.run`.
-
-    Args:
-        metrics: the metrics, each with what it reads.
-        name: of run, evaluation and aggregation.
-        origin: where the rows came from, for provenance.
-        called: signature → the name of the metric in the problem.
-    """
-    scorer = rows.scorer_kind
-    measures = [Measure(scorer, metric, called=called.get(metric.signature, ())) for metric, _ in metrics]
-    experiment = Steps(
-        name, rows.dataset(), {TASK: rows.task()}, {scorer: rows.scorer()}, measures, origin=dict(origin)
-    )
-    return experiment.run(store, known_scores={TASK: rows.known_scores()})
+    def _box(self, row: Mapping[str, Any], target: str) -> Any:
+        labels = [row[name] for name in self.layout.targets if name not in self._targets]
+        given = {"box": row[target], "label": next(iter(labels), None), CONFIDENCE: row.get(CONFIDENCE)}
+        return {key: value for key, value in given.items() if value is not None}
 
 
-def _part_keys(part: Part, key: str) -> list[Any]:
-    """The index of each example of a part, sorted."""
-    return part.truth.column(key).combine_chunks().unique().sort().to_pylist()  # type: ignore[no-any-return]
+def _value(row: Mapping[str, Any], target: str) -> Any:
+    return row[target]
 
 
-def _transpose(columns: Mapping[str, Iterator[Any]]) -> list[dict[str, Any]]:
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
-
-
-def _gather_values(rows: list[Mapping[str, Any]], target: str) -> Any:
-    return [row[target] for row in rows]
-
-
-def _gather_answers(rows: list[Mapping[str, Any]], target: str) -> Any:
-    return [{"answer": row[target], "rank": row[RANK]} for row in rows]
-
-
-def _gather_boxes(rows: list[Mapping[str, Any]], target: str) -> Any:
-    return [{"box": row[target]} | ({CONFIDENCE: row[CONFIDENCE]} if CONFIDENCE in row else {}) for row in rows]
+def _answer(row: Mapping[str, Any], target: str) -> Any:
+    return {"answer": row[target], "rank": row[RANK]}

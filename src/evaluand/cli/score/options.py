@@ -97,8 +97,9 @@ class ScoreOptions:
     junit: Path | None = junit_option
     problem: Path | None = option("Instead of FOLDER.", type=click.Path(exists=True, path_type=Path), metavar="FILE")
     predictions: tuple[str, ...] = option(
-        "For a problem: the file to score, by default the one that the problem names; repeat the option for repeats"
-        " and folds, with their numbers in the names: predictions_repeat0_fold1.csv.",
+        "For a problem: the file to score, by default the one that the problem names; repeat the option for systems,"
+        " which are compared, or for repeats and folds, with their numbers in the names:"
+        " predictions_repeat0_fold1.csv.",
         metavar="FILE",
     )
     k: int | None = option("With --predictions and --metric: how many rows count.", type=click.IntRange(1), metavar="N")

@@ -29,10 +29,10 @@ from evaluand.predictions.scoring import Score, Scores, Spread, score
 from evaluand.report.export import write_csv, write_parquet
 from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.cells import plain_table
+from evaluand.report.terminal.comparison import comparison_table
 from evaluand.report.text import between, numbers, safe
 from evaluand.store.addresses import Place
 from evaluand.store.directory import DirectoryStore
-from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
 
 
@@ -79,10 +79,13 @@ def score_problem(options: ScoreOptions, problem: Path | None) -> None:
         _report_faults(error.faults, options.as_json)
         raise Exit(1) from None
     _write(scores, options)
-    stored = _store(scores, options.name, options.folder, options.report)
+    stored, comparison = _store(scores, options.name, options.folder, options.report)
     if options.as_json:
-        return print_json(_facts(scores) | stored)
+        return print_json(_facts(scores) | {"comparison": comparison} | stored)
     show(_render(scores))
+    if comparison is not None:
+        click.echo()
+        show(comparison_table(comparison | {"flips": []}))
     for note in condensed(scores.notes):
         click.echo(f"note: {safe(note)}", err=True)
     for path in (options.out, options.table, options.report):
@@ -150,24 +153,22 @@ def check_targets(files: Sequence[Path | None], force: bool) -> None:
             raise UsageError(f"{path}: there is no folder {path.parent}")
 
 
-def _store(scores: Scores, name: str | None, folder: Place, report: Path | None) -> Facts:
-    """Stores the scores under a name, writes their report, or both."""
+def _store(scores: Scores, name: str | None, folder: Place, report: Path | None) -> tuple[Facts, Facts | None]:
+    """Stores the scores under a name, writes their report, or both; what is stored, and the comparison of systems."""
     if name is None and report is None:
-        return {}
-    if name is not None:
-        return _save(scores, name, open_store(folder), report)
+        return {}, None if scores.comparison is None else scores.comparison.to_dict()
     with tempfile.TemporaryDirectory(prefix="evaluand-score-") as place:
-        _save(scores, scores.problem.id, DirectoryStore(place), report)
-    return {}
-
-
-def _save(scores: Scores, name: str, store: FolderStore, report: Path | None) -> Facts:
-    results = scores.save(store, name)
-    if report is not None:
-        write_report(store, name, str(report))
-    [result], [evaluation] = results.tasks, results.evaluations.values()
+        store = DirectoryStore(place) if name is None else open_store(folder)
+        results = scores.save(store, name or scores.problem.id)
+        if report is not None:
+            write_report(store, name or scores.problem.id, str(report))
+    comparison = None if results.comparison is None else results.comparison.to_dict()
+    if name is None:
+        return {}, comparison
     assert results.aggregation is not None  # where there is an evaluation, there is one
-    return {"run": result.run.id, "evaluation": evaluation.id, "aggregation": results.aggregation.id}
+    ids = [{"run": one.run.id, "evaluation": evaluation.id} for one in results.tasks if (evaluation := one.evaluation)]
+    stored: Facts = ids[0] if len(ids) == 1 else {"systems": dict(zip(scores.systems, ids, strict=True))}
+    return {**stored, "aggregation": results.aggregation.id}, comparison
 
 
 # Output
@@ -199,19 +200,21 @@ def _facts(scores: Scores) -> Facts:
 
 
 def _render(scores: Scores) -> RenderableType:
-    several = len(scores.parts) > 1
-    table = plain_table("metric", "target", *(["repeat", "fold"] if several else []), "value", "interval", "n")
+    several, systems = scores.n_parts > 1, len(scores.systems) > 1
+    first = ["system"] if systems else []
+    table = plain_table(*first, "metric", "target", *(["repeat", "fold"] if several else []), "value", "interval", "n")
     for row in scores.rows:
         part = [str(row.repeat), str(row.fold)] if several else []
         interval = "" if math.isnan(row.low) else between(*numbers(row.low, row.high))
-        cells = (row.metric, row.target or "all", *part, _format(row.value), interval, f"{row.n:,}")
+        system = [row.system] if systems else []
+        cells = (*system, row.metric, row.target or "all", *part, _format(row.value), interval, f"{row.n:,}")
         table.add_row(*(Text(safe(cell)) for cell in cells))
     parts: list[RenderableType] = [table]
     if scores.spread:
-        parts += ["", _spread_table(scores.spread)]
+        parts += ["", _spread_table(scores.spread, systems)]
     for row in scores.rows:
         if row.data is not None and "cells" in row.data:
-            parts += ["", *_confusion_table(row)]
+            parts += [row.system if systems else "", *_confusion_table(row)]
     reasons = {f"{row.metric}: {row.reason}": None for row in scores.rows if row.reason}
     signatures = {f"{row.metric}  {row.signature}, definition {row.definition}": None for row in scores.rows}
     parts += ["", *(Text(safe(line), "dim") for line in (*reasons, *signatures))]
@@ -233,12 +236,14 @@ def _confusion_table(row: Score) -> list[RenderableType]:
 _MOST_CLASSES: Final = 12
 
 
-def _spread_table(spread: Sequence[Spread]) -> RenderableType:
-    table = plain_table("metric", "target", "mean", "deviation", "least", "most", "parts")
+def _spread_table(spread: Sequence[Spread], systems: bool) -> RenderableType:
+    first = ["system"] if systems else []
+    table = plain_table(*first, "metric", "target", "mean", "deviation", "least", "most", "parts")
     for one in spread:
         parts = f"{one.parts:,}" + (f", {one.undefined:,} undefined" if one.undefined else "")
         values = map(_format, (one.mean, one.deviation, one.least, one.most))
-        table.add_row(*(Text(safe(cell)) for cell in (one.metric, one.target or "all", *values, parts)))
+        system = [one.system] if systems else []
+        table.add_row(*(Text(safe(cell)) for cell in (*system, one.metric, one.target or "all", *values, parts)))
     return table
 
 

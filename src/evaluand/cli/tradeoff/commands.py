@@ -126,7 +126,7 @@ def _ordered_points(solutions: SolutionFile, order: Sequence[str], deduplicate: 
         solutions = replace(solutions, points={metric: solutions.points[metric] for metric in order})
     solutions = solutions.deduplicated() if deduplicate else solutions
     if solutions.n_undefined:
-        counts = f"{solutions.n_undefined} of {solutions.n_solutions} points"
+        counts = f"{solutions.n_undefined} of {solutions.n_points} points"
         message = f"{counts} rest on undefined values, which count as 0: a difference of 0 is perfectly fair"
         warn(f"{solutions.system}: {message}")
     return solutions.tradeoff
@@ -337,7 +337,7 @@ def _show_solutions(
         {
             "system": each.system,
             "file": str(target),
-            "points": each.n_solutions,
+            "points": each.n_points,
             "front": len(each.tradeoff.front()),
             "undefined": each.metadata.get("undefined", {}),
         }

@@ -136,12 +136,11 @@ def header_cells(text: str, where: str, delimiter: str, *, declared: bool, fixed
 
 
 def check_names(header: list[str], where: str) -> list[str]:
-    """The header, unless a name is empty or occurs twice."""
+    """The header, unless a name occurs twice; one column may have none."""
     twice = sorted({name for name in header if header.count(name) > 1})
-    if twice or "" in header:
-        what = f"the columns {', '.join(map(repr, twice))} occur twice" if twice else "a column has no name"
-        code = "twice_column" if twice else "unexpected_column"
-        raise DataError(Fault(where, f"{what}; give each column a different name", code=code))
+    if twice:
+        message = f"the columns {', '.join(map(repr, twice))} occur twice; give each column a different name"
+        raise DataError(Fault(where, message, code="twice_column"))
     return header
 
 

@@ -309,6 +309,14 @@ class Node:
                 self._wrong_type(f"{key}[{i}]", value, "a text")
         return chosen
 
+    def texts(self, key: str) -> tuple[str, ...]:
+        """The texts of a list."""
+        values = self._list(key, False)
+        for i, value in enumerate(values):
+            if not isinstance(value, str):
+                self._wrong_type(f"{key}[{i}]", value, "a text")
+        return tuple(value for value in values if isinstance(value, str))
+
     def integer(self, key: str, *, required: bool = False, least: int | None = None) -> int | None:
         """An integer of 64 bits; 1.0 is read as 1, with a note."""
         value = self._get(key, required)

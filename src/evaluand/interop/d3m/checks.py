@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from evaluand.core.errors import DataError, nearest
 from evaluand.core.files.json import Findings
-from evaluand.core.files.paths import relative_name, require_within
+from evaluand.core.files.paths import require_within
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import (
     LEARNING,
@@ -21,13 +21,12 @@ from evaluand.interop.d3m.dataset import (
     one_chunk,
     read_table,
 )
-from evaluand.interop.d3m.documents import DATASET
 from evaluand.interop.d3m.names import COLUMN_TYPES
-from evaluand.interop.d3m.problem import SPLITS_FILE
+from evaluand.interop.d3m.needed import Needed, needed_of_dataset
 from evaluand.interop.d3m.splits import examine_splits
 from evaluand.predictions.problem.files import MOST_SHOWN
-from evaluand.predictions.problem.layout import FileLayout, layout_of, reads_of
-from evaluand.predictions.problem.problem import Problem, TargetDataset
+from evaluand.predictions.problem.layout import FileLayout, layout_of
+from evaluand.predictions.problem.problem import Division, Problem, TargetDataset
 from evaluand.predictions.problem.truth import RowKeys
 
 
@@ -41,55 +40,68 @@ def learning_resource(document: DatasetDocument, targets: TargetDataset) -> Reso
     return document.learning
 
 
+def needed_columns(dataset: DatasetDocument, expected: TargetDataset) -> Needed:
+    """Which faults of a dataset's document are in the table, or the columns of index and targets."""
+    resource = learning_resource(dataset, expected)
+    if resource is None:
+        return needed_of_dataset(None, ())
+    names = {target.name for target in expected.targets} | {column.name for column in resource.index}
+    places = [i for i, column in enumerate(resource.columns) if column.name in names]
+    return needed_of_dataset(dataset.resources.index(resource), places)
+
+
 def check_table(
     number: int,
     expected: TargetDataset,
     dataset: DatasetDocument,
-    document: Path,
-    root: Path,
     findings: Findings,
+    problem: Findings,
+    document: Findings,
     *,
     attributes: bool = True,
 ) -> pa.Table | None:
-    """The learning table of a dataset, after what the problem says of it was checked against the dataset's document."""
-    places, before = Findings(), len(findings.faults)
-    _check_places(expected, f"{relative_name(document, root)}: inputs.data[{number}]", dataset, places)
-    table = _read_learning_table(expected, dataset, root, findings, attributes)
-    unread = any(fault.code in ("bad_csv", "no_such_file") for fault in findings.faults[before:])
-    findings.faults += [fault for fault in places.faults if not (unread and fault.code == "no_such_column")]
+    """The learning table of a dataset, checked with what the problem says of it.
+
+    Args:
+        number: the position of the dataset in the problem.
+        expected: what the problem says of it.
+        findings: of the table.
+        problem: of the problem's document.
+        document: of the dataset's document.
+    """
+    places, rows = Findings(), Findings()
+    table = _read_learning_table(expected, dataset, rows, document, attributes)
+    unread = any(fault.code in ("bad_csv", "no_such_file") for fault in (*rows.faults, *document.faults))
+    findings.faults += rows.faults
+    findings.notes += rows.notes
+    for key, columns in (("targets", expected.targets), ("privilegedData", expected.privileged)):
+        for i, column in enumerate(columns):
+            _check_place(column, f"inputs.data[{number}].{key}[{i}]", dataset, places)
+    if expected.horizon is not None:
+        _check_place(expected.horizon.place, f"inputs.data[{number}].forecastingHorizon", dataset, places)
+    problem.faults += [fault for fault in places.faults if not (unread and fault.code == "no_such_column")]
     return table
 
 
-def _check_places(expected: TargetDataset, place: str, dataset: DatasetDocument, findings: Findings) -> None:
-    """Checks that the columns that the problem names are where it says."""
-    for i, target in enumerate(expected.targets):
-        _check_place(target, f"{place}.targets[{i}]", dataset, findings)
-    for i, column in enumerate(expected.privileged):
-        _check_place(column, f"{place}.privilegedData[{i}]", dataset, findings)
-    if expected.horizon is not None:
-        _check_place(expected.horizon.place, f"{place}.forecastingHorizon", dataset, findings)
-
-
 def _read_learning_table(
-    expected: TargetDataset, dataset: DatasetDocument, root: Path, findings: Findings, attributes: bool
+    expected: TargetDataset, dataset: DatasetDocument, findings: Findings, document: Findings, attributes: bool
 ) -> pa.Table | None:
     assert dataset.folder is not None
-    name = relative_name(dataset.folder / DATASET, root)
     resource = learning_resource(dataset, expected)
     if resource is None:
-        findings.fault(f"{name}: dataResources", "no_learning_table", f"there is no table {LEARNING!r}")
+        document.fault("dataResources", "no_learning_table", f"there is no table {LEARNING!r}")
         return None
-    where = f"{name}: dataResources[{dataset.resources.index(resource)}]"
+    where = f"dataResources[{dataset.resources.index(resource)}]"
     if not resource.index:
-        findings.fault(f"{where}.columns", "no_index", "no column has the role index or multiIndex")
+        document.fault(f"{where}.columns", "no_index", "no column has the role index or multiIndex")
     needed = {target.name for target in expected.targets} | {column.name for column in resource.index}
-    read = read_table(dataset.folder, resource, findings, where, None if attributes else needed)
+    read = read_table(dataset.folder, resource, findings, where, None if attributes else needed, document)
     if read is None or not resource.index:
         return None
     table, row_place = read
     _check_index(resource, table, row_place, findings)
     if attributes:
-        _check_media(dataset, resource, table, row_place, findings, where)
+        _check_media(dataset, resource, table, row_place, findings, document, where)
     return table
 
 
@@ -136,7 +148,13 @@ def _check_index(resource: Resource, table: pa.Table, where: Any, findings: Find
 
 
 def _check_media(
-    dataset: DatasetDocument, resource: Resource, table: pa.Table, where: Any, findings: Findings, place: str
+    dataset: DatasetDocument,
+    resource: Resource,
+    table: pa.Table,
+    where: Any,
+    findings: Findings,
+    document: Findings,
+    place: str,
 ) -> None:
     """Checks that the media files that columns name exist, if their folder exists."""
     for i, column in enumerate(resource.columns):
@@ -147,7 +165,7 @@ def _check_media(
             continue
         folder = dataset.folder / media.path
         if not os.path.isdir(folder):
-            findings.note(f"{place}.columns[{i}].refersTo", "no_media", f"there is no folder {media.path}")
+            document.note(f"{place}.columns[{i}].refersTo", "no_media", f"there is no folder {media.path}")
         names = table.column(column.name).cast(pa.string()).unique().drop_null().to_pylist()
         bad = {name: code for name in names if (code := _media_fault(dataset, column, name, folder))}
         values = table.column(column.name).cast(pa.string())
@@ -167,39 +185,29 @@ def _media_fault(dataset: DatasetDocument, column: Column, name: str, folder: Pa
 
 
 def check_splits(
-    problem: Problem,
-    dataset: DatasetDocument | None,
-    table: pa.Table | None,
-    document: Path,
-    root: Path,
-    findings: Findings,
+    path: Path, folder: Path, division: Division, keys: RowKeys, findings: Findings, problem: Findings
 ) -> Folds | None:
-    """The split of the file, after it was checked against the problem and the rows of the main dataset."""
-    division = problem.division
-    if division is None:
-        return None
-    place = f"{relative_name(document, root)}: inputs.dataSplits"
-    path = document.parent / (division.file or SPLITS_FILE)
+    """The split of a file, after it was checked against the rows of the main dataset and what the problem says of it.
+
+    Args:
+        folder: of the problem's document, which the path may not leave.
+        findings: of the file.
+        problem: of the problem's document.
+    """
     try:
-        require_within(path, document.parent)
+        require_within(path, folder)
     except DataError:
-        findings.fault(f"{place}.splitsFile", "unsafe_path", f"{division.file!r} leads out of the folder")
+        problem.fault("inputs.dataSplits.splitsFile", "unsafe_path", f"{division.file!r} leads out of the folder")
         return None
-    if table is None or dataset is None:
-        return None
-    resource = learning_resource(dataset, problem.datasets[problem.main])
-    assert resource is not None
-    folds = examine_splits(path, row_keys(resource, table), findings)
-    if folds is None:
-        return None
-    _check_division(folds, problem, place, findings)
+    folds = examine_splits(path, keys, findings)
+    if folds is not None:
+        _check_division(folds, division, problem)
     return folds
 
 
-def _check_division(folds: Folds, problem: Problem, place: str, findings: Findings) -> None:
+def _check_division(folds: Folds, division: Division, findings: Findings) -> None:
     """Checks that the file divides the rows as the document says; shares only where all of the data is present."""
-    division = problem.division
-    assert division is not None
+    place = "inputs.dataSplits"
     repeats, n = folds.numbers.shape
     if repeats != division.repeats:
         findings.note(
@@ -207,7 +215,7 @@ def _check_division(folds: Folds, problem: Problem, place: str, findings: Findin
         )
     tested = (folds.numbers >= 0).sum(axis=1)
     if division.method == "folds":
-        if folds.count != division.folds:
+        if division.folds is not None and folds.count != division.folds:
             findings.fault(
                 f"{place}.numFolds", "other_split", f"is {division.folds}, but the file has {folds.count} folds"
             )
@@ -236,6 +244,4 @@ def declared_layout(problem: Problem, resource: Resource) -> FileLayout:
     """The layout of prediction and truth files, by the learning table; a SpecError unless one dataset has targets."""
     types = {column.name: COLUMN_TYPES[column.type] for column in resource.columns}
     index = tuple(column.name for column in resource.index)
-    gathers = "boxes" in reads_of(problem) and resource.gathers is not None
-    key = resource.gathers.name if gathers and resource.gathers else index[0]
-    return layout_of(problem, index, key, types, several_rows="multiIndex" in resource.index[0].roles)
+    return layout_of(problem, index, types, several_rows="multiIndex" in resource.index[0].roles)

@@ -44,8 +44,8 @@ def describe_table(
     columns = [*resource.columns, *added]  # described ones keep their place in the document
     if not any(column.is_index for column in columns):
         columns = [replace(c, roles=(*c.roles, "index")) if c.name == INDEX_COLUMN else c for c in columns]
-    targets = {target.name for target in expected.targets}
-    types = dict(described(schema)) | dict.fromkeys(targets, _target_type(problem))
+    kind = _target_type(problem, len(expected.targets))
+    types = dict(described(schema)) | ({target.name: kind for target in expected.targets} if kind else {})
     columns = [replace(c, type=types.get(c.name, c.type)) if c.type == "unknown" else c for c in columns]
     if columns == [*resource.columns]:
         return document
@@ -70,10 +70,11 @@ def _undescribed(resource: Resource, header: list[str], expected: TargetDataset)
     ]
 
 
-def _target_type(problem: Problem) -> str:
+def _target_type(problem: Problem, n_targets: int) -> str | None:
+    """The type of the targets by their task; None where the cells say it: boxes and their label."""
     reads = reads_of(problem)
     if "boxes" in reads:
-        return "realVector"
+        return "realVector" if n_targets == 1 else None
     return "real" if "numbers" in reads or _NUMERIC.intersection(problem.task_types) else "categorical"
 
 

@@ -23,7 +23,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.evaluation.prediction_table import lists_by_row
 from evaluand.interop.d3m.names import COLUMN_TYPES, read_version
-from evaluand.predictions.problem.files import MOST_SHOWN
+from evaluand.predictions.problem.files import FaultLog
 from evaluand.predictions.problem.problem import TargetDataset
 
 LEARNING: Final = "learningData"
@@ -63,14 +63,21 @@ _UNKNOWN: Final = -1
 """The index of a column that its document does not state, until the table was read."""
 
 _OBJECTS: Final = ("item", "node", "nodeAttribute", "edge", "edgeAttribute")
+_NAMED: Final = {"columnName": str, "columnIndex": int, "nodeAttribute": str, "edgeAttribute": str}
+"""What an object `resObject` may name, and the type of the name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Reference:
-    """What the values of a column refer to: items of a resource, or one of its columns by name or number."""
+    """What the values of a column refer to, in D3M's words: items, nodes or edges of a resource, or one of its columns.
+
+    Attributes:
+        name: of the column or attribute; the number of a `columnIndex`; None for objects without a name.
+    """
 
     resource: str
-    object: str | int
+    object: str
+    name: str | int | None = None
 
     @property
     def item(self) -> bool:
@@ -321,15 +328,15 @@ def _reference(node: Node) -> Reference | None:
     resource = node.text("resID", required=True)
     value: Any = node.raw("resObject")
     node.refuse_unknown_keys()
-    if isinstance(value, dict):
-        value = value.get("columnName", value.get("columnIndex"))
-    elif isinstance(value, str) and value not in _OBJECTS:
+    named = [(key, value[key]) for key in _NAMED if key in value] if isinstance(value, dict) else [(value, None)]
+    object, name = named[0] if len(named) == 1 else (None, None)
+    if isinstance(value, str) and value not in _OBJECTS:
         node.fault("resObject", "not_allowed", f"unknown value {value!r}{nearest(value, _OBJECTS)}")
-        return None
-    if resource is None or not isinstance(value, str | int) or isinstance(value, bool):
-        node.fault("resObject", "wrong_type", 'must be "item", or an object with columnName or columnIndex')
-        return None
-    return Reference(resource=resource, object=value)
+    elif not isinstance(object, str) or (isinstance(value, dict) and type(name) is not _NAMED[object]):
+        node.fault("resObject", "wrong_type", f'must be "item", or an object with {" or ".join(_NAMED)}')
+    elif resource is not None:
+        return Reference(resource=resource, object=object, name=name)
+    return None
 
 
 def _check_references(nodes: Sequence[Node], resources: Sequence[Resource], folder: Path) -> None:
@@ -349,14 +356,14 @@ def _check_references(nodes: Sequence[Node], resources: Sequence[Resource], fold
             elif reference.item:
                 if not found.collection:
                     node.fault(f"{place}.resID", "not_a_collection", f"{found.id!r} is not a collection of files")
-            elif reference.object not in _OBJECTS and found.columns:
-                by_name = isinstance(reference.object, str)
+            elif reference.object in ("columnName", "columnIndex") and found.columns:
+                by_name = reference.object == "columnName"
                 known_columns: list[Any] = [one.name if by_name else one.index for one in found.columns]
-                if reference.object not in known_columns:
+                if reference.name not in known_columns:
                     names = _header(folder, found)  # which may have columns that the document does not describe
                     known_columns = [*names] if by_name else [*range(len(names))]
-                if reference.object not in known_columns:
-                    message = f"resource {found.id!r} has no column {reference.object!r}"
+                if reference.name not in known_columns:
+                    message = f"resource {found.id!r} has no column {reference.name!r}"
                     node.fault(f"{place}.resObject", "no_such_column", message)
 
 
@@ -364,38 +371,62 @@ def _check_references(nodes: Sequence[Node], resources: Sequence[Resource], fold
 
 
 def read_table(
-    folder: Path, resource: Resource, findings: Findings, place: str = "", needed: Set[str] | None = None
+    folder: Path,
+    resource: Resource,
+    findings: Findings,
+    place: str = "",
+    needed: Set[str] | None = None,
+    document: Findings | None = None,
 ) -> tuple[pa.Table, Callable[[int], str]] | None:
-    """A table with its declared types, and where each row is; None, with faults at `place`, where it cannot be read.
+    """A table with its declared types, and where each row is; None, with faults, where it cannot be read.
 
-    Columns that are not `needed` are text; by default all are.
+    Columns that are not `needed` are text; by default all are needed.
+
+    Args:
+        findings: of the file.
+        place: of the resource in its document.
+        document: the findings of the document; the same by default.
     """
+    document = findings if document is None else document
     path = _real(folder / resource.path)
     if not path.is_relative_to(_real(folder)):
-        findings.fault(f"{place}.resPath".lstrip("."), "unsafe_path", f"{resource.path!r} leads out of the folder")
+        document.fault(f"{place}.resPath".lstrip("."), "unsafe_path", f"{resource.path!r} leads out of the folder")
         return None
-    source = open_csv(path, findings, f"{place}.resPath".lstrip("."))
+    source = open_csv(path, findings, document, f"{place}.resPath".lstrip("."))
     if source is None:
         return None
     before = len(findings.faults)
     header = source.schema.names
-    _check_header(header, resource, findings, place, path)
+    _check_header(header, resource, document, place, path)
+    described = {column.index for column in resource.columns}
+    extra = [name for i, name in enumerate(header) if i not in described and not resource.column(name)]
+    if extra and resource.columns:
+        listed = ", ".join(map(repr, extra[:10]))
+        findings.note(str(path), "undescribed_column", f"the document does not describe {listed}; read as text")
     table = pa.Table.from_batches(source.batches(), source.schema)
     columns = {}
     for name in header:
         column, texts = resource.column(name), one_chunk(table.column(name))
         typed_here = needed is None or name in needed
         columns[name] = _values(texts, column, source, findings) if column and typed_here else texts
-    return None if len(findings.faults) > before else (pa.table(columns), source.where)
+    lost = [column.name for column in resource.index if column.name not in columns]
+    return None if lost or len(findings.faults) > before else (pa.table(columns), source.where)
 
 
-def open_csv(path: Path, findings: Findings, place: str = "") -> DataSource | None:
-    """A CSV file with a header; None if it cannot be read, with a fault at `place` or at the file."""
+def open_csv(path: Path, findings: Findings, document: Findings | None = None, place: str = "") -> DataSource | None:
+    """A CSV file with a header; None, with a fault, if it cannot be read.
+
+    Args:
+        document: the findings of the document that names it at `place`; by default those of the file.
+    """
     try:
         source = open_texts(path)
     except DataError as error:
         for fault in error.faults:
-            findings.fault(fault.where or place, "bad_csv" if os.path.isfile(path) else "no_such_file", fault.message)
+            if os.path.isfile(path):
+                findings.fault(fault.where, "bad_csv", fault.message)
+            else:
+                (document or findings).fault(place or fault.where, "no_such_file", fault.message)
         return None
     if not source.schema.names:
         findings.fault(str(path), "empty_file", "the file is empty; it needs a header and rows")
@@ -416,14 +447,9 @@ def _real(path: Path) -> Path:
 
 def _values(texts: pa.Array, column: Column, source: DataSource, findings: Findings) -> pa.Array:
     kind = COLUMN_TYPES[column.type]
-    rows: list[tuple[int, str]] = []
-    values = typed(texts, kind, lambda row, message: rows.append((row, message)))
-    for row, message in rows[:MOST_SHOWN]:
-        findings.fault(source.where(row), "bad_value", f"{column.name}: {message}")
-    if len(rows) > MOST_SHOWN:
-        findings.fault(
-            source.name, "bad_value", f"{column.name}: {len(rows) - MOST_SHOWN:,} more cells have the wrong type"
-        )
+    log = FaultLog.of(source, findings)
+    values = typed(texts, kind, lambda row, message: log.add_cell("bad_value", row, column.name, message))
+    log.summarise()
     if kind == "integer" and (count := written_as_real(texts)):
         findings.note(source.name, "real_for_integer", f"{column.name}: {count:,} integers are written as 1.0")
     if kind == "time" and pa.types.is_string(values.type):
@@ -450,10 +476,6 @@ def _check_header(header: Sequence[str], resource: Resource, findings: Findings,
             near = nearest(column.name, [name for name in header if name != found])
             message = f"is {column.name!r}, but in {path.name} {actual}{near}"
             findings.fault(f"{where}.colName", "header_mismatch", message)
-    extra = [name for index, name in enumerate(header) if index not in by_index and not resource.column(name)]
-    if extra and resource.columns:
-        listed = ", ".join(map(repr, extra[:10]))
-        findings.note(str(path), "undescribed_column", f"the document does not describe {listed}; read as text")
 
 
 # Examples
@@ -561,9 +583,11 @@ def _column_to_write(column: Column) -> dict[str, Any]:
         made["colDescription"] = column.description
     made |= {"colType": column.type, "role": list(column.roles)}
     if column.refers_to is not None:
-        found = column.refers_to.object
-        by = {"columnIndex": found} if isinstance(found, int) else {"columnName": found}
-        made["refersTo"] = {"resID": column.refers_to.resource, "resObject": found if found in _OBJECTS else by}
+        object, name = column.refers_to.object, column.refers_to.name
+        made["refersTo"] = {
+            "resID": column.refers_to.resource,
+            "resObject": object if name is None else {object: name},
+        }
     return made
 
 

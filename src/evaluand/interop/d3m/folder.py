@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -20,30 +20,36 @@ import pyarrow.compute as pc
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, pluralize
 from evaluand.core.files.json import Findings
 from evaluand.core.files.paths import relative_name, require_within
+from evaluand.data.columns import join_chunks
 from evaluand.data.dataset import Dataset
-from evaluand.data.sources import open_texts
 from evaluand.data.split import Folds
-from evaluand.interop.d3m.checks import check_splits, check_table, learning_resource, row_keys
+from evaluand.interop.d3m.checks import (
+    check_splits,
+    check_table,
+    declared_layout,
+    learning_resource,
+    needed_columns,
+    row_keys,
+)
 from evaluand.interop.d3m.columns import describe_table
-from evaluand.interop.d3m.dataset import DatasetDocument, Resource, examine_dataset, examples, read_table
+from evaluand.interop.d3m.dataset import DatasetDocument, Resource, examine_dataset, examples
 from evaluand.interop.d3m.documents import (
     DATASET,
     PARTS,
     TRUTH,
-    DocumentChoice,
     below,
     document_at,
     find_file,
     leading_out,
     root_of,
 )
+from evaluand.interop.d3m.needed import FolderFindings, needed_of_problem
 from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
 from evaluand.interop.d3m.splits import tested_by_truth
-from evaluand.predictions.problem.problem import Problem, TargetDataset
+from evaluand.predictions.problem.files import read_truth
+from evaluand.predictions.problem.problem import Problem
 from evaluand.predictions.problem.truth import RowKeys
 from evaluand.store.store import check_name
-
-_Content = TypeVar("_Content")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -111,10 +117,10 @@ class ProblemFolder:
             DataError: the truth cannot be read.
         """
         place = self._place(dataset)
-        table, resource, targets = self.table(place), self.resource(place), self.problem.datasets[place]
+        table, targets = self.table(place), self.problem.datasets[place]
         if truth and place == self.problem.main and self.hidden and self.truth_path is not None:
-            table = _with_truth(table, resource, targets, self.truth_path)
-        return examples(resource, table, targets, _valid_name(targets.id), **roles)
+            table = _with_truth(self, table, self.truth_path)
+        return examples(self.resource(place), table, targets, _valid_name(targets.id), **roles)
 
     def folds(self) -> Folds:
         """The split of the file, over the examples of `dataset()`; a SpecError if there is no such file.
@@ -157,15 +163,15 @@ def open_folder(path: str | os.PathLike[str], part: str | None = None) -> Proble
         >>> len(folder.dataset()), folder.folds().test(0, 0)  # doctest: +SKIP
     """
     folder, findings = examine_folder(path, part)
-    findings.check()
+    findings.all().check()
     assert folder is not None
     return folder
 
 
 def examine_folder(
     path: str | os.PathLike[str], part: str | None = None, truth: Path | None = None, *, attributes: bool = True
-) -> tuple[ProblemFolder | None, Findings]:
-    """Opens the problem in a folder as far as it can be read, with its faults and notes.
+) -> tuple[ProblemFolder | None, FolderFindings]:
+    """Opens the problem in a folder as far as a score needs it, with its faults and notes.
 
     Args:
         path: the folder, the problem's folder in it, or its document.
@@ -179,36 +185,47 @@ def examine_folder(
     choice = document_at(start, part)
     document = choice.path
     root = root_of(start, document)
-    findings = Findings()
+    name = relative_name(document, root)
+    findings = FolderFindings()
     if part is None and choice.part is not None and len(choice.parts) > 1:
         others = " and ".join(each for each in choice.parts if each != choice.part)
         findings.note(str(root), "chosen_part", f"the part {choice.part} is read; --part chooses {others}")
-    problem = take_findings(findings, relative_name(document, root), *examine_problem(document))
+    problem, of_problem = examine_problem(document)
     if problem is None:
+        findings.take(name, of_problem, needed_of_problem)
         return None, findings
     having = [dataset.id for dataset in problem.datasets if dataset.targets]
     if len(having) > 1:
         message = f"several datasets have targets ({', '.join(having)}), so predictions cannot be scored"
-        findings.note(f"{relative_name(document, root)}: inputs.data", "several_datasets", message)
-    found = _datasets(problem, document, root, findings)
+        of_problem.note("inputs.data", "several_datasets", message)
+    datasets: list[DatasetDocument] = []
     tables: dict[int, pa.Table] = {}
-    for i, (expected, dataset) in enumerate(zip(problem.datasets, found, strict=True)):
-        if dataset is not None:
-            found[i] = dataset = describe_table(dataset, expected, problem, findings)
-            table = check_table(i, expected, dataset, document, root, findings, attributes=attributes)
-            if table is not None:
-                tables[i] = table
-    tested_by, folds = _tested_rows(
-        problem, found[problem.main], tables.get(problem.main), choice, root, truth, findings
-    )
+    for i, (expected, (dataset, inner)) in enumerate(
+        zip(problem.datasets, _datasets(problem, document, root, of_problem, findings), strict=True)
+    ):
+        if dataset is None:
+            continue
+        dataset = describe_table(dataset, expected, problem, findings)
+        datasets.append(dataset)
+        table = check_table(i, expected, dataset, findings, of_problem, inner, attributes=attributes)
+        assert dataset.folder is not None  # since it was read from a file
+        findings.take(relative_name(dataset.folder / DATASET, root), inner, needed_columns(dataset, expected))
+        if table is not None:
+            tables[i] = table
+    keys = None
+    if problem.main in tables and len(datasets) == len(problem.datasets):
+        resource = learning_resource(datasets[problem.main], problem.datasets[problem.main])
+        assert resource is not None  # else there were no table
+        keys = row_keys(resource, tables[problem.main])
+    tested_by, folds = _tested_rows(problem, keys, document, root, truth, of_problem, findings)
+    findings.take(name, of_problem, needed_of_problem)
     if findings.faults:
         return None, findings
-    known = tuple(dataset for dataset in found if dataset is not None)
     folder = ProblemFolder(
         root=root,
         document=document,
         problem=problem,
-        datasets=known,
+        datasets=tuple(datasets),
         notes=tuple(findings.notes),
         tested_by=tested_by,
         _tables=tables,
@@ -217,78 +234,76 @@ def examine_folder(
     return folder, findings
 
 
-def take_findings(findings: Findings, name: str, content: _Content, inner: Findings) -> _Content:
-    """The content of a document, after its faults and notes were taken over with the name of the file."""
-    for found, into in ((inner.faults, findings.faults), (inner.notes, findings.notes)):
-        into += [replace(fault, where=f"{name}: {fault.where}" if fault.where else name) for fault in found]
-    return content
-
-
 def _tested_rows(
     problem: Problem,
-    dataset: DatasetDocument | None,
-    table: pa.Table | None,
-    choice: DocumentChoice,
+    keys: RowKeys | None,
+    document: Path,
     root: Path,
     truth: Path | None,
-    findings: Findings,
+    of_problem: Findings,
+    of_files: Findings,
 ) -> tuple[Path | None, Folds | None]:
     """The file that says which rows are tested, and the folds that it describes.
 
     That is the split of the problem's document. Where the document names one that does not exist, it is the truth.
+
+    Args:
+        keys: the rows of the main dataset; None if they cannot be read.
     """
-    document = choice.path
     if problem.division is None:
         path = truth or find_file(document, root, TRUTH)
         rows = "all rows of the table" if path is None else f"the rows of {relative_name(path, root)}"
-        place = f"{relative_name(document, root)}: inputs.dataSplits"
-        findings.note(place, "no_split", f"is missing, so {rows} are tested")
+        of_problem.note("inputs.dataSplits", "no_split", f"is missing, so {rows} are tested")
         return None, None
     name = problem.division.file or SPLITS_FILE
     split = document.parent / name
     if os.path.lexists(split):
-        return split, check_splits(problem, dataset, table, document, root, findings)
-    place = f"{relative_name(document, root)}: inputs.dataSplits.splitsFile"
+        if keys is None:
+            return split, None
+        return split, check_splits(split, document.parent, problem.division, keys, of_files, of_problem)
+    place = "inputs.dataSplits.splitsFile"
     path = truth or find_file(document, root, TRUTH)
     if path is None or not path.is_file():
-        message = f"there is no file {name} in the problem's folder, and no {TRUTH}, so no row is known to be tested"
-        findings.fault(place, "no_such_file", message)
+        known = f"and no {TRUTH}, so no row is known to be tested; give the truth of those that are"
+        message = f"there is no file {name} in the problem's folder, {known}"
+        of_problem.fault(place, "no_such_file", message)
         return None, None
-    if table is None or dataset is None:
+    if keys is None:
         return None, None
-    resource = learning_resource(dataset, problem.datasets[problem.main])
-    assert resource is not None  # else there were no table
-    folds = tested_by_truth(path, row_keys(resource, table), findings)
+    folds = tested_by_truth(path, keys, of_files)
     if folds is not None:
-        count = int((folds.numbers >= 0).sum())
-        shown = relative_name(path, root)
-        message = f"there is no file {name}, so the rows of {shown} are tested: {count:,} of {len(table):,}"
-        findings.note(place, "no_split", message)
+        count, n = int((folds.numbers >= 0).sum()), len(keys.positions)
+        message = f"there is no file {name}, so the rows of {relative_name(path, root)} are tested: {count:,} of {n:,}"
+        of_problem.note(place, "no_split", message)
     return path, folds
 
 
-def _datasets(problem: Problem, document: Path, root: Path, findings: Findings) -> list[DatasetDocument | None]:
-    """The document of each dataset: the one with its id that is nearest to the problem."""
+def _datasets(
+    problem: Problem, document: Path, root: Path, of_problem: Findings, of_files: FolderFindings
+) -> list[tuple[DatasetDocument | None, Findings]]:
+    """The document of each dataset with what was found in it: the one with its id that is nearest to the problem."""
     read = {path: _examined(path) for path in below(root, DATASET)}
-    known = {path: content for path, (content, _) in read.items() if content is not None and content.id}
-    found: list[DatasetDocument | None] = []
+    readable = {path: content for path, (content, _) in read.items() if content is not None}
+    known = {path: content for path, content in readable.items() if content.id or len(read) == 1}
+    datasets: list[tuple[DatasetDocument | None, Findings]] = []
     for i, expected in enumerate(problem.datasets):
-        where = f"{relative_name(document, root)}: inputs.data[{i}].datasetID"
+        where = f"inputs.data[{i}].datasetID"
         fits = [path for path, content in known.items() if content.id in _names_with_parts(expected.id)]
         fits = fits or [p for p, content in known.items() if _is_mislabelled(p, content.id, expected.id, document)]
+        fits = fits or [path for path, content in known.items() if not content.id]  # which is the only one
         best = max(fits, key=lambda path: (_nearness(path, document), known[path].id == expected.id), default=None)
         if best is None:
             if known or not read:  # else the faults of the documents are reported below
-                _report_missing(expected.id, where, [content.id for content in known.values()], root, findings)
-            found.append(None)
+                _report_missing(expected.id, where, [content.id for content in known.values()], root, of_problem)
+            datasets.append((None, Findings()))
             continue
         if known[best].id != expected.id:
-            findings.note(where, "other_part", f"{expected.id!r} is read as {known[best].id!r}, the nearest one")
-        found.append(take_findings(findings, relative_name(best, root), *read[best]))
-    if not known:
-        for path, (_, inner) in read.items():
-            take_findings(findings, relative_name(path, root), None, inner)
-    return found
+            shown = repr(known[best].id) if known[best].id else "a dataset without an id"
+            of_problem.note(where, "other_part", f"{expected.id!r} is read as {shown}, the nearest one")
+        datasets.append((known[best], read[best][1]))
+    for path, (_, inner) in read.items() if not known else ():
+        of_files.take(relative_name(path, root), inner, lambda fault: True)
+    return datasets
 
 
 def _names_with_parts(id: str) -> set[str]:
@@ -332,32 +347,24 @@ def _nearness(path: Path, other: Path) -> int:
     return 2 * common + (_end(path) == _end(other))
 
 
-def _with_truth(table: pa.Table, resource: Resource, targets: TargetDataset, path: Path) -> pa.Table:
+def _with_truth(folder: ProblemFolder, table: pa.Table, path: Path) -> pa.Table:
     """The learning table with the target values of targets.csv, joined by its first index."""
-    index = resource.index[0]
-    target_columns = [c for c in resource.columns if c.name in {t.name for t in targets.targets}]
-    described = replace(
-        resource,
-        path=path.name,
-        columns=tuple(replace(c, index=i, roles=()) for i, c in enumerate([index, *target_columns])),
-    )
-    findings = Findings()
-    header = open_texts(path).schema.names
-    placed = [replace(c, index=header.index(c.name)) for c in described.columns if c.name in header]
-    read = read_table(path.parent, replace(described, columns=tuple(placed)), findings)
+    findings, layout = Findings(), declared_layout(folder.problem, folder.resource())
+    by = layout.index[0]
+    types = {by: layout.index_types[by]}
+    truth = read_truth(path, replace(layout, index=(by,), index_types=types, key=by, second_key=None), findings)
     findings.check()
-    if read is None or index.name not in read[0].column_names:
-        raise DataError(Fault(str(path), f"there is no column {index.name!r}", code="missing_column"))
-    truth = read[0]
-    rows = pc.index_in(table.column(index.name), value_set=truth.column(index.name).combine_chunks())
+    assert truth is not None  # else there were faults
+    rows = pc.index_in(table.column(by), value_set=join_chunks(truth.table.column(by)).cast(table.column(by).type))
     if rows.null_count:
         have = pluralize(rows.null_count, "row has", "rows have")
         message = f"{rows.null_count:,} test {have} no target value"
         raise DataError(Fault(str(path), message, code="missing_row"))
-    for column in target_columns:
-        if column.name in truth.column_names and column.name in table.column_names:
-            place = table.column_names.index(column.name)
-            table = table.set_column(place, column.name, truth.column(column.name).take(rows))
+    for name in layout.targets:
+        if name in table.column_names:
+            values = truth.table.column(name).take(rows)
+            decoded = values.combine_chunks().dictionary_decode() if pa.types.is_dictionary(values.type) else values
+            table = table.set_column(table.column_names.index(name), name, decoded)
     return table
 
 

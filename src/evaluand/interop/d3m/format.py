@@ -13,16 +13,17 @@ import pyarrow as pa
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.json import Findings, no_file
 from evaluand.core.files.paths import relative_name, require_within
-from evaluand.interop.d3m.checks import declared_layout, learning_resource
+from evaluand.interop.d3m.checks import declared_layout, learning_resource, needed_columns
 from evaluand.interop.d3m.columns import describe_table
 from evaluand.interop.d3m.dataset import Resource, examine_dataset, gathered_positions
 from evaluand.interop.d3m.documents import DATASET, PROBLEM, SCORED, TRUTH, below, part_of
-from evaluand.interop.d3m.folder import ProblemFolder, examine_folder, take_findings
+from evaluand.interop.d3m.folder import ProblemFolder, examine_folder
 from evaluand.interop.d3m.names import METRICS, UPPER, WORDS, name_of, translate
-from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
+from evaluand.interop.d3m.needed import FolderFindings, needed_of_problem
+from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem, schema_version
 from evaluand.interop.d3m.splits import examine_splits
 from evaluand.predictions.problem.definitions import DEFINITIONS, STANDARD
-from evaluand.predictions.problem.files import read_truth
+from evaluand.predictions.problem.files import read_header, read_truth
 from evaluand.predictions.problem.formats import OpenProblem, ProblemFormat
 from evaluand.predictions.problem.layout import FileLayout
 from evaluand.predictions.problem.problem import Problem
@@ -51,7 +52,9 @@ def _truth_of_folder(
     if path is None:
         path = (folder.datasets[folder.problem.main].folder or folder.root) / resource.path
     elif in_table:
-        path = _learning_table(path, folder.problem)[0]
+        path = _learning_table(path, folder.problem, findings)[0]
+    if layout.second_key is not None:
+        layout = layout.for_file(read_header(path))
     read = Findings() if in_table else findings  # rows of a table that are not tested may lack the value
     cells = read_truth(path, layout, read)
     _check_numeric(path, layout, folder.problem, name, read, findings)
@@ -63,9 +66,8 @@ def _truth_of_folder(
     keys = folder.keys()
     folds = folder.folds() if folder.tested_by is not None else None
     parts = split_parts(cells, layout, keys, folds, findings)
-    known = keys.columns[layout.key]
     predictions = lambda: folder.predictions_path  # noqa: E731 - a link out of the folder is an error only on use
-    return ProblemTruth(folder.problem, folder.document, name, layout, cells, parts, known, predictions, format)
+    return ProblemTruth(folder.problem, folder.document, name, layout, cells, parts, keys.columns, predictions, format)
 
 
 def _refuse_hidden(folder: ProblemFolder) -> None:
@@ -79,9 +81,10 @@ def _refuse_hidden(folder: ProblemFolder) -> None:
 
 def _truth_of_document(document: Path, path: Path, format: ProblemFormat) -> tuple[ProblemTruth | None, Findings]:
     """A document without its data, and the truth in a file of all tested rows or in a dataset."""
-    findings = Findings()
-    problem = take_findings(findings, str(document), *examine_problem(document))
-    findings.notes.clear()
+    problem, inner = examine_problem(document)
+    findings = FolderFindings()
+    findings.take(str(document), Findings(inner.faults), needed_of_problem)
+    findings.notes += findings.beside
     return (None if problem is None else _truth_in(document, problem, path, findings, format)), findings
 
 
@@ -100,8 +103,8 @@ def _truth_in(
         if layout is None or cells is None or findings.faults:
             return None
         parts = split_parts(cells, layout, None, None, findings)
-        return ProblemTruth(problem, document, str(document), layout, cells, parts, None, predictions, format)
-    table, resource = _learning_table(path, problem)
+        return ProblemTruth(problem, document, str(document), layout, cells, parts, {}, predictions, format)
+    table, resource = _learning_table(path, problem, findings)
     layout = declared_layout(problem, resource)
     cells = read_truth(table, layout, Findings())
     if cells is None:
@@ -112,7 +115,7 @@ def _truth_in(
     splits = document.parent / ((problem.division.file if problem.division else None) or SPLITS_FILE)
     folds = examine_splits(require_within(splits, document.parent), keys, findings) if os.path.isfile(splits) else None
     parts = split_parts(cells, layout, keys, folds, findings)
-    return ProblemTruth(problem, document, str(document), layout, cells, parts, cells.keys(layout), predictions, format)
+    return ProblemTruth(problem, document, str(document), layout, cells, parts, keys.columns, predictions, format)
 
 
 def _check_numeric(
@@ -139,15 +142,19 @@ def _truth_file(path: Path) -> Path:
     return path if table is None or document is None else document.parent / table.path
 
 
-def _learning_table(path: Path, problem: Problem) -> tuple[Path, Resource]:
+def _learning_table(path: Path, problem: Problem, findings: Findings) -> tuple[Path, Resource]:
     """The learning table of a dataset, by the dataset's folder or document."""
     document_path = path if path.is_file() else next(below(path, DATASET), None)
     if document_path is None:
         raise SpecError(f"{path}: there is no {DATASET} in this folder or below it")
-    document, findings = examine_dataset(document_path)
-    findings.check()
+    document, inner = examine_dataset(document_path)
     expected = problem.datasets[problem.main]
-    resource = learning_resource(describe_table(document, expected, problem, Findings()), expected)
+    document = describe_table(document, expected, problem, Findings())
+    examined = FolderFindings()
+    examined.take(str(document_path), Findings(inner.faults), needed_columns(document, expected))
+    examined.check()
+    findings.notes += examined.beside
+    resource = learning_resource(document, expected)
     if resource is None or not resource.index:
         raise SpecError(f"{document_path}: there is no learning table with an index")
     return require_within(document_path.parent / resource.path, document_path.parent), resource
@@ -170,7 +177,8 @@ class D3MFormat(ProblemFormat):
         return path.is_file() or next(below(path, PROBLEM), None) is not None
 
     def examine(self, path: Path, part: str | None) -> tuple[ProblemFolder | None, Findings]:
-        return examine_folder(path, part)
+        folder, findings = examine_folder(path, part)
+        return folder, findings.all()
 
     def read_truth(
         self, problem: Path | OpenProblem | Problem, truth: Path | None, part: str | None
@@ -188,8 +196,9 @@ class D3MFormat(ProblemFormat):
         if truth is not None and problem.is_file():
             return _truth_of_document(problem, truth, self)
         named = None if truth is None else _truth_file(truth)
-        folder, findings = examine_folder(problem, part, named, attributes=False)
-        findings.notes[:] = [note for note in findings.notes if note.code in _NOTES]  # `evaluand problem check` has all
+        folder, examined = examine_folder(problem, part, named, attributes=False)
+        notes = [note for note in examined.notes if note.code in _NOTES]  # `evaluand problem check` has all
+        findings = Findings(examined.faults, [*notes, *examined.beside])
         return (None if folder is None else _truth_of_folder(folder, truth, findings, self)), findings
 
     def metric_name(self, word: str) -> str:
@@ -200,6 +209,9 @@ class D3MFormat(ProblemFormat):
 
     def translate(self, message: str) -> str:
         return translate(message)
+
+    def definition_of(self, document: Path) -> str:
+        return "3.1.1" if schema_version(document) < (4,) else STANDARD
 
     def criterion_path(self, number: int, attribute: str | None) -> str:
         path = f"inputs.performanceMetrics[{number}]"

@@ -5,7 +5,7 @@ types. Writing a problem warns of what the version cannot express, or refuses to
 """
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -28,7 +28,11 @@ from evaluand.interop.d3m.names import (
     takes_k,
     takes_label,
 )
+from evaluand.interop.d3m.needed import needed_of_problem
 from evaluand.predictions.problem.problem import (
+    TAKES_K,
+    TAKES_POSITIVE,
+    Augmentation,
     ColumnPlace,
     Criterion,
     DatasetView,
@@ -76,18 +80,40 @@ def read_problem(document: str | os.PathLike[str] | Mapping[str, Any]) -> Proble
 
 
 def examine_problem(document: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Problem | None, Findings]:
-    """The problem of a document as far as it can be read, with faults and notes; a DataError if it is no JSON file."""
+    """The problem of a document, with its faults and notes; a DataError if it is no JSON file.
+
+    What breaks the schema is left out of the problem; there is none only if a score depends on that.
+    """
     findings = Findings()
     value = document if isinstance(document, Mapping) else read_json(Path(document))
     root = Node.root(value, findings, "" if isinstance(document, Mapping) else str(document))
     about, inputs = root.node("about", required=True), root.node("inputs", required=True)
     outputs = root.node("expectedOutputs", required=True)
+    augmentations = tuple(map(_augmentation, root.nodes("dataAugmentation")))
     root.refuse_unknown_keys()
     version = read_version(about, "problemSchemaVersion", "3.1.1") if about else (3, 1, 1)
-    attributes = _about(about, version) if about else {}
+    attributes: dict[str, Any] = {"augmentations": augmentations}
+    attributes |= _about(about, version) if about else {}
     attributes |= _inputs(inputs, version, attributes.get("task_types", ())) if inputs else {}
-    attributes["outputs"] = _outputs(outputs) if outputs else Outputs()
-    return (None if findings.faults else Problem(**attributes)), findings
+    attributes |= {"outputs": _outputs(outputs)} if outputs else {}
+    if any(map(needed_of_problem, findings.faults)):
+        return None, findings
+    folder = "" if isinstance(document, Mapping) else Path(document).parent.name
+    return Problem(**{**attributes, "id": attributes.get("id") or folder or "problem"}), findings
+
+
+def schema_version(document: str | os.PathLike[str]) -> Version:
+    """The version of the schema that a problemDoc.json states, or that it is read by."""
+    about = read_json(Path(document)).get("about")
+    return read_version(
+        Node(about if isinstance(about, Mapping) else {}, "", Findings()), "problemSchemaVersion", "3.1.1"
+    )
+
+
+def _augmentation(node: Node) -> Augmentation:
+    made = Augmentation(domains=node.texts("domain"), keywords=node.texts("keywords"))
+    node.refuse_unknown_keys()
+    return made
 
 
 def _about(about: Node, version: Version) -> dict[str, Any]:
@@ -96,7 +122,7 @@ def _about(about: Node, version: Version) -> dict[str, Any]:
         about.note("problemName", "no_name", f"is {name!r}; the problem has no name")
         name = None
     made = {
-        "id": about.text("problemID", required=True) or "",
+        "id": about.text("problemID", required=True),
         "name": name,
         "description": about.text("problemDescription") or None,
         "uri": about.text("problemURI") or None,
@@ -120,9 +146,7 @@ def _types(about: Node) -> dict[str, Any]:
         about.note("taskSubType", "empty", "is empty; read as missing")
     sub = about.choice("taskSubType", [*SUB_TYPES])
     types = (TASK_TYPES[word],) if word else ()
-    if sub and types:
-        _check_applies(about, "taskSubType", SUB_TYPES[sub], types)
-    return {"task_types": types, "sub_types": (SUB_TYPES[sub],) if sub else ()}
+    return {"task_types": types, "sub_types": _fitting(about, {"taskSubType": sub} if sub and types else {}, types)}
 
 
 def _keywords(about: Node, version: Version) -> dict[str, Any]:
@@ -131,23 +155,25 @@ def _keywords(about: Node, version: Version) -> dict[str, Any]:
         ["taskType", "taskSubType"], "other_version", "belongs to schema 3 and is not read; schema 4 has taskKeywords"
     )
     placed = about.choices("taskKeywords", [*TASK_TYPES, *SUB_TYPES, *KEYWORDS], required=True)
-    words = [*placed.values()]
-    types = tuple(dict.fromkeys(TASK_TYPES[word] for word in words if word in TASK_TYPES))
-    for i, word in placed.items():
+    words = {f"taskKeywords[{i}]": word for i, word in placed.items()}
+    types = tuple(dict.fromkeys(TASK_TYPES[word] for word in words.values() if word in TASK_TYPES))
+    for place, word in words.items():
         if word in ONLY_3:
-            about.note(f"taskKeywords[{i}]", "other_version", f"{word!r} belongs to schema 3")
-        elif word in SUB_TYPES:
-            _check_applies(about, f"taskKeywords[{i}]", SUB_TYPES[word], types)
+            about.note(place, "other_version", f"{word!r} belongs to schema 3")
     if words and not types:
         about.note("taskKeywords", "no_task_type", "no keyword is a type of task")
-    subs = tuple(SUB_TYPES[word] for word in words if word in SUB_TYPES)
-    rest = tuple(KEYWORDS[word] for word in words if word in KEYWORDS)
+    subs = _fitting(about, {place: word for place, word in words.items() if word in SUB_TYPES}, types)
+    rest = tuple(KEYWORDS[word] for word in words.values() if word in KEYWORDS)
     return {"task_types": types, "sub_types": subs, "keywords": rest}
 
 
-def _check_applies(about: Node, key: str, sub_type: SubType, types: tuple[TaskType, ...]) -> None:
-    if not sub_type.task_types.intersection(types):
-        about.fault(key, "not_applicable", misfit_message(sub_type, types))
+def _fitting(about: Node, words: Mapping[str, str], types: tuple[TaskType, ...]) -> tuple[SubType, ...]:
+    """The sub-types that fit the task, from words by their place."""
+    subs = {place: SUB_TYPES[word] for place, word in words.items()}
+    for place, sub in subs.items():
+        if not sub.task_types.intersection(types):
+            about.fault(place, "not_applicable", misfit_message(sub, types))
+    return tuple(sub for sub in subs.values() if sub.task_types.intersection(types))
 
 
 def _inputs(inputs: Node, version: Version, types: tuple[TaskType, ...]) -> dict[str, Any]:
@@ -173,53 +199,54 @@ def _inputs(inputs: Node, version: Version, types: tuple[TaskType, ...]) -> dict
 def _dataset(node: Node, types: tuple[TaskType, ...]) -> TargetDataset:
     id = node.text("datasetID", required=True) or ""
     targets: list[Target] = []
-    seen: set[int] = set()
     for one in node.nodes("targets", required=True):
-        index = one.integer("targetIndex", required=True, least=0)
-        if index in seen:
-            one.fault("targetIndex", "twice", f"two targets have the index {index}")
-        if index is not None:
-            seen.add(index)
+        index, place = one.integer("targetIndex", required=True, least=0), _place(one)
         clusters = one.integer("numClusters", least=1)
         if clusters is not None and types and not has_clusters(types):
             one.fault("numClusters", "not_applicable", "is only for clustering and community detection")
-        targets.append(Target(index=index or 0, clusters=clusters, **_place(one)))
+            clusters = None
+        if index is not None and index in {target.index for target in targets}:
+            one.fault("targetIndex", "twice", f"two targets have the index {index}")
+            index = None
+        if place is not None:
+            free = max((target.index for target in targets), default=-1) + 1
+            targets.append(Target(index=free if index is None else index, clusters=clusters, **place))
         one.refuse_unknown_keys()
     privileged = []
     for one in node.nodes("privilegedData"):
         one.integer("privilegedDataIndex", required=True, least=0)
-        privileged.append(ColumnPlace(**_place(one)))
+        privileged.append(_place(one))
         one.refuse_unknown_keys()
     ahead = node.node("forecastingHorizon")
     horizon = None
     if ahead:
-        place = ColumnPlace(**_place(ahead))
-        steps = ahead.number("horizonValue", required=True, least=0, most=float("inf"))
-        horizon = Horizon(place=place, steps=steps or 0.0)
+        place, steps = _place(ahead), ahead.number("horizonValue", required=True, least=0, most=float("inf"))
+        horizon = Horizon(place=ColumnPlace(**place), steps=steps) if place and steps is not None else None
         ahead.refuse_unknown_keys()
     node.refuse_unknown_keys()
-    return TargetDataset(id=id, targets=tuple(targets), privileged=tuple(privileged), horizon=horizon)
+    columns = tuple(ColumnPlace(**place) for place in privileged if place is not None)
+    return TargetDataset(id=id, targets=tuple(targets), privileged=columns, horizon=horizon)
 
 
-def _place(node: Node) -> dict[str, Any]:
-    return {
-        "resource": node.text("resID", required=True) or "",
-        "column": node.integer("colIndex", required=True, least=0) or 0,
-        "name": node.text("colName", required=True) or "",
+def _place(node: Node) -> dict[str, Any] | None:
+    """The place of a column; None if it is incomplete."""
+    made = {
+        "resource": node.text("resID", required=True),
+        "column": node.integer("colIndex", required=True, least=0),
+        "name": node.text("colName", required=True),
     }
+    return None if None in made.values() else made
 
 
 def _division(node: Node) -> Division:
-    word = node.choice("method", [*METHODS]) or "holdOut"
-    folding = word == "kFold"
-    test = node.number("testSize", least=0, most=1)
-    folds = node.integer("numFolds", least=0)
-    if folding:
-        if test is not None:
-            node.fault("testSize", "not_applicable", "is only for the method holdOut; folds test every row once")
-        if folds is None or folds < 2:
-            node.fault("numFolds", "out_of_range", f"is {folds}; the method kFold needs at least 2")
-    elif folds:
+    folding = node.choice("method", [*METHODS]) == "kFold"
+    test, folds = node.number("testSize", least=0, most=1), node.integer("numFolds", least=0)
+    if folding and test is not None:
+        node.fault("testSize", "not_applicable", "is only for the method holdOut; folds test every row once")
+    if folding and (folds is None or folds < 2):
+        node.fault("numFolds", "out_of_range", f"is {folds}; the method kFold needs at least 2")
+        folds = None
+    if not folding and folds:
         node.fault("numFolds", "not_applicable", "is only for the method kFold; a hold-out has a testSize")
     repeats = node.integer("numRepeats", least=0)  # 0, the default, means no repetition
     made = Division(
@@ -255,11 +282,11 @@ def _criterion(node: Node, version: Version) -> Criterion | None:
     word = node.choice("metric", [*METRICS, "other"], required=True)
     if word is not None and word in (METRICS_ONLY_4 if version < (4,) else METRICS_ONLY_3):
         node.note("metric", "other_version", f"{word!r} belongs to schema {'4' if version < (4,) else '3'}")
-    k, label = node.integer("K", least=1), node.text("posLabel", empty=True)
-    if word is not None and k is not None and word not in (*takes_k(version), "other"):
-        node.fault("K", "not_applicable", f"is only for {' and '.join(takes_k(version))}; the metric is {word}")
-    if word is not None and label is not None and word not in (*takes_label(version), "other"):
-        node.fault("posLabel", "not_applicable", f"is only for {', '.join(takes_label(version))}; the metric is {word}")
+    takes_any = word in ("other", None)
+    k = node.integer("K", least=1) if takes_any or _takes(node, "K", word, TAKES_K, takes_k(version)) else None
+    label = None
+    if takes_any or _takes(node, "posLabel", word, TAKES_POSITIVE, takes_label(version)):
+        label = node.text("posLabel", empty=True)
     if version >= (4,) and node.has("applicabilityToTarget"):
         node.note("applicabilityToTarget", "other_version", "belongs to schema 3; read anyway")
     jointly = node.choice("applicabilityToTarget", ["singleTarget", "allTargets"]) == "allTargets"
@@ -267,6 +294,19 @@ def _criterion(node: Node, version: Version) -> Criterion | None:
     node.refuse_unknown_keys()
     name = other if word == "other" else METRICS[word] if word else None
     return None if name is None else Criterion(metric=name, k=k, positive=label, jointly=jointly)
+
+
+def _takes(node: Node, key: str, word: str | None, metrics: Set[str], of_version: Sequence[str]) -> bool:
+    """Whether a metric takes a parameter; reported where a document has one that its metric or its version lacks."""
+    assert word is not None  # else there is no metric to ask
+    takes = METRICS[word] in metrics
+    if node.has(key) and word not in of_version:
+        known = ", ".join(of_version)
+        node.fault(
+            key, "not_applicable", f"is only for {known}; the metric is {word}" + ("; read anyway" if takes else "")
+        )
+    node.ignore(key)
+    return takes
 
 
 def _specified(node: Node, word: str | None) -> str | None:
@@ -334,7 +374,9 @@ def problem_document(problem: Problem, version: str = "4.1.1") -> dict[str, Any]
         inputs["dataSplits"] = _division_to_write(problem.division, number)
     inputs["performanceMetrics"] = [_criterion_to_write(criterion, number) for criterion in problem.criteria]
     outputs = {"predictionsFile": problem.outputs.predictions, **_without_none(scoresFile=problem.outputs.scores)}
-    return {"about": about, "inputs": inputs, "expectedOutputs": outputs}
+    sources = [{"domain": [*each.domains], "keywords": [*each.keywords]} for each in problem.augmentations]
+    augmentation = {"dataAugmentation": sources} if sources and number >= (4,) else {}
+    return {"about": about, "inputs": inputs, "expectedOutputs": outputs, **augmentation}
 
 
 def write_problem(problem: Problem, path: str | os.PathLike[str], version: str = "4.1.1") -> None:
@@ -365,6 +407,8 @@ def _inexpressible(problem: Problem, version: Version) -> Iterator[Fault]:
             yield Fault(f"task_types[{i}]", f"schema {version[0]} has no task {task_type}", code="other_version")
     if old and problem.division is not None and (problem.division.views or problem.division.script):
         yield Fault("division", "schema 3 has no views and no script of the split; left out", code="left_out")
+    if old and problem.augmentations:
+        yield Fault("augmentations", "schema 3 has no dataAugmentation; left out", code="left_out")
     if problem.outputs.scores is None:
         yield Fault("outputs.scores", "is None, which is read back as the default scores.csv", code="left_out")
     if problem.name == "NULL":

@@ -18,7 +18,7 @@ from evaluand.core.files.csv import write_table
 from evaluand.core.files.json import Findings
 from evaluand.data.split import NOT_TESTED, Folds
 from evaluand.interop.d3m.dataset import one_chunk, open_csv
-from evaluand.predictions.problem.files import MOST_SHOWN
+from evaluand.predictions.problem.files import FaultLog
 from evaluand.predictions.problem.truth import RowKeys
 
 TESTED: Final = "TEST"
@@ -54,7 +54,7 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
         if name not in known:
             findings.note(str(path), "undescribed_column", f"the column {name!r} is ignored")
     table = pa.Table.from_batches(source.batches(), source.schema)
-    log = _RowFaults(findings, source.where, str(path))
+    log = FaultLog.of(source, findings)
     columns = {name: one_chunk(table.column(name)) for name in table.column_names if name in known}
     if not table.num_rows:
         findings.fault(str(path), "no_rows", "has no rows; list each example as TRAIN or TEST")
@@ -63,7 +63,7 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
     kinds = pc.utf8_upper(pc.utf8_trim_whitespace(pc.fill_null(columns["type"], "")))
     tested = pc.equal(kinds, TESTED).to_numpy(zero_copy_only=False)
     for row in np.flatnonzero(~(tested | pc.equal(kinds, LEARNT).to_numpy(zero_copy_only=False))).tolist():
-        log.add_row(row, "bad_type", f"type is {columns['type'][row].as_py()!r}; give TRAIN or TEST")
+        log.add_cell("bad_type", row, None, f"type is {columns['type'][row].as_py()!r}; give TRAIN or TEST")
     numbers = [_numbers(columns[name], name, log) for name in _NUMBERED]
     row_of = _rows_of(columns, keys, log)
     if len(findings.faults) > before:
@@ -81,7 +81,7 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
         tested[rows],
         repeats,
         folds,
-        lambda row, *what: log.add_row(rows[row], *what),
+        lambda row, code, message: log.add_cell(code, int(rows[row]), None, message),
     )
     _check_listed(keys, row_of[rows], log)
     log.summarise()
@@ -100,7 +100,7 @@ def tested_by_truth(path: Path, keys: RowKeys, findings: Findings) -> Folds | No
         return None
     table = pa.Table.from_batches(source.batches(), source.schema)
     before = len(findings.faults)
-    log = _RowFaults(findings, source.where, str(path))
+    log = FaultLog.of(source, findings)
     row_of = _rows_of({name: one_chunk(table.column(name))}, keys, log)
     log.summarise()
     if len(findings.faults) > before:
@@ -126,52 +126,26 @@ def write_splits(path: str | os.PathLike[str], folds: Folds, keys: RowKeys) -> N
     write_table(pa.table(columns), path)
 
 
-class _RowFaults:
-    """Collects faults by row: the first `MOST_SHOWN` of each code, and a count of the rest."""
-
-    def __init__(self, findings: Findings, where: Any, name: str) -> None:
-        self._findings, self._where, self._name = findings, where, name
-        self._counts: dict[str, int] = {}
-
-    def add_row(self, row: int, code: str, message: str) -> None:
-        self._counts[code] = self._counts.get(code, 0) + 1
-        if self._counts[code] <= MOST_SHOWN:
-            self._findings.fault(self._where(int(row)), code, message)
-
-    def add(self, code: str, message: str) -> None:
-        """A fault of the whole file."""
-        self._findings.fault(self._name, code, message)
-
-    def note(self, code: str, message: str) -> None:
-        self._findings.note(self._name, code, message)
-
-    def summarise(self) -> None:
-        """Counts the faults that were not listed."""
-        for code, count in self._counts.items():
-            if count > MOST_SHOWN:
-                self.add(code, f"{count - MOST_SHOWN:,} more rows of this kind")
-
-
-def _numbers(texts: pa.Array, name: str, log: _RowFaults) -> np.ndarray[Any, np.dtype[np.int64]]:
-    values = typed(texts, "integer", lambda row, message: log.add_row(row, f"bad_{name}", f"{name}: {message}"))
-    for row in np.flatnonzero(pc.less(values, 0).fill_null(False).to_numpy(zero_copy_only=False)).tolist():
-        log.add_row(row, f"bad_{name}", f"{name} is {values[row].as_py()}; count from 0")
-    for row in np.flatnonzero(pc.greater_equal(values, max(len(texts), _MANY)).fill_null(False)).tolist():
-        log.add_row(row, f"bad_{name}", f"{name} is {values[row].as_py()}; count from 0 without gaps")
+def _numbers(texts: pa.Array, name: str, log: FaultLog) -> np.ndarray[Any, np.dtype[np.int64]]:
+    code = f"bad_{name}"
+    values = typed(texts, "integer", lambda row, message: log.add_cell(code, row, name, message))
+    known = np.asarray(values.fill_null(0), np.int64)
+    for row in np.flatnonzero((known < 0) | (known >= max(len(texts), _MANY))).tolist():
+        log.add_cell(code, row, name, f"is {known[row]}; count from 0 without gaps")
     empty = pc.equal(pc.utf8_trim_whitespace(texts.fill_null("")), "")
     for row in np.flatnonzero(empty.to_numpy(zero_copy_only=False)).tolist():
-        log.add_row(row, f"bad_{name}", f"{name} is empty")
-    return np.asarray(values.fill_null(0), np.int64)
+        log.add_cell(code, row, name, "is empty")
+    return known
 
 
-def _rows_of(columns: Mapping[str, pa.Array], keys: RowKeys, log: _RowFaults) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _rows_of(columns: Mapping[str, pa.Array], keys: RowKeys, log: FaultLog) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The first row of the learning table with the index of each row of the file; -1 where there is none."""
     name, values = next(iter(keys.columns.items()))
     kind = "integer" if pa.types.is_integer(values.type) else "text"
-    index = typed(columns[name], kind, lambda row, message: log.add_row(row, "bad_index", f"{name}: {message}"))
+    index = typed(columns[name], kind, lambda row, message: log.add_cell("bad_index", row, name, message))
     empty = pc.is_null(columns[name])
     for row in np.flatnonzero(empty.to_numpy(zero_copy_only=False)).tolist():
-        log.add_row(row, "bad_index", f"{name} is empty")
+        log.add_cell("bad_index", row, name, "is empty")
     found = pc.index_in(index.cast(values.type), value_set=values, skip_nulls=True)
     return np.asarray(found.fill_null(-1), np.int64)
 
@@ -181,7 +155,7 @@ def _check_known(
     tested: Any,
     name: str,
     columns: Mapping[str, pa.Array],
-    log: _RowFaults,
+    log: FaultLog,
 ) -> np.ndarray[Any, np.dtype[np.int64]]:
     """Reports rows about unknown examples, unless the dataset is only the training or only the test part."""
     unknown = row_of < 0
@@ -199,42 +173,47 @@ def _check_known(
         rows = np.flatnonzero(lost).tolist()
         if len(rows) > _FEW:
             message = f"{len(rows):,} of {int(which.sum()):,} {part} rows are not in the learning table, first {name} "
-            log.add_row(rows[0], "unknown_index", f"{message}{columns[name][rows[0]].as_py()!r}")
+            log.add_cell("unknown_index", int(rows[0]), None, f"{message}{columns[name][rows[0]].as_py()!r}")
             continue
         for row in rows:
-            log.add_row(row, "unknown_index", f"{name} {columns[name][row].as_py()!r} is not in the learning table")
+            log.add_cell(
+                "unknown_index", row, None, f"{name} {columns[name][row].as_py()!r} is not in the learning table"
+            )
     return row_of
 
 
-def _check_images(columns: Mapping[str, pa.Array], keys: RowKeys, row_of: Any, log: _RowFaults) -> None:
+def _check_images(columns: Mapping[str, pa.Array], keys: RowKeys, row_of: Any, log: FaultLog) -> None:
     """Checks that further columns of the index agree with the learning table."""
     if keys.repeated:
         return
     known = np.flatnonzero(row_of >= 0)
     for name in [*keys.columns][1:]:
         if name not in columns:
-            log.add("missing_column", f"there is no column {name!r} of the index")
+            log.note("missing_column", f"there is no column {name!r} of the index")
             continue
         expected = keys.columns[name].take(pa.array(row_of[known])).cast(pa.string())
         own = columns[name].take(pa.array(known))
         for place in np.flatnonzero(
             pc.not_equal(own, expected).fill_null(True).to_numpy(zero_copy_only=False)
         ).tolist():
-            log.add_row(
-                known[place],
+            log.add_cell(
                 "other_index",
+                int(known[place]),
+                None,
                 f"{name} is {own[place].as_py()!r}, but {expected[place]} in the learning table",
             )
 
 
-def _check_twice(row_of: Any, repeats: Any, folds: Any, rows: Any, log: _RowFaults) -> None:
+def _check_twice(row_of: Any, repeats: Any, folds: Any, rows: Any, log: FaultLog) -> None:
     cells = np.stack([repeats, folds, row_of])
     _, first, back = np.unique(cells, axis=1, return_index=True, return_inverse=True)
     for place in np.flatnonzero(first[back.ravel()] != np.arange(len(rows))).tolist():
-        log.add_row(rows[place], "twice", f"the row occurs twice in repeat {repeats[place]}, fold {folds[place]}")
+        log.add_cell(
+            "twice", int(rows[place]), None, f"the row occurs twice in repeat {repeats[place]}, fold {folds[place]}"
+        )
 
 
-def _check_listed(keys: RowKeys, row_of: Any, log: _RowFaults) -> None:
+def _check_listed(keys: RowKeys, row_of: Any, log: FaultLog) -> None:
     """Reports examples that the file does not list."""
     seen = np.zeros(keys.count, bool)
     seen[keys.positions[row_of]] = True

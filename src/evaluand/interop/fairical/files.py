@@ -2,23 +2,77 @@
 
 from __future__ import annotations
 
+import io
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar, Final, Literal, Self
 
 import numpy as np
 
 from evaluand.core.errors import DataError, Fault, SpecError
+from evaluand.core.files.json import Findings, Node, read_json, without_infinities
 from evaluand.tradeoff.arguments import check_type
 from evaluand.tradeoff.confidences import Confidences, Thresholds
 from evaluand.tradeoff.files.metrics import parse_metrics
-from evaluand.tradeoff.files.scores import ScoreFile
+from evaluand.tradeoff.files.reading import JsonFile
+from evaluand.tradeoff.files.scores import TRUTH, ScoreFile
 from evaluand.tradeoff.files.solutions import FROM, NAMES, OF_MODELS, THRESHOLDS, SolutionFile
 from evaluand.tradeoff.points import Tradeoff, solve
 
 
+def _list_of(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
+
+
+def _or_path(value: Mapping[str, Any]) -> dict[str, Any]:
+    return {"anyOf": [value, {"type": "string", "format": "path"}]}
+
+
+class _Model(JsonFile):
+    """The methods of pydantic's models, as which fairical has its files."""
+
+    json_schema: ClassVar[Mapping[str, Any]]
+
+    @classmethod
+    def model_validate(cls, obj: Any, *, context: Mapping[str, Any] | None = None) -> Self:
+        """The content of a JSON object.
+
+        Args:
+            context: `base_dir` is the folder of other files that it names; by default the current one.
+
+        Raises:
+            DataError: a field is missing or invalid.
+        """
+        if isinstance(obj, cls):
+            return obj
+        document = Node.root(obj, Findings(), f"the {cls.format} file").value
+        return cls.from_dict(cls.with_parts(document, Path((context or {}).get("base_dir", "."))))
+
+    @classmethod
+    def model_validate_json(cls, json_data: str | bytes, *, context: Mapping[str, Any] | None = None) -> Self:
+        """The content of a JSON text; see `model_validate`."""
+        text = json_data.decode() if isinstance(json_data, bytes) else json_data
+        return cls.model_validate(read_json(io.StringIO(text), extended=True), context=context)
+
+    def model_dump(self, *, by_alias: bool = False) -> dict[str, Any]:
+        """The fields, under the names of attributes, or with `by_alias` under those of the file."""
+        return {name if by_alias else name.replace("-", "_"): value for name, value in self.to_dict().items()}
+
+    def model_dump_json(self, *, indent: int | None = None, by_alias: bool = False) -> str:
+        """The same as JSON text; infinite numbers are the text "Infinity"."""
+        return json.dumps(without_infinities(self.model_dump(by_alias=by_alias)), indent=indent, ensure_ascii=False)
+
+    @classmethod
+    def model_json_schema(cls) -> dict[str, Any]:
+        """The JSON Schema of the file."""
+        return {"title": cls.__name__, "type": "object", "required": [*cls.required], "properties": {**cls.json_schema}}
+
+
 @dataclass(frozen=True)
-class Solutions(SolutionFile, Mapping[str, list[float]]):
+class Solutions(_Model, SolutionFile, Mapping[str, list[float]]):
     """Points of a system by several metrics; a mapping from metric to values, and an array of points × metrics.
 
     Fields and errors as of `SolutionFile`. An undefined value is 0, and the metadata list which values are undefined.
@@ -30,6 +84,13 @@ class Solutions(SolutionFile, Mapping[str, list[float]]):
         >>> front["acc"], dominated["acc"], round(front.indicators()["hv"], 3)
         ([0.65], [0.0], 0.585)
     """
+
+    json_schema = MappingProxyType(
+        {
+            "points": {"type": "object", "additionalProperties": _list_of({"type": "number"})},
+            "metadata": {"type": "object"},
+        }
+    )
 
     @classmethod
     def fromarray(
@@ -89,10 +150,26 @@ class Solutions(SolutionFile, Mapping[str, list[float]]):
         """Points × metrics."""
         return np.array(list(self.points.values()), dtype or np.float64).T
 
-    @property
     def n_metrics(self) -> int:
         """The number of metrics."""
         return len(self.points)
+
+    def n_solutions(self) -> int:
+        """The number of points."""
+        return self.n_points
+
+    def tabulate(self) -> str:
+        """A table of the points: their values, their thresholds and the models that they are of."""
+        names, models = self.metadata[NAMES], self.metadata[OF_MODELS]
+        columns = {**self.points, "thresholds": self.metadata.get(THRESHOLDS, [None] * len(models))}
+        texts = {
+            name: [name, *(f"{value:g}" if value is not None else "" for value in columns[name])] for name in columns
+        }
+        texts["identifiers"] = ["identifiers", *(names[model] for model in models)]
+        widths = [max(map(len, column)) for column in texts.values()]
+        header, *rows = zip(*texts.values(), strict=True)
+        lines = [header, tuple("-" * width for width in widths), *rows]
+        return "\n".join("  ".join(map(str.ljust, line, widths)).rstrip() for line in lines)
 
     def deduplicate(self, eps: float = 1e-6) -> Solutions:
         """The first of all points with equal values; an undefined value never equals a defined one."""
@@ -108,7 +185,7 @@ class Solutions(SolutionFile, Mapping[str, list[float]]):
         Raises:
             SpecError: there are no points, or there is only one metric.
         """
-        if not self.n_solutions:
+        if not self.n_points:
             raise SpecError("there are no points, so there are no indicators")
         return self.tradeoff.indicators()  # type: ignore[return-value]
 
@@ -118,7 +195,7 @@ _OF_SCORES: Final = frozenset({"prec", "rec", "avg_prec", "f1"})
 
 
 @dataclass(frozen=True)
-class Scores(ScoreFile):
+class Scores(_Model, ScoreFile):
     """Scores of one or several models on the same samples; fields and errors as of `ScoreFile`.
 
     Example:
@@ -128,6 +205,22 @@ class Scores(ScoreFile):
         >>> scores.solutions_a_posteriori(["acc", "eod+sex"], [0.5, 0.65])["acc"]
         [0.75, 1.0]
     """
+
+    json_schema = MappingProxyType(
+        {
+            "scores": _list_of(_or_path(_list_of({"type": "number", "minimum": 0, "maximum": 1}))),
+            "identifiers": _list_of({"type": "string"}),
+            TRUTH: _or_path(_list_of({"enum": [0, 1]})),
+            "attributes": _or_path(
+                {
+                    "type": "object",
+                    "additionalProperties": _list_of(
+                        {"anyOf": [{"type": "string"}, {"type": "integer", "minimum": 0}]}
+                    ),
+                }
+            ),
+        }
+    )
 
     def solutions_a_posteriori(
         self, metrics: Sequence[str], thresholds: Thresholds | int | Sequence[float] | None = None

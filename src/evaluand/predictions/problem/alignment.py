@@ -84,8 +84,10 @@ class AlignedTables:
                 one_truth=one_each or ("scores" in needed and not self.with_sets),
                 one_prediction=one_each and not self.by_class,
             )
+        if "boxes" in needed:
+            faults += self._read_targets_with_boxes(targets)
         for name in targets:
-            for each in sorted(needed):
+            for each in sorted(needed - {"boxes"}):
                 faults += self._read(name, each, sound=not faults)
         return faults
 
@@ -146,8 +148,6 @@ class AlignedTables:
         return PredictionColumns(type, convert(truth, type), prediction, numbers.take(best), scores)
 
     def _read(self, name: str, reads: Reads, sound: bool) -> list[Fault]:
-        if reads == "boxes":
-            return self._read_boxes(name)
         faults, keys = list[Fault](), self.keys
         columns: tables.Columns | None = None
         if reads == "sets" or reads in _SINGLE:
@@ -229,9 +229,24 @@ class AlignedTables:
                 message = f"{self.keys.name(self.keys.predictions[row])} has the rank {numbers[row]:g} already"
                 yield Fault(cell_place(PREDICTIONS, row, column), message, code="duplicate_row")
 
-    def _read_boxes(self, name: str) -> list[Fault]:
+    def _read_targets_with_boxes(self, targets: Sequence[str]) -> list[Fault]:
+        """The boxes of each target; of several targets the one that holds none is their label."""
+        boxes = [name for name in targets if len(targets) == 1 or _holds_boxes(self.truth.column(name))]
+        others = [name for name in targets if name not in boxes]
+        if not boxes or len(others) > 1:
+            listed = ", ".join(map(repr, others))
+            message = f"{listed} hold no boxes; give one column of boxes, x_min,y_min,x_max,y_max, and one of labels"
+            return [Fault(TRUTH, message, code="wrong_type")]
+        labels: Sequence[pa.Array | None] = (None, None)
+        faults = list[Fault]()
+        if others:
+            *pair, faults = read_pair(self.truth, self.predictions, others[0], "labels")
+            labels = pair if faults else [column.dictionary_decode() for column in pair]
+        return [*faults, *(fault for name in boxes for fault in self._read_boxes(name, labels))]
+
+    def _read_boxes(self, name: str, labels: Sequence[pa.Array | None]) -> list[Fault]:
         faults, boxes = list[Fault](), list[Boxes]()
-        for side in (self.truth, self.predictions):
+        for side, label in zip((self.truth, self.predictions), labels, strict=True):
             corners, outline, wrong = _corners(side, name)
             faults += wrong
             confidence = side.find_column(CONFIDENCE) if side.name == PREDICTIONS else None
@@ -242,7 +257,7 @@ class AlignedTables:
             if not faults:
                 image = np.asarray(self._images[side.name])
                 confidences = None if number is None else np.asarray(number)
-                boxes.append(Boxes(side.name, pa.array(image), corners, confidences, outline=outline))
+                boxes.append(Boxes(side.name, pa.array(image), corners, confidences, label, outline=outline))
         if not faults:
             self.boxes[name] = (boxes[0], boxes[1])
         return faults
@@ -262,6 +277,15 @@ class AlignedTables:
         codes = self._images
         n = int(max(codes[TRUTH].max(initial=-1), codes[PREDICTIONS].max(initial=-1))) + 1
         return tables.images(*self.boxes[name], Keys(codes[TRUTH], codes[PREDICTIONS], n, str))
+
+
+def _holds_boxes(column: pa.Array) -> bool:
+    """Whether the first cell that is not empty is a list of numbers, or a text of one."""
+    if contents(column.type) != "text":
+        return contents(column.type) == "lists"
+    first = column.filter(pc.not_equal(column, "")).slice(0, 1).cast(pa.string())
+    wrong: dict[int, str] = {}
+    return pc.any(pc.greater(pc.list_value_length(cells.typed(first, "vector", wrong.__setitem__)), 1)).as_py() is True
 
 
 _HINT: Final = "give a score for each class: rows of index, label and confidence"

@@ -86,8 +86,10 @@ def _unknown_label_notes(aligned: AlignedTables, rule: Rule, name: str) -> Itera
         labels = columns["truth"].dictionary
         true, predicted = (np.bincount(columns[s].indices, minlength=len(labels)) for s in ("truth", "prediction"))
         unknown = labels.filter(pa.array((predicted > 0) & (true == 0)))
-    for label in unknown.to_pylist():
-        yield Fault(f"{PREDICTIONS}, column {name}", f"the truth never has the label {label!r}", code="unknown_label")
+    if len(unknown):
+        some = ", ".join(map(repr, unknown[:5].to_pylist())) + (" …" if len(unknown) > 5 else "")
+        message = f"predicted but never true of these rows: {some}"
+        yield Fault(f"{PREDICTIONS}, column {name}", message, code="unknown_label")
 
 
 def _refuse_third_class(aligned: AlignedTables, criterion: Criterion, rule: Rule, name: str) -> None:

@@ -98,7 +98,7 @@ def read_truth(path: Path, layout: FileLayout, findings: Findings) -> FileCells 
 
 def read_sound_truth(path: Path, layout: FileLayout) -> FileCells | None:
     """The index and targets of a truth file that Arrow can read in one go; None if anything in it is odd."""
-    discarded = _FaultLog(path, lambda row: 0, Findings())
+    discarded = FaultLog(path, lambda row: 0, Findings())
     return _read_at_once(path, layout, discarded, strict=False) if path.is_file() else None
 
 
@@ -120,15 +120,13 @@ def check_rows(
         known: the keys of all rows of the dataset, to distinguish training rows from unknown ones; None if unknown.
     """
     keys, expected = predictions.keys(layout), join_chunks(truth.column(layout.key))
-    log = _FaultLog(predictions.path, predictions.line, findings)
+    log = FaultLog(predictions.path, predictions.line, findings)
     several = layout.repeats or (layout.by_class and CONFIDENCE in predictions.table.column_names)
     if several or layout.gathers or not _same_keys_once(keys, expected):
         _check_extra(keys, expected, known, layout, log)
         if not layout.gathers:
             _check_missing(keys, expected, layout, log)
             _check_repeated(keys, predictions, [*layout.targets] if several else [], layout.key, log)
-    if layout.labels:
-        _note_unknown_labels(predictions, truth, layout, log)
     log.summarise()
 
 
@@ -137,7 +135,7 @@ def check_truth(truth: FileCells, layout: FileLayout, findings: Findings) -> Non
     keys = truth.keys(layout)
     if layout.repeats or layout.gathers or _same_keys_once(keys, keys):
         return
-    log = _FaultLog(truth.path, truth.line, findings)
+    log = FaultLog(truth.path, truth.line, findings)
     _check_repeated(keys, truth, [], layout.key, log)
     log.summarise()
 
@@ -151,7 +149,7 @@ def _fault(path: Path, code: str, message: str, line: int | None, column: str | 
 
 
 def _read(path: Path, layout: FileLayout, findings: Findings, *, strict: bool) -> FileCells | None:
-    log = _FaultLog(path, lambda row: 0, findings)
+    log = FaultLog(path, lambda row: 0, findings)
     if not path.is_file():
         log.add("no_such_file", no_file(path).message)
         return None
@@ -166,13 +164,11 @@ def _read(path: Path, layout: FileLayout, findings: Findings, *, strict: bool) -
         for fault in error.faults:
             log.add(fault.code or "bad_quoting", fault.message, line=_line_in(fault.where))
         return None
-    log.line = lambda row: _line_in(source.where(row)) or 0
+    log.line = FaultLog.of(source, findings).line
     return _read_texts(path, source, layout, log, strict=strict)
 
 
-def _read_texts(
-    path: Path, source: DataSource, layout: FileLayout, log: _FaultLog, *, strict: bool
-) -> FileCells | None:
+def _read_texts(path: Path, source: DataSource, layout: FileLayout, log: FaultLog, *, strict: bool) -> FileCells | None:
     """The columns of a file of texts with their types."""
     names = _choose_columns(source.schema.names, layout, log, strict=strict)
     table = pa.Table.from_batches(source.batches(), source.schema)
@@ -190,7 +186,7 @@ def _read_texts(
 
 
 def _choose_columns(
-    header: Sequence[str], layout: FileLayout, log: _FaultLog, *, strict: bool
+    header: Sequence[str], layout: FileLayout, log: FaultLog, *, strict: bool
 ) -> dict[str, tuple[str, str]]:
     """The columns to read: name in the file → our name and type; missing and unexpected columns are reported."""
     expected = layout.columns
@@ -201,25 +197,25 @@ def _choose_columns(
             near = nearest(name, [other for other in header if other not in expected])
             log.add("missing_column", f"the {role} {name!r} has no column{near}", column=name)
     if strict:
-        _check_unexpected(header, expected, reserved, log)
+        _check_unexpected([name for name in header if name not in layout.ignored], expected, reserved, log)
     chosen = {name: (name, expected[name]) for name in header if name in expected}
     if strict and [*chosen] != [name for name in expected if name in chosen]:
         log.note("other_order", f"the columns are in the order {', '.join(header)}")
     return chosen | {name: (lower, _RESERVED[lower]) for name, lower in reserved.items() if strict}
 
 
-def _check_unexpected(
-    header: Sequence[str], expected: dict[str, str], reserved: dict[str, str], log: _FaultLog
-) -> None:
+def _check_unexpected(header: Sequence[str], expected: dict[str, str], reserved: dict[str, str], log: FaultLog) -> None:
     for name in header:
-        if name not in expected and name not in reserved:
+        if name == "":
+            log.note("unnamed_column", "a column has no name; it is left out")
+        elif name not in expected and name not in reserved:
             known = ", ".join([*expected, CONFIDENCE])
             log.add("unexpected_column", f"unexpected column; the file may have {known}", column=name)
     for name in [name for name, lower in reserved.items() if [*reserved.values()].count(lower) > 1][1:]:
         log.add("twice_column", f"{reserved[name]} occurs twice", column=name)
 
 
-def _convert(texts: pa.Array, name: str, kind: str, is_index: bool, may_be_empty: bool, log: _FaultLog) -> pa.Array:
+def _convert(texts: pa.Array, name: str, kind: str, is_index: bool, may_be_empty: bool, log: FaultLog) -> pa.Array:
     """The values of a column; cells that are empty or of another type are reported."""
     empty = pc.fill_null(pc.equal(texts, ""), True)
     if kind != "text":
@@ -237,10 +233,10 @@ def _convert(texts: pa.Array, name: str, kind: str, is_index: bool, may_be_empty
     return values
 
 
-def _read_at_once(path: Path, layout: FileLayout, log: _FaultLog, *, strict: bool) -> FileCells | None:
+def _read_at_once(path: Path, layout: FileLayout, log: FaultLog, *, strict: bool) -> FileCells | None:
     text = mapped(path)
     line, _, end = next(records_in(text, ","), (1, 0, 0))
-    discarded = _FaultLog(path, lambda row: 0, Findings())
+    discarded = FaultLog(path, lambda row: 0, Findings())
     try:
         header = read_header(path)
         names = _choose_columns(header, layout, discarded, strict=strict)
@@ -290,7 +286,7 @@ def _line_finder(path: Path) -> Callable[[int], int]:
     return lambda row: lines()[row + 1]
 
 
-def _open_single_quoted(path: Path, log: _FaultLog) -> DataSource | None:
+def _open_single_quoted(path: Path, log: FaultLog) -> DataSource | None:
     """A file whose every row has cells in single quotes and none in double ones; None for any other file."""
     content = mapped(path)
     if content.find(b'"') >= 0 or content.find(b"'") < 0:
@@ -322,7 +318,7 @@ def _open_single_quoted(path: Path, log: _FaultLog) -> DataSource | None:
     return DataSource(str(path), table.schema, lambda: iter(table.to_batches()), lambda row: f"{path}:{lines[row]}")
 
 
-def _note_encoding(path: Path, log: _FaultLog) -> None:
+def _note_encoding(path: Path, log: FaultLog) -> None:
     with path.open("rb") as file:
         head = file.read(1 << 16)
     if head.startswith(b"\xef\xbb\xbf"):
@@ -347,9 +343,7 @@ def _same_keys_once(keys: pa.Array, expected: pa.Array) -> bool:
     return bool(pc.count_distinct(keys).as_py() == len(keys) and pc.all(pc.is_in(keys, value_set=expected)).as_py())
 
 
-def _check_extra(
-    keys: pa.Array, expected: pa.Array, known: pa.Array | None, layout: FileLayout, log: _FaultLog
-) -> None:
+def _check_extra(keys: pa.Array, expected: pa.Array, known: pa.Array | None, layout: FileLayout, log: FaultLog) -> None:
     extra = _rows(pc.and_(pc.is_valid(keys), pc.invert(pc.is_in(keys, value_set=expected))))
     extra_keys = keys.take(pa.array(extra, pa.int64()))
     training = set() if known is None else {*_rows(pc.is_in(extra_keys, value_set=known.cast(extra_keys.type)))}
@@ -360,7 +354,7 @@ def _check_extra(
             log.add_cell("extra_row", row, layout.key, f"no tested row has the index {keys[row]}; leave it out")
 
 
-def _check_missing(keys: pa.Array, expected: pa.Array, layout: FileLayout, log: _FaultLog) -> None:
+def _check_missing(keys: pa.Array, expected: pa.Array, layout: FileLayout, log: FaultLog) -> None:
     if keys.null_count:  # whose rows these are is not known
         return
     missing = pc.filter(expected, pc.invert(pc.is_in(expected, value_set=keys))).unique()
@@ -371,7 +365,7 @@ def _check_missing(keys: pa.Array, expected: pa.Array, layout: FileLayout, log: 
         log.add("missing_row", f"{count:,} more tested rows have no prediction", column=layout.key)
 
 
-def _check_repeated(keys: pa.Array, cells: FileCells, labels: Sequence[str], key: str, log: _FaultLog) -> None:
+def _check_repeated(keys: pa.Array, cells: FileCells, labels: Sequence[str], key: str, log: FaultLog) -> None:
     """Reports rows with the key of an earlier row; where keys may repeat, with the same labels too."""
     parts = [keys, *(join_chunks(cells.table.column(name)) for name in labels)]
     known = _rows(pc.is_valid(keys))
@@ -391,23 +385,7 @@ def _check_repeated(keys: pa.Array, cells: FileCells, labels: Sequence[str], key
             log.add_cell("duplicate_row", row, key, f"{keys[row]} occurs twice (first in line {before})")
 
 
-def _note_unknown_labels(cells: FileCells, truth: pa.Table, layout: FileLayout, log: _FaultLog) -> None:
-    for name in layout.targets:
-        predicted, true = (_distinct(table.column(name)) for table in (cells.table, truth))
-        if pa.types.is_list(predicted.type) or predicted.type != true.type:
-            continue
-        unknown = pc.filter(predicted, pc.invert(pc.is_in(predicted, value_set=true)))
-        if len(unknown):
-            some = ", ".join(repr(value) for value in unknown[:5].to_pylist()) + (" …" if len(unknown) > 5 else "")
-            log.note("unknown_label", f"{name}: predicted but never in the truth: {some}")
-
-
-def _distinct(column: pa.ChunkedArray) -> pa.Array:
-    values = join_chunks(column).drop_null()
-    return pc.unique(values.dictionary if pa.types.is_dictionary(values.type) else values)
-
-
-class _FaultLog:
+class FaultLog:
     """Collects the faults of a file by line and column: the first `MOST_SHOWN` of each kind, and a count of the rest.
 
     Args:
@@ -415,13 +393,17 @@ class _FaultLog:
     """
 
     def __init__(self, path: Path, line: Callable[[int], int], findings: Findings) -> None:
-        self.path, self.line = path, line
-        self._findings = findings
-        self._counts: dict[tuple[str, str], int] = {}
+        self.path, self.line, self.findings = path, line, findings
+        self._counts: dict[tuple[str, str | None], int] = {}
         self.count = 0
 
-    def add_cell(self, code: str, row: int, column: str, message: str) -> None:
-        """A fault of a cell, listed unless there are too many of its kind."""
+    @classmethod
+    def of(cls, source: DataSource, findings: Findings) -> FaultLog:
+        """The log of an open file."""
+        return cls(Path(source.name), lambda row: _line_in(source.where(row)) or 0, findings)
+
+    def add_cell(self, code: str, row: int, column: str | None, message: str) -> None:
+        """A fault of a cell, or of a row, listed unless there are too many of its kind."""
         key = (code, column)
         self._counts[key] = self._counts.get(key, 0) + 1
         if self._counts[key] <= MOST_SHOWN:
@@ -430,19 +412,19 @@ class _FaultLog:
     def add(self, code: str, message: str, *, line: int | None = None, column: str | None = None) -> None:
         """A fault of a line, a column or the whole file."""
         self.count += 1
-        self._findings.faults.append(_fault(self.path, code, message, line, column))
+        self.findings.faults.append(_fault(self.path, code, message, line, column))
 
     def note(self, code: str, message: str) -> None:
-        self._findings.note(str(self.path), code, message)
+        self.findings.note(str(self.path), code, message)
 
-    def take_notes(self, other: _FaultLog) -> None:
-        self._findings.notes += other._findings.notes
+    def take_notes(self, other: FaultLog) -> None:
+        self.findings.notes += other.findings.notes
 
     def summarise(self) -> None:
         """Counts the faults that were not listed."""
         for (code, column), count in self._counts.items():
             if count > MOST_SHOWN:
-                self.add(code, f"{count - MOST_SHOWN:,} more cells of this kind", column=column)
+                self.add(code, f"{count - MOST_SHOWN:,} more of this kind", column=column)
         self._counts.clear()
 
 

@@ -123,6 +123,10 @@ class ProblemFormat(ABC):
         """A message with the metrics' names as documents of this format have them."""
 
     @abstractmethod
+    def definition_of(self, document: Path) -> str:
+        """The public definition of metrics, one of `DEFINITIONS`, that goes with a document's version of its schema."""
+
+    @abstractmethod
     def criterion_path(self, number: int, attribute: str | None) -> str:
         """Where the document has a criterion, or one of its attributes."""
 

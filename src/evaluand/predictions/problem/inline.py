@@ -45,7 +45,8 @@ def inline_problem(predictions: Path, truth: Path, criteria: Sequence[Criterion]
     problem = _problem(truth, shared, criteria, TaskType.CLASSIFICATION)
     reads = reads_of(problem)
     if "boxes" in reads:
-        shared = [name for name in shared if name != IMAGE_COLUMN] if IMAGE_COLUMN in shared else shared[1:]
+        image = IMAGE_COLUMN in true or (index == INDEX_COLUMN and _has_repeated_keys(truth, problem, true))
+        shared = [name for name in shared if name != IMAGE_COLUMN] if image else shared[1:]
     if not shared:
         message = (
             f"has no column in common with {truth} except the index {index!r}; its columns: {', '.join(predicted)}"

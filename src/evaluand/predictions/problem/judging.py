@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Final, Literal
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -13,7 +14,7 @@ from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.evaluation.prediction_table import scored_table
 from evaluand.metrics.base.metric import VALUE, Metric
-from evaluand.metrics.detection.precision import average_precision
+from evaluand.metrics.detection.precision import average_precision_by_label
 from evaluand.predictions.problem import tables
 from evaluand.predictions.problem.alignment import AlignedTables
 from evaluand.predictions.problem.criteria import CriterionError, criterion_notes, label_parameters, vocabulary
@@ -181,8 +182,9 @@ def judge_aligned(
     """Judges aligned tables; see `judge`."""
     results, faults = list[CriterionResult](), list[Fault]()
     for number, (criterion, rule) in enumerate(zip(criteria, rules, strict=True)):
-        together = criterion.jointly or (rule.always_jointly and len(targets) > 1)
-        for names in [tuple(targets)] if together else [(name,) for name in targets]:
+        judged = [*aligned.boxes] if rule.reads == "boxes" else targets
+        together = criterion.jointly or (rule.always_jointly and len(targets) > 1) or len(judged) < len(targets)
+        for names in [tuple(judged)] if together else [(name,) for name in judged]:
             try:
                 result = _judge(aligned, criterion, rule, names, labels, confidence_of_interval, together)
                 results.append(replace(result, definition=definition or STANDARD))
@@ -400,7 +402,10 @@ _EQUAL: Final = 1e-9
 def _boxes_row(aligned: AlignedTables, metric: Any, target: str) -> MetricRow:
     """The value of boxes in the order of their files, with the interval of images as rows if one is requested."""
     truths, detections = aligned.boxes[target]
-    value = average_precision(detections, truths, definition=metric.definition).ap
+    curves = average_precision_by_label(detections, truths, definition=metric.definition)
+    values = {label: curve.ap for label, curve in curves.items() if not math.isnan(curve.ap)}
+    value = float(np.mean([*values.values()])) if values else math.nan
+    data = None if truths.label is None else {"labels": {str(label): {"value": ap} for label, ap in values.items()}}
     low = high = math.nan
     reason = "no image has a true box" if value != value else None
     if metric.confidence is not None and reason is None:
@@ -422,6 +427,6 @@ def _boxes_row(aligned: AlignedTables, metric: Any, target: str) -> MetricRow:
         worst=math.nan,
         best=math.nan,
         reason=reason,
-        data=None,
+        data=data,
         **counts,
     )

@@ -1,7 +1,9 @@
 """The columns of prediction and truth files: their index, their targets and the types of both."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluand.core.errors import SpecError
@@ -23,47 +25,64 @@ class FileLayout:
     Attributes:
         index: the columns of the index.
         key: the index column by which predictions and truth are matched.
+        second_key: the one by which they are matched where a file lacks the first; None where each file needs it.
+        ignored: columns of the index that not every file has, so none is matched by them.
         targets: target → the type of its cells, one of `evaluand.core.files.cells.TYPES`.
         index_types: index column → the type of its cells.
         repeats: whether several rows may have one key: several labels, answers of a ranking, scores of classes.
         by_class: whether predictions with a confidence have one row for each class.
         gathers: whether a key may have any number of rows, also none: an image with its boxes.
         sets: whether an example has any number of labels; with none, its one row is empty.
-        labels: whether targets are class labels, so that a label that never occurs in the truth deserves a note.
     """
 
     index: tuple[str, ...]
     key: str
     targets: Mapping[str, str]
     index_types: Mapping[str, str]
+    second_key: str | None = None
+    ignored: tuple[str, ...] = ()
     repeats: bool = False
     by_class: bool = False
     gathers: bool = False
     sets: bool = False
-    labels: bool = False
 
     @property
     def columns(self) -> dict[str, str]:
         """All required columns with their types."""
         return {**self.index_types, **self.targets}
 
+    def for_file(self, header: Sequence[str]) -> FileLayout:
+        """The layout by which a file with these columns is matched."""
+        if self.second_key is None or self.key in header:
+            return self
+        types = {name: kind for name, kind in self.index_types.items() if name != self.key}
+        return replace(
+            self, index=tuple(types), index_types=types, key=self.second_key, second_key=None, ignored=(self.key,)
+        )
 
-def layout_of(
-    problem: Problem, index: tuple[str, ...], key: str, types: Mapping[str, str], *, several_rows: bool
-) -> FileLayout:
-    """The layout of a problem's files; `several_rows` says whether several rows of the truth may have one key."""
+
+def layout_of(problem: Problem, index: tuple[str, ...], types: Mapping[str, str], *, several_rows: bool) -> FileLayout:
+    """The layout of a problem's files.
+
+    Args:
+        index: the columns of the index, first the one that names rows; where boxes are judged, the last names images.
+        types: of columns, as far as they are declared.
+        several_rows: whether several rows of the truth may have one value of the first column of the index. Where it
+            names images too, a file need not have their names.
+    """
     reads = reads_of(problem)
     boxes = "boxes" in reads
+    targets = predicted_targets(problem)
     return FileLayout(
         index=index,
-        key=key,
-        targets={target.name: _target_type(problem, types.get(target.name)) for target in predicted_targets(problem)},
+        key=index[-1] if boxes else index[0],
+        second_key=index[0] if boxes and len(index) > 1 and several_rows else None,
+        targets={each.name: _target_type(problem, types.get(each.name), len(targets)) for each in targets},
         index_types={name: "integer" if types.get(name) == "integer" else "text" for name in index},
         repeats=several_rows or SubType.MULTI_LABEL in problem.sub_types or "ranking" in reads,
         by_class=bool(reads & BY_CLASS),
         gathers=boxes,
         sets=SubType.MULTI_LABEL in problem.sub_types,
-        labels=bool(_CLASSIFICATIONS.intersection(problem.task_types)) and not boxes,
     )
 
 
@@ -77,7 +96,7 @@ def guess_layout(problem: Problem, header: Sequence[str]) -> FileLayout | None:
     remaining = [name for name in others if name not in index]
     if "boxes" in reads_of(problem) and remaining:
         index.append(IMAGE_COLUMN if IMAGE_COLUMN in remaining else remaining[0])
-    return layout_of(problem, tuple(index), index[-1], {}, several_rows=False)
+    return layout_of(problem, tuple(index), {}, several_rows=False)
 
 
 def predicted_targets(problem: Problem) -> tuple[Target, ...]:
@@ -100,9 +119,9 @@ def reads_of(problem: Problem) -> set[Reads]:
     return {rule.reads for rule in rules if isinstance(rule, Rule)}
 
 
-def _target_type(problem: Problem, declared: str | None) -> str:
+def _target_type(problem: Problem, declared: str | None, n_targets: int) -> str:
     reads = reads_of(problem)
-    if "boxes" in reads:
+    if "boxes" in reads and n_targets == 1:  # of several one is the label of the boxes
         return "vector"
     numeric = _NUMERIC.intersection(problem.task_types)
     if "numbers" in reads or (declared is None and numeric and not _metric_names(problem) & {*STANDARD_METRICS}):
@@ -115,6 +134,3 @@ def _metric_names(problem: Problem) -> set[str]:
 
 
 _NUMERIC: Final = frozenset({TaskType.REGRESSION, TaskType.FORECASTING})
-_CLASSIFICATIONS: Final = frozenset(
-    {TaskType.CLASSIFICATION, TaskType.VERTEX_CLASSIFICATION, TaskType.VERTEX_NOMINATION}
-)

@@ -141,6 +141,7 @@ class Division:
     Attributes:
         method: one hold-out, or folds of which each is tested once.
         test: the share that is held out, from 0 to 1; None where only the file says it.
+        folds: how many folds there are; None where only the file says it.
         stratified: whether all parts have the same distribution of target values.
         repeats: how often rows are split, each time differently.
         seed: of the random split.
@@ -240,6 +241,14 @@ class Outputs:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Augmentation:
+    """External data that may help to solve a problem: the fields that they are from, and other words about them."""
+
+    domains: tuple[str, ...] = ()
+    keywords: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
 class Problem:
     """What is to be predicted, and how it is judged.
 
@@ -255,6 +264,7 @@ class Problem:
         division: how rows are split; None if unknown.
         criteria: the metrics, the most important first.
         outputs: the files of a solution.
+        augmentations: external data that may help.
 
     Raises:
         DataError: the problem contradicts itself: every fault with its place and code.
@@ -285,6 +295,7 @@ class Problem:
     division: Division | None = None
     criteria: tuple[Criterion, ...] = ()
     outputs: Outputs = Outputs()
+    augmentations: tuple[Augmentation, ...] = ()
 
     def __post_init__(self) -> None:
         faults = [*self._faults()]
@@ -352,7 +363,7 @@ def _division_faults(division: Division, where: str) -> Iterator[Fault]:
     if division.method == "folds":
         if division.test is not None:
             yield Fault(f"{where}.test", "is only for hold-outs; folds test every row once", code="not_applicable")
-        if division.folds is None or division.folds < 2:
+        if division.folds is not None and division.folds < 2:
             yield Fault(f"{where}.folds", f"is {division.folds}; give at least 2", code="out_of_range")
     else:
         if division.folds is not None:

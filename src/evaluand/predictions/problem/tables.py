@@ -153,12 +153,13 @@ def images(truths: Boxes, detections: Boxes, keys: Keys) -> dict[str, pa.Array]:
 
 def _by_image(boxes: Boxes, codes: np.ndarray, n: int) -> list[str]:
     order = np.argsort(codes, kind="stable")
-    parts = np.searchsorted(codes[order], np.arange(1, n))
-    corners = [[_numbers(boxes, row) for row in part.tolist()] for part in np.split(order, parts)]
-    if boxes.confidence is None:
-        return [orjson.dumps({"box": box}).decode() for box in corners]
-    confidences = [part.tolist() for part in np.split(boxes.confidence[order], parts)]
-    return [orjson.dumps({"box": b, "confidence": c}).decode() for b, c in zip(corners, confidences, strict=True)]
+    parts = np.split(order, np.searchsorted(codes[order], np.arange(1, n)))
+    columns = {"box": [[_numbers(boxes, row) for row in part.tolist()] for part in parts]}
+    if boxes.confidence is not None:
+        columns["confidence"] = [boxes.confidence[part].tolist() for part in parts]
+    if boxes.label is not None:
+        columns["label"] = [boxes.label.take(pa.array(part)).to_pylist() for part in parts]
+    return [orjson.dumps(dict(zip(columns, row, strict=True))).decode() for row in zip(*columns.values(), strict=True)]
 
 
 def _numbers(boxes: Boxes, row: int) -> list[float]:

@@ -1,6 +1,8 @@
 """A problem with its truth: the right target values, and which rows each part of the split tests."""
 
-from collections.abc import Callable, Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -59,7 +61,7 @@ class ProblemTruth:
         name: how messages name the document.
         cells: the truth file.
         parts: (repeat, fold) → which rows of the truth are tested.
-        known: the keys of all rows of the dataset; None if unknown.
+        known: the index of all rows of the dataset by column; no columns if unknown.
         predictions_path: where the problem expects predictions; raises a DataError if that is outside its folder.
     """
 
@@ -69,14 +71,26 @@ class ProblemTruth:
     layout: FileLayout
     cells: FileCells
     parts: Mapping[tuple[int, int], Mask]
-    known: pa.Array | None
+    known: Mapping[str, pa.Array]
     predictions_path: Callable[[], Path]
     format: ProblemFormat
+
+    @property
+    def definition(self) -> str | None:
+        """The public definition that the document's version of the schema goes with; None without a document."""
+        return None if self.is_inline else self.format.definition_of(self.document)
 
     @property
     def is_inline(self) -> bool:
         """Whether the problem has no document."""
         return self.document == self.cells.path
+
+    def for_files(self, paths: Iterable[Path]) -> ProblemTruth:
+        """The same, with rows matched by a column that all of these files have too."""
+        layout = self.layout
+        for path in paths if layout.second_key is not None else ():
+            layout = layout.for_file(read_header(path))
+        return replace(self, layout=layout)
 
 
 def check_numeric_targets(
@@ -128,12 +142,17 @@ def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tupl
     with_integers = replace(layout, index_types=dict.fromkeys(layout.index, "integer"))
     cells = read_sound_truth(path, with_integers)
     if cells is not None:
-        return with_integers, cells
-    as_text = read_truth(path, layout, Findings())
-    columns = {name: as_text.table.column(name).combine_chunks() for name in layout.index} if as_text else {}
-    integers = {name for name, column in columns.items() if not _list_misfits(column, "integer")}
-    layout = replace(layout, index_types={name: "integer" if name in integers else "text" for name in layout.index})
-    return layout, read_truth(path, layout, findings)
+        layout = with_integers
+    else:
+        as_text = read_truth(path, layout, Findings())
+        columns = {name: as_text.table.column(name).combine_chunks() for name in layout.index} if as_text else {}
+        integers = {name for name, column in columns.items() if not _list_misfits(column, "integer")}
+        layout = replace(layout, index_types={name: "integer" if name in integers else "text" for name in layout.index})
+        cells = read_truth(path, layout, findings)
+    if cells is not None and layout.gathers and layout.index[0] != layout.key:
+        names_images = pc.count_distinct(cells.table.column(layout.index[0])).as_py() < cells.table.num_rows
+        layout = replace(layout, second_key=layout.index[0] if names_images else None)
+    return layout, cells
 
 
 def split_parts(

@@ -58,6 +58,11 @@ class JsonFile(ABC):
         given: dict[str, Any] = {name.replace("-", "_"): fields[name] for name in known if name in fields}
         return cls(**given | {"system": system})
 
+    @classmethod
+    def with_parts(cls, document: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+        """The object with what it says is in other files of the folder."""
+        return document
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The JSON object of the file."""
@@ -76,7 +81,8 @@ class JsonFile(ABC):
         where = source_label(source)
         document = Node.root(document, Findings(), where).value
         try:
-            return cls.from_dict(document, system)
+            folder = Path(source).parent if is_path else Path.cwd()  # type: ignore[arg-type]
+            return cls.from_dict(cls.with_parts(document, folder), system)
         except DataError as error:
             raise error_in(where, error) from None
 

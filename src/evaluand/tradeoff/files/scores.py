@@ -3,13 +3,15 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
 import numpy as np
 
 from evaluand.core.errors import kind_of
-from evaluand.core.files.json import Findings, Node, as_python, is_text, short_repr, to_number
+from evaluand.core.files.json import Findings, Node, as_python, is_text, read_json, short_repr, to_number
+from evaluand.core.files.paths import require_within
 from evaluand.tradeoff.confidences import Confidences
 from evaluand.tradeoff.files.reading import SYSTEM, JsonFile, read_items, unique_names
 
@@ -21,7 +23,8 @@ class ScoreFile(JsonFile):
     """Scores of one or several models on the same samples.
 
     Args:
-        scores: for each model a list of scores from 0 to 1.
+        scores: for each model a list of scores from 0 to 1; in a file also the path of a JSON file with the list, as
+            for truth and attributes.
         ground_truth: 0 or 1 for each sample.
         attributes: attribute → a text or an integer of 0 or more for each sample.
         identifiers: the names of the models; `model-1` … by default. Repeated names get numbers.
@@ -65,6 +68,22 @@ class ScoreFile(JsonFile):
         findings.check()
         for name, value in fields.items():
             object.__setattr__(self, name, value)
+
+    @classmethod
+    def with_parts(cls, document: Mapping[str, Any], folder: Path) -> Mapping[str, Any]:
+        """The object with the lists of which it has only the path of a JSON file.
+
+        Raises:
+            DataError: there is no such file, or it is outside the folder.
+        """
+
+        def read(value: Any) -> Any:
+            return read_json(require_within(folder / value, folder), extended=True) if isinstance(value, str) else value
+
+        parts = {name: read(document[name]) for name in (TRUTH, *cls.other_names, "attributes") if name in document}
+        if isinstance(document.get("scores"), list):
+            parts["scores"] = [*map(read, document["scores"])]
+        return {**document, **parts}
 
     def to_dict(self) -> dict[str, Any]:
         fields = {"scores": self.scores, "identifiers": self.identifiers}

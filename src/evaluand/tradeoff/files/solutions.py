@@ -148,7 +148,7 @@ class SolutionFile(JsonFile):
         write_open(json_text(self.to_dict()).encode(), file, "bytes")
 
     @property
-    def n_solutions(self) -> int:
+    def n_points(self) -> int:
         """The number of points."""
         return len(self.metadata[OF_MODELS])
 
@@ -206,7 +206,7 @@ class SolutionFile(JsonFile):
         """
         if THRESHOLDS not in self.metadata:
             raise SpecError("the earlier solution has no thresholds, so it cannot be applied to other scores")
-        blank = np.empty((self.n_solutions, len(objectives)))
+        blank = np.empty((self.n_points, len(objectives)))
         return replace(self.tradeoff, objectives=tuple(objectives), value=blank).at(confidences, "zero")
 
     def take(self, places: np.ndarray) -> Self:
@@ -228,7 +228,7 @@ class SolutionFile(JsonFile):
 
     def _undefined(self) -> np.ndarray:
         """Which values are undefined: points × metrics."""
-        marks = np.zeros((self.n_solutions, len(self.points)), bool)
+        marks = np.zeros((self.n_points, len(self.points)), bool)
         for column, metric in enumerate(self.points):
             marks[self.metadata.get(UNDEFINED, {}).get(metric, []), column] = True
         return marks
