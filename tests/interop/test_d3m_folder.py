@@ -258,7 +258,12 @@ def test_what_is_wrong_with_a_table_is_reported_by_its_row(made: Made, rows: str
 def test_a_table_or_dataset_that_is_missing_is_reported(made: Made) -> None:
     (made.root / "p_dataset" / "tables" / "learningData.csv").unlink()
     assert [code for _, code in made.found()[0]] == ["no_such_file"]
+    made.rows(ROWS)
     made.problem["inputs"]["data"][0]["datasetID"] = "q_dataset"
+    assert made.found()[0] == [("p_problem/problemDoc.json: inputs.data[0].datasetID", "other_dataset")]
+    shutil.copytree(made.root / "p_dataset", made.root / "r_dataset")
+    other = made.root / "r_dataset" / "datasetDoc.json"
+    other.write_text(other.read_text().replace("p_dataset", "r_dataset"))
     assert made.found()[0] == [("p_problem/problemDoc.json: inputs.data[0].datasetID", "no_such_dataset")]
 
 

@@ -128,6 +128,7 @@ NO_MEANING: list[tuple[Change, str]] = [
     (within("problem", "expectedOutputs", scoresFile="/scores.csv"), "unsafe_path"),
 ]
 REFERENCES: list[tuple[Change, str]] = [
+    (within(*INPUTS, "data", 0, datasetID="other"), "other_dataset"),
     (reference(resID="9", resObject="item"), "no_such_resource"),
     (reference(resID="1", resObject="item"), "not_a_collection"),
     (reference(resID="1", resObject={"columnName": "none"}), "no_such_column"),
@@ -172,7 +173,6 @@ NEEDED: list[tuple[Change, str]] = [
     (without(*INPUTS, "data", 0, "targets", 0, "colIndex"), "missing_key"),
     (without(*INPUTS, "performanceMetrics"), "missing_key"),
     (without("dataset", "dataResources"), "missing_key"),
-    (within(*INPUTS, "data", 0, datasetID="other"), "no_such_dataset"),
     (within(*INPUTS, "data", 0, "targets", 0, resID="9"), "no_such_resource"),
     (within(*INPUTS, "data", 0, "targets", 0, colIndex=2), "column_mismatch"),
     (within(*INPUTS, "data", 0, "targets", 0, colName="lable"), "column_mismatch"),

@@ -240,24 +240,99 @@ def test_of_parts_alone_the_scored_one_is_read_with_a_note(made: Made) -> None:
     assert error.value.for_commands.endswith("give --truth FILE, or --part SCORE")
 
 
-def test_parts_without_a_scored_one_are_listed(made: Made) -> None:
+def test_without_a_scored_part_the_tested_one_is_read_with_a_note(made: Made) -> None:
     divide(made)
     shutil.rmtree(made.root / "SCORE")
-    with pytest.raises(SpecError) as error:
-        open_folder(made.root)
-    assert error.value.for_commands.endswith(
-        "the problem has the parts TRAIN and TEST, and no document of all the data; give --part TEST"
-    )
+    with pytest.raises(SpecError, match=r"target values are hidden, and there is no targets\.csv"):
+        score(made.root, predict(made, "no", "yes"))
+    fill(made.root / "TEST" / "dataset_TEST")
+    scores = score(made.root, predict(made, "no", "yes"))
+    assert (scores.rows[0].value, scores.notes[0].message) == (0.5, "the part TEST is read; --part chooses TRAIN")
+
+
+def test_hidden_values_are_those_of_a_scored_dataset_without_a_document_of_its_own(made: Made) -> None:
+    divide(made, scored="SCORE")
+    shutil.rmtree(made.root / "SCORE" / "problem_SCORE")
+    assert score(made.root, predict(made, "no", "yes")).rows[0].value == 0.5
 
 
 def test_a_dataset_whose_id_names_another_part_is_read_with_a_note(made: Made) -> None:
     made.problem["inputs"]["data"][0]["datasetID"] = "p_dataset_TEST"
     made.dataset["about"]["datasetID"] = "p_dataset_TRAIN"
+    assert "other_part" in {note.code for note in made.opened().notes}
+
+
+# Without the split that the document names
+
+
+def fill(dataset: Path) -> None:
+    """Gives the rows of a test part their target values."""
+    table = dataset / "tables" / "learningData.csv"
+    table.write_text("".join(line + "\n" for line in ROWS.splitlines() if line[:2] in table.read_text()))
+
+
+def test_the_table_of_the_tested_part_says_which_rows_are_tested(made: Made) -> None:
+    divide(made, whole=True)
+    for split in made.root.rglob("dataSplits.csv"):
+        split.unlink()
+    shutil.rmtree(made.root / "SCORE")
+    scores = score(made.root, predict(made, "no", "yes"))
+    assert (scores.rows[0].value, scores.rows[0].n) == (0.5, 2)
+    assert scores.notes[0].message == (
+        "there is no file dataSplits.csv, so the rows of TEST/dataset_TEST/tables/learningData.csv are tested: 2 of 4"
+    )
+    with pytest.raises(DataError, match="so no row is known to be tested"):
+        score(made.root, predict(made, "no", "yes"), part="TRAIN")
+
+
+def test_all_rows_are_tested_if_nothing_says_which_and_all_have_a_prediction(made: Made) -> None:
+    (made.root / "p_problem" / "dataSplits.csv").unlink()
     made.write()
-    assert [code for _, code in made.found()[0]] == ["no_such_dataset"]
-    for kind in ("dataset", "problem"):
-        (made.root / f"p_{kind}").rename(made.root / f"{kind}_TEST")
-    assert "other_part" in {note.code for note in open_folder(made.root).notes}
+    mine = made.root / "mine.csv"
+    mine.write_text("d3mIndex,label\n10,yes\n11,no\n12,no\n13,no\n")
+    scores = score(made.root, mine)
+    assert (scores.rows[0].value, scores.rows[0].n) == (0.75, 4)
+    assert [note.message for note in scores.notes] == [
+        "nothing says which rows are tested; all of the table are, since all have a prediction"
+    ]
+    with pytest.raises(DataError, match="give the truth of those that are, or predictions of all rows"):
+        score(made.root, predict(made, "no", "no"))
+
+
+def test_a_split_in_a_folder_above_the_document_is_read_with_a_note(made: Made) -> None:
+    (made.root / "p_problem" / "dataSplits.csv").rename(made.root / "dataSplits.csv")
+    scores = score(made.write(), predict(made, "no", "yes"))
+    assert (scores.rows[0].value, scores.notes[0].message) == (0.5, "is dataSplits.csv")
+
+
+# Names that mean the only thing there is
+
+
+def test_the_only_dataset_is_meant_whatever_its_id(made: Made) -> None:
+    made.problem["inputs"]["data"][0]["datasetID"] = "elsewhere"
+    scores = score(made.write(), predict(made, "no", "yes"))
+    assert scores.rows[0].value == 0.5
+    assert scores.notes[0].message == "there is no dataset 'elsewhere'; the only one is 'p_dataset', which is read"
+    assert made.found()[0] == [("p_problem/problemDoc.json: inputs.data[0].datasetID", "other_dataset")]
+
+
+def test_the_only_table_is_meant_whatever_its_id(made: Made) -> None:
+    made.target["resID"] = "learningData"
+    assert [code for _, code in made.found()[0]] == ["no_such_resource"]
+    del made.columns[1]["refersTo"], made.dataset["dataResources"][0]
+    made.write()
+    scores = score(made.root, predict(made, "no", "yes"))
+    assert scores.rows[0].value == 0.5
+    assert scores.notes[0].message.endswith("has no resource 'learningData'; it has 1 only, which is read")
+
+
+def test_an_unnamed_column_of_the_table_is_not_counted(made: Made) -> None:
+    made.rows("".join(f"{i},{line}\n" if i else f",{line}\n" for i, line in enumerate(ROWS.splitlines())))
+    scores = score(made.write(), predict(made, "no", "yes"))
+    assert scores.rows[0].value == 0.5
+    made.target["colIndex"] = 4
+    with pytest.raises(DataError, match=r"is 4, but in dataset 'p_dataset' 'label' is column 3"):
+        score(made.write(), predict(made, "no", "yes"))
 
 
 def test_several_problems_are_listed_although_one_is_nearer(made: Made, tmp_path: Path) -> None:

@@ -111,7 +111,10 @@ def _check_place(expected: Any, place: str, dataset: DatasetDocument, findings: 
     if resource is None:
         known = ", ".join(one.id for one in dataset.resources)
         message = f"dataset {dataset.id!r} has no resource {expected.resource!r}; it has {known}"
-        return findings.fault(f"{place}.resID", "no_such_resource", message)
+        resource = dataset.learning
+        if resource is None or len(dataset.resources) > 1:
+            return findings.fault(f"{place}.resID", "no_such_resource", message)
+        findings.fault(f"{place}.resID", "other_resource", f"{message} only, which is read")
     if resource.collection or not resource.columns:
         message = f"resource {resource.id!r} of dataset {dataset.id!r} is not a table with columns"
         return findings.fault(f"{place}.resID", "not_a_table", message)

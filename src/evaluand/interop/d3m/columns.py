@@ -15,6 +15,7 @@ from evaluand.core.files.paths import is_within
 from evaluand.data.sources import open_file
 from evaluand.interop.d3m.checks import learning_resource
 from evaluand.interop.d3m.dataset import Column, DatasetDocument, Resource, described
+from evaluand.predictions.problem.files import read_header
 from evaluand.predictions.problem.layout import INDEX_COLUMN, reads_of
 from evaluand.predictions.problem.problem import Problem, TargetDataset, TaskType
 
@@ -37,18 +38,18 @@ def describe_table(
     if not os.path.isfile(path) or not is_within(path, document.folder):
         return document
     try:
+        added = _undescribed(resource, read_header(path), expected)
+        columns = [*resource.columns, *added]  # described ones keep their place in the document
+        if resource.index and all(column.type != "unknown" for column in columns):
+            return document
         schema = open_file(path, "csv").schema
     except DataError:  # which reading the table reports
         return document
-    added = _undescribed(resource, schema.names, expected)
-    columns = [*resource.columns, *added]  # described ones keep their place in the document
-    if not any(column.is_index for column in columns):
+    if not resource.index:
         columns = [replace(c, roles=(*c.roles, "index")) if c.name == INDEX_COLUMN else c for c in columns]
     kind = _target_type(problem, len(expected.targets))
     types = dict(described(schema)) | ({target.name: kind for target in expected.targets} if kind else {})
     columns = [replace(c, type=types.get(c.name, c.type)) if c.type == "unknown" else c for c in columns]
-    if columns == [*resource.columns]:
-        return document
     if added:
         _note_undescribed(path, added, types, findings)
     complete = replace(resource, columns=tuple(columns))
@@ -59,7 +60,7 @@ def _undescribed(resource: Resource, header: list[str], expected: TargetDataset)
     """The columns of the table that the document does not describe, and the targets that such a table hides."""
     indices = {column.index for column in resource.columns}
     targets = {target.name: target.column for target in expected.targets}
-    places = {name: i for i, name in enumerate(header) if i not in indices}
+    places = {name: i for i, name in enumerate(header) if i not in indices and name}
     if places:
         end = len(header) + len(targets)
         places |= {name: i for name, i in targets.items() if name not in header and len(header) <= i < end}

@@ -23,7 +23,7 @@ from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.evaluation.prediction_table import lists_by_row
 from evaluand.interop.d3m.names import COLUMN_TYPES, read_version
-from evaluand.predictions.problem.files import FaultLog
+from evaluand.predictions.problem.files import FaultLog, read_header
 from evaluand.predictions.problem.problem import TargetDataset
 
 LEARNING: Final = "learningData"
@@ -458,7 +458,12 @@ def _values(texts: pa.Array, column: Column, source: DataSource, findings: Findi
 
 
 def _check_header(header: Sequence[str], resource: Resource, findings: Findings, place: str, path: Path) -> None:
-    """Checks that the file has the columns of the document at their positions."""
+    """Checks that the file has the columns of the document at their positions, which may leave out unnamed ones."""
+    named = [name for name in read_header(path) if name]
+    if len(named) < len(header) and all(column.name in named[column.index :][:1] for column in resource.columns):
+        return findings.note(
+            f"{place}.columns".lstrip("."), "unnamed_column", f"{path.name} has a further one, unnamed"
+        )
     by_index = {column.index: (i, column) for i, column in enumerate(resource.columns)}
     for index, (i, column) in sorted(by_index.items()):
         where = f"{place}.columns[{i}]".lstrip(".")

@@ -16,10 +16,12 @@ from evaluand.core.files.paths import is_within, require_within
 PROBLEM: Final = "problemDoc.json"
 DATASET: Final = "datasetDoc.json"
 TRUTH: Final = "targets.csv"
+LEARNT: Final = "TRAIN"
+TESTED: Final = "TEST"
 SCORED: Final = "SCORE"
 """The part that has the target values."""
 
-PARTS: Final = ("TRAIN", "TEST", SCORED)
+PARTS: Final = (LEARNT, TESTED, SCORED)
 _DEEPEST: Final = 4
 
 
@@ -117,25 +119,22 @@ def _refuse_several(path: Path, places: Sequence[Path]) -> None:
 
 
 def _choose(path: Path, root: Path, documents: Sequence[Path], part: str | None) -> DocumentChoice:
-    """Of the documents of one problem that of the part, else that of all the data, else that of the scored part."""
+    """Of the documents of one problem that of the part, else that of all the data, of the scored or the tested part."""
     part_by_document = {document: part_of(document, root) for document in documents}
     parts = tuple(dict.fromkeys(each for each in sorted(part_by_document.values(), key=_order) if each is not None))
     asked = None if part is None else part.upper()
     if asked is not None and asked not in parts:
         having = f"it has {' and '.join(parts)}" if parts else "it is not divided into parts"
         raise SpecError(f"{path}: the problem has no part {part}; {having}")
-    for wanted in (asked,) if asked is not None else (None, SCORED, parts[0] if len(parts) == 1 else None):
+    for wanted in (None, SCORED, TESTED, *parts) if asked is None else (asked,):
         chosen = [document for document, each in part_by_document.items() if each == wanted]
         least = min((len(document.parts) for document in chosen), default=0)
         chosen = [document for document in chosen if len(document.parts) == least]
-        if len(chosen) == 1:
-            return DocumentChoice(chosen[0], wanted, parts)
         if chosen:
-            _refuse_several(path, [document.parent for document in chosen])
-    choice = {"python": f'give part="{parts[-1]}"', "command": f"give --part {parts[-1]}"}
-    raise SpecError(
-        f"{path}: the problem has the parts {' and '.join(parts)}, and no document of all the data", **choice
-    )
+            break
+    if len(chosen) > 1:
+        _refuse_several(path, [document.parent for document in chosen])
+    return DocumentChoice(chosen[0], wanted, parts)
 
 
 def _order(part: str | None) -> int:

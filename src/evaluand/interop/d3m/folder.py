@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -35,12 +35,16 @@ from evaluand.interop.d3m.columns import describe_table
 from evaluand.interop.d3m.dataset import DatasetDocument, Resource, examine_dataset, examples
 from evaluand.interop.d3m.documents import (
     DATASET,
+    LEARNT,
     PARTS,
+    SCORED,
+    TESTED,
     TRUTH,
     below,
     document_at,
     find_file,
     leading_out,
+    part_of,
     root_of,
 )
 from evaluand.interop.d3m.needed import FolderFindings, needed_of_problem
@@ -51,6 +55,11 @@ from evaluand.predictions.problem.problem import Problem
 from evaluand.predictions.problem.truth import RowKeys
 from evaluand.store.store import check_name
 
+_SPLIT: Final = "inputs.dataSplits.splitsFile"
+
+_Examined = Mapping[Path, tuple[DatasetDocument | None, Findings]]
+"""Datasets by their document, as far as they can be read, and what was found in it."""
+
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ProblemFolder:
@@ -60,7 +69,9 @@ class ProblemFolder:
 
     Attributes:
         notes: deviations that did not prevent reading.
-        tested_by: the file that says which rows are tested: the split, or without one the truth; None for neither.
+        tested_by: the file that says which rows are tested: the split, or without one the truth or the table of the
+            tested part; None for none.
+        untested: why no row is known to be tested, although the document names a split.
     """
 
     root: Path
@@ -69,6 +80,7 @@ class ProblemFolder:
     datasets: tuple[DatasetDocument, ...]
     notes: tuple[Fault, ...] = ()
     tested_by: Path | None = None
+    untested: Fault | None = None
     _tables: Mapping[int, pa.Table] = field(default_factory=dict, repr=False)
     _folds: Folds | None = field(default=None, repr=False)
 
@@ -200,9 +212,9 @@ def examine_folder(
         of_problem.note("inputs.data", "several_datasets", message)
     datasets: list[DatasetDocument] = []
     tables: dict[int, pa.Table] = {}
-    for i, (expected, (dataset, inner)) in enumerate(
-        zip(problem.datasets, _datasets(problem, document, root, of_problem, findings), strict=True)
-    ):
+    existing = {path: _examined(path) for path in below(root, DATASET)}
+    chosen = _datasets(problem, document, root, existing, of_problem, findings)
+    for i, (expected, (dataset, inner)) in enumerate(zip(problem.datasets, chosen, strict=True)):
         if dataset is None:
             continue
         dataset = describe_table(dataset, expected, problem, findings)
@@ -217,7 +229,13 @@ def examine_folder(
         resource = learning_resource(datasets[problem.main], problem.datasets[problem.main])
         assert resource is not None  # else there were no table
         keys = row_keys(resource, tables[problem.main])
-    tested_by, folds = _tested_rows(problem, keys, document, root, truth, of_problem, findings)
+    tested_by, folds = _tested_rows(problem, keys, document, root, truth, existing, of_problem, findings)
+    untested = None
+    if tested_by is None and problem.division is not None:
+        message = f"there is no file {problem.division.file or SPLITS_FILE} in the problem's folder, and no {TRUTH}, "
+        message += "so no row is known to be tested; give the truth of those that are, or predictions of all rows"
+        untested = Fault(f"{name}: {_SPLIT}", message, code="no_such_file")
+        findings.beside.append(untested)
     findings.take(name, of_problem, needed_of_problem)
     if findings.faults:
         return None, findings
@@ -228,6 +246,7 @@ def examine_folder(
         datasets=tuple(datasets),
         notes=tuple(findings.notes),
         tested_by=tested_by,
+        untested=untested,
         _tables=tables,
         _folds=folds,
     )
@@ -240,80 +259,87 @@ def _tested_rows(
     document: Path,
     root: Path,
     truth: Path | None,
+    existing: _Examined,
     of_problem: Findings,
     of_files: Findings,
 ) -> tuple[Path | None, Folds | None]:
     """The file that says which rows are tested, and the folds that it describes.
 
-    That is the split of the problem's document. Where the document names one that does not exist, it is the truth.
+    That is the split of the problem's document, or without one the truth or the table of the tested part.
 
     Args:
         keys: the rows of the main dataset; None if they cannot be read.
     """
+    name = SPLITS_FILE if problem.division is None else problem.division.file or SPLITS_FILE
+    split = document.parent / name
+    if problem.division is not None and os.path.lexists(split):
+        return split, keys and check_splits(split, root, problem.division, keys, of_files, of_problem)
+    truth = truth or find_file(document, root, TRUTH)
     if problem.division is None:
-        path = truth or find_file(document, root, TRUTH)
-        rows = "all rows of the table" if path is None else f"the rows of {relative_name(path, root)}"
+        rows = "all rows of the table" if truth is None else f"the rows of {relative_name(truth, root)}"
         of_problem.note("inputs.dataSplits", "no_split", f"is missing, so {rows} are tested")
         return None, None
-    name = problem.division.file or SPLITS_FILE
-    split = document.parent / name
-    if os.path.lexists(split):
-        if keys is None:
-            return split, None
-        return split, check_splits(split, document.parent, problem.division, keys, of_files, of_problem)
-    place = "inputs.dataSplits.splitsFile"
-    path = truth or find_file(document, root, TRUTH)
-    if path is None or not path.is_file():
-        known = f"and no {TRUTH}, so no row is known to be tested; give the truth of those that are"
-        message = f"there is no file {name} in the problem's folder, {known}"
-        of_problem.fault(place, "no_such_file", message)
+    if above := find_file(document, root, name):
+        of_problem.note(_SPLIT, "other_place", f"is {relative_name(above, root)}")
+        return above, keys and check_splits(above, root, problem.division, keys, of_files, of_problem)
+    if truth is None and part_of(document, root) != LEARNT:  # of which no row is tested
+        truth = _tested_table(existing, root)
+    if keys is None or truth is None or not truth.is_file():
         return None, None
-    if keys is None:
+    folds = tested_by_truth(truth, keys, of_files)
+    count, n = 0 if folds is None else int((folds.numbers >= 0).sum()), len(keys.positions)
+    if not count:
         return None, None
-    folds = tested_by_truth(path, keys, of_files)
-    if folds is not None:
-        count, n = int((folds.numbers >= 0).sum()), len(keys.positions)
-        message = f"there is no file {name}, so the rows of {relative_name(path, root)} are tested: {count:,} of {n:,}"
-        of_problem.note(place, "no_split", message)
-    return path, folds
+    message = f"there is no file {name}, so the rows of {relative_name(truth, root)} are tested: {count:,} of {n:,}"
+    of_problem.note(_SPLIT, "no_split", message)
+    return truth, folds
+
+
+def _tested_table(existing: _Examined, root: Path) -> Path | None:
+    """The learning table of the part SCORE or TEST."""
+    for part in (SCORED, TESTED):
+        for path, (dataset, _) in existing.items():
+            if dataset is not None and dataset.learning is not None and part_of(path, root) == part:
+                return require_within(path.parent / dataset.learning.path, root)
+    return None
 
 
 def _datasets(
-    problem: Problem, document: Path, root: Path, of_problem: Findings, of_files: FolderFindings
+    problem: Problem, document: Path, root: Path, existing: _Examined, of_problem: Findings, of_files: FolderFindings
 ) -> list[tuple[DatasetDocument | None, Findings]]:
-    """The document of each dataset with what was found in it: the one with its id that is nearest to the problem."""
-    read = {path: _examined(path) for path in below(root, DATASET)}
-    readable = {path: content for path, (content, _) in read.items() if content is not None}
-    known = {path: content for path, content in readable.items() if content.id or len(read) == 1}
+    """The document of each dataset with what was found in it: the one with its id that is nearest to the problem.
+
+    Where none has the id, the only dataset is meant, be it in several parts.
+    """
+    known = {path: content for path, (content, _) in existing.items() if content is not None}
+    bases = {_without_part(content.id) for content in known.values()}
     datasets: list[tuple[DatasetDocument | None, Findings]] = []
     for i, expected in enumerate(problem.datasets):
         where = f"inputs.data[{i}].datasetID"
         fits = [path for path, content in known.items() if content.id in _names_with_parts(expected.id)]
-        fits = fits or [p for p, content in known.items() if _is_mislabelled(p, content.id, expected.id, document)]
-        fits = fits or [path for path, content in known.items() if not content.id]  # which is the only one
+        if not fits and len(problem.datasets) == len(bases) == 1:
+            fits = [*known]
         best = max(fits, key=lambda path: (_nearness(path, document), known[path].id == expected.id), default=None)
         if best is None:
-            if known or not read:  # else the faults of the documents are reported below
+            if known or not existing:  # else the faults of the documents are reported below
                 _report_missing(expected.id, where, [content.id for content in known.values()], root, of_problem)
             datasets.append((None, Findings()))
             continue
-        if known[best].id != expected.id:
-            shown = repr(known[best].id) if known[best].id else "a dataset without an id"
-            of_problem.note(where, "other_part", f"{expected.id!r} is read as {shown}, the nearest one")
-        datasets.append((known[best], read[best][1]))
-    for path, (_, inner) in read.items() if not known else ():
+        shown = repr(known[best].id) if known[best].id else "a dataset without an id"
+        message = f"{expected.id!r} is read as {shown}, the nearest one"
+        if known[best].id and _without_part(known[best].id) != _without_part(expected.id):
+            message = f"there is no dataset {expected.id!r}; the only one is {shown}, which is read"
+            of_problem.fault(where, "other_dataset", message)
+        elif known[best].id != expected.id:
+            of_problem.note(where, "other_part", message)
+        datasets.append((known[best], existing[best][1]))
+    for path, (_, inner) in existing.items() if not known else ():
         of_files.take(relative_name(path, root), inner, lambda fault: True)
     return datasets
 
 
 def _names_with_parts(id: str) -> set[str]:
     return {id, *(f"{id}_{part}" for part in PARTS)}
-
-
-def _is_mislabelled(path: Path, id: str, expected: str, document: Path) -> bool:
-    """Whether a dataset is next to the problem, in a folder of the same part, and only its id names another part."""
-    bases = {_without_part(id), _without_part(expected)}
-    return path.parent.parent == document.parent.parent and len(bases) == 1 and _end(path) == _end(document) != ""
 
 
 def _without_part(id: str) -> str:

@@ -46,7 +46,7 @@ def _truth_of_folder(
     layout = declared_layout(folder.problem, resource)
     path = named or folder.truth_path
     if path is None and folder.hidden:
-        _refuse_hidden(folder)
+        path = _hidden_truth(folder)
     name = relative_name(folder.document, folder.root)
     in_table = path is None or not _is_csv(path)
     if path is None:
@@ -67,15 +67,24 @@ def _truth_of_folder(
     folds = folder.folds() if folder.tested_by is not None else None
     parts = split_parts(cells, layout, keys, folds, findings)
     predictions = lambda: folder.predictions_path  # noqa: E731 - a link out of the folder is an error only on use
-    return ProblemTruth(folder.problem, folder.document, name, layout, cells, parts, keys.columns, predictions, format)
+    untested = folder.untested if in_table else None
+    return ProblemTruth(
+        folder.problem, folder.document, name, layout, cells, parts, keys.columns, predictions, format, untested
+    )
 
 
-def _refuse_hidden(folder: ProblemFolder) -> None:
+def _hidden_truth(folder: ProblemFolder) -> Path:
+    """The dataset of a scored part that has no document of its own."""
     message = f"{folder.root}: target values are hidden, and there is no {TRUTH}"
-    others = (part_of(one, folder.root) for one in below(folder.root, PROBLEM) if one != folder.document)
     python, command = "give truth", "give --truth FILE"
-    if SCORED in others:
+    scored = {
+        name: next((path for path in below(folder.root, name) if part_of(path, folder.root) == SCORED), None)
+        for name in (PROBLEM, DATASET)
+    }
+    if scored[PROBLEM] not in (None, folder.document):
         python, command = f'{python}, or part="{SCORED}"', f"{command}, or --part {SCORED}"
+    elif scored[DATASET] is not None:
+        return scored[DATASET]
     raise SpecError(message, python=python, command=command)
 
 
@@ -161,7 +170,7 @@ def _learning_table(path: Path, problem: Problem, findings: Findings) -> tuple[P
 
 
 LAYOUTS: Final = ("3.1.1", "4")
-_NOTES: Final = ("no_split", "chosen_part")
+_NOTES: Final = ("no_split", "other_place", "chosen_part")
 """What scores note of the folder: which rows are tested."""
 
 _ATTRIBUTES: Final = {"metric": "metric", "k": "K", "positive": "posLabel", "jointly": "applicabilityToTarget"}
@@ -198,7 +207,8 @@ class D3MFormat(ProblemFormat):
         named = None if truth is None else _truth_file(truth)
         folder, examined = examine_folder(problem, part, named, attributes=False)
         notes = [note for note in examined.notes if note.code in _NOTES]  # `evaluand problem check` has all
-        findings = Findings(examined.faults, [*notes, *examined.beside])
+        beside = [fault for fault in examined.beside if folder is None or fault != folder.untested]
+        findings = Findings(examined.faults, [*notes, *beside])
         return (None if folder is None else _truth_of_folder(folder, truth, findings, self)), findings
 
     def metric_name(self, word: str) -> str:

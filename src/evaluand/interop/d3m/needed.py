@@ -39,8 +39,8 @@ _TABLE: Final = ("", ".resID", ".resPath", ".resType", ".columns")
 _COLUMN: Final = ("", ".colIndex", ".colName", ".colType", ".role")
 """Of each column of the index, and of each target."""
 
-_WITHOUT_MEANING: Final = "not_applicable"
-"""The code of a value that means nothing where it stands."""
+_WITHOUT_MEANING: Final = ("not_applicable", "other_dataset", "other_resource")
+"""Codes of a value that means nothing where it stands, and of wrong names where there is only one thing to be meant."""
 
 Needed = Callable[[Fault], bool]
 
@@ -54,7 +54,7 @@ def needed_of_problem(fault: Fault) -> bool:
         >>> needed_of_problem(Fault("about.taskKeywords[2]", "unknown value 'lukewarm'", code="not_allowed"))
         False
     """
-    return fault.code != _WITHOUT_MEANING and re.sub(r"\d+", "", fault.where) in _PROBLEM
+    return fault.code not in _WITHOUT_MEANING and re.sub(r"\d+", "", fault.where) in _PROBLEM
 
 
 def needed_of_dataset(table: int | None, columns: Iterable[int]) -> Needed:
@@ -67,7 +67,7 @@ def needed_of_dataset(table: int | None, columns: Iterable[int]) -> Needed:
     resource = f"dataResources[{table}]"
     paths = {"dataResources", *(resource + key for key in _TABLE)}
     paths |= {f"{resource}.columns[{number}]{key}" for number in columns for key in _COLUMN}
-    return lambda fault: fault.code != _WITHOUT_MEANING and fault.where in paths
+    return lambda fault: fault.code not in _WITHOUT_MEANING and fault.where in paths
 
 
 @dataclass

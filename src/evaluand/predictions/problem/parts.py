@@ -141,6 +141,13 @@ def read_parts(files: Mapping[Path, list[PartKey]], truth: ProblemTruth, finding
         if cells is None:
             continue
         tested = _select(truth.cells.table, np.any([truth.parts[part] for part in parts], axis=0))
+        if truth.untested is not None:
+            of_all = pc.all(pc.is_in(tested.column(layout.key), value_set=cells.keys(layout))).as_py()
+            if not of_all:
+                findings.faults.append(truth.untested)
+                continue
+            message = "nothing says which rows are tested; all of the table are, since all have a prediction"
+            findings.note(truth.untested.where, "no_split", message)
         check_rows(cells, tested, truth.known.get(layout.key), layout, findings)
         for part in parts:
             mine = np.ones(cells.table.num_rows, bool)

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import DataError
+from evaluand.core.errors import DataError, Fault
 from evaluand.core.files.cells import typed
 from evaluand.core.files.json import Findings
 from evaluand.data.split import NOT_TESTED, Folds
@@ -63,6 +63,7 @@ class ProblemTruth:
         parts: (repeat, fold) → which rows of the truth are tested.
         known: the index of all rows of the dataset by column; no columns if unknown.
         predictions_path: where the problem expects predictions; raises a DataError if that is outside its folder.
+        untested: why no row is known to be tested, so that predictions must be of all; None where the tested are known.
     """
 
     problem: Problem
@@ -74,6 +75,7 @@ class ProblemTruth:
     known: Mapping[str, pa.Array]
     predictions_path: Callable[[], Path]
     format: ProblemFormat
+    untested: Fault | None = None
 
     @property
     def definition(self) -> str | None:
