@@ -188,12 +188,13 @@ def _media_fault(dataset: DatasetDocument, column: Column, name: str, folder: Pa
 
 
 def check_splits(
-    path: Path, folder: Path, division: Division, keys: RowKeys, findings: Findings, problem: Findings
+    path: Path, folder: Path, division: Division, keys: RowKeys | None, findings: Findings, problem: Findings
 ) -> Folds | None:
     """The split of a file, after it was checked against the rows of the main dataset and what the problem says of it.
 
     Args:
-        folder: of the problem's document, which the path may not leave.
+        folder: which the path may not leave.
+        keys: the rows of the dataset; None if they cannot be read.
         findings: of the file.
         problem: of the problem's document.
     """
@@ -202,7 +203,7 @@ def check_splits(
     except DataError:
         problem.fault("inputs.dataSplits.splitsFile", "unsafe_path", f"{division.file!r} leads out of the folder")
         return None
-    folds = examine_splits(path, keys, findings)
+    folds = None if keys is None else examine_splits(path, keys, findings)
     if folds is not None:
         _check_division(folds, division, problem)
     return folds

@@ -273,7 +273,7 @@ def _tested_rows(
     name = SPLITS_FILE if problem.division is None else problem.division.file or SPLITS_FILE
     split = document.parent / name
     if problem.division is not None and os.path.lexists(split):
-        return split, keys and check_splits(split, root, problem.division, keys, of_files, of_problem)
+        return split, check_splits(split, root, problem.division, keys, of_files, of_problem)
     truth = truth or find_file(document, root, TRUTH)
     if problem.division is None:
         rows = "all rows of the table" if truth is None else f"the rows of {relative_name(truth, root)}"
@@ -281,7 +281,7 @@ def _tested_rows(
         return None, None
     if above := find_file(document, root, name):
         of_problem.note(_SPLIT, "other_place", f"is {relative_name(above, root)}")
-        return above, keys and check_splits(above, root, problem.division, keys, of_files, of_problem)
+        return above, check_splits(above, root, problem.division, keys, of_files, of_problem)
     if truth is None and part_of(document, root) != LEARNT:  # of which no row is tested
         truth = _tested_table(existing, root)
     if keys is None or truth is None or not truth.is_file():
