@@ -25,14 +25,13 @@ from evaluand.interop.d3m.splits import examine_splits
 from evaluand.predictions.problem.definitions import DEFINITIONS, STANDARD
 from evaluand.predictions.problem.files import read_header, read_truth
 from evaluand.predictions.problem.formats import OpenProblem, ProblemFormat
-from evaluand.predictions.problem.layout import FileLayout
 from evaluand.predictions.problem.problem import Problem
 from evaluand.predictions.problem.truth import (
     ProblemTruth,
     RowKeys,
-    check_numeric_targets,
     read_guessed_truth,
     split_parts,
+    translate_numeric_faults,
 )
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def _truth_of_folder(
         layout = layout.for_file(read_header(path))
     read = Findings() if in_table else findings  # rows of a table that are not tested may lack the value
     cells = read_truth(path, layout, read)
-    _check_numeric(path, layout, folder.problem, name, read, findings)
+    _translate_numeric(path, folder.problem, name, read, findings)
     if cells is None and in_table:
         missing = f"lacks some of the columns {', '.join(layout.columns)}"
         findings.fault(str(path), "cannot_be_scored", missing)
@@ -108,7 +107,7 @@ def _truth_in(
     if _is_csv(path):
         layout, cells = read_guessed_truth(problem, path, findings)
         if layout is not None:
-            _check_numeric(path, layout, problem, str(document), findings, findings)
+            _translate_numeric(path, problem, str(document), findings, findings)
         if layout is None or cells is None or findings.faults:
             return None
         parts = split_parts(cells, layout, None, None, findings)
@@ -127,13 +126,11 @@ def _truth_in(
     return ProblemTruth(problem, document, str(document), layout, cells, parts, keys.columns, predictions, format)
 
 
-def _check_numeric(
-    path: Path, layout: FileLayout, problem: Problem, document: str, read: Findings, findings: Findings
-) -> None:
+def _translate_numeric(path: Path, problem: Problem, document: str, read: Findings, findings: Findings) -> None:
     def place_of(number: int) -> str:
         return str(path) if document == str(path) else f"{document}: inputs.performanceMetrics[{number}].metric"
 
-    check_numeric_targets(path, layout, problem, place_of, translate, read, findings)
+    translate_numeric_faults(problem, place_of, translate, read, findings)
 
 
 def _is_csv(path: Path) -> bool:

@@ -1,7 +1,6 @@
 """Prediction and truth files read and checked before anything is scored.
 
-Every fault is reported at once, with its file, line, column and code. Arrow reads a file without anything odd in one
-go; only a file that it refuses is read as text, to say what is wrong and where.
+Every fault is reported at once, with its file, line, column and code.
 """
 
 from __future__ import annotations
@@ -9,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
@@ -31,10 +29,6 @@ MOST_SHOWN: Final = 100
 """How many faults of one kind are listed."""
 
 _RESERVED: Final = {CONFIDENCE: "real", RANK: "real"}
-_ARROW: Final = {"integer": pa.int64(), "real": pa.float64(), "text": pa.string()}
-_ODD: Final = r"""^$|["'\x00]"""  # texts that Arrow reads otherwise than we do, or leaves unchecked
-_BLOCK: Final = 1 << 26  # so large that most files are one block, and no column has to be concatenated
-_HEXADECIMAL: Final = re.compile(rb"0[xX]")  # which Arrow takes for a number
 _SINGLE_QUOTED: Final = re.compile(rb"(?:^|,)'[^'\r\n]*'(?=,|\r?$)", re.MULTILINE)
 _EMPTY: Final = "the file is empty; it needs a header and rows"
 
@@ -96,12 +90,6 @@ def read_truth(path: Path, layout: FileLayout, findings: Findings) -> FileCells 
     return _read(path, layout, findings, strict=False)
 
 
-def read_sound_truth(path: Path, layout: FileLayout) -> FileCells | None:
-    """The index and targets of a truth file that Arrow can read in one go; None if anything in it is odd."""
-    discarded = FaultLog(path, lambda row: 0, Findings())
-    return _read_at_once(path, layout, discarded, strict=False) if path.is_file() else None
-
-
 def read_predictions(path: Path, layout: FileLayout, findings: Findings) -> FileCells | None:
     """The predictions of a file; None if its rows cannot be read at all.
 
@@ -156,8 +144,6 @@ def _read(path: Path, layout: FileLayout, findings: Findings, *, strict: bool) -
     if next(records_in(mapped(path), ","), None) is None:
         log.add("empty_file", _EMPTY)
         return None
-    if (cells := _read_at_once(path, layout, log, strict=strict)) is not None:
-        return cells
     try:
         source = _open_single_quoted(path, log) or open_texts(path)
     except DataError as error:
@@ -165,11 +151,6 @@ def _read(path: Path, layout: FileLayout, findings: Findings, *, strict: bool) -
             log.add(fault.code or "bad_quoting", fault.message, line=_line_in(fault.where))
         return None
     log.line = FaultLog.of(source, findings).line
-    return _read_texts(path, source, layout, log, strict=strict)
-
-
-def _read_texts(path: Path, source: DataSource, layout: FileLayout, log: FaultLog, *, strict: bool) -> FileCells | None:
-    """The columns of a file of texts with their types."""
     names = _choose_columns(source.schema.names, layout, log, strict=strict)
     table = pa.Table.from_batches(source.batches(), source.schema)
     if not table.num_rows:
@@ -178,7 +159,7 @@ def _read_texts(path: Path, source: DataSource, layout: FileLayout, log: FaultLo
     for column, (name, kind) in names.items():
         may_be_empty = layout.sets and name in layout.targets
         texts = join_chunks(table.column(column))
-        columns[name] = _convert(texts, column, kind, name in layout.index, may_be_empty, log)
+        columns[name] = _convert(texts, column, kind, name in layout.index, may_be_empty, strict, log)
     log.summarise()
     _note_encoding(path, log)
     complete = table.num_rows and layout.columns.keys() <= columns.keys()
@@ -215,15 +196,23 @@ def _check_unexpected(header: Sequence[str], expected: dict[str, str], reserved:
         log.add("twice_column", f"{reserved[name]} occurs twice", column=name)
 
 
-def _convert(texts: pa.Array, name: str, kind: str, is_index: bool, may_be_empty: bool, log: FaultLog) -> pa.Array:
-    """The values of a column; cells that are empty or of another type are reported."""
+def _convert(
+    texts: pa.Array, name: str, kind: str, is_index: bool, may_be_empty: bool, strict: bool, log: FaultLog
+) -> pa.Array:
+    """The values of a column; cells that are empty or of another type are reported, a truth without numbers once."""
     empty = pc.fill_null(pc.equal(texts, ""), True)
     if kind != "text":
         empty = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(texts), ""), True)
     for row in [] if may_be_empty else _rows(empty):
         log.add_cell("empty_index" if is_index else "empty_value", row, name, "is empty")
-    code = "index_type" if is_index else "wrong_type"
-    values = typed(texts, kind, lambda row, message: log.add_cell(code, row, name, message))
+    code, wrong = "index_type" if is_index else "wrong_type", dict[int, str]()
+    values = typed(texts, kind, wrong.__setitem__)
+    if kind == "real" and wrong and not strict and len(wrong) == pc.sum(pc.invert(empty)).as_py():
+        few = ", ".join(map(repr, sorted({texts[row].as_py() for row in wrong})[:3]))
+        log.add(code, f"has no numbers, only {few}", column=name)
+        wrong.clear()
+    for row, message in wrong.items():
+        log.add_cell(code, row, name, message)
     if kind == "integer" and (count := written_as_real(texts)):
         code = "index_as_real" if is_index else "real_for_integer"
         log.note(code, f"{name}: {count:,} integers are written as 1.0; read as 1")
@@ -231,59 +220,6 @@ def _convert(texts: pa.Array, name: str, kind: str, is_index: bool, may_be_empty
         for row in _rows(pc.fill_null(pc.invert(pc.is_finite(values)), False)):
             log.add_cell("not_finite", row, name, f"is {texts[row].as_py().strip()[:60]!r}; give a finite number")
     return values
-
-
-def _read_at_once(path: Path, layout: FileLayout, log: FaultLog, *, strict: bool) -> FileCells | None:
-    text = mapped(path)
-    line, _, end = next(records_in(text, ","), (1, 0, 0))
-    discarded = FaultLog(path, lambda row: 0, Findings())
-    try:
-        header = read_header(path)
-        names = _choose_columns(header, layout, discarded, strict=strict)
-        if line > 1 or discarded.count or any(kind not in _ARROW for _, kind in names.values()):
-            return None
-        if len(names) < len(header) and text.find(b'"', end) >= 0:  # cells that are not read may hold anything
-            return None
-        if (text.find(b"x", end) >= 0 or text.find(b"X", end) >= 0) and _HEXADECIMAL.search(text, end):
-            return None
-        types = {name: _ARROW[kind] for name, (_, kind) in names.items()}
-        table = csv.read_csv(
-            path,
-            read_options=csv.ReadOptions(column_names=header, skip_rows=1, block_size=_BLOCK),
-            parse_options=csv.ParseOptions(quote_char=False),
-            convert_options=csv.ConvertOptions(include_columns=[*names], column_types=types, null_values=[]),
-        )
-    except (pa.ArrowException, DataError):
-        return None
-    columns: dict[str, pa.Array] = {}
-    for column, (name, _) in names.items():
-        values = join_chunks(table.column(column))
-        # labels are few, so that from here on only their codes are looked at
-        is_label = name in layout.targets and pa.types.is_string(values.type)
-        columns[name] = values.dictionary_encode() if is_label else values
-    if not table.num_rows or not all(map(_is_sound, columns.values())):
-        return None
-    log.take_notes(discarded)
-    _note_encoding(path, log)
-    return FileCells(path, pa.table(columns), _line_finder(path))
-
-
-def _is_sound(values: pa.Array) -> bool:
-    """Whether every number is finite, and no text is empty or has what Arrow reads otherwise than we do."""
-    if pa.types.is_floating(values.type):
-        return bool(np.isfinite(np.asarray(values)).all())
-    if pa.types.is_integer(values.type):
-        return True
-    texts = values.dictionary if pa.types.is_dictionary(values.type) else values
-    return not pc.any(pc.match_substring_regex(texts, _ODD), min_count=0).as_py()
-
-
-def _line_finder(path: Path) -> Callable[[int], int]:
-    @cache
-    def lines() -> list[int]:
-        return [line for line, _, _ in records_in(mapped(path), ",")]
-
-    return lambda row: lines()[row + 1]
 
 
 def _open_single_quoted(path: Path, log: FaultLog) -> DataSource | None:
@@ -416,9 +352,6 @@ class FaultLog:
 
     def note(self, code: str, message: str) -> None:
         self.findings.note(str(self.path), code, message)
-
-    def take_notes(self, other: FaultLog) -> None:
-        self.findings.notes += other.findings.notes
 
     def summarise(self) -> None:
         """Counts the faults that were not listed."""

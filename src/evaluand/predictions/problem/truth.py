@@ -22,7 +22,6 @@ from evaluand.predictions.problem.files import (
     cell_fault,
     check_truth,
     read_header,
-    read_sound_truth,
     read_truth,
 )
 from evaluand.predictions.problem.formats import ProblemFormat
@@ -95,39 +94,30 @@ class ProblemTruth:
         return replace(self, layout=layout)
 
 
-def check_numeric_targets(
-    path: Path,
-    layout: FileLayout,
+def translate_numeric_faults(
     problem: Problem,
     place_of: Callable[[int], str],
     translate: Callable[[str], str],
     read: Findings,
     findings: Findings,
 ) -> None:
-    """Reports once that a metric of numbers is applied to a target without numbers, instead of each of its cells.
+    """Reports of a truth without numbers which metric needs them.
 
     Args:
-        path: the truth file.
         place_of: where messages say a criterion is, by its number.
         translate: see `ProblemFormat.translate`.
         read: what was found when the file was read.
     """
-    wrong_type = {fault.column for fault in read.faults if isinstance(fault, CellFault) and fault.code == "wrong_type"}
-    suspects = wrong_type.intersection(name for name, kind in layout.targets.items() if kind == "real")
-    number = _first_numeric_criterion(problem)
-    if not suspects or number is None:
+    reads = [reads_of(replace(problem, criteria=(criterion,))) for criterion in problem.criteria]
+    if {"numbers"} not in reads:
         return
-    as_text = read_truth(path, replace(layout, targets=dict.fromkeys(layout.targets, "text")), Findings())
-    for name in sorted(filter(None, suspects)) if as_text is not None else ():
-        labels = pc.unique(as_text.table.column(name).combine_chunks().cast(pa.string()).drop_null())  # type: ignore[union-attr]
-        labels = labels.filter(pc.not_equal(labels, ""))
-        if len(_list_misfits(labels, "real")) < len(labels):
-            continue
-        findings.faults[:] = [fault for fault in findings.faults if getattr(fault, "column", None) != name]
-        metric = translate(problem.criteria[number].metric)
-        few = ", ".join(map(repr, labels[:3].to_pylist()))
-        message = f"{metric} needs numbers, but the target {name!r} has none, only {few}"
-        findings.fault(place_of(number), "not_applicable", message)
+    number = reads.index({"numbers"})
+    for fault in [*read.faults]:
+        if isinstance(fault, CellFault) and fault.code == "wrong_type" and fault.line is None:
+            findings.faults = [each for each in findings.faults if each != fault]
+            metric = translate(problem.criteria[number].metric)
+            message = f"{metric} needs numbers, but the target {fault.column!r} {fault.message}"
+            findings.fault(place_of(number), "not_applicable", message)
 
 
 def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tuple[FileLayout | None, FileCells | None]:
@@ -141,16 +131,14 @@ def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tupl
     if layout is None:
         findings.fault(str(path), "missing_column", "no column names the rows; add an index such as d3mIndex")
         return None, None
-    with_integers = replace(layout, index_types=dict.fromkeys(layout.index, "integer"))
-    cells = read_sound_truth(path, with_integers)
-    if cells is not None:
-        layout = with_integers
-    else:
-        as_text = read_truth(path, layout, Findings())
-        columns = {name: as_text.table.column(name).combine_chunks() for name in layout.index} if as_text else {}
-        integers = {name for name, column in columns.items() if not _list_misfits(column, "integer")}
-        layout = replace(layout, index_types={name: "integer" if name in integers else "text" for name in layout.index})
-        cells = read_truth(path, layout, findings)
+    cells = read_truth(path, layout, findings)
+    for name in layout.index if cells is not None else ():
+        wrong = dict[int, str]()
+        numbers = typed(cells.table.column(name).combine_chunks(), "integer", wrong.__setitem__)
+        if not wrong:
+            table = cells.table.set_column(cells.table.column_names.index(name), name, numbers)
+            cells = replace(cells, table=table)
+            layout = replace(layout, index_types={**layout.index_types, name: "integer"})
     if cells is not None and layout.gathers and layout.index[0] != layout.key:
         names_images = pc.count_distinct(cells.table.column(layout.index[0])).as_py() < cells.table.num_rows
         layout = replace(layout, second_key=layout.index[0] if names_images else None)
@@ -173,18 +161,6 @@ def split_parts(
             findings.faults.append(cell_fault(truth, "empty_value", message, row, name))
     parts = ((repeat, fold) for repeat in range(len(numbers)) for fold in range(numbers.max(initial=0) + 1))
     return {(r, f): mask for r, f in parts if (mask := numbers[r] == f).any()}
-
-
-def _first_numeric_criterion(problem: Problem) -> int | None:
-    each = (reads_of(replace(problem, criteria=(criterion,))) for criterion in problem.criteria)
-    return next((number for number, reads in enumerate(each) if reads == {"numbers"}), None)
-
-
-def _list_misfits(texts: pa.Array, kind: str) -> list[int]:
-    """The rows whose text is not of a type."""
-    wrong: list[int] = []
-    typed(texts, kind, lambda row, message: wrong.append(row))
-    return wrong
 
 
 def _fold_numbers(
