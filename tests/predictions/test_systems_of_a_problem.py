@@ -78,6 +78,18 @@ def test_the_differences_are_those_of_columns_of_one_file(made: Made, tmp_path: 
         assert mine[name] == theirs[name], name
 
 
+def test_a_comparison_without_a_store_is_that_of_the_stored_systems(made: Made, tmp_path: Path) -> None:
+    scores = score(made.root, write(tmp_path, good=GOOD, bad=BAD))
+    compared, stored = scores.comparison, scores.save(MemoryStore(), "mine").comparison
+    assert compared is not None
+    assert stored is not None
+    mine, theirs = (each.to_dict()["pairs"] for each in (compared, stored))
+    assert [pair["metric"] for pair in mine] == ["accuracy", "f_beta"]
+    for one, other in zip(mine, theirs, strict=True):
+        for name in ("metric", "labels", "difference", "low", "high", "p", "n", "won", "lost", "verdict"):
+            assert one.get(name) == other.get(name), name
+
+
 def test_systems_are_stored_under_their_names_with_their_comparison(made: Made, tmp_path: Path) -> None:
     store = MemoryStore()
     results = score(made.root, write(tmp_path, good=GOOD, bad=BAD)).save(store, "plants")

@@ -8,9 +8,12 @@ the split is a replication, in which rows that it does not test are skipped. Tru
 scoring; the aligned columns are stored as outputs of the run and as scores of the evaluation.
 """
 
+from __future__ import annotations
+
 import math
 import os
 import statistics
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
@@ -20,9 +23,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from evaluand.aggregation.aggregator import Measure
-from evaluand.comparison.comparing import Comparison
+from evaluand.comparison.comparing import Comparison, compare
 from evaluand.core import identity, registry
-from evaluand.core.errors import Fault, SpecError
+from evaluand.core.errors import EvaluandWarning, Fault, SpecError
 from evaluand.core.files.csv import write_table
 from evaluand.core.key_columns import INDEX
 from evaluand.data.columns import join_chunks
@@ -37,7 +40,8 @@ from evaluand.predictions.problem.layout import FileLayout
 from evaluand.predictions.problem.parts import JudgedPart, Part, assign_files, find_files, judge_part, read_parts
 from evaluand.predictions.problem.problem import Problem
 from evaluand.predictions.problem.reading import CONFIDENCE, PREDICTIONS, RANK, TRUTH
-from evaluand.predictions.steps import Results, Steps
+from evaluand.predictions.steps import FLIPS, Results, Steps
+from evaluand.predictions.unsaved import ColumnStore
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import MemoryStore, Store
 
@@ -152,7 +156,29 @@ class Scores:
         Raises:
             SpecError: see `save`.
         """
-        return self.save(MemoryStore(), "scores").comparison if len(self.systems) > 1 else None
+        if len(self.systems) < 2:
+            return None
+        given = self._given
+        if given.scorer_kind != SCORER or self.n_parts > 1 or len(self.layout.targets) > 1:
+            return self.save(MemoryStore(), "scores").comparison
+        graded = ColumnStore().put(given.table(), given.scorer(), given.columns)
+        with warnings.catch_warnings(action="ignore", category=EvaluandWarning):  # as `Steps.run` compares
+            evaluations = [result.evaluation for result in graded if result.evaluation is not None]
+            return compare(*evaluations, labels=[*self.systems], flips=FLIPS, declared=self._measures)
+
+    @cached_property
+    def _given(self) -> GivenRows:
+        return GivenRows(self.systems, self.layout, {reads for _, reads in self.metrics})
+
+    @property
+    def _measures(self) -> list[Measure]:
+        called: dict[str, dict[str, None]] = {}
+        for row in self.rows:
+            called.setdefault(row.signature, {})[row.metric] = None
+        return [
+            Measure(self._given.scorer_kind, metric, called=tuple(called.get(metric.signature, ())))
+            for metric, _ in self.metrics
+        ]
 
     def table(self) -> pa.Table:
         """Every score with all its attributes, one row each."""
@@ -191,18 +217,12 @@ class Scores:
         Raises:
             SpecError: targets have several types, so no single scorer can read them.
         """
-        given = GivenRows(self.systems, self.layout, {reads for _, reads in self.metrics})
+        given = self._given
         files = dict.fromkeys(str(judged.part.file) for parts in self.systems.values() for judged in parts)
         origin = {"problem": self.problem.id, "files": [*files], **self.digests}
-        called: dict[str, dict[str, None]] = {}
-        for row in self.rows:
-            called.setdefault(row.signature, {})[row.metric] = None
-        scorer = given.scorer_kind
-        measures = [
-            Measure(scorer, metric, called=tuple(called.get(metric.signature, ()))) for metric, _ in self.metrics
-        ]
         tasks = {system: given.task(system) for system in self.systems}
-        steps = Steps(name, given.dataset(), tasks, {scorer: given.scorer()}, measures, origin=origin)
+        scorers = {given.scorer_kind: given.scorer()}
+        steps = Steps(name, given.dataset(), tasks, scorers, self._measures, origin=origin)
         return steps.run(store, known_scores={system: given.known_scores(system) for system in self.systems})
 
     def write(self, path: str | os.PathLike[str], layout: str | None = None, *, force: bool = False) -> None:
@@ -388,6 +408,18 @@ class GivenRows:
         records = [{key: each, **truths[each]} for each in self._places]
         expected = targets[0] if len(targets) == 1 else {target: target for target in targets}
         return Dataset.from_rows(records, id=key, input=key, expected=expected)
+
+    def table(self) -> Dataset:
+        """The same for one target of one part, from the columns of the first system."""
+        [target], key, [judged] = self._targets, self.layout.key, self._parts
+        keys = join_chunks(judged.part.truth.column(key)).unique().sort()
+        table = pa.table({key: keys, target: self._columns[id(judged), target].truth})
+        return Dataset.from_arrow(table, id=key, input=key, expected=target)
+
+    @property
+    def columns(self) -> dict[str, PredictionColumns]:
+        """System → the columns of its first target and part."""
+        return {system: self._columns[id(parts[0]), self._targets[0]] for system, parts in self.systems.items()}
 
     def task(self, system: str) -> RecordedTask:
         """The predictions of a system as the outputs of a task."""

@@ -132,14 +132,16 @@ def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tupl
         findings.fault(str(path), "missing_column", "no column names the rows; add an index such as d3mIndex")
         return None, None
     cells = read_truth(path, layout, findings)
-    for name in layout.index if cells is not None else ():
+    if cells is None:
+        return layout, None
+    for name in layout.index:
         wrong = dict[int, str]()
         numbers = typed(cells.table.column(name).combine_chunks(), "integer", wrong.__setitem__)
         if not wrong:
             table = cells.table.set_column(cells.table.column_names.index(name), name, numbers)
             cells = replace(cells, table=table)
             layout = replace(layout, index_types={**layout.index_types, name: "integer"})
-    if cells is not None and layout.gathers and layout.index[0] != layout.key:
+    if layout.gathers and layout.index[0] != layout.key:
         names_images = pc.count_distinct(cells.table.column(layout.index[0])).as_py() < cells.table.num_rows
         layout = replace(layout, second_key=layout.index[0] if names_images else None)
     return layout, cells
