@@ -338,7 +338,7 @@ def test_an_index_that_repeats_has_several_labels(files: Files) -> None:
     t, p = [[1, 1, 0], [0, 0, 0], [0, 1, 0]], [[0, 1, 0], [1, 0, 0], [0, 1, 1]]
     expected = [hamming_loss(np.array(t), np.array(p)), f1_score(t, p, average="macro", zero_division=0)]
     assert [row.value for row in found.rows] == pytest.approx(expected)
-    assert files.faults(given + "2,c\n", truth, "hammingLoss", sub="multiLabel") == [("duplicate_label", 6, "d3mIndex")]
+    assert files.faults(given + "2,c\n", truth, "hammingLoss", sub="multiLabel") == [("duplicate_label", 6, "label")]
 
 
 def test_scores_of_classes_are_rows_with_a_confidence(files: Files) -> None:

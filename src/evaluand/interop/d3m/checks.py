@@ -27,6 +27,7 @@ from evaluand.interop.d3m.splits import examine_splits
 from evaluand.predictions.problem.files import MOST_SHOWN
 from evaluand.predictions.problem.layout import FileLayout, layout_of
 from evaluand.predictions.problem.problem import Division, Problem, TargetDataset
+from evaluand.predictions.problem.reading import repeated
 from evaluand.predictions.problem.truth import RowKeys
 
 
@@ -144,9 +145,8 @@ def _check_index(resource: Resource, table: pa.Table, where: Any, findings: Find
     if "multiIndex" in first.roles:
         return
     codes = gathered_positions(table.column(first.name)).to_numpy()
-    _, seen, back = np.unique(codes, return_index=True, return_inverse=True)
-    for row in np.flatnonzero(seen[back] != np.arange(len(codes)))[:MOST_SHOWN].tolist():
-        value, before = table.column(first.name)[row], where(int(seen[back[row]]))
+    for row in repeated(codes)[:MOST_SHOWN].tolist():
+        value, before = table.column(first.name)[row], where(int(np.flatnonzero(codes == codes[row])[0]))
         findings.fault(where(row), "twice", f"{first.name} {value} occurs twice (first at {before})")
 
 

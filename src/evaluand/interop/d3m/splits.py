@@ -19,12 +19,12 @@ from evaluand.core.files.json import Findings
 from evaluand.data.split import NOT_TESTED, Folds
 from evaluand.interop.d3m.dataset import one_chunk, open_csv
 from evaluand.predictions.problem.files import FaultLog
+from evaluand.predictions.problem.reading import repeated
 from evaluand.predictions.problem.truth import RowKeys
 
 TESTED: Final = "TEST"
 LEARNT: Final = "TRAIN"
 _NUMBERED: Final = ("repeat", "fold")
-_FEW: Final = 5
 _MANY: Final = 1 << 16  # numbers below this cost little, and a gap before them is reported instead
 
 
@@ -170,15 +170,9 @@ def _check_known(
                 "other_part", f"{lost.sum():,} {part} rows are of examples that this part of the data does not have"
             )
             continue
-        rows = np.flatnonzero(lost).tolist()
-        if len(rows) > _FEW:
-            message = f"{len(rows):,} of {int(which.sum()):,} {part} rows are not in the learning table, first {name} "
-            log.add_cell("unknown_index", int(rows[0]), None, f"{message}{columns[name][rows[0]].as_py()!r}")
-            continue
-        for row in rows:
-            log.add_cell(
-                "unknown_index", row, None, f"{name} {columns[name][row].as_py()!r} is not in the learning table"
-            )
+        row = int(np.flatnonzero(lost)[0])
+        message = f"{lost.sum():,} of {which.sum():,} {part} rows are not in the learning table, first {name} "
+        log.add_cell("unknown_index", row, None, f"{message}{columns[name][row].as_py()!r}")
     return row_of
 
 
@@ -205,12 +199,10 @@ def _check_images(columns: Mapping[str, pa.Array], keys: RowKeys, row_of: Any, l
 
 
 def _check_twice(row_of: Any, repeats: Any, folds: Any, rows: Any, log: FaultLog) -> None:
-    cells = np.stack([repeats, folds, row_of])
-    _, first, back = np.unique(cells, axis=1, return_index=True, return_inverse=True)
-    for place in np.flatnonzero(first[back.ravel()] != np.arange(len(rows))).tolist():
-        log.add_cell(
-            "twice", int(rows[place]), None, f"the row occurs twice in repeat {repeats[place]}, fold {folds[place]}"
-        )
+    cells = (repeats * (folds.max(initial=0) + 1) + folds) * (row_of.max(initial=0) + 1) + row_of
+    for place in repeated(cells).tolist():
+        message = f"the row occurs twice in repeat {repeats[place]}, fold {folds[place]}"
+        log.add_cell("twice", int(rows[place]), None, message)
 
 
 def _check_listed(keys: RowKeys, row_of: Any, log: FaultLog) -> None:

@@ -23,7 +23,7 @@ from evaluand.core.files.json import Findings, no_file
 from evaluand.data.columns import join_chunks
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.predictions.problem.layout import FileLayout
-from evaluand.predictions.problem.reading import CONFIDENCE, RANK
+from evaluand.predictions.problem.reading import CONFIDENCE, RANK, repeated
 
 MOST_SHOWN: Final = 100
 """How many faults of one kind are listed."""
@@ -101,7 +101,7 @@ def read_predictions(path: Path, layout: FileLayout, findings: Findings) -> File
 def check_rows(
     predictions: FileCells, truth: pa.Table, known: pa.Array | None, layout: FileLayout, findings: Findings
 ) -> None:
-    """Reports rows that are missing, that match no tested row, or that occur twice.
+    """Reports rows that are missing, that match no tested row, or that occur twice where each example has one.
 
     Args:
         truth: the rows that are tested.
@@ -110,22 +110,20 @@ def check_rows(
     keys, expected = predictions.keys(layout), join_chunks(truth.column(layout.key))
     log = FaultLog(predictions.path, predictions.line, findings)
     several = layout.repeats or (layout.by_class and CONFIDENCE in predictions.table.column_names)
-    if several or layout.gathers or not _same_keys_once(keys, expected):
-        _check_extra(keys, expected, known, layout, log)
-        if not layout.gathers:
-            _check_missing(keys, expected, layout, log)
-            _check_repeated(keys, predictions, [*layout.targets] if several else [], layout.key, log)
+    _check_extra(keys, expected, known, layout, log)
+    if not layout.gathers:
+        _check_missing(keys, expected, layout, log)
+        if not several:
+            _check_repeated(keys, predictions, layout.key, log)
     log.summarise()
 
 
 def check_truth(truth: FileCells, layout: FileLayout, findings: Findings) -> None:
     """Reports repeated rows of the truth, where each example has one row."""
-    keys = truth.keys(layout)
-    if layout.repeats or layout.gathers or _same_keys_once(keys, keys):
-        return
-    log = FaultLog(truth.path, truth.line, findings)
-    _check_repeated(keys, truth, [], layout.key, log)
-    log.summarise()
+    if not layout.repeats and not layout.gathers:
+        log = FaultLog(truth.path, truth.line, findings)
+        _check_repeated(truth.keys(layout), truth, layout.key, log)
+        log.summarise()
 
 
 # Reading
@@ -266,19 +264,6 @@ def _note_encoding(path: Path, log: FaultLog) -> None:
 # Rows
 
 
-def _same_keys_once(keys: pa.Array, expected: pa.Array) -> bool:
-    """Whether both have the same keys, each once."""
-    if len(keys) != len(expected) or keys.type != expected.type:
-        return False
-    if pa.types.is_integer(keys.type):
-        mine, theirs = np.asarray(keys), np.asarray(expected)
-        if (mine[1:] > mine[:-1]).all() and (mine == theirs).all():
-            return True
-        mine, theirs = np.sort(mine), np.sort(theirs)
-        return bool((mine == theirs).all() and (mine[1:] != mine[:-1]).all())
-    return bool(pc.count_distinct(keys).as_py() == len(keys) and pc.all(pc.is_in(keys, value_set=expected)).as_py())
-
-
 def _check_extra(keys: pa.Array, expected: pa.Array, known: pa.Array | None, layout: FileLayout, log: FaultLog) -> None:
     extra = _rows(pc.and_(pc.is_valid(keys), pc.invert(pc.is_in(keys, value_set=expected))))
     extra_keys = keys.take(pa.array(extra, pa.int64()))
@@ -301,24 +286,14 @@ def _check_missing(keys: pa.Array, expected: pa.Array, layout: FileLayout, log: 
         log.add("missing_row", f"{count:,} more tested rows have no prediction", column=layout.key)
 
 
-def _check_repeated(keys: pa.Array, cells: FileCells, labels: Sequence[str], key: str, log: FaultLog) -> None:
-    """Reports rows with the key of an earlier row; where keys may repeat, with the same labels too."""
-    parts = [keys, *(join_chunks(cells.table.column(name)) for name in labels)]
-    known = _rows(pc.is_valid(keys))
-    codes = np.zeros(len(known), np.int64)
-    for part in parts:
-        values = part.dictionary_decode() if pa.types.is_dictionary(part.type) else part
-        coded = values.take(pa.array(known, pa.int64())).dictionary_encode(null_encoding="encode")
-        codes = np.unique(codes * len(coded.dictionary) + np.asarray(coded.indices), return_inverse=True)[1]
-    _, first, back = np.unique(codes, return_index=True, return_inverse=True)
-    first = np.asarray(known, np.int64)[first]
-    for place in np.flatnonzero(first[back] != np.asarray(known)).tolist():
-        row = known[place]
-        before = cells.line(int(first[back[place]]))
-        if labels:
-            log.add_cell("duplicate_label", row, key, f"{keys[row]} has the same values in line {before}")
-        else:
-            log.add_cell("duplicate_row", row, key, f"{keys[row]} occurs twice (first in line {before})")
+def _check_repeated(keys: pa.Array, cells: FileCells, key: str, log: FaultLog) -> None:
+    """Reports rows with the key of an earlier row."""
+    codes = np.asarray(keys.dictionary_encode().indices.fill_null(-1))
+    rows = repeated(codes)
+    labels, first = np.unique(codes, return_index=True) if len(rows) else (rows, rows)
+    for row, place in zip(rows.tolist(), first[np.searchsorted(labels, codes[rows])].tolist(), strict=True):
+        before = cells.line(place)
+        log.add_cell("duplicate_row", row, key, f"{keys[row]} occurs twice (first in line {before})")
 
 
 class FaultLog:

@@ -34,10 +34,10 @@ class Side(NamedTuple):
     name: str
     table: pa.Table
 
-    def column(self, name: str, *, coded: bool = False) -> pa.Array:
-        """A column in one piece; a dictionary is decoded unless `coded`."""
+    def column(self, name: str) -> pa.Array:
+        """A column in one piece; a dictionary is decoded."""
         column = join_chunks(self.table.column(name))
-        return column.dictionary_decode() if pa.types.is_dictionary(column.type) and not coded else column
+        return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
     def find_column(self, lower_name: str) -> str | None:
         """The name of a column in any case; None if there is none."""
@@ -215,22 +215,7 @@ def _encode(truth: pa.Array, predictions: pa.Array) -> _Codes:
 
 def _positions(column: pa.Array, names: pa.Array) -> np.ndarray:
     """The position of each value among the names, -1 for those that are not there."""
-    if pa.types.is_integer(names.type) and len(names) and not column.null_count:
-        first, last = names[0].as_py(), names[-1].as_py()
-        if last - first < 4 * len(names) and is_rising(np.asarray(names)):
-            return _by_number(np.asarray(column), np.asarray(names), first, last)
-    places = pc.index_in(column, value_set=names)
-    return np.asarray(places.fill_null(-1)).astype(np.int64)
-
-
-def _by_number(numbers: np.ndarray, names: np.ndarray, first: int, last: int) -> np.ndarray:
-    """The same by a lookup table, for integers that are close together."""
-    if len(names) == last - first + 1 and numbers.min(initial=first) >= first and numbers.max(initial=last) <= last:
-        return np.asarray(numbers - first, np.int64)
-    table = np.full(last - first + 2, -1)
-    table[names - first] = np.arange(len(names))
-    inside = (numbers >= first) & (numbers <= last)
-    return np.asarray(table[np.where(inside, numbers - first, -1)])
+    return np.asarray(pc.index_in(column, value_set=names).fill_null(-1)).astype(np.int64)
 
 
 def _cross(one: _Codes, other: _Codes) -> _Codes:
@@ -260,16 +245,12 @@ _LABELS: Final = ("bools", "integers", "text")
 
 def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array, list[Fault]]:
     """A column of labels as a dictionary; with `sets` an empty cell is null and no fault."""
-    column = side.column(name, coded=True)
-    if pa.types.is_dictionary(column.type) and (contents(column.type.value_type) != "text" or not _is_tidy(column)):
-        column = side.column(name)
-    column = _as_integers(column)
-    coded = pa.types.is_dictionary(column.type)
-    kind = "text" if coded else contents(column.type)
+    column = _as_integers(side.column(name))
+    kind = contents(column.type)
     if kind not in (*_LABELS, ""):
         message = f"holds {_PLURAL[kind]}; labels are text, integers or bools"
         return column, [Fault(f"{side.name}, column {name}", message, code="wrong_type")]
-    encoded = column if coded else (column.cast(pa.int64()) if kind == "integers" else column).dictionary_encode()
+    encoded = (column.cast(pa.int64()) if kind == "integers" else column).dictionary_encode()
     if kind == "text":
         blank = pc.index(encoded.dictionary, pa.scalar("", encoded.dictionary.type)).as_py()
         if blank >= 0:
@@ -279,14 +260,6 @@ def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array,
         return encoded, []
     empty = np.asarray(encoded.indices.is_null())
     return encoded, side.faults(empty, name, "empty_value", lambda row: "is empty; give a label")
-
-
-def _is_tidy(column: pa.DictionaryArray) -> bool:
-    """Whether the dictionary has each label once, and none that no row has."""
-    labels = column.dictionary
-    if labels.null_count or column.indices.null_count or len(pc.unique(labels)) < len(labels):
-        return False
-    return bool((np.bincount(np.asarray(column.indices), minlength=len(labels)) > 0).all())
 
 
 def read_numbers(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
