@@ -388,9 +388,7 @@ def _with_truth(folder: ProblemFolder, table: pa.Table, path: Path) -> pa.Table:
         raise DataError(Fault(str(path), message, code="missing_row"))
     for name in layout.targets:
         if name in table.column_names:
-            values = truth.table.column(name).take(rows)
-            decoded = values.combine_chunks().dictionary_decode() if pa.types.is_dictionary(values.type) else values
-            table = table.set_column(table.column_names.index(name), name, decoded)
+            table = table.set_column(table.column_names.index(name), name, truth.table.column(name).take(rows))
     return table
 
 

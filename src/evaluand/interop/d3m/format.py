@@ -139,20 +139,17 @@ def _is_csv(path: Path) -> bool:
     return path.is_file() and path.name != DATASET
 
 
-def _truth_file(path: Path) -> Path:
-    """The file of a truth that may be a dataset."""
-    if _is_csv(path):
-        return path
+def _dataset_at(path: Path) -> Path:
+    """The document of a dataset, by its folder or the document itself."""
     document = path if path.is_file() else next(below(path, DATASET), None)
-    table = None if document is None else examine_dataset(document)[0].learning
-    return path if table is None or document is None else document.parent / table.path
+    if document is None:
+        raise SpecError(f"{path}: there is no {DATASET} in this folder or below it")
+    return document
 
 
 def _learning_table(path: Path, problem: Problem, findings: Findings) -> tuple[Path, Resource]:
     """The learning table of a dataset, by the dataset's folder or document."""
-    document_path = path if path.is_file() else next(below(path, DATASET), None)
-    if document_path is None:
-        raise SpecError(f"{path}: there is no {DATASET} in this folder or below it")
+    document_path = _dataset_at(path)
     document, inner = examine_dataset(document_path)
     expected = problem.datasets[problem.main]
     document = describe_table(document, expected, problem, Findings())
@@ -201,7 +198,10 @@ class D3MFormat(ProblemFormat):
             return _truth_in(truth, problem, truth, findings, self), findings
         if truth is not None and problem.is_file():
             return _truth_of_document(problem, truth, self)
-        named = None if truth is None else _truth_file(truth)
+        named = truth
+        if truth is not None and not _is_csv(truth):
+            document, _ = examine_dataset(_dataset_at(truth))
+            named = truth if document.learning is None else _dataset_at(truth).parent / document.learning.path
         folder, examined = examine_folder(problem, part, named, attributes=False)
         notes = [note for note in examined.notes if note.code in _NOTES]  # `evaluand problem check` has all
         beside = [fault for fault in examined.beside if folder is None or fault != folder.untested]

@@ -83,8 +83,6 @@ _NAMES: Final = re.compile(rf"\b({'|'.join(name for name in WORDS if '_' in name
 METRICS_ONLY_3: Final = frozenset({"rootMeanSquaredErrorAvg"})
 METRICS_ONLY_4: Final = frozenset({"hammingLoss", "meanReciprocalRank", "hitsAtK"})
 
-METHODS: Final = {"holdOut": "hold_out", "kFold": "folds"}
-
 COLUMN_TYPES: Final = {
     "boolean": "boolean",
     "integer": "integer",

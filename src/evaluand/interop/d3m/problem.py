@@ -14,7 +14,6 @@ from evaluand.core.errors import DataError, Fault, SpecError, alternatives, near
 from evaluand.core.files.json import Findings, Node, read_json, write_json
 from evaluand.interop.d3m.names import (
     KEYWORDS,
-    METHODS,
     METRICS,
     METRICS_ONLY_3,
     METRICS_ONLY_4,
@@ -22,6 +21,7 @@ from evaluand.interop.d3m.names import (
     ONLY_4,
     SUB_TYPES,
     TASK_TYPES,
+    WORDS,
     Version,
     parse_version,
     read_version,
@@ -239,7 +239,7 @@ def _place(node: Node) -> dict[str, Any] | None:
 
 
 def _division(node: Node) -> Division:
-    folding = node.choice("method", [*METHODS]) == "kFold"
+    folding = node.choice("method", ["holdOut", "kFold"]) == "kFold"
     test, folds = node.number("testSize", least=0, most=1), node.integer("numFolds", least=0)
     if folding and test is not None:
         node.fault("testSize", "not_applicable", "is only for the method holdOut; folds test every row once")
@@ -419,9 +419,9 @@ def _inexpressible(problem: Problem, version: Version) -> Iterator[Fault]:
 
 def _inexpressible_criterion(criterion: Criterion, version: Version, where: str) -> Iterator[Fault]:
     old = version < (4,)
-    word = _METRIC_WORDS.get(criterion.metric)
+    word = WORDS.get(criterion.metric)
     if word is None and criterion.metric not in registry.names("metrics"):
-        near = nearest(criterion.metric, [*_METRIC_WORDS, *registry.names("metrics")])
+        near = nearest(criterion.metric, [*WORDS, *registry.names("metrics")])
         yield Fault(f"{where}.metric", f"there is no metric {criterion.metric!r}{near}", code="unregistered_metric")
     if word in (METRICS_ONLY_4 if old else METRICS_ONLY_3):
         yield Fault(f"{where}.metric", f"schema {version[0]} has no {criterion.metric}", code="other_version")
@@ -433,7 +433,6 @@ def _inexpressible_criterion(criterion: Criterion, version: Version, where: str)
         yield Fault(f"{where}.jointly", "schema 4 has no applicabilityToTarget", code="other_version")
 
 
-_METRIC_WORDS: Final = {ours: theirs for theirs, ours in METRICS.items()}
 _SUB_TYPE_WORDS: Final = {ours: theirs for theirs, ours in SUB_TYPES.items()}
 _KEYWORD_WORDS: Final = {ours: theirs for theirs, ours in KEYWORDS.items()}
 
@@ -497,7 +496,7 @@ def _division_to_write(division: Division, version: Version) -> dict[str, Any]:
 
 
 def _criterion_to_write(criterion: Criterion, version: Version) -> dict[str, Any]:
-    word = _METRIC_WORDS.get(criterion.metric)
+    word = WORDS.get(criterion.metric)
     name = {"metric": word} if word else {"metric": "other", "specifyOther": criterion.metric}
     jointly = "allTargets" if criterion.jointly else "singleTarget"
     applies = {"applicabilityToTarget": jointly} if version < (4,) and criterion.jointly else {}

@@ -18,12 +18,11 @@ from evaluand.core.files.csv import write_table
 from evaluand.core.files.json import Findings
 from evaluand.data.split import NOT_TESTED, Folds
 from evaluand.interop.d3m.dataset import one_chunk, open_csv
+from evaluand.interop.d3m.documents import LEARNT, TESTED
 from evaluand.predictions.problem.files import FaultLog
 from evaluand.predictions.problem.reading import repeated
 from evaluand.predictions.problem.truth import RowKeys
 
-TESTED: Final = "TEST"
-LEARNT: Final = "TRAIN"
 _NUMBERED: Final = ("repeat", "fold")
 _MANY: Final = 1 << 16  # numbers below this cost little, and a gap before them is reported instead
 
