@@ -159,9 +159,11 @@ class Scores:
         if len(self.systems) < 2:
             return None
         given = self._given
-        if given.scorer_kind != SCORER or self.n_parts > 1 or len(self.layout.targets) > 1:
+        if not given.is_plain:
             return self.save(MemoryStore(), "scores").comparison
-        graded = ColumnStore().put(given.table(), given.scorer(), given.columns)
+        graded = ColumnStore().put(
+            given.dataset(), given.scorer(), {name: given.columns(name) for name in self.systems}
+        )
         with warnings.catch_warnings(action="ignore", category=EvaluandWarning):  # as `Steps.run` compares
             evaluations = [result.evaluation for result in graded if result.evaluation is not None]
             return compare(*evaluations, labels=[*self.systems], flips=FLIPS, declared=self._measures)
@@ -399,9 +401,22 @@ class GivenRows:
         unique = keys.unique()
         return {key: place for place, key in enumerate((unique if "rows" in self.reads else unique.sort()).to_pylist())}
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether each system is one table of one target, whose columns need not become rows."""
+        is_one = len(self._parts) == len(self.layout.targets) == 1
+        return is_one and self.scorer_kind == SCORER and self._type != "json" and "rows" not in self.reads
+
+    def columns(self, system: str) -> PredictionColumns:
+        """The columns of a system that is one table of one target."""
+        return self._columns[id(self.systems[system][0]), self._targets[0]]
+
     def dataset(self) -> Dataset:
         """The truth of each example."""
         targets, key = self._targets, self.layout.key
+        if self.is_plain:
+            table = pa.table({key: pa.array([*self._places]), targets[0]: self.columns(next(iter(self.systems))).truth})
+            return Dataset.from_arrow(table, id=key, input=key, expected=targets[0])
         truths: dict[Any, Mapping[str, Any]] = {}
         for judged in self._parts:
             truths |= zip(self._keys(judged), self._values(judged, TRUTH), strict=True)
@@ -409,20 +424,10 @@ class GivenRows:
         expected = targets[0] if len(targets) == 1 else {target: target for target in targets}
         return Dataset.from_rows(records, id=key, input=key, expected=expected)
 
-    def table(self) -> Dataset:
-        """The same for one target of one part, from the columns of the first system."""
-        [target], key, [judged] = self._targets, self.layout.key, self._parts
-        keys = join_chunks(judged.part.truth.column(key)).unique().sort()
-        table = pa.table({key: keys, target: self._columns[id(judged), target].truth})
-        return Dataset.from_arrow(table, id=key, input=key, expected=target)
-
-    @property
-    def columns(self) -> dict[str, PredictionColumns]:
-        """System → the columns of its first target and part."""
-        return {system: self._columns[id(parts[0]), self._targets[0]] for system, parts in self.systems.items()}
-
     def task(self, system: str) -> RecordedTask:
         """The predictions of a system as the outputs of a task."""
+        if self.is_plain:
+            return RecordedTask.from_texts(system, self.columns(system).output_texts)
         outputs: dict[tuple[int, int], bytes] = {}
         folds: dict[tuple[int, int], int] = {}
         for judged in self.systems[system]:
@@ -441,6 +446,8 @@ class GivenRows:
         """The scores of all rows of a system, from the aligned columns; none for boxes and rankings."""
         if self.scorer_kind != SCORER:
             return {}
+        if self.is_plain:
+            return {SCORER: self.columns(system).scored_rows()}
         several = len(self._targets) > 1
         records: dict[tuple[int, int], list[list[Any]]] = {}
         for judged in self.systems[system]:
