@@ -302,7 +302,7 @@ def test_all_rows_are_tested_if_nothing_says_which_and_all_have_a_prediction(mad
 def test_a_split_in_a_folder_above_the_document_is_read_with_a_note(made: Made) -> None:
     (made.root / "p_problem" / "dataSplits.csv").rename(made.root / "dataSplits.csv")
     scores = score(made.write(), predict(made, "no", "yes"))
-    assert (scores.rows[0].value, scores.notes[0].message) == (0.5, "is dataSplits.csv")
+    assert (scores.rows[0].value, scores.notes[0].message) == (0.5, "is read from dataSplits.csv")
 
 
 # Names that mean the only thing there is

@@ -280,7 +280,7 @@ def _tested_rows(
         of_problem.note("inputs.dataSplits", "no_split", f"is missing, so {rows} are tested")
         return None, None
     if above := find_file(document, root, name):
-        of_problem.note(_SPLIT, "other_place", f"is {relative_name(above, root)}")
+        of_problem.note(_SPLIT, "other_place", f"is read from {relative_name(above, root)}")
         return above, check_splits(above, root, problem.division, keys, of_files, of_problem)
     if truth is None and part_of(document, root) != LEARNT:  # of which no row is tested
         truth = _tested_table(existing, root)
@@ -316,10 +316,11 @@ def _datasets(
     datasets: list[tuple[DatasetDocument | None, Findings]] = []
     for i, expected in enumerate(problem.datasets):
         where = f"inputs.data[{i}].datasetID"
-        fits = [path for path, content in known.items() if content.id in _names_with_parts(expected.id)]
+        fits = [path for path, each in known.items() if expected.id in (each.id, _without_part(each.id))]
         if not fits and len(problem.datasets) == len(bases) == 1:
             fits = [*known]
-        best = max(fits, key=lambda path: (_nearness(path, document), known[path].id == expected.id), default=None)
+        nearness = lambda path: (_nearness(path, document, root), known[path].id == expected.id)  # noqa: E731, B023
+        best = max(fits, key=nearness, default=None)
         if best is None:
             if known or not existing:  # else the faults of the documents are reported below
                 _report_missing(expected.id, where, [content.id for content in known.values()], root, of_problem)
@@ -338,17 +339,8 @@ def _datasets(
     return datasets
 
 
-def _names_with_parts(id: str) -> set[str]:
-    return {id, *(f"{id}_{part}" for part in PARTS)}
-
-
 def _without_part(id: str) -> str:
     return next((id.removesuffix(f"_{part}") for part in PARTS if id.endswith(f"_{part}")), id)
-
-
-def _end(path: Path) -> str:
-    """The part that the folder of a document is named after; an empty text for none."""
-    return next((part for part in PARTS if path.parent.name.upper().endswith(f"_{part}")), "")
 
 
 def _examined(path: Path) -> tuple[DatasetDocument | None, Findings]:
@@ -367,10 +359,10 @@ def _report_missing(id: str, where: str, known: list[str], root: Path, findings:
     return findings.fault(where, "no_such_dataset", f"there is no dataset {id!r}{nearest(id, known)}; {existing}")
 
 
-def _nearness(path: Path, other: Path) -> int:
-    """How near two paths are: twice their common folders, and one for the same part such as _TEST."""
+def _nearness(path: Path, other: Path, root: Path) -> int:
+    """How near two paths are: twice their common folders, and one for the same part such as TEST."""
     common = sum(1 for a, b in zip(path.parent.parts, other.parent.parts, strict=False) if a == b)
-    return 2 * common + (_end(path) == _end(other))
+    return 2 * common + (part_of(path, root) == part_of(other, root))
 
 
 def _with_truth(folder: ProblemFolder, table: pa.Table, path: Path) -> pa.Table:

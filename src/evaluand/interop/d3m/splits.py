@@ -68,7 +68,7 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
     if len(findings.faults) > before:
         log.summarise()
         return None
-    row_of = _check_known(row_of, tested, next(iter(keys.columns)), columns, log)
+    _check_known(row_of, tested, next(iter(keys.columns)), columns, log)
     rows = np.flatnonzero(row_of >= 0)
     _check_images(columns, keys, row_of, log)
     repeats, folds = (values[rows] for values in numbers)
@@ -149,30 +149,19 @@ def _rows_of(columns: Mapping[str, pa.Array], keys: RowKeys, log: FaultLog) -> n
     return np.asarray(found.fill_null(-1), np.int64)
 
 
-def _check_known(
-    row_of: np.ndarray[Any, np.dtype[np.int64]],
-    tested: Any,
-    name: str,
-    columns: Mapping[str, pa.Array],
-    log: FaultLog,
-) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _check_known(row_of: Any, tested: Any, name: str, columns: Mapping[str, pa.Array], log: FaultLog) -> None:
     """Reports rows about unknown examples, unless the dataset is only the training or only the test part."""
-    unknown = row_of < 0
-    if not unknown.any():
-        return row_of
     for part, which in ((LEARNT, ~tested), (TESTED, tested)):
-        lost = unknown & which
+        lost = (row_of < 0) & which
         if not lost.any():
             continue
-        if not (row_of[which] >= 0).any() and (row_of[~which] >= 0).any():
-            log.note(
-                "other_part", f"{lost.sum():,} {part} rows are of examples that this part of the data does not have"
-            )
+        if lost[which].all() and (row_of[~which] >= 0).any():
+            message = f"{lost.sum():,} {part} rows are of examples that this part of the data does not have"
+            log.note("other_part", message)
             continue
         row = int(np.flatnonzero(lost)[0])
         message = f"{lost.sum():,} of {which.sum():,} {part} rows are not in the learning table, first {name} "
         log.add_cell("unknown_index", row, None, f"{message}{columns[name][row].as_py()!r}")
-    return row_of
 
 
 def _check_images(columns: Mapping[str, pa.Array], keys: RowKeys, row_of: Any, log: FaultLog) -> None:
@@ -186,15 +175,10 @@ def _check_images(columns: Mapping[str, pa.Array], keys: RowKeys, row_of: Any, l
             continue
         expected = keys.columns[name].take(pa.array(row_of[known])).cast(pa.string())
         own = columns[name].take(pa.array(known))
-        for place in np.flatnonzero(
-            pc.not_equal(own, expected).fill_null(True).to_numpy(zero_copy_only=False)
-        ).tolist():
-            log.add_cell(
-                "other_index",
-                int(known[place]),
-                None,
-                f"{name} is {own[place].as_py()!r}, but {expected[place]} in the learning table",
-            )
+        differs = pc.not_equal(own, expected).fill_null(True).to_numpy(zero_copy_only=False)
+        for place in np.flatnonzero(differs).tolist():
+            message = f"{name} is {own[place].as_py()!r}, but {expected[place]} in the learning table"
+            log.add_cell("other_index", int(known[place]), None, message)
 
 
 def _check_twice(row_of: Any, repeats: Any, folds: Any, rows: Any, log: FaultLog) -> None:

@@ -93,7 +93,7 @@ def assign_files(files: Sequence[Path], truth: ProblemTruth) -> dict[str, dict[P
     numbers of repeats and folds.
     """
     if not truth.parts:
-        raise SpecError(f"{truth.document}: the split tests no row, so there is nothing to score")
+        raise SpecError(f"{truth.document}: the split tests no row, so there is nothing to score; list rows as TEST")
     twice = next((path for place, path in enumerate(files) if path in files[:place]), None)
     if twice is not None:
         raise SpecError(f"{twice}: is given twice; give each file once")
