@@ -76,9 +76,19 @@ def score_problem(options: ScoreOptions, problem: Path | None) -> None:
                 intervals=not options.no_intervals,
             )
     except DataError as error:
-        _report_faults(error.faults, options.as_json)
+        if options.as_json:
+            print_json({"ok": False, "faults": [*map(_fault_facts, error.faults)], "notes": []})
+        else:
+            for line in condensed(error.faults):
+                click.echo(f"fault  {safe(line)}", err=True)
+            click.echo(f"{plural(len(error.faults), 'fault')}; nothing was scored", err=True)
         raise Exit(1) from None
-    _write(scores, options)
+    if options.out is not None:
+        scores.write(options.out, options.layout, force=True)
+    if options.table is not None:
+        with open_output(options.table) as file:
+            write = write_parquet if options.table.suffix == ".parquet" else write_csv
+            write(scores.table().to_reader(), file)
     stored, comparison = _store(scores, options.name, options.folder, options.report)
     if options.as_json:
         return print_json(_facts(scores) | {"comparison": comparison} | stored)
@@ -105,30 +115,21 @@ def _require_one_meaning(predictions: str, truth: str, metrics: Sequence[str]) -
     own, true = (read_header(Path(path)) if Path(path).is_file() else [] for path in (predictions, truth))
     truths = [name for name in own if name in true and looks_like_truth(name)]
     others = [name for name in own if looks_like_prediction(name)]
-    words = ["evaluand", "score", predictions, "--truth-file", truth]
-    if not metrics:
-        named = join([*words, "--truth", next(iter(truths), "COLUMN"), "--prediction", next(iter(others), "COLUMN")])
-        raise UsageError(
-            "name the column of the truth and that of the predictions, or a --metric by which the columns that both"
-            f" files have are judged. Run\n  {safe(named)}"
-        )
-    if truths and others:
-        named = join(
-            [*words, "--truth", truths[0], "--prediction", others[0], *(f"--metric={each}" for each in metrics)]
-        )
-        raise UsageError(
+    if metrics and not (truths and others):
+        return
+    named = [next(iter(truths), "COLUMN"), "--prediction", next(iter(others), "COLUMN")]
+    command = join(["evaluand", "score", predictions, "--truth-file", truth, "--truth", *named])
+    reason = (
+        "name the column of the truth and that of the predictions, or a --metric by which the columns that both files"
+        " have are judged"
+    )
+    if metrics:
+        command = " ".join([command, *(join([f"--metric={metric}"]) for metric in metrics)])
+        reason = (
             f"both files have the column {truths[0]!r}, which would be scored against itself, and {predictions} has"
-            f" {others[0]!r}. Run\n  {safe(named)}"
+            f" {others[0]!r}"
         )
-
-
-def _write(scores: Scores, options: ScoreOptions) -> None:
-    if options.out is not None:
-        scores.write(options.out, options.layout, force=True)
-    if options.table is not None:
-        with open_output(options.table) as file:
-            write = write_parquet if options.table.suffix == ".parquet" else write_csv
-            write(scores.table().to_reader(), file)
+    raise UsageError(f"{reason}. Run\n  {safe(command)}")
 
 
 def check_targets(files: Sequence[Path | None], force: bool) -> None:
@@ -140,8 +141,7 @@ def check_targets(files: Sequence[Path | None], force: bool) -> None:
     Raises:
         UsageError: names the option or the file.
     """
-    table = files[1]
-    if table is not None and table.suffix not in (".csv", ".parquet"):
+    if (table := files[1]) is not None and table.suffix not in (".csv", ".parquet"):
         raise UsageError(f"--table: unknown suffix {table.suffix!r}; use .csv or .parquet")
     paths = [path for path in files if path is not None]
     if len({path.resolve() for path in paths}) < len(paths):
@@ -174,14 +174,6 @@ def _store(scores: Scores, name: str | None, folder: Place, report: Path | None)
 # Output
 
 
-def _report_faults(faults: Sequence[Fault], as_json: bool) -> None:
-    if as_json:
-        return print_json({"ok": False, "faults": [*map(_fault_facts, faults)], "notes": []})
-    for line in condensed(faults):
-        click.echo(f"fault  {safe(line)}", err=True)
-    return click.echo(f"{plural(len(faults), 'fault')}; nothing was scored", err=True)
-
-
 def _fault_facts(fault: Fault) -> Facts:
     place = {name: getattr(fault, name, None) for name in ("file", "line", "column")}
     return {"where": fault.where, **place, "code": fault.code, "message": fault.message}
@@ -190,13 +182,8 @@ def _fault_facts(fault: Fault) -> Facts:
 def _facts(scores: Scores) -> Facts:
     rows = [row | {"data": one.data} for row, one in zip(scores.table().to_pylist(), scores.rows, strict=True)]
     spread = [{name: none_if_nan(value) for name, value in asdict(one).items()} for one in scores.spread]
-    return {
-        "ok": True,
-        "problem": scores.problem.id,
-        "scores": rows,
-        "spread": spread,
-        "notes": [*map(_fault_facts, scores.notes)],
-    }
+    notes = [*map(_fault_facts, scores.notes)]
+    return {"ok": True, "problem": scores.problem.id, "scores": rows, "spread": spread, "notes": notes}
 
 
 def _render(scores: Scores) -> RenderableType:

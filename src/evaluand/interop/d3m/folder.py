@@ -50,7 +50,7 @@ from evaluand.interop.d3m.documents import (
 from evaluand.interop.d3m.needed import FolderFindings, needed_of_problem
 from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem
 from evaluand.interop.d3m.splits import tested_by_truth
-from evaluand.predictions.problem.files import read_truth
+from evaluand.predictions.problem.files import read_cells
 from evaluand.predictions.problem.problem import Problem
 from evaluand.predictions.problem.truth import RowKeys
 from evaluand.store.store import check_name
@@ -370,7 +370,7 @@ def _with_truth(folder: ProblemFolder, table: pa.Table, path: Path) -> pa.Table:
     findings, layout = Findings(), declared_layout(folder.problem, folder.resource())
     by = layout.index[0]
     types = {by: layout.index_types[by]}
-    truth = read_truth(path, replace(layout, index=(by,), index_types=types, key=by, second_key=None), findings)
+    truth = read_cells(path, replace(layout, index=(by,), index_types=types, key=by, second_key=None), findings)
     findings.check()
     assert truth is not None  # else there were faults
     rows = pc.index_in(table.column(by), value_set=join_chunks(truth.table.column(by)).cast(table.column(by).type))

@@ -23,7 +23,7 @@ from evaluand.interop.d3m.needed import FolderFindings, needed_of_problem
 from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem, schema_version
 from evaluand.interop.d3m.splits import examine_splits
 from evaluand.predictions.problem.definitions import DEFINITIONS, STANDARD
-from evaluand.predictions.problem.files import read_header, read_truth
+from evaluand.predictions.problem.files import read_cells, read_header
 from evaluand.predictions.problem.formats import OpenProblem, ProblemFormat
 from evaluand.predictions.problem.problem import Problem
 from evaluand.predictions.problem.truth import (
@@ -55,7 +55,7 @@ def _truth_of_folder(
     if layout.second_key is not None:
         layout = layout.for_file(read_header(path))
     read = Findings() if in_table else findings  # rows of a table that are not tested may lack the value
-    cells = read_truth(path, layout, read)
+    cells = read_cells(path, layout, read)
     _translate_numeric(path, folder.problem, name, read, findings)
     if cells is None and in_table:
         missing = f"lacks some of the columns {', '.join(layout.columns)}"
@@ -114,7 +114,7 @@ def _truth_in(
         return ProblemTruth(problem, document, str(document), layout, cells, parts, {}, predictions, format)
     table, resource = _learning_table(path, problem, findings)
     layout = declared_layout(problem, resource)
-    cells = read_truth(table, layout, Findings())
+    cells = read_cells(table, layout, Findings())
     if cells is None:
         findings.fault(str(table), "cannot_be_scored", "lacks columns that its document declares")
         return None

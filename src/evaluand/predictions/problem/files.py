@@ -85,19 +85,6 @@ def read_header(path: Path) -> list[str]:
         raise DataError(Fault(f"{path}:{line}", "is not UTF-8; save the file as UTF-8", code="not_utf8")) from None
 
 
-def read_truth(path: Path, layout: FileLayout, findings: Findings) -> FileCells | None:
-    """The index and targets of a truth file; its other columns are ignored."""
-    return _read(path, layout, findings, strict=False)
-
-
-def read_predictions(path: Path, layout: FileLayout, findings: Findings) -> FileCells | None:
-    """The predictions of a file; None if its rows cannot be read at all.
-
-    A cell whose value cannot be read is a fault, and null.
-    """
-    return _read(path, layout, findings, strict=True)
-
-
 def check_rows(
     predictions: FileCells, truth: pa.Table, known: pa.Array | None, layout: FileLayout, findings: Findings
 ) -> None:
@@ -134,7 +121,14 @@ def _fault(path: Path, code: str, message: str, line: int | None, column: str | 
     return CellFault(where, message, code=code, file=str(path), line=line, column=column)
 
 
-def _read(path: Path, layout: FileLayout, findings: Findings, *, strict: bool) -> FileCells | None:
+def read_cells(path: Path, layout: FileLayout, findings: Findings, *, strict: bool = False) -> FileCells | None:
+    """The index and targets of a file; None if its rows cannot be read at all.
+
+    A cell whose value cannot be read is a fault, and null.
+
+    Args:
+        strict: whether other columns are faults, as in a file of predictions; else they are ignored.
+    """
     log = FaultLog(path, lambda row: 0, findings)
     if not path.is_file():
         log.add("no_such_file", no_file(path).message)

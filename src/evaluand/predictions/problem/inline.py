@@ -6,7 +6,7 @@ from pathlib import Path
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.files.json import Findings
 from evaluand.predictions.problem.definitions import Rule, rule_of
-from evaluand.predictions.problem.files import read_header, read_truth
+from evaluand.predictions.problem.files import read_cells, read_header
 from evaluand.predictions.problem.formats import default_format
 from evaluand.predictions.problem.layout import IMAGE_COLUMN, INDEX_COLUMN, guess_layout, reads_of
 from evaluand.predictions.problem.problem import Criterion, Problem, SubType, Target, TargetDataset, TaskType
@@ -80,5 +80,5 @@ def _problem(
 
 def _has_repeated_keys(truth: Path, problem: Problem, header: Sequence[str]) -> bool:
     layout = guess_layout(problem, header)
-    cells = read_truth(truth, layout, Findings()) if layout else None
+    cells = read_cells(truth, layout, Findings()) if layout else None
     return bool(cells and layout and len(cells.keys(layout).unique()) < cells.table.num_rows)

@@ -19,7 +19,7 @@ from evaluand.core.files.json import Findings
 from evaluand.core.files.paths import require_within
 from evaluand.predictions.problem.alignment import AlignedTables
 from evaluand.predictions.problem.definitions import STANDARD
-from evaluand.predictions.problem.files import CellFault, FileCells, cell_fault, check_rows, read_predictions
+from evaluand.predictions.problem.files import CellFault, FileCells, cell_fault, check_rows, read_cells
 from evaluand.predictions.problem.judging import CriterionFault, CriterionResult, align, judge_aligned
 from evaluand.predictions.problem.problem import SubType
 from evaluand.predictions.problem.reading import CONFIDENCE, PREDICTIONS, RANK, TRUTH
@@ -137,7 +137,7 @@ def read_parts(files: Mapping[Path, list[PartKey]], truth: ProblemTruth, finding
     """The rows of each part, after all of them were checked against the tested rows."""
     layout = truth.layout
     for path, parts in files.items():
-        cells = read_predictions(path, layout, findings)
+        cells = read_cells(path, layout, findings, strict=True)
         if cells is None:
             continue
         tested = _select(truth.cells.table, np.any([truth.parts[part] for part in parts], axis=0))

@@ -21,8 +21,8 @@ from evaluand.predictions.problem.files import (
     FileCells,
     cell_fault,
     check_truth,
+    read_cells,
     read_header,
-    read_truth,
 )
 from evaluand.predictions.problem.formats import ProblemFormat
 from evaluand.predictions.problem.layout import FileLayout, guess_layout, reads_of
@@ -131,7 +131,7 @@ def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tupl
     if layout is None:
         findings.fault(str(path), "missing_column", "no column names the rows; add an index such as d3mIndex")
         return None, None
-    cells = read_truth(path, layout, findings)
+    cells = read_cells(path, layout, findings)
     if cells is None:
         return layout, None
     for name in layout.index:
