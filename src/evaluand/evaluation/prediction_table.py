@@ -7,9 +7,11 @@ where values are lists, objects or of mixed types.
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Self
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -154,15 +156,26 @@ class PredictionColumns:
         """Of each row the canonical text of that output; equal labels are encoded once."""
         known: dict[Any, bytes] = {}
         found = []
+        write = partial(orjson.dumps, option=orjson.OPT_SORT_KEYS) if self._is_plain_json else identity.encode
         for output in self.outputs():
             key = (type(output), output) if isinstance(output, str | int | None) else None
             text = None if key is None else known.get(key)
             if text is None:
-                text = identity.encode(output)
+                text = write(output)
                 if key is not None and len(known) < _MOST_LABELS:
                     known[key] = text
             found.append(text)
         return found
+
+    @property
+    def _is_plain_json(self) -> bool:
+        """Whether outputs are JSON as they are: finite numbers, and no key that canonical text marks."""
+        if self.type in ("json", "number") or len(infinite_rows(self.confidence)):
+            return False
+        if self.scores is None or pa.types.is_null(self.scores.type):
+            return True
+        finite = pc.all(pc.is_finite(self.scores.flatten().field("score"))).as_py() is not False
+        return finite and not any(label.startswith("$") for label in scored_classes(self.scores))
 
     def scored_rows(self) -> ScoredRows:
         """What the scorer says of the rows that are scored, for `Evaluator.evaluate`."""

@@ -106,7 +106,7 @@ class _Read(NamedTuple):
     column: TypedColumn
 
     def as_written(self) -> Self:
-        """The column with the texts of numbers that have a percent sign or the like."""
+        """The column with its texts, where these were read as lists or as numbers with a percent sign or the like."""
         column = self.column
         if column.written is None:
             return self
@@ -130,7 +130,8 @@ def _comparable(columns: Mapping[str | None, _Read], kind: str | None, notes: No
         DataError: a cell is no number where one is needed; names its place.
         SpecError: the types are never equal.
     """
-    if kind in _OF_CLASSES:
+    are_lists = {read.column.type == "list" for read in columns.values() if read.column.type != "empty"}
+    if kind in _OF_CLASSES or len(are_lists) > 1:
         columns = {system: read.as_written() for system, read in columns.items()}
     typed = {system: read.column for system, read in columns.items()}
     values = {system: column.values for system, column in typed.items()}
