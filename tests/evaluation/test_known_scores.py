@@ -58,7 +58,7 @@ def check_same_scores(one: Evaluation, other: Evaluation) -> None:
 @settings(max_examples=2 * FEW_EXAMPLES)
 def test_columns_give_the_ids_digests_and_tables_of_rows(made: PredictionColumns) -> None:
     written, called = run_both(
-        dataset_of(made), lambda task: task.from_texts("a", [identity.encode(each) for each in made.outputs()])
+        dataset_of(made), lambda task: task.from_texts("a", lambda: map(identity.encode, made.outputs()))
     )
     check_same_runs(written, called)
     known, scorers = made.scored_rows(), {"prediction": made.scorer}
@@ -100,7 +100,7 @@ def test_rows_of_several_batches_verify(tmp_path: Path) -> None:
     made, store = many_rows(5000), DirectoryStore(tmp_path)
     texts = made.output_texts()
     dataset = dataset_of(made).save(store)
-    run = Runner(store).run(RecordedTask.from_texts("a", texts), dataset)
+    run = Runner(store).run(RecordedTask.from_texts("a", lambda: texts), dataset)
     scorers = {"prediction": made.scorer}
     evaluation = Evaluator().evaluate(run, scorers, judged={"prediction": made.scored_rows()})
     assert verify(store, "runs", run.id) == verify(store, "evaluations", evaluation.id) == []
@@ -131,7 +131,7 @@ class Stopped(MemoryStore):
 
 def test_an_interrupted_write_is_done_again() -> None:
     made = many_rows(5000)
-    dataset, task, store = dataset_of(made), RecordedTask.from_texts("a", made.output_texts()), Stopped()
+    dataset, task, store = dataset_of(made), RecordedTask.from_texts("a", made.output_texts), Stopped()
     store.left = 2
     with pytest.raises(KeyboardInterrupt):
         Runner(store).run(task, dataset)
@@ -149,7 +149,7 @@ def test_an_interrupted_write_is_done_again() -> None:
 
 def test_what_was_journalled_before_is_continued() -> None:
     made, store = many_rows(1500), MemoryStore()
-    run = Runner(store).run(RecordedTask.from_texts("a", made.output_texts()), dataset_of(made))
+    run = Runner(store).run(RecordedTask.from_texts("a", made.output_texts), dataset_of(made))
     known = made.scored_rows()
 
     def some_rows() -> Any:

@@ -949,7 +949,7 @@ def test_with_a_tolerance_unordered_numbers_pair_as_their_sorted_lists_do(a: lis
         ("number", "double", 2.5, 2.5, None),
         ("number", "double", 2, 3.5, None),
         ("json", "json", [1, {"a": None}], [1, {"a": None}], 1),
-        ("json", "json", [1], [1.0], 0),
+        ("json", "json", [1], [1.0], 1),
         ("json", "json", 5, "5", 0),
     ],
 )

@@ -347,3 +347,30 @@ def test_scores_that_are_taken_over_keep_their_counts() -> None:
     assert again.receipt
     assert again.receipt.reused == 4  # all but what failed
     assert again.table("spans").equals(first.table("spans"))
+
+
+@pytest.mark.parametrize(
+    ("tags", "spans"),
+    [
+        ("O O", []),
+        ("B-PER I-PER O B-LOC", [(0, 2, "PER"), (3, 4, "LOC")]),
+        ("B-PER B-PER", [(0, 1, "PER"), (1, 2, "PER")]),
+        ("I-PER I-PER O I-LOC", [(0, 2, "PER"), (3, 4, "LOC")]),
+        ("B-PER I-LOC", [(0, 1, "PER"), (1, 2, "LOC")]),
+        ("B-PER I-PER E-PER S-LOC O", [(0, 3, "PER"), (3, 4, "LOC")]),
+        ("B-PER L-PER U-LOC U-LOC", [(0, 2, "PER"), (2, 3, "LOC"), (3, 4, "LOC")]),
+        ("E-PER I-PER", [(0, 1, "PER"), (1, 2, "PER")]),
+        ("B-event-name I-event-name", [(0, 2, "event-name")]),
+    ],
+)
+def test_tags_of_tokens_are_spans(tags: str, spans: list[tuple[int, int, str]]) -> None:
+    objects = [{"start": start, "end": end, "tag": tag} for start, end, tag in spans]
+    for written in (tags, tags.split()):
+        score = Spans().score(written, objects)
+        assert (score.value, score.columns["correct"]) == (1.0, len(spans))
+
+
+def test_tags_of_another_number_of_tokens_fail_the_row() -> None:
+    with pytest.raises(DataError, match="the output has the tags of 2 tokens, and 3 are expected"):
+        Spans().score("O O", "O O B-PER")
+    assert Spans().score([], "O O").value == 1.0

@@ -177,13 +177,9 @@ class Shard:
         """The status of each row, where one that lacks a score has abstained."""
         status = self.status
         for name in needs:
-            column = _column(self.table, name) if name in self.table.column_names else None
-            if column is None or pa.types.is_null(column.type):
+            if name not in self.table.column_names or (lacks := lacking(_column(self.table, name))) is None:
                 continue
-            lacks = np.asarray(column.is_null())
-            if is_list(column.type):
-                lacks |= np.asarray(pc.fill_null(pc.equal(pc.list_value_length(column), 0), True))
-            if lacks.any() and not lacks[status == SCORED].all():
+            if not lacks[status == SCORED].all():
                 status = np.where(lacks & (status == SCORED), np.int8(ABSTAINED), status)
         return status
 
@@ -286,6 +282,17 @@ def _leaf(column: pa.Array, name: str, index: np.ndarray) -> pa.Array:
     if undefined:
         raise DataError(undefined)
     return pa.array(found, pa.float64(), from_pandas=True)
+
+
+def lacking(column: pa.Array) -> np.ndarray | None:
+    """Which rows of a column of scores have none; None if all or no rows have some."""
+    if pa.types.is_null(column.type):
+        return None
+    lacks = column.is_null()
+    if is_list(column.type):
+        lacks = pc.or_(lacks, pc.fill_null(pc.equal(pc.list_value_length(column), 0), True))
+    ends = pc.min_max(lacks).as_py()
+    return np.asarray(lacks) if ends["max"] and not ends["min"] else None
 
 
 def _column(table: pa.Table, name: str, *, decoded: bool = True) -> pa.Array:

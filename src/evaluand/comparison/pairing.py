@@ -16,10 +16,11 @@ import pyarrow as pa
 
 from evaluand.aggregation.groups import MetricRows, Units, merge_labels, units_of, unweighed_rules
 from evaluand.aggregation.score_shards import dataset_of, shards
-from evaluand.aggregation.shard import EXAMPLES, Groups, Key, RowRules, Shard, UnitRows
+from evaluand.aggregation.shard import EXAMPLES, Groups, Key, RowRules, Shard, UnitRows, lacking
 from evaluand.core.errors import DataError, Fault, SpecError, nearest, plural
 from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.row_numbers import count_earlier, digest_halves, number_rows
+from evaluand.data.columns import join_chunks
 from evaluand.data.dataset import Dataset
 from evaluand.data.kind import DATASETS
 from evaluand.evaluation.evaluator import Evaluation
@@ -149,12 +150,15 @@ class Pairing:
     _aligned: dict[RowRules, tuple[Sequence[Side], dict[str, Any]]] = field(
         default_factory=dict, init=False, repr=False
     )
+    _lacking: dict[str, bool] = field(default_factory=dict, init=False, repr=False)
 
     def rows(self, metric: Metric) -> PairedRows:
         """The rows with the values of a metric; errors as for `pair_rows`."""
         if why := why_unpairable(metric):
             raise SpecError(why)
         rules = unweighed_rules(metric)
+        if not any(self._lacks(name) for name in rules.needs):
+            rules = rules._replace(needs=())
         if rules not in self._aligned:
             sides, columns = zip(*(self._read(number, rules) for number in range(len(self.evaluations))), strict=True)
             self._aligned[rules] = sides, _align(self.evaluations, columns)
@@ -178,6 +182,17 @@ class Pairing:
             raise SpecError(why)
         settled = metric.settled(merge_labels(labels))
         return PairedRows(settled, **aligned, value=ends[0], worst=ends[len(ends) // 2], best=ends[-1], sides=tables)
+
+    def _lacks(self, name: str) -> bool:
+        """Whether some rows of a side, and not all, lack what a column has."""
+        if name not in self._lacking:
+            of_sides = (
+                each.batches(self.scorer, [name]) for each in self.evaluations if name in each.columns(self.scorer)
+            )
+            self._lacking[name] = any(
+                lacking(join_chunks(pa.Table.from_batches(side).column(0))) is not None for side in of_sides
+            )
+        return self._lacking[name]
 
     def _read(self, number: int, rules: RowRules) -> tuple[Side, dict[str, Any]]:
         """The units of one evaluation that are compared: columns of `PairedRows`, and the groups that occur."""

@@ -242,3 +242,17 @@ class JsonLikeConverter:
         if dataclasses.is_dataclass(value):
             return [(field.name, getattr(value, field.name)) for field in dataclasses.fields(value)]
         return attributes_of(value)
+
+
+def plain_numbers(value: Any) -> Any:
+    """JSON-like data in which equal numbers are alike: a whole float that is exact becomes an integer.
+
+    Example:
+        >>> plain_numbers({"n": 1.0, "list": [2.0, 0.5, True, 1e300]})
+        {'n': 1, 'list': [2, 0.5, True, 1e+300]}
+    """
+    if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
+        return int(value)
+    if isinstance(value, Mapping):
+        return {key: plain_numbers(inner) for key, inner in value.items()}
+    return [*map(plain_numbers, value)] if isinstance(value, list | tuple) else value

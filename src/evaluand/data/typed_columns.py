@@ -81,7 +81,7 @@ class TypedColumn:
         notes: what was converted, as sentences.
         numbers_among: whether some texts of a column of text are numbers.
         fault: why the cells are no numbers although they look like some; None elsewhere.
-        written: the cells of numbers with a percent sign or the like as they were written; None elsewhere.
+        written: the cells of lists, and of numbers with a percent sign or the like, as they were written in text.
     """
 
     name: str
@@ -442,7 +442,7 @@ def _read_lists(name: str, texts: pa.Array, known: np.ndarray) -> TypedColumn:
         lists = [[item if isinstance(item, str) else orjson.dumps(item).decode() for item in items] for items in lists]
     inner = pa.int64() if kinds == {int} else pa.string()
     values = pa.array(lists, pa.list_(inner)).take(pc.index_in(pc.if_else(_mask(known), texts, None), distinct))
-    return TypedColumn(name, "list", values, notes=[f"the cells of {name!r} {how}, taken as lists"])
+    return TypedColumn(name, "list", values, notes=[f"the cells of {name!r} {how}, taken as lists"], written=texts)
 
 
 # Numbers with a decimal comma, separators of thousands, a percent sign or a currency

@@ -7,9 +7,11 @@ where values are lists, objects or of mixed types.
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Self
 
 import numpy as np
+import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -21,7 +23,7 @@ from evaluand.evaluation.known_scores import ScoredRows
 from evaluand.evaluation.scorer import Scorer
 from evaluand.metrics.base.labels import contents, encode_labels
 from evaluand.metrics.base.metric import VALUE, WEIGHT
-from evaluand.store.tables import ABSTAINED, FAILED, SCORE_STATUSES, SCORED
+from evaluand.store.tables import ABSTAINED, FAILED, SCORE_STATUSES, SCORED, SHARD_ROWS
 
 SCORER: Final = "prediction"
 _MOST_LABELS: Final = 65_536
@@ -141,6 +143,10 @@ class PredictionColumns:
 
     def outputs(self) -> Iterator[Any]:
         """Of each row the output of a task that predicts so: the prediction, with its confidence or scores."""
+        for start in range(0, len(self.truth), SHARD_ROWS):  # as objects, all at once would take gigabytes
+            yield from self.take(pa.array(np.arange(start, min(start + SHARD_ROWS, len(self.truth)))))._outputs()
+
+    def _outputs(self) -> Iterator[Any]:
         predictions = self._plain_values(self.prediction)
         if self.confidence is None and self.scores is None:
             return predictions
@@ -150,19 +156,28 @@ class PredictionColumns:
         pairs = zip(predictions, confidences, strict=True)
         return ({"prediction": p, "confidence": c} if p is not None else None for p, c in pairs)
 
-    def output_texts(self) -> list[bytes]:
+    def output_texts(self) -> Iterator[bytes]:
         """Of each row the canonical text of that output; equal labels are encoded once."""
         known: dict[Any, bytes] = {}
-        found = []
+        write = partial(orjson.dumps, option=orjson.OPT_SORT_KEYS) if self._is_plain_json else identity.encode
         for output in self.outputs():
             key = (type(output), output) if isinstance(output, str | int | None) else None
             text = None if key is None else known.get(key)
             if text is None:
-                text = identity.encode(output)
+                text = write(output)
                 if key is not None and len(known) < _MOST_LABELS:
                     known[key] = text
-            found.append(text)
-        return found
+            yield text
+
+    @property
+    def _is_plain_json(self) -> bool:
+        """Whether outputs are JSON as they are: finite numbers, and no key that canonical text marks."""
+        if self.type in ("json", "number") or len(infinite_rows(self.confidence)):
+            return False
+        if self.scores is None or pa.types.is_null(self.scores.type):
+            return True
+        finite = pc.all(pc.is_finite(self.scores.flatten().field("score"))).as_py() is not False
+        return finite and not any(label.startswith("$") for label in scored_classes(self.scores))
 
     def scored_rows(self) -> ScoredRows:
         """What the scorer says of the rows that are scored, for `Evaluator.evaluate`."""

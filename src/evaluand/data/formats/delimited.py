@@ -99,12 +99,14 @@ class _Guess:
 
         self._has_gaps |= cells.null_count > 0
         for pattern in [*self._words]:
-            others = cells.filter(pc.invert(_has_form(cells, pattern)))
-            if len(others) and pc.all(pc.match_substring_regex(others, IS_MISSING)).as_py() is False:
-                del self._words[pattern]
-                continue
-            self._words[pattern] += count_texts(others)
-            self._has_values |= len(others) + cells.null_count < len(cells)
+            form = _has_form(cells, pattern)
+            if (alike := pc.min_max(form).as_py())["min"] is False:
+                others = cells.filter(pc.invert(form))
+                if pc.all(pc.match_substring_regex(others, IS_MISSING)).as_py() is False:
+                    del self._words[pattern]
+                    continue
+                self._words[pattern] += count_texts(others)
+            self._has_values |= alike["max"] is True
 
     @property
     def _pattern(self) -> str | None:

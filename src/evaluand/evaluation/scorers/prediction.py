@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError
+from evaluand.core.json_like import plain_numbers
 from evaluand.evaluation.scorer import (
     NO_ANSWER,
     NOTHING_EXPECTED,
@@ -41,8 +42,8 @@ class Prediction(Scorer):
 
     Attributes:
         type: what truth and prediction are: `text`, `integer` (64 bits), `number` (finite), `boolean`, or `json` for
-            anything else, compared by its canonical text (where `1` and `1.0` differ). `labels` are lists of different
-            texts, compared as sets: their order does not matter, and `[]` is an answer like another.
+            anything else, compared by its canonical text, numbers by value. `labels` are lists of different texts,
+            compared as sets: their order does not matter, and `[]` is an answer like another.
         prediction_key: None where an object is itself the prediction.
         confidence_key: None to ignore confidences. An object without this key has none.
         confidence_of_key: the key of the class that the confidence is of, if not always the prediction.
@@ -64,7 +65,7 @@ class Prediction(Scorer):
     """
 
     kind = "prediction"
-    version = 5
+    version = 6
     cheap = True
     by_target = True
     arguments = ("output", "expected", "weight")
@@ -260,6 +261,6 @@ _TYPES: Final[Mapping[str, tuple[str, Callable[[str, Any], Any]]]] = {
     "number": ("double", _number),
     "boolean": ("bool", _boolean),
     "labels": ("labels", _labels),
-    "json": ("json", lambda name, value: value),
+    "json": ("json", lambda name, value: plain_numbers(value)),
 }
 """Type → the type of its columns, and how a value is checked."""

@@ -16,6 +16,7 @@ spans overlap or occur twice. An empty answer is right if nothing was expected.
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -62,9 +63,12 @@ class Pair(NamedTuple):
 class Spans(Scorer):
     """Counts of correct, incorrect, partial, missed and spurious spans; the value is the F1 of the one answer.
 
-    Output and expected are lists of objects with a start, an end (exclusive) and a tag. The value is 1 if both are
-    empty. For a whole dataset use the metrics `precision`, `recall` and `f_beta`, which read the counts: in the mean of
-    the value a text without spans counts as much as one with twenty. Abstains if expected or output is null.
+    Output and expected are lists of objects with a start, an end (exclusive) and a tag; or the tag of each token in a
+    scheme such as BIO, BIOES or BILOU, as a list or with blanks between them, as conlleval reads them: a span begins
+    also at an `I-` after another tag. The value is 1 if both are empty. Abstains if expected or output is null.
+
+    For a whole dataset use the metrics `precision`, `recall` and `f_beta`, which read the counts: in the mean of the
+    value a text without spans counts as much as one with twenty.
 
     Pairs are found in rounds: first equal spans, then those in the same place, then those that overlap; in the mode
     `type` those that overlap and have the same tag, then those that overlap. Each round makes the largest possible
@@ -124,6 +128,7 @@ class Spans(Scorer):
         if output is None:
             return Score(status=ABSTAINED, reason="the answer is null", columns=self.unanswered(expected))
         given = self._spans("predicted", output)
+        _check_lengths(output, expected)
         if self.text_key is not None:
             self._check_words(output, given, input)
         return _score(list(self._pairs(given, wanted)))
@@ -136,6 +141,8 @@ class Spans(Scorer):
 
     def _spans(self, what: str, value: Any) -> list[Span]:
         """The spans of a list, from left to right."""
+        if (tags := _token_tags(value)) is not None:
+            return _spans_of_tags(tags)
         if not isinstance(value, list | tuple):
             raise DataError(f"the {what} spans are {described(value)}, not a list of spans")
         return sorted(self._span(f"{what} span {place}", item) for place, item in enumerate(value))
@@ -188,6 +195,39 @@ class Spans(Scorer):
             yield from (Pair(rate(one, other), one, other) for one, other in found)
         yield from (Pair("spurious", one, None) for one in given)
         yield from (Pair("missed", None, other) for other in wanted)
+
+
+_TOKEN_TAG: Final = re.compile(r"(O)|([BIELSU])-(.+)")
+
+
+def _token_tags(value: Any) -> Sequence[str] | None:
+    """The tags of tokens, such as `B-PER I-PER O`; None if these are none."""
+    tags = value.split() if isinstance(value, str) else value
+    is_list = isinstance(tags, list | tuple) and bool(tags)
+    return tags if is_list and all(isinstance(tag, str) and _TOKEN_TAG.fullmatch(tag) for tag in tags) else None
+
+
+def _spans_of_tags(tags: Sequence[str]) -> list[Span]:
+    spans: list[Span] = []
+    start, current = 0, None  # the tag of the open span
+    for place, text in enumerate([*tags, "O"]):
+        prefix, name = text[:1], text[2:] or None
+        begins = name is not None and (prefix in "BSU" or name != current)
+        if current is not None and (begins or name is None):
+            spans.append(Span(start, place, current))
+            current = None
+        if begins:
+            start, current = place, name
+        if current is not None and prefix in "ELSU":
+            spans.append(Span(start, place + 1, current))
+            current = None
+    return spans
+
+
+def _check_lengths(output: Any, expected: Any) -> None:
+    given, wanted = _token_tags(output), _token_tags(expected)
+    if given is not None and wanted is not None and len(given) != len(wanted):
+        raise DataError(f"the output has the tags of {len(given)} tokens, and {len(wanted)} are expected")
 
 
 OUTCOMES: Final = ("correct", "incorrect", "partial", "missed", "spurious")

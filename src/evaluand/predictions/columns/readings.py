@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from evaluand.core import identity
 from evaluand.core.errors import SpecError, plural
+from evaluand.core.json_like import plain_numbers
 from evaluand.data.columns import join_chunks
 from evaluand.data.typed_columns import TypedColumn, is_number
 from evaluand.evaluation.prediction_table import HEAD, common_type
@@ -106,7 +107,7 @@ class _Read(NamedTuple):
     column: TypedColumn
 
     def as_written(self) -> Self:
-        """The column with the texts of numbers that have a percent sign or the like."""
+        """The column with its texts, where these were read as lists or as numbers with a percent sign or the like."""
         column = self.column
         if column.written is None:
             return self
@@ -130,7 +131,8 @@ def _comparable(columns: Mapping[str | None, _Read], kind: str | None, notes: No
         DataError: a cell is no number where one is needed; names its place.
         SpecError: the types are never equal.
     """
-    if kind in _OF_CLASSES:
+    are_lists = {read.column.type == "list" for read in columns.values() if read.column.type != "empty"}
+    if kind in _OF_CLASSES or len(are_lists) > 1:
         columns = {system: read.as_written() for system, read in columns.items()}
     typed = {system: read.column for system, read in columns.items()}
     values = {system: column.values for system, column in typed.items()}
@@ -237,19 +239,8 @@ def _encode_alike(column: pa.Array) -> pa.Array:
         return column
     else:
         values = iter(column.to_pylist())
-    texts = [None if value is None else identity.encode(_whole(value)).decode() for value in values]
+    texts = [None if value is None else identity.encode(plain_numbers(value)).decode() for value in values]
     return pa.ExtensionArray.from_storage(pa.json_(pa.string()), pa.array(texts, pa.string()))
-
-
-def _whole(value: Any) -> Any:
-    if isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
-        return int(value)
-    if isinstance(value, Mapping):
-        return {key: _whole(inner) for key, inner in value.items()}
-    return [*map(_whole, value)] if isinstance(value, list) else value
-
-
-_EXACT: Final = 2**53
 
 
 def _is_zero_or_one(column: pa.Array) -> bool:

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from itertools import accumulate, islice, repeat
+from itertools import islice, repeat
 from pathlib import Path
 from typing import Any
 
@@ -109,7 +109,7 @@ class RecordedTask(Task[Any, Any]):
         return task
 
     @classmethod
-    def from_texts(cls, name: str, texts: Callable[[], Sequence[bytes]]) -> RecordedTask:
+    def from_texts(cls, name: str, texts: Callable[[], Iterable[bytes]]) -> RecordedTask:
         """A task that returns outputs from memory: of each example, by its `_index_` from 0.
 
         Args:
@@ -463,13 +463,13 @@ class _Outputs:
         return found
 
     @classmethod
-    def from_texts(cls, texts: Sequence[bytes]) -> _Outputs:
+    def from_texts(cls, texts: Iterable[bytes]) -> _Outputs:
         """Outputs in memory, of the examples from 0."""
         found = cls(None, by_place=False)
-        numbers = range(len(texts))
+        for text in texts:  # one by one, since each takes kilobytes as orjson returns it
+            found.add(text)
+        numbers = range(len(found))
         found.rows = dict(zip(numbers, numbers, strict=True))
-        found._texts += b"".join(texts)
-        found._ends.extend(accumulate(map(len, texts)))
         return found
 
     def __len__(self) -> int:
