@@ -192,6 +192,8 @@ def _convert(
     texts: pa.Array, name: str, kind: str, is_index: bool, may_be_empty: bool, strict: bool, log: FaultLog
 ) -> pa.Array:
     """The values of a column; cells that are empty or of another type are reported, a truth without numbers once."""
+    if (numbers := _plain_numbers(texts, kind)) is not None:
+        return numbers
     empty = pc.fill_null(pc.equal(texts, ""), True)
     if kind != "text":
         empty = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(texts), ""), True)
@@ -212,6 +214,20 @@ def _convert(
         for row in _rows(pc.fill_null(pc.invert(pc.is_finite(values)), False)):
             log.add_cell("not_finite", row, name, f"is {texts[row].as_py().strip()[:60]!r}; give a finite number")
     return values
+
+
+def _plain_numbers(texts: pa.Array, kind: str) -> pa.Array | None:
+    """The finite numbers of texts that Arrow converts as we do; None if anything is odd, such as hexadecimal digits."""
+    if kind not in _NUMBERS or texts.null_count or pc.any(pc.match_substring_regex(texts, "[xX]")).as_py():
+        return None
+    try:
+        numbers = texts.cast(_NUMBERS[kind])
+    except pa.ArrowInvalid:
+        return None
+    return numbers if pc.all(pc.is_finite(numbers)).as_py() else None
+
+
+_NUMBERS: Final = {"integer": pa.int64(), "real": pa.float64()}
 
 
 def _open_single_quoted(path: Path, log: FaultLog) -> DataSource | None:
