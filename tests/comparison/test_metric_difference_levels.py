@@ -18,7 +18,7 @@ from evaluand.comparison.difference import Sample
 from evaluand.comparison.disparity_differences import disparity_change
 from evaluand.comparison.metric_differences import MetricSample, paired_change
 from evaluand.metrics.base.left_out import LeftOut
-from evaluand.metrics.base.metric import CLUSTER, LABELS, VALUE, WEIGHT
+from evaluand.metrics.base.metric import CLUSTER, LABELS, VALUE, WEIGHT, Metric
 from evaluand.metrics.names import make_metric
 from evaluand.metrics.stats.disparity import Kind
 
@@ -172,9 +172,15 @@ def _named(image: Sequence[dict[str, Any]]) -> list[str]:
     return [*image[0]] if image else ["box", "label", "confidence"]
 
 
+def prepared(metric: Metric, side: Side) -> Side:
+    """The columns that the metric makes states of."""
+    read = side if metric.read is None else metric.read(side)
+    return dict(metric.prepare(read)) if metric.kind in PREPARED else side
+
+
 def value_of(name: str, side: Side) -> float:
     metric = make_metric(name, **PARAMETERS.get(name, {}))
-    columns = metric.prepare(side) if name in PREPARED else side
+    columns = prepared(metric, side)
     n = len(next(iter(side.values())))
     state = metric.state({**columns, CLUSTER: np.arange(n)}, np.zeros(n, np.int64), 1)
     return float(metric.compute(state).value[0])
@@ -367,7 +373,7 @@ def compare(name: str, sides: tuple[Side, Side], n: int) -> Found:
         return Found(*by_groups.interval(0.95), by_groups.change.p, *by_groups.bounds(0.95))
     name = name.split()[0]
     metric, keys, group = make_metric(name, **PARAMETERS.get(name, {})), np.arange(n), np.zeros(n, np.int64)
-    a, b = (metric.prepare(side) if name in PREPARED else side for side in sides)
+    a, b = (prepared(metric, side) for side in sides)
     if metric.averages:
         by_rows = Sample.of(np.stack([a[VALUE], b[VALUE]]), np.ones(n), keys, metric.row_range)
         return Found(*by_rows.interval(0.95), by_rows.p, *by_rows.bounds(0.95))
