@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import orjson
+import pyarrow as pa
 import pytest
 from scipy.special import ndtr
 from support.effort import simulations
@@ -17,6 +18,7 @@ from support.effort import simulations
 from evaluand.comparison.difference import Sample
 from evaluand.comparison.disparity_differences import disparity_change
 from evaluand.comparison.metric_differences import MetricSample, paired_change
+from evaluand.core.key_columns import INDEX
 from evaluand.metrics.base.left_out import LeftOut
 from evaluand.metrics.base.metric import CLUSTER, LABELS, VALUE, WEIGHT, Metric
 from evaluand.metrics.names import make_metric
@@ -174,8 +176,10 @@ def _named(image: Sequence[dict[str, Any]]) -> list[str]:
 
 def prepared(metric: Metric, side: Side) -> Side:
     """The columns that the metric makes states of."""
-    read = side if metric.read is None else metric.read(side)
-    return dict(metric.prepare(read)) if metric.kind in PREPARED else side
+    n = len(next(iter(side.values())))
+    if metric.read is not None:
+        side = metric.read({name: pa.array(column) for name, column in side.items()} | {INDEX: np.arange(n)})
+    return dict(metric.prepare(side)) if metric.kind in PREPARED else side
 
 
 def value_of(name: str, side: Side) -> float:
