@@ -25,7 +25,7 @@ from evaluand.metrics.base.curves import precision_recall_curve, roc_curve
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.calibration import ExpectedCalibrationError
 from evaluand.metrics.probabilities import Brier, LogLoss
-from evaluand.predictions.arrays.arrays import evaluate
+from evaluand.predictions.evaluating import evaluate
 from evaluand.run.runner import Runner
 from evaluand.store.store import MemoryStore
 

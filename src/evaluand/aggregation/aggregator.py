@@ -498,14 +498,14 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
 def compute_accepted(
     measures: Sequence[Measure],
     measure: Callable[[Sequence[Measure]], MeasureResults],
-    accepted: type[DataError] = DataError,
+    accepted: tuple[type[DataError | SpecError], ...] = (DataError,),
 ) -> MeasureResults:
     """The results of all measures; of one that raises an `accepted` error counts and a reason instead of a value.
 
     Raises:
-        DataError: every metric refuses the scores.
+        DataError, SpecError: every metric refuses the scores.
     """
-    results, fault = _compute_separately(measures, measure, (accepted,))
+    results, fault = _compute_separately(measures, measure, accepted)
     if fault is not None:
         raise fault
     return results
@@ -532,14 +532,15 @@ def _compute_separately(
                 parts.append(measure(part))
             except accepted as error:
                 refused += len(part)
-                parts += [_count_refused(each, measure, error) for each in part]
+                parts += [count_refused(each, measure, error) for each in part]
     results = MeasureResults(*(list(chain.from_iterable(of)) for of in zip(*parts, strict=True)))
     return results.with_families(), fault if refused == len(measures) else None
 
 
-def _count_refused(
+def count_refused(
     refused: Measure, measure: Callable[[Sequence[Measure]], MeasureResults], error: EvaluandError
 ) -> MeasureResults:
+    """The counts of the rows that a metric refuses, with the reason in place of a value."""
     metric = refused.metric
     count = registry.find("metrics", "count")(reduce=metric.reduce, over_targets=metric.over_targets)
     counted = measure([Measure(refused.scorer, count, refused.by, where=refused.where)])

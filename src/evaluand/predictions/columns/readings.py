@@ -284,9 +284,18 @@ def read_integers(
     return truth.cast(pa.int64()), found
 
 
-def read_group(table: NamedTable, name: str, notes: Notes) -> pa.Array:
-    """A column to group by, or whose equal values mark rows that belong together."""
-    column = table.typed(name, "by", notes).labels()
+def read_group(table: NamedTable, name: str, notes: Notes, option: str) -> pa.Array:
+    """A column to group by, or whose equal values mark rows that belong together.
+
+    Raises:
+        SpecError: it holds lists, objects or values of several types.
+    """
+    column = table.typed(name, option, notes).labels()
+    if pa.types.is_nested(column.type) or isinstance(column, pa.ExtensionArray):
+        raise SpecError(
+            f"{option}: {name!r} holds lists, objects or mixed values such as {_first(column)!r}, which are no groups;"
+            " name a column of text, numbers, bools or times"
+        )
     notes.append_later(partial(_describe_spellings, {name: column}, "groups"))
     return column
 

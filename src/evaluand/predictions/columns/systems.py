@@ -61,6 +61,11 @@ class System:
     decides: bool
     gives: str
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether it has scores of classes or confidences."""
+        return self.columns.scores is not None or self.columns.confidence is not None
+
 
 def make_system(
     spec: SystemSpec,
