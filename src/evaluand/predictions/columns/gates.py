@@ -49,7 +49,5 @@ def check_system_gates(
         is_other = gate.baseline not in (None, BASELINE, label)
         candidates = {label: first, **dict(others)} if is_other or not others else dict(others)
         baselines = None if is_other or not others else {label: first}
-        checked += check_gates(
-            [gate], candidates, baselines, measures=measures, metric_by_name=metric_by_name, missing=missing
-        )
+        checked += check_gates([gate], candidates, baselines, **options)
     return checked

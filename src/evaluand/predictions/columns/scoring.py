@@ -31,6 +31,7 @@ from evaluand.evaluation.prediction_table import SCORER, label_text
 from evaluand.evaluation.scorer import Scorer
 from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
+from evaluand.metrics.names import name_in_tables
 from evaluand.predictions.columns.gates import check_system_gates
 from evaluand.predictions.columns.notes import Notes
 from evaluand.predictions.columns.options import ColumnOptions
@@ -145,7 +146,7 @@ def _check_values(name: str, typed: TypedColumns, specs: Sequence[SystemSpec], n
         columns = [typed.truth] if predicted is None else [typed.truth, predicted]
         labels = {label_text(label) for column in columns for label in pc.unique(column.drop_null()).to_pylist()}
         if labels and not {*spec.scores} & labels:
-            scored, known = (", ".join(sorted(texts)[:_SHOWN]) for texts in (spec.scores, labels))
+            scored, known = ", ".join(map(repr, spec.scores)), ", ".join(sorted(labels)[:_SHOWN])
             several = notes.several_systems()
             raise SpecError(f"{notes.option('score')}: {name!r} has no class {scored}; it has {known}{several}")
 
@@ -259,9 +260,8 @@ class GradedColumns:
                 f" {notes.option('prediction')}"
             )
         if {SCORES, CONFIDENCE} & {*metric.columns} and not all(system.has_scores for system in self._systems):
-            raise SpecError(
-                f"{metric.kind} needs scores: give {notes.option('score', 'COLUMN')}, the score of the positive class"
-            )
+            name, score = name_in_tables(metric.signature), notes.option("score", "COLUMN")
+            raise SpecError(f"{name} needs scores: give {score}, the score of the positive class")
         weight = self._options.weight
         roles = Roles("row", "truth", tuple(self._attributes), weight=weight, cluster=self._options.cluster)
         check_measures([measure], {SCORER: (*self._scorer.readable, *self._further)}, roles)
