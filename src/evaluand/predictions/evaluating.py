@@ -269,8 +269,10 @@ def _are_names(truth: Any, predictions: Any, given: EvaluateOptions) -> bool:
 
 
 def _is_name(value: Any) -> bool:
-    """Whether a value is a name, or a list of names."""
-    return isinstance(value, str) or (isinstance(value, list | tuple) and bool(value) and all(map(_is_name, value)))
+    """Whether a value is a name, or a list of names; texts that occur twice in a list are labels of rows."""
+    if not isinstance(value, list | tuple):
+        return isinstance(value, str)
+    return bool(value) and all(map(_is_name, value)) and len({*map(repr, value)}) == len(value)
 
 
 def _take_columns(truth: Any, predictions: Any, given: EvaluateOptions) -> tuple[Any, Any, EvaluateOptions]:

@@ -206,10 +206,9 @@ class GradedColumns:
         """
         options, notes = self._options, self._notes
         rules = read_rules(by, adjust=options.adjust)
-        metrics = [proposals.metric(each) for each in options.metrics or proposals.names()]
-        metrics = [*map(self._adapt, dict.fromkeys(metrics))]
+        metrics = [proposals.metric(entry) for entry in options.metrics or proposals.names()]
         disparities = options.disparities if by else ()
-        measures = [Measure(SCORER, metric, by, disparities, rules=rules) for metric in metrics]
+        measures = [Measure(SCORER, metric, by, disparities, rules=rules) for metric in dict.fromkeys(metrics)]
         for criterion in options.fairness:
             measures += proposals.fairness(criterion, by, rules, notes)
         self._check_label(measures)
@@ -217,7 +216,7 @@ class GradedColumns:
         for measure in measures:
             try:
                 self._require_columns(measure, proposals)
-                kept.append(measure)
+                kept.append(replace(measure, metric=self._adapt(measure.metric)))
             except SpecError as error:
                 refused.append((measure, error))
         if not kept:
