@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from support.commands import Folder
 
-from evaluand import DirectoryStore, FBeta, SpecError, SystemScores, evaluate
+from evaluand import Dataset, DirectoryStore, Experiment, FBeta, SpecError, SystemScores, evaluate
 
 YES = ["yes", "no", "yes", "no", "yes", "no", "no", "yes"]
 SAID = ["yes", "no", "no", "no", "yes", "yes", "no", "yes"]
@@ -173,7 +173,7 @@ def test_a_refused_metric_costs_only_itself() -> None:
         "refused: roc_auc needs scores: give scores=…, the score of the positive class",
         2,
     )
-    with pytest.raises(SpecError, match="^roc_auc needs scores"):
+    with pytest.raises(SpecError, match=r"^roc_auc needs scores"):
         evaluate([1, 0], [1, 0], metrics=["auc", "brier"])
     numbers = evaluate([1.5, 2.5], [1.5, 2.0], metrics=["mae", "accuracy"])
     assert (numbers["mae"].value, numbers["accuracy"].reason) == (0.25, numbers["accuracy"].reason)
@@ -251,3 +251,12 @@ def test_values_of_several_systems_have_names() -> None:
 def test_arrays_and_names_of_columns_may_be_combined() -> None:
     table = {"y": YES, "sex": SEX}
     assert evaluate("y", SAID, by="sex", data=table).to_dict() == evaluate(YES, SAID, by={"sex": SEX}).to_dict()
+
+
+def test_scorers_and_metrics_of_an_experiment_are_dictionaries_as_in_a_file() -> None:
+    rows = [{"input": "a", "expected": "A"}, {"input": "b", "expected": "C"}]
+    scorers = {"same": {"kind": "exact_match", "normalise": ["case"]}}
+    results = Experiment("e", Dataset.from_rows(rows), {"t": lambda text: text}, scorers, [{"kind": "accuracy"}]).run()
+    assert results.aggregation.table()["value"].to_pylist() == [0.5]
+    with pytest.raises(SpecError, match=r"^scorer 'same': {'any_of': True} has no kind"):
+        Experiment("e", Dataset.from_rows(rows), {"t": str.upper}, {"same": {"any_of": True}}, "accuracy")

@@ -3,6 +3,7 @@
 steps       what carries a dataset and tasks through run, evaluate, aggregate and compare
 tournament  which systems a judge compares, and how
 evaluating  `evaluate(truth, predictions)`, of arrays, or of columns of tables and files
+options     what is asked of `evaluate`
 result      `SystemScores`, what it returns
 arrays      arrays as columns of a table; `matrices`, those of several columns
 columns     what happens to columns: types, kind of target, metrics, values, gates

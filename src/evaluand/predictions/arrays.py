@@ -2,53 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.evaluation.prediction_table import label_text, read_weights, to_column
-from evaluand.predictions.columns.options import ColumnOptions
 from evaluand.predictions.columns.systems import SystemSpec
 from evaluand.predictions.columns.tables import NamedTable, as_table
 from evaluand.predictions.matrices import ArrayInputs, as_columns, plain_label
+from evaluand.predictions.options import ColumnOptions, EvaluateOptions
 
 ROLES: Final = ("truth", "weight", "cluster")
 _RESERVED: Final = frozenset(("row", *ROLES))  # the other columns of a saved dataset
 
 
-@dataclass(frozen=True, kw_only=True)
-class Arrays:
-    """The arrays that `evaluate` takes.
-
-    Attributes:
-        predictions: n values or a matrix; system → these; or None with scores.
-        confidence: n numbers; of several systems system → n numbers.
-        scores: of one system in any form; of several systems system → any form.
-        columns: name → n further values.
-        classes: the labels of the columns of matrices.
-        label: the positive class.
-    """
-
-    truth: Any
-    predictions: Any
-    by: Any = None
-    weight: Any = None
-    confidence: Any = None
-    scores: Any = None
-    cluster: Any = None
-    columns: Mapping[str, Any] | None = None
-    classes: Sequence[Any] | None = None
-    label: Any = None
-
-
-def read_arrays(given: Arrays, **options: Any) -> tuple[NamedTable, list[SystemSpec], ColumnOptions]:
+def read_arrays(
+    truth: Any, predictions: Any, given: EvaluateOptions
+) -> tuple[NamedTable, list[SystemSpec], ColumnOptions]:
     """The table of all arrays, the columns of each system in it, and the options by the names of columns.
 
     Args:
-        options: further ones, as of `ColumnOptions`.
+        predictions: of one system in any form, or system → these.
 
     Raises:
         SpecError: arrays do not fit each other, or two have the same name.
@@ -58,9 +34,9 @@ def read_arrays(given: Arrays, **options: Any) -> tuple[NamedTable, list[SystemS
         raise SpecError("scores include the confidence of each prediction; give either scores or confidence")
     columns: dict[str, Any] = {}
     specs: dict[str, dict[str, Any]] = {}
-    label = given.label
-    for name, suffix, predictions, scores, confidence in _systems(given):
-        inputs = as_columns(given.truth, predictions, scores, given.classes, given.label)
+    label = plain_label(given.label)
+    for name, suffix, values, scores, confidence in _systems(predictions, given):
+        inputs = as_columns(truth, values, scores, given.classes, plain_label(given.label))
         if name in columns or name in ROLES:
             raise SpecError(_SAME_NAME)
         own, specs[name] = _system_columns(name, suffix, inputs, confidence)
@@ -87,27 +63,27 @@ def read_arrays(given: Arrays, **options: Any) -> tuple[NamedTable, list[SystemS
         weight="weight" if "weight" in others else None,
         cluster="cluster" if "cluster" in others else None,
         columns=tuple(further),
-        **options,
+        **given.shared(),
     )
     base = NamedTable("the arrays", pa.table(arrays), lambda row: f"row {row}", types=chosen.column_types())
     return base, [SystemSpec(name, base, rates_class=False, **spec) for name, spec in specs.items()], chosen
 
 
-def _systems(given: Arrays) -> Iterator[tuple[str, str, Any, Any, Any]]:
+def _systems(predictions: Any, given: EvaluateOptions) -> Iterator[tuple[str, str, Any, Any, Any]]:
     """The name of each system, what follows the names of its scores, its predictions, scores and confidences."""
-    if not isinstance(given.predictions, Mapping):
-        name = "scores" if given.predictions is None else "predictions"
-        yield name, "", given.predictions, given.scores, given.confidence
+    if not isinstance(predictions, Mapping):
+        name = "scores" if predictions is None else "predictions"
+        yield name, "", predictions, given.scores, given.confidence
         return
-    if not given.predictions:
+    if not predictions:
         raise SpecError("predictions is empty; give at least one system")
     for option in ("confidence", "scores"):
         values = getattr(given, option)
-        if values is not None and not (isinstance(values, Mapping) and values.keys() <= given.predictions.keys()):
+        if values is not None and not (isinstance(values, Mapping) and values.keys() <= predictions.keys()):
             raise SpecError(f"{option} of several systems must be a mapping system → n numbers")
-    for system, predictions in given.predictions.items():
+    for system, own in predictions.items():
         scores, confidence = ((values or {}).get(system) for values in (given.scores, given.confidence))
-        yield str(system), f" of {system}", predictions, scores, confidence
+        yield str(system), f" of {system}", own, scores, confidence
 
 
 def _system_columns(

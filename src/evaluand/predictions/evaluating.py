@@ -8,104 +8,23 @@ lists, objects or of mixed types.
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, TypedDict, Unpack
+from typing import Any, Unpack
 
-from evaluand.aggregation.disparity import Kind, check_kinds
-from evaluand.aggregation.fairness import Criterion
-from evaluand.aggregation.group_rules import BONFERRONI
 from evaluand.core.errors import SpecError, kind_of
 from evaluand.core.near import keywords
 from evaluand.evaluation.prediction_table import label_text
-from evaluand.metrics.base.metric import Metric, Missing
-from evaluand.predictions.arrays import Arrays, read_arrays
+from evaluand.predictions.arrays import read_arrays
 from evaluand.predictions.columns.files import score_tables
 from evaluand.predictions.columns.names import looks_like_id
 from evaluand.predictions.columns.notes import PYTHON, Notes
-from evaluand.predictions.columns.options import MOST_GROUPS, ColumnOptions
 from evaluand.predictions.columns.scoring import score_systems
 from evaluand.predictions.columns.tables import NamedTable, as_table, read_table
 from evaluand.predictions.matrices import plain_label
+from evaluand.predictions.options import ColumnOptions, EvaluateOptions, Keywords, as_tuple
 from evaluand.predictions.result import SystemScores
-from evaluand.store.store import Store
-
-MetricLike = str | Mapping[str, Any] | Metric | Callable[..., float]
-"""A metric by its name, as a dictionary of `kind` and parameters, as an object, or as a function of columns."""
-
-
-class Keywords(TypedDict, total=False):
-    """The keywords of `evaluate`, for type checkers."""
-
-    metrics: MetricLike | Sequence[MetricLike] | None
-    by: Any
-    weight: Any
-    confidence: Any
-    scores: Any
-    cluster: Any
-    columns: Any
-    disparities: Kind | Sequence[Kind]
-    fairness: Criterion | Sequence[Criterion]
-    adjust: str
-    gates: str | Sequence[str]
-    missing: Missing | None
-    label: str | int | bool | None
-    classes: Sequence[str | int | bool] | None
-    kind: str | None
-    threshold: float | None
-    intervals: bool
-    groups: int
-    data: Any
-    truth_file: Any
-    id: str | None
-    inputs: str | Sequence[str]
-    where: str | None
-    types: Mapping[str, str]
-    store: Store | None
-    name: str
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluateOptions:
-    """The keywords of `evaluate`."""
-
-    metrics: MetricLike | Sequence[MetricLike] | None = None
-    by: Any = None
-    weight: Any = None
-    confidence: Any = None
-    scores: Any = None
-    cluster: Any = None
-    columns: Any = None
-    disparities: Kind | Sequence[Kind] = ()
-    fairness: Criterion | Sequence[Criterion] = ()
-    adjust: str = BONFERRONI
-    gates: str | Sequence[str] = ()
-    missing: Missing | None = None
-    label: str | int | bool | None = None
-    classes: Sequence[str | int | bool] | None = None
-    kind: str | None = None
-    threshold: float | None = None
-    intervals: bool = True
-    groups: int = MOST_GROUPS
-    data: Any = None
-    truth_file: Any = None
-    id: str | None = None
-    inputs: str | Sequence[str] = ()
-    where: str | None = None
-    types: Mapping[str, str] = field(default_factory=dict)
-    store: Store | None = None
-    name: str = "predictions"
-
-    def shared(self) -> dict[str, Any]:
-        """The options that mean the same for arrays and for columns."""
-        same = ("adjust", "missing", "kind", "threshold", "intervals", "groups")
-        return {name: getattr(self, name) for name in same} | {
-            "metrics": () if self.metrics is None else _listed("metrics", self.metrics),
-            "disparities": check_kinds(self.disparities),
-            "fairness": _listed("fairness", self.fairness) if self.fairness else (),
-            "gates": _listed("gates", self.gates) if self.gates else (),
-        }
 
 
 @keywords(EvaluateOptions)
@@ -197,11 +116,7 @@ def evaluate(truth: Any, predictions: Any = None, **options: Unpack[Keywords]) -
             raise SpecError(f"{name} is for columns of a table; give data=TABLE and the names of its columns")
     if isinstance(predictions, Mapping) and given.columns:
         raise SpecError("columns are for one system; evaluate each by itself")
-    arrays = {name: getattr(given, name) for name in (*_ROLES, "classes")}
-    label = plain_label(given.label)
-    base, specs, chosen = read_arrays(
-        Arrays(truth=truth, predictions=predictions, label=label, **arrays), **given.shared()
-    )
+    base, specs, chosen = read_arrays(truth, predictions, given)
     return score_systems(base, specs, chosen, Notes(PYTHON, arrays=True), given.store, given.name)
 
 
@@ -218,13 +133,6 @@ def _check_predictions(predictions: Any, given: EvaluateOptions) -> None:
         raise SpecError(f"predictions is {kind_of(predictions)}; pass what it predicts: model.predict(X)")
 
 
-def _listed(name: str, values: Any) -> Sequence[Any]:
-    listed = values if isinstance(values, list | tuple) else [values]
-    if not listed:
-        raise SpecError(f"{name} is empty; name one, such as 'accuracy'")
-    return tuple(listed)
-
-
 # Columns of tables
 
 
@@ -234,18 +142,14 @@ def _evaluate_columns(truth: str, predictions: Any, given: EvaluateOptions) -> S
         scores = [f"{label_text(plain_label(label))}={column}" for label, column in scores.items()]
     chosen = ColumnOptions(
         truth=truth,
-        predictions=_names(predictions),
-        scores=_names(scores),
-        confidences=_names(given.confidence),
-        by=_names(given.by),
+        predictions=as_tuple(predictions),
+        scores=as_tuple(scores),
+        confidences=as_tuple(given.confidence),
+        by=as_tuple(given.by),
         pos_label=None if given.label is None else label_text(plain_label(given.label)),
         weight=given.weight,
         cluster=given.cluster,
-        columns=_names(given.columns),
-        id=given.id,
-        inputs=_names(given.inputs),
-        where=given.where,
-        types=given.types,
+        columns=as_tuple(given.columns),
         **given.shared(),
     )
     as_named = partial(_as_table, types=chosen.column_types())
@@ -255,10 +159,6 @@ def _evaluate_columns(truth: str, predictions: Any, given: EvaluateOptions) -> S
         files = [as_named(given.data, "the table")]
     base = files[0] if given.truth_file is None else as_named(given.truth_file, "the table of the truth")
     return score_tables(base, files, chosen, given.store, given.name, notes=Notes(PYTHON))
-
-
-def _names(value: Any) -> tuple[Any, ...]:
-    return () if value is None else (value,) if isinstance(value, str) else tuple(value)
 
 
 def _are_names(truth: Any, predictions: Any, given: EvaluateOptions) -> bool:
@@ -286,7 +186,7 @@ def _take_columns(truth: Any, predictions: Any, given: EvaluateOptions) -> tuple
 
     taken = {name: take(name, getattr(given, name)) for name in _ROLES}
     if _is_name(given.by):
-        taken["by"] = {name: table.column(name, "by") for name in _names(given.by)}
+        taken["by"] = {name: table.column(name, "by") for name in as_tuple(given.by)}
     return take("truth", truth), take("predictions", predictions), replace(given, data=None, **taken)
 
 

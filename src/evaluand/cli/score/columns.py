@@ -18,8 +18,8 @@ from evaluand.data.source import is_undivided, list_columns
 from evaluand.metrics.base.labels import contents
 from evaluand.predictions.columns.files import score_tables
 from evaluand.predictions.columns.names import ColumnGuesses, guess_columns
-from evaluand.predictions.columns.options import ColumnOptions
 from evaluand.predictions.columns.tables import NamedTable, read_table
+from evaluand.predictions.options import ColumnOptions
 from evaluand.report.text import safe
 
 _SHOWN: Final = 12

@@ -19,8 +19,8 @@ from evaluand.cli.options import (
     where_option,
 )
 from evaluand.metrics.base.metric import Missing
-from evaluand.predictions.columns.options import MOST_GROUPS
 from evaluand.predictions.columns.proposals import KINDS
+from evaluand.predictions.options import MOST_GROUPS
 from evaluand.predictions.problem.formats import default_format
 from evaluand.store.addresses import Place
 

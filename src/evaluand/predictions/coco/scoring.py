@@ -27,8 +27,8 @@ from evaluand.metrics.names import make_metric
 from evaluand.predictions.coco.files import Objects, Shape, read_instances, read_results
 from evaluand.predictions.columns.gates import check_system_gates
 from evaluand.predictions.columns.notes import PYTHON, Notes
-from evaluand.predictions.columns.options import MOST_GROUPS
 from evaluand.predictions.columns.scoring import check_groups
+from evaluand.predictions.options import MOST_GROUPS
 from evaluand.predictions.result import SystemScores, Values
 from evaluand.predictions.steps import Results, Steps
 from evaluand.run.tasks.recorded import RecordedTask

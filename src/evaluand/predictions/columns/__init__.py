@@ -1,7 +1,6 @@
 """Prediction columns of a table graded against its truth: types and metrics follow from the data.
 
 names      which columns look like truth, predictions and scores
-options    what to score, by the names of columns
 tables     reads files, and joins them by id
 files      the rows and the systems of files
 readings   truth and predictions read together, and the kind of target

@@ -16,10 +16,10 @@ from evaluand.metrics.base.labels import contents
 from evaluand.predictions.columns.gates import check_gate_columns
 from evaluand.predictions.columns.names import guess_columns
 from evaluand.predictions.columns.notes import Notes
-from evaluand.predictions.columns.options import ColumnOptions
 from evaluand.predictions.columns.scoring import score_systems
 from evaluand.predictions.columns.systems import SystemSpec
 from evaluand.predictions.columns.tables import JoinedTables, NamedTable, join_tables
+from evaluand.predictions.options import ColumnOptions
 from evaluand.predictions.result import SystemScores
 from evaluand.store.store import Store
 

@@ -13,6 +13,7 @@ from evaluand.aggregation.group_rules import GroupRules
 from evaluand.aggregation.groups import MetricRow
 from evaluand.comparison.measures import default_metric
 from evaluand.core.errors import SpecError, plural
+from evaluand.core.registry import split_entry
 from evaluand.evaluation.prediction_table import HEAD, SCORER, common_type, label_text
 from evaluand.metrics.base.confusion import PREDICTION
 from evaluand.metrics.base.labels import contents
@@ -377,10 +378,7 @@ class Proposals:
         if isinstance(entry, str):
             return self._make(make_metric, entry)
         if isinstance(entry, Mapping):
-            parameters = {**entry}
-            name = parameters.pop("kind", None)
-            if not isinstance(name, str):
-                raise SpecError(f"metrics: {entry!r} has no kind; write it such as {{'kind': 'f_beta', 'beta': 2}}")
+            name, parameters = split_entry("metrics", entry)
             return self._make(make_metric, name, **parameters)
         metric = entry if isinstance(entry, Metric) else as_metric(entry)
         if metric is None:

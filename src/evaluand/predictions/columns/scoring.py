@@ -34,11 +34,11 @@ from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
 from evaluand.metrics.names import name_in_tables
 from evaluand.predictions.columns.gates import check_system_gates
 from evaluand.predictions.columns.notes import Notes
-from evaluand.predictions.columns.options import ColumnOptions
 from evaluand.predictions.columns.proposals import Proposals, note_reversed_scores
 from evaluand.predictions.columns.readings import TypedColumns, read_group, read_typed
 from evaluand.predictions.columns.systems import System, SystemSpec, make_system, read_numbers
 from evaluand.predictions.columns.tables import NamedTable, check_ids
+from evaluand.predictions.options import ColumnOptions
 from evaluand.predictions.result import SystemScores, Values
 from evaluand.predictions.steps import Results, Steps
 from evaluand.predictions.unsaved import ColumnStore
