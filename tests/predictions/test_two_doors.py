@@ -203,8 +203,8 @@ def test_results_print_as_plain_text_in_a_notebook_too(monkeypatch: pytest.Monke
 
 def test_the_label_is_a_class_by_value_or_text_at_both_doors() -> None:
     assert evaluate([1, 0, 1], [1, 0, 0], label="1")["f1"].value == pytest.approx(2 / 3)
-    absent = evaluate([1, 0, 1], [1, 0, 0], label=7)
-    assert absent.notes == ["no row of 'truth' has the class '7'; its classes are 0, 1"]
+    with pytest.raises(SpecError, match="label=…: 'truth' has no class '7'; it has 0 and 1"):
+        evaluate([1, 0, 1], [1, 0, 0], label=7)
     truth, said = ["a", "b", "c", "a"], ["a", "b", "c", "b"]
     single = evaluate(truth, said, label="a")
     assert single["f1"].value == pytest.approx(2 / 3)

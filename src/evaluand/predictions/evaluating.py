@@ -104,10 +104,12 @@ def evaluate(truth: Any, predictions: Any = None, **options: Unpack[Keywords]) -
         (0.6666666666666666, 1, 0)
     """
     given = EvaluateOptions(**options)
+    if isinstance(given.metrics, list | tuple) and not given.metrics:
+        raise SpecError("metrics is empty; name one, such as 'accuracy'")
     _check_predictions(predictions, given)
     if given.data is not None:
         if _are_names(truth, predictions, given):
-            return _evaluate_columns(truth, predictions, given)
+            return _require_use_of_label(_evaluate_columns(truth, predictions, given), given)
         truth, predictions, given = _take_columns(truth, predictions, given)
     if truth is None:
         raise SpecError("truth is None; give an array")
@@ -117,7 +119,8 @@ def evaluate(truth: Any, predictions: Any = None, **options: Unpack[Keywords]) -
     if isinstance(predictions, Mapping) and given.columns:
         raise SpecError("columns are for one system; evaluate each by itself")
     base, specs, chosen = read_arrays(truth, predictions, given)
-    return score_systems(base, specs, chosen, Notes(PYTHON, arrays=True), given.store, given.name)
+    result = score_systems(base, specs, chosen, Notes(PYTHON, arrays=True), given.store, given.name)
+    return _require_use_of_label(result, given)
 
 
 _ROLES = ("by", "weight", "confidence", "scores", "cluster", "columns")
@@ -133,6 +136,17 @@ def _check_predictions(predictions: Any, given: EvaluateOptions) -> None:
         raise SpecError(f"predictions is {kind_of(predictions)}; pass what it predicts: model.predict(X)")
 
 
+def _require_use_of_label(result: SystemScores, given: EvaluateOptions) -> SystemScores:
+    """Refuses a label that nothing reads: no metric, gate, threshold or later comparison of what is stored."""
+    if given.label is None or given.gates or given.threshold is not None or given.store is not None:
+        return result
+    if not any("label=" in row.signature for row in result.rows):
+        raise SpecError(
+            f"label={given.label!r}: no metric given by name looks at one class; give the label to the metric"
+        )
+    return result
+
+
 # Columns of tables
 
 
@@ -146,7 +160,7 @@ def _evaluate_columns(truth: str, predictions: Any, given: EvaluateOptions) -> S
         scores=as_tuple(scores),
         confidences=as_tuple(given.confidence),
         by=as_tuple(given.by),
-        pos_label=None if given.label is None else label_text(plain_label(given.label)),
+        label=plain_label(given.label),
         weight=given.weight,
         cluster=given.cluster,
         columns=as_tuple(given.columns),

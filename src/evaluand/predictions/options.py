@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import Any, Final, TypedDict
 
-from evaluand.aggregation.disparity import Kind, check_kinds
+from evaluand.aggregation.disparity import Kind
 from evaluand.aggregation.fairness import Criterion
 from evaluand.aggregation.group_rules import BONFERRONI
 from evaluand.core import registry
@@ -63,27 +63,20 @@ class SharedOptions:
         groups: the most groups of a grouping.
     """
 
-    metrics: Any = ()
-    disparities: Any = ()
-    fairness: Any = ()
+    metrics: MetricLike | Sequence[MetricLike] | None = None
+    disparities: Kind | Sequence[Kind] = ()
+    fairness: Criterion | Sequence[Criterion] = ()
     adjust: str = BONFERRONI
-    gates: Any = ()
+    gates: str | Sequence[str] = ()
     missing: Missing | None = None
     kind: str | None = None
     threshold: float | None = None
     intervals: bool = True
     groups: int = MOST_GROUPS
     id: str | None = None
-    inputs: Any = ()
+    inputs: str | Sequence[str] = ()
     where: str | None = None
     types: Mapping[str, str] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if isinstance(self.metrics, list) and not self.metrics:
-            raise SpecError("metrics is empty; name one, such as 'accuracy'")
-        for name in ("metrics", "fairness", "gates", "inputs"):
-            object.__setattr__(self, name, as_tuple(getattr(self, name)))
-        object.__setattr__(self, "disparities", check_kinds(self.disparities))
 
     def shared(self) -> dict[str, Any]:
         """These options by name."""
@@ -122,8 +115,7 @@ class ColumnOptions(SharedOptions):
         scores: columns of the score of the positive class, one for each system, or `LABEL=COLUMN` for each class.
         confidences: columns of the confidence of each prediction, one for each system.
         by: columns to group by; a list, or `a,b`, crosses several.
-        pos_label: the text of the positive class, which must be one.
-        label: the positive class, which may occur in no row.
+        label: the positive class, or its text.
         columns: further columns that metrics read.
     """
 
@@ -132,7 +124,6 @@ class ColumnOptions(SharedOptions):
     scores: Sequence[str] = ()
     confidences: Sequence[str] = ()
     by: Sequence[str | Sequence[str]] = ()
-    pos_label: str | None = None
     label: Any = None
     weight: str | None = None
     cluster: str | None = None
@@ -148,7 +139,7 @@ class ColumnOptions(SharedOptions):
         for column, type in self.types.items():
             if type not in TYPES:
                 raise SpecError(f"the type {type!r} of {column!r} is none of {', '.join(TYPES)}")
-        if not any(map(_reads_text, self.metrics)):
+        if not any(map(_reads_text, as_tuple(self.metrics))):
             return self.types
         names = [self.truth, *self.predictions, *(part for name in self.predictions for part in name.split(","))]
         return {name.strip(): "text" for name in names} | dict(self.types)

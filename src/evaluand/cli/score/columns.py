@@ -57,13 +57,14 @@ def score_files(given: ScoreOptions) -> None:
 
 
 def _column_options(given: ScoreOptions) -> ColumnOptions:
-    same = ("scores", "confidences", "by", "gates", "missing", "kind", "pos_label", "threshold", "inputs", "weight")
+    same = ("scores", "confidences", "by", "gates", "missing", "kind", "threshold", "inputs", "weight")
     return ColumnOptions(
         truth=given.truth or "",
         predictions=given.prediction,
         metrics=[name.strip() for each in given.metrics for name in (each.split(",") if "(" not in each else [each])],
         id=given.id_,
         intervals=not given.no_intervals,
+        label=given.pos_label,
         types=dict(_split_type(text) for text in given.types),
         disparities=("difference",),
         **{name: getattr(given, name) for name in (*same, "cluster", "where", "fairness", "groups")},

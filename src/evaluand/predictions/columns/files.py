@@ -19,7 +19,7 @@ from evaluand.predictions.columns.notes import Notes
 from evaluand.predictions.columns.scoring import score_systems
 from evaluand.predictions.columns.systems import SystemSpec
 from evaluand.predictions.columns.tables import JoinedTables, NamedTable, join_tables
-from evaluand.predictions.options import ColumnOptions
+from evaluand.predictions.options import ColumnOptions, as_tuple
 from evaluand.predictions.result import SystemScores
 from evaluand.store.store import Store
 
@@ -43,7 +43,7 @@ def score_tables(
         progress: shows the progress of each step.
         notes: where to note what is taken for granted, with the names that options have; by default the command's.
     """
-    gates = [Gate.parse(gate) for gate in options.gates]
+    gates = [Gate.parse(gate) for gate in as_tuple(options.gates)]
     notes = Notes() if notes is None else notes
     for column in options.types:
         if not any(column in table.table.column_names for table in (base, *files)):
@@ -89,7 +89,7 @@ def _choose_rows(
     names = [("truth", options.truth), *(("prediction", name) for name in options.predictions)]
     names += [(option, name) for option in ("score", "confidence") for name in getattr(options, f"{option}s")]
     names += [("by", name) for each in options.by for name in ([each] if isinstance(each, str) else each)]
-    names += [("input", name) for name in options.inputs]
+    names += [("input", name) for name in as_tuple(options.inputs)]
     single = (("id", options.id), ("weight", options.weight), ("cluster", options.cluster))
     names += [(option, name) for option, name in single if name is not None]
     tables = {

@@ -69,22 +69,20 @@ def find_target(
     truth: pa.Array,
     predictions: Sequence[pa.Array],
     kind: str | None,
-    pos_label: str | None,
+    label: Any,
     notes: Notes,
     *,
-    label: Any = None,
     scored: Sequence[str] = (),
 ) -> Target:
     """The kind of target.
 
     Args:
         kind: states the kind instead.
-        pos_label: the text of the positive class of two, or of the class of several that metrics look at.
-        label: the class that metrics look at, which may also be one of many.
+        label: the positive class of two, or the class of several that metrics look at; or its text.
         scored: the texts of the classes that have scores; the only one of two classes is the positive one.
 
     Raises:
-        SpecError: the values do not suit the kind, or no class is called `pos_label`.
+        SpecError: the values do not suit the kind, or there is no such class.
     """
     if kind is not None and kind not in KINDS:
         raise SpecError(f"{notes.option('kind', kind)}: write one of {', '.join(KINDS)}; numeric is for regression")
@@ -102,40 +100,29 @@ def find_target(
     )
     if found not in ("binary", "multiclass", "text"):
         classes = []
-    if pos_label is not None and not classes:
+    if label is not None and found == "numeric":
         raise SpecError(f"{notes.option('pos-label')} is for classes; {name!r} is {found}")
-    if label is None and pos_label is None and found == "binary":
-        pos_label = scored[0] if len(scored) == 1 and scored[0] in map(label_text, classes) else None
-    positive: Any = None
-    if label is not None:
-        positive = _find_label(name, classes, label, notes)
-    elif pos_label is not None:
-        positive = _find_positive(name, classes, pos_label, notes)
+    if label is None and found == "binary":
+        label = scored[0] if len(scored) == 1 and scored[0] in map(label_text, classes) else None
+    positive = label
+    if label is not None and classes:
+        positive = _find_positive(name, classes, label, notes)
     elif found == "binary":
         positive = _guess_positive(classes, notes)
     if found == "binary":
         classes = _both_classes(classes, positive)
-    chosen = label is not None or pos_label is not None
-    return Target(name, found, classes, positive, truth.type, chosen, known if classes else 0)
+    return Target(name, found, classes, positive, truth.type, label is not None, known if classes else 0)
 
 
 _OF_LABELS: Final = ("bools", "integers", "text", "")
 """Contents of columns that may be labels."""
 
 
-def _find_label(name: str, classes: Sequence[Any], label: Any, notes: Notes) -> Any:
-    """The class that is chosen, also by its text; it may occur in no row, which is noted."""
-    if not classes or label in classes:
-        return next((each for each in classes if each == label), label)
-    if isinstance(label, str) and (found := _class_with_text(classes, label)) is not None:
-        return found
-    shown = ", ".join([label_text(each) for each in classes][:_SHOWN])
-    notes.append(f"no row of {name!r} has the class {label_text(label)!r}; its classes are {shown}")
-    return label
-
-
-def _find_positive(name: str, classes: Sequence[Any], text: str, notes: Notes) -> Any:
-    """The class with a text; the absent one if all rows have the same class."""
+def _find_positive(name: str, classes: Sequence[Any], label: Any, notes: Notes) -> Any:
+    """The class that is a label or has its text; the absent one if all rows have the same class."""
+    if label in classes:
+        return next(known for known in classes if known == label)
+    text = label_text(label)
     found = _class_with_text(classes, text)
     if found is None and len(classes) == 1:
         found = parse_label(text, classes[0])

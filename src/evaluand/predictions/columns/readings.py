@@ -54,7 +54,6 @@ def read_typed(
     notes: Notes,
     *,
     kind: str | None = None,
-    pos_label: str | None = None,
     label: Any = None,
 ) -> TypedColumns:
     """Reads the truth and the predictions of systems together.
@@ -82,7 +81,7 @@ def read_typed(
     notes.append_later(partial(_describe_copies, base.table))
     predicted = [*predictions.values()]
     labels = [*dict.fromkeys(text for spec in specs for text in spec.scores or ())]
-    target = find_target(name, truth, predicted, kind, pos_label, notes, label=label, scored=labels)
+    target = find_target(name, truth, predicted, kind, label, notes, scored=labels)
     if target.kind in ("binary", "multiclass", "text", "multilabel"):
         notes.append_later(partial(_describe_spellings, {name: truth, **predictions}, "labels"))
         _note_no_overlap(name, truth, predictions, notes)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure, check_measures, compute_accepted, compute_measures, count_refused
+from evaluand.aggregation.disparity import check_kinds
 from evaluand.aggregation.group_rules import read_rules
 from evaluand.aggregation.metric_errors import AbsentLabel
 from evaluand.aggregation.score_shards import cluster_keys
@@ -38,7 +39,7 @@ from evaluand.predictions.columns.proposals import Proposals, note_reversed_scor
 from evaluand.predictions.columns.readings import TypedColumns, read_group, read_typed
 from evaluand.predictions.columns.systems import System, SystemSpec, make_system, read_numbers
 from evaluand.predictions.columns.tables import NamedTable, check_ids
-from evaluand.predictions.options import ColumnOptions
+from evaluand.predictions.options import ColumnOptions, as_tuple
 from evaluand.predictions.result import SystemScores, Values
 from evaluand.predictions.steps import Results, Steps
 from evaluand.predictions.unsaved import ColumnStore
@@ -74,9 +75,7 @@ def score_systems(
         SpecError: columns do not fit each other, or every metric is refused.
         DataError: a value is invalid; names its place.
     """
-    typed = read_typed(
-        base, options.truth, specs, notes, kind=options.kind, pos_label=options.pos_label, label=options.label
-    )
+    typed = read_typed(base, options.truth, specs, notes, kind=options.kind, label=options.label)
     _check_values(options.truth, typed, specs, notes)
     weight = None if options.weight is None else read_numbers(base, options.weight, "weight", notes)
     systems = [
@@ -100,7 +99,7 @@ def score_systems(
         weighted=weight is not None,
     )
     graded = GradedColumns(base, systems, proposals, options, notes)
-    gates = [Gate.parse(gate) for gate in options.gates]
+    gates = [Gate.parse(gate) for gate in as_tuple(options.gates)]
     with warnings.catch_warnings():
         positive = re.escape(f"the label {typed.target.positive!r}")  # whether it is absent is in the notes
         warnings.filterwarnings("ignore", f".* {positive}", AbsentLabel)
@@ -206,12 +205,11 @@ class GradedColumns:
         """
         options, notes = self._options, self._notes
         rules = read_rules(by, adjust=options.adjust)
-        metrics = [proposals.metric(entry) for entry in options.metrics or proposals.names()]
-        disparities = options.disparities if by else ()
+        metrics = [proposals.metric(entry) for entry in as_tuple(options.metrics) or proposals.names()]
+        disparities = check_kinds(options.disparities) if by else ()
         measures = [Measure(SCORER, metric, by, disparities, rules=rules) for metric in dict.fromkeys(metrics)]
-        for criterion in options.fairness:
+        for criterion in as_tuple(options.fairness):
             measures += proposals.fairness(criterion, by, rules, notes)
-        self._check_label(measures)
         kept, refused = list[Measure](), list[tuple[Measure, SpecError]]()
         for measure in measures:
             try:
@@ -233,16 +231,6 @@ class GradedColumns:
             return replace(metric, confidence=None)  # type: ignore[call-arg]
         except SpecError:  # it always has one, which then costs nothing
             return metric
-
-    def _check_label(self, measures: Sequence[Measure]) -> None:
-        """Refuses a label that nothing reads."""
-        options = self._options
-        if options.label is None or options.gates or options.threshold is not None:
-            return
-        if all(getattr(measure.metric, "label", None) is None for measure in measures):
-            raise SpecError(
-                f"label={options.label!r}: no metric given by name looks at one class; give the label to the metric"
-            )
 
     def _require_columns(self, measure: Measure, proposals: Proposals) -> None:
         """Refuses a metric that lacks what it reads.
@@ -349,14 +337,14 @@ class GradedColumns:
             columns[options.id] = ids
         row = options.id or _free_name("row", base.table.column_names)
         columns.setdefault(row, pa.array(np.arange(base.table.num_rows)))
-        columns |= {name: base.column(name, notes.name("input")) for name in options.inputs}
+        columns |= {name: base.column(name, notes.name("input")) for name in as_tuple(options.inputs)}
         columns |= self._attributes
         if options.cluster is not None and self._cluster is not None:
             columns[options.cluster] = self._cluster
         if options.weight is not None:
             columns[options.weight] = self._systems[0].columns.weight
         columns[options.truth] = self._systems[0].columns.truth
-        roles: dict[str, Any] = {"attributes": [*self._attributes], "input": [*options.inputs] or row}
+        roles: dict[str, Any] = {"attributes": [*self._attributes], "input": [*as_tuple(options.inputs)] or row}
         roles |= {"weight": options.weight, "cluster": options.cluster, "expected": options.truth}
         roles["id"] = row if options.id is None and "id" in columns else options.id  # which "id" would be by its name
         return _build_dataset(columns, options.truth, self._systems[0].columns.type, roles)
