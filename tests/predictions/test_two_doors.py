@@ -122,7 +122,7 @@ def test_scores_of_classes_decide_without_predictions() -> None:
     assert evaluate(["a", "b", "c"], scores=chances, classes=["a", "b", "c"])["auc"].value == pytest.approx(0.75)
     with pytest.raises(
         SpecError,
-        match="'truth' has no class 'old', 'new'; it has no, yes; with the scores of several",
+        match="'truth' has no class 'old'; it has no, yes; with the scores of several",
     ):
         evaluate(LABEL, scores={"old": CHANCE, "new": CHANCE})
     with pytest.raises(SpecError, match="pass predictions too, such as"):

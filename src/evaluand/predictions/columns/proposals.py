@@ -183,7 +183,7 @@ def _classes(name: str, values: set[Any], scored: Sequence[str], notes: Notes) -
     """The labels that occur, and those that have scores and occur in no row, unless a label that occurs has none."""
     texts = {label_text(value) for value in values}
     absent = [text for text in scored if text not in texts]
-    if values and absent and (texts <= {*scored} or len(values) + len(absent) <= 2):
+    if texts & {*scored} and absent and (texts <= {*scored} or len(values) + len(absent) <= 2):
         labels = [parse_label(text, next(iter(values))) for text in absent]
         if None not in labels and not {*labels} & values:
             values |= {*labels}

@@ -13,7 +13,6 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure, check_measures, compute_accepted, compute_measures, count_refused
 from evaluand.aggregation.disparity import check_kinds
@@ -28,7 +27,7 @@ from evaluand.core.provenance import OF_CLASS
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
 from evaluand.engine.keyed_work import Progress
-from evaluand.evaluation.prediction_table import SCORER, label_text
+from evaluand.evaluation.prediction_table import SCORER
 from evaluand.evaluation.scorer import Scorer
 from evaluand.metrics.base.class_scores import CONFIDENCE, SCORES
 from evaluand.metrics.base.metric import CLUSTER, VALUE, Metric
@@ -36,7 +35,7 @@ from evaluand.metrics.names import name_in_tables
 from evaluand.predictions.columns.gates import check_system_gates
 from evaluand.predictions.columns.notes import Notes
 from evaluand.predictions.columns.proposals import Proposals, note_reversed_scores
-from evaluand.predictions.columns.readings import TypedColumns, read_group, read_typed
+from evaluand.predictions.columns.readings import read_group, read_typed
 from evaluand.predictions.columns.systems import System, SystemSpec, make_system, read_numbers
 from evaluand.predictions.columns.tables import NamedTable, check_ids
 from evaluand.predictions.options import ColumnOptions, as_tuple
@@ -46,8 +45,6 @@ from evaluand.predictions.unsaved import ColumnStore
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import Store
 from evaluand.store.tables import SHARD_ROWS
-
-_SHOWN: Final = 10
 
 
 def score_systems(
@@ -76,7 +73,11 @@ def score_systems(
         DataError: a value is invalid; names its place.
     """
     typed = read_typed(base, options.truth, specs, notes, kind=options.kind, label=options.label)
-    _check_values(options.truth, typed, specs, notes)
+    if options.truth in typed.predictions and typed.predictions[options.truth].equals(typed.truth):
+        raise SpecError(
+            f"{notes.option('prediction', options.truth)}: is the column of {notes.name('truth')}; name the column of"
+            " the predictions"
+        )
     weight = None if options.weight is None else read_numbers(base, options.weight, "weight", notes)
     systems = [
         make_system(
@@ -129,25 +130,6 @@ def score_systems(
         target=typed.target,
         proposals=proposals,
     )
-
-
-def _check_values(name: str, typed: TypedColumns, specs: Sequence[SystemSpec], notes: Notes) -> None:
-    """Refuses predictions that are the column of the truth, and scores of labels that no row has."""
-    if name in typed.predictions and typed.predictions[name].equals(typed.truth):
-        raise SpecError(
-            f"{notes.option('prediction', name)}: is the column of {notes.name('truth')}; name the column of the"
-            " predictions"
-        )
-    for spec in specs:
-        if not spec.scores or not typed.target.classes:
-            continue
-        predicted = typed.predictions.get(spec.name)
-        columns = [typed.truth] if predicted is None else [typed.truth, predicted]
-        labels = {label_text(label) for column in columns for label in pc.unique(column.drop_null()).to_pylist()}
-        if labels and not {*spec.scores} & labels:
-            scored, known = ", ".join(map(repr, spec.scores)), ", ".join(sorted(labels)[:_SHOWN])
-            several = notes.several_systems()
-            raise SpecError(f"{notes.option('score')}: {name!r} has no class {scored}; it has {known}{several}")
 
 
 def _find_common_scores(systems: Sequence[System], notes: Notes) -> str:
