@@ -1,4 +1,4 @@
-"""`score_columns`: types and metrics that follow from the data, and data that mean two things."""
+"""Columns of tables: types and metrics that follow from the data, and data that mean two things."""
 
 import os
 import threading

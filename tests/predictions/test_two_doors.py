@@ -1,4 +1,4 @@
-"""The same data give the same kind, metrics, values and notes through `evaluate` and through `score_columns`."""
+"""The same data give the same kind, metrics, values and notes as arrays and as columns of a table."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ from evaluand.aggregation.score_shards import cluster_keys
 from evaluand.aggregation.shard import ATTRIBUTE
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity
-from evaluand.core.errors import DataError, SpecError, warn
+from evaluand.core.errors import SpecError, warn
 from evaluand.core.provenance import OF_CLASS
 from evaluand.data.dataset import Dataset
 from evaluand.data.roles import Roles
@@ -248,7 +248,7 @@ class GradedColumns:
         """The values of each system, computed from its columns."""
         found = Values(())
         for system in self._systems:
-            results = compute_accepted(self.measures, self._compute(system), (DataError, SpecError))
+            results = compute_accepted(self.measures, self._compute(system))
             for doubt in dict.fromkeys(doubt for _, doubt in results.doubts):
                 warn(doubt, AbsentLabel)
             found = found.and_of(system.name, results)
