@@ -160,9 +160,9 @@ if TYPE_CHECKING:
     from evaluand.models.chat_model import ChatModel as ChatModel
     from evaluand.models.prices import Price as Price, PriceTable as PriceTable
     from evaluand.models.usage import report_usage as report_usage, spending as spending
-    from evaluand.predictions.arrays.arrays import ArrayEvaluation as ArrayEvaluation, evaluate as evaluate
     from evaluand.predictions.coco.scoring import score_coco as score_coco
-    from evaluand.predictions.columns.scoring import score_columns as score_columns
+    from evaluand.predictions.evaluating import evaluate as evaluate
+    from evaluand.predictions.result import SystemScores as SystemScores
     from evaluand.run.runner import Run as Run, Runner as Runner
     from evaluand.run.task import Candidates as Candidates, Task as Task, task as task
     from evaluand.run.tasks.chat import ChatTask as ChatTask

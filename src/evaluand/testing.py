@@ -12,11 +12,9 @@ from evaluand.experiment.gates import evaluate_match_gates
 from evaluand.matches.ratings.rating import Ratings
 from evaluand.matches.ratings.rating_gates import check_rating_gates
 from evaluand.metrics.base.metric import Missing
-from evaluand.predictions.arrays.arrays import TASK, ArrayEvaluation
-from evaluand.predictions.columns.scoring import ColumnScores
+from evaluand.predictions.result import SystemScores
 from evaluand.predictions.tournament import MatchResults
 from evaluand.report.text import safe
-from evaluand.store.store import MemoryStore
 
 
 def assert_gate(
@@ -70,8 +68,8 @@ def assert_gate(
     else:
         evaluations, options = _read_subjects(result)
         others = {} if baseline is None else dict(zip([BASELINE], _evaluations(baseline), strict=True))
-        is_several = isinstance(result, ColumnScores) and len(evaluations) > 1
-        if is_several and baseline is None and Gate.parse(gate).baseline == BASELINE:
+        is_several = isinstance(result, SystemScores) and len(evaluations) > 1
+        if is_several and baseline is None and Gate.parse(gate).baseline in (None, BASELINE):
             others = {BASELINE: evaluations[result.systems[0]]}
         checked = check_gates(
             [gate],
@@ -96,20 +94,19 @@ def _refuse_options(*options: Any) -> None:
 
 def _read_subjects(result: Any) -> tuple[dict[str, Evaluation], dict[str, Any]]:
     """What must pass a gate by label, and the metrics that the gate may name, as options of `check_gates`."""
-    if isinstance(result, ArrayEvaluation):
-        options = {"measures": result.measures, "metric_by_name": result.arrays.proposals.gate_metric}
-        return {TASK: result.to_evaluation(MemoryStore(), TASK)}, options
-    if isinstance(result, ColumnScores):
-        aggregation = result.results.aggregation
-        measures = () if aggregation is None else aggregation.measures
-        return result.results.evaluations, {"measures": measures, "metric_by_name": result.proposals.gate_metric}
+    if isinstance(result, SystemScores):
+        aggregation, proposals = result.results.aggregation, result.proposals
+        options: dict[str, Any] = {"measures": () if aggregation is None else aggregation.measures}
+        return result.results.evaluations, options | (
+            {} if proposals is None else {"metric_by_name": proposals.gate_metric}
+        )
     found = _evaluations(result)
     labels = short_labels([each.name for each in found], [each.id for each in found])
     return dict(zip(labels, found, strict=True)), {}
 
 
 def _evaluations(result: Any) -> list[Evaluation]:
-    if isinstance(result, ArrayEvaluation | ColumnScores):
+    if isinstance(result, SystemScores):
         return [*_read_subjects(result)[0].values()]
     if isinstance(result, Evaluation):
         return [result]

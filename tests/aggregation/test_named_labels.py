@@ -15,7 +15,6 @@ from evaluand import (
     Runner,
     evaluate,
     make_metric,
-    score_columns,
 )
 from evaluand.aggregation.metric_errors import AbsentLabel
 from evaluand.evaluation.scorers.prediction import Prediction
@@ -87,7 +86,7 @@ def test_arrays_are_checked_as_stored_scores_are() -> None:
 
 def test_columns_are_checked_too_but_for_the_positive_class_of_which_notes_speak() -> None:
     table = {"truth": ["no", "no"], "said": ["no", "no"]}
-    scores = score_columns(table, "truth", ["said"], metrics=["recall"], pos_label="yes")
+    scores = evaluate("truth", ["said"], data=table, metrics=["recall"], label="yes")
     assert scores.results.aggregation is not None
     with pytest.warns(AbsentLabel, match="recall of 'prediction': no row has the label 'noo'"):
-        score_columns(table, "truth", ["said"], metrics=[Recall(label="noo")], pos_label="yes")
+        evaluate("truth", ["said"], data=table, metrics=[Recall(label="noo")], label="yes")

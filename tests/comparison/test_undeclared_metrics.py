@@ -65,7 +65,7 @@ def test_the_class_that_was_chosen_counts_and_not_the_usual_one(folder: Path) ->
     assert "label=0" in pair["signature"].split()
 
 
-def of_no_class(scores: list[float]) -> evaluand.ArrayEvaluation:
+def of_no_class(scores: list[float]) -> evaluand.SystemScores:
     """Two classes of which none is the positive one."""
     by_class = {"dog": scores, "cat": [1 - p for p in scores]}
     truth = [["cat", "dog"][y] for y in TRUTH]

@@ -85,17 +85,8 @@ def test_only_declared_keywords_are_taken_and_the_signature_has_them() -> None:
         (lambda: OfAFile(), "OfAFile() missing 1 required positional argument: 'path'"),
         (lambda: Rows(), "Rows() missing 1 required positional argument: 'source'"),
         (
-            lambda: evaluate(["a"], {"x": ["a"], "y": ["b"]}, metrics="accuracy").save,
-            "a result of several systems has no attribute 'save'; write evaluand.predictions.score_columns("
-            "TABLE, TRUTH, [A, B], store=DirectoryStore(), name=NAME), and evaluand report NAME in a shell",
-        ),
-        (
             lambda: evaluate(["a"], {"x": ["a"], "y": ["b"]}, metrics="accuracy").report,
-            "a result of several systems has no attribute 'report'; write evaluand.predictions.score_columns(",
-        ),
-        (
-            lambda: evaluate(["a"], {"x": ["a"], "y": ["b"]}, metrics="accuracy").summary,
-            "a result of several systems has no attribute 'summary'; write print(result)",
+            "a result has no attribute 'report'; write save(store, NAME), and evaluand report NAME in a shell",
         ),
         (lambda: evaluate([1], [1], metric="mean"), "evaluate() has no argument 'metric'; write metrics=…"),
     ],

@@ -29,7 +29,7 @@ from evaluand.metrics.rankings import (
     PrecisionAtTopK,
     RecallAtK,
 )
-from evaluand.predictions.arrays.arrays import evaluate
+from evaluand.predictions.evaluating import evaluate
 from evaluand.run.runner import Runner
 from evaluand.store.store import MemoryStore
 

@@ -19,7 +19,7 @@ from evaluand.metrics.adjusted_mutual_information import AdjustedMutualInformati
 from evaluand.metrics.areas import OneVsOneRocAuc
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.confusion_matrix import ConfusionMatrix, WeightedKappa
-from evaluand.predictions.arrays.arrays import evaluate
+from evaluand.predictions.evaluating import evaluate
 
 LABELS = {"truth": pa.int64(), "prediction": pa.int64(), "_weight_": pa.float64()}
 SCORES = pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())]))

@@ -25,7 +25,7 @@ from evaluand.metrics.base.curves import precision_recall_curve, roc_curve
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.calibration import ExpectedCalibrationError
 from evaluand.metrics.probabilities import Brier, LogLoss
-from evaluand.predictions.arrays.arrays import evaluate
+from evaluand.predictions.evaluating import evaluate
 from evaluand.run.runner import Runner
 from evaluand.store.store import MemoryStore
 
@@ -471,7 +471,7 @@ def test_scores_that_are_no_numbers_cost_their_row(confidence: Any, why: str) ->
 def test_labels_of_scores_are_of_the_type_of_the_prediction() -> None:
     with pytest.raises(DataError, match="the label 'cat', which is not an integer"):
         Prediction(type="integer").score({"prediction": 1, "confidence": {"cat": 1}}, 1)
-    with pytest.raises(SpecError, match="no row has the label '1'"):
+    with pytest.raises(SpecError, match="'truth' has no class '1'; it has a"):
         evaluate(["a"], ["a"], scores={1: [0.5]}, metrics="roc_auc")
     with pytest.raises(SpecError, match="give either scores or confidence"):
         evaluate(["a"], ["a"], scores={"a": [0.5]}, confidence=[0.5], metrics="roc_auc")

@@ -18,7 +18,7 @@ from evaluand.aggregation.groups import summarise
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.covers import OmegaIndex, OverlappingMutualInformation
-from evaluand.predictions.arrays.arrays import evaluate
+from evaluand.predictions.evaluating import evaluate
 
 SETS = pa.list_(pa.string())
 SCHEMA = {"truth": SETS, "prediction": SETS, "_weight_": pa.float64()}

@@ -26,7 +26,7 @@ from evaluand.metrics.deviances import (
     MeanTweedieDeviance,
     PinballLoss,
 )
-from evaluand.predictions.arrays.arrays import evaluate
+from evaluand.predictions.evaluating import evaluate
 
 COLUMNS = {"truth": pa.float64(), "prediction": pa.float64(), "_weight_": pa.float64()}
 

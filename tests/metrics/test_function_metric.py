@@ -96,7 +96,7 @@ def test_a_function_that_fails_costs_its_own_number_only(function: Any, reason: 
         (lambda: 1.0, "takes no columns; give it parameters such as truth and prediction"),
         (max, "max shows no parameters; wrap it in a function of truth and prediction"),
         (lambda truth, prediction, price: 1.0, "the parameter 'price' of <lambda> reads the column 'price', which the"),
-        (lambda confidence: 1.0, "reads the column 'confidence', which the table lacks"),
+        (lambda confidence: 1.0, "<lambda> needs scores: give scores=…"),
     ],
 )
 def test_a_function_that_cannot_be_called_is_refused_in_a_sentence(function: Any, message: str) -> None:

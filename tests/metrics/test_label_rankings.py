@@ -15,7 +15,7 @@ from evaluand.aggregation.groups import summarise
 from evaluand.core.errors import SpecError
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.rankings import CoverageError, LabelRankingAveragePrecision, LabelRankingLoss, MeanReciprocalRank
-from evaluand.predictions.arrays.arrays import evaluate
+from evaluand.predictions.evaluating import evaluate
 
 SCHEMA = {
     "truth": pa.list_(pa.string()),

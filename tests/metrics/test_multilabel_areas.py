@@ -18,7 +18,7 @@ from evaluand.metrics.areas import AveragePrecision, RocAuc
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.calibration import ExpectedCalibrationError
 from evaluand.metrics.probabilities import Brier, LogLoss
-from evaluand.predictions.arrays.arrays import evaluate
+from evaluand.predictions.evaluating import evaluate
 from evaluand.store.store import MemoryStore
 
 SCORES = pa.list_(pa.struct([("label", pa.string()), ("score", pa.float64())]))

@@ -28,7 +28,7 @@ from evaluand.metrics.errors import (
     MeanSquaredLogError,
     RootMeanSquaredError,
 )
-from evaluand.predictions.arrays.arrays import evaluate
+from evaluand.predictions.evaluating import evaluate
 
 REFERENCES: dict[str, Any] = {
     "mean_squared_error": sk.mean_squared_error,

@@ -15,7 +15,7 @@ from support.random_cases import Case, check_cases
 from evaluand.aggregation.groups import summarise
 from evaluand.core.errors import SpecError
 from evaluand.metrics.text_errors import CharacterErrorRate, WordErrorRate, count_edits
-from evaluand.predictions.arrays.arrays import evaluate
+from evaluand.predictions.evaluating import evaluate
 
 SCHEMA = {"truth": pa.string(), "prediction": pa.string(), "_weight_": pa.float64()}
 

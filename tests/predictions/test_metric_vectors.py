@@ -18,7 +18,7 @@ from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.correlations import RSquared
 from evaluand.metrics.errors import MeanAbsoluteError, MeanSquaredError, RootMeanSquaredError
 from evaluand.metrics.rankings import HitsAtK, MeanReciprocalRank, PrecisionAtTopK
-from evaluand.predictions.arrays.arrays import evaluate
+from evaluand.predictions.evaluating import evaluate
 
 FILE = VECTORS_FOLDER / "d3m" / "metrics.json"
 CASES = {case["id"]: case for case in json.loads(FILE.read_text())["cases"]} if FILE.exists() else {}

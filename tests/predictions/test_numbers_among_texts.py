@@ -19,7 +19,6 @@ from evaluand.core.errors import DataError, SpecError
 from evaluand.data import DataNote
 from evaluand.data.row_filter import RowFilter
 from evaluand.evaluation.scorers.ranking import Ranking
-from evaluand.predictions.columns import score_columns
 from evaluand.store.tables import json_field
 
 WORD = [(1, 1.0), (0, 0.0), (1, 1.0), (0, "unknown")]
@@ -72,9 +71,9 @@ def test_words_among_numbers_are_missing_where_numbers_are_needed_and_refused_wh
     table = {"y": [row + 0.5 for row in range(n)], "p": ["?!"] * n_words + [row + 1.5 for row in range(n_words, n)]}
     if value is None:
         with pytest.raises(DataError, match=r"the table\[0\]: 'p' is '\?!' where a number is needed"):
-            score_columns(table, "y", "p", metrics=["mae"])
+            evaluate("y", "p", data=table, metrics=["mae"])
         return
-    found = score_columns(table, "y", "p", metrics=["mae"])
+    found = evaluate("y", "p", data=table, metrics=["mae"])
     [row] = found.facts()["metrics"]
     assert (row["value"], row["n_abstained"]) == (value, n_words)
     assert f"'p' has {n_words} word{'s' * (n_words > 1)} among numbers, such as '?!'" in "\n".join(found.notes)
@@ -100,13 +99,13 @@ def test_numbers_written_as_text_are_numbers_and_words_for_a_missing_one_are_mis
     ],
 )
 def test_errors_of_numbers_are_those_of_the_values(truth: list[Any], said: list[Any], value: float, note: str) -> None:
-    found = score_columns(pd.DataFrame({"y": truth, "p": said}, dtype=object), "y", "p", metrics=["mae"])
+    found = evaluate("y", "p", data=pd.DataFrame({"y": truth, "p": said}, dtype=object), metrics=["mae"])
     assert found.facts()["metrics"][0]["value"] == pytest.approx(value)
     assert note in "\n".join(found.notes)
 
 
 def test_labels_that_are_numbers_and_words_are_compared_by_value() -> None:
-    found = score_columns({"y": [1, 2, "none of these"], "p": [1.0, 3, "none of these"]}, "y", "p")
+    found = evaluate("y", "p", data={"y": [1, 2, "none of these"], "p": [1.0, 3, "none of these"]})
     assert found.facts()["metrics"][0]["value"] == pytest.approx(2 / 3)
     assert "'y' has 1 text among 2 numbers; both are read as in a CSV file" in found.notes
 
@@ -119,7 +118,7 @@ def test_texts_of_digits_in_both_columns_are_labels(folder: Folder) -> None:
 
 def test_columns_without_a_role_may_hold_anything() -> None:
     table = {"y": [1, 0], "p": [1, 0], "other": [1, "a"], "id": ["x", 7]}
-    assert score_columns(table, "y", "p", metrics=["accuracy"], id="id").facts()["metrics"][0]["value"] == 1.0
+    assert evaluate("y", "p", data=table, metrics=["accuracy"], id="id").facts()["metrics"][0]["value"] == 1.0
 
 
 def test_arrays_are_read_as_columns_are() -> None:
@@ -142,7 +141,7 @@ def test_values_that_are_equal_are_right_however_they_are_written(
     truth: list[Any], said: list[Any], value: float, note: str
 ) -> None:
     rows = [{"y": a, "p": b} for a, b in zip(truth, said, strict=True)]
-    found = score_columns(rows, "y", "p", metrics=["accuracy"])
+    found = evaluate("y", "p", data=rows, metrics=["accuracy"])
     assert found.facts()["metrics"][0]["value"] == pytest.approx(value)
     assert note in "\n".join(found.notes)
 
@@ -315,7 +314,7 @@ def test_an_experiment_with_ids_of_another_type_is_refused(folder: Folder) -> No
     ],
 )
 def test_labels_that_differ_in_spelling_only_are_noted(truth: list[Any], said: list[Any], spellings: str) -> None:
-    found = score_columns({"y": truth, "p": said}, "y", "p", metrics=["accuracy"]).notes
+    found = evaluate("y", "p", data={"y": truth, "p": said}, metrics=["accuracy"]).notes
     assert f"'y' and 'p': {spellings} differ in spelling only; they count as different labels" in found
 
 
@@ -338,4 +337,4 @@ def test_groups_that_differ_in_spelling_only_are_noted_at_every_door(folder: Fol
     ],
 )
 def test_predictions_without_any_label_of_the_truth_are_noted(truth: list[Any], said: list[Any], note: str) -> None:
-    assert note in score_columns({"y": truth, "p": said}, "y", "p", metrics=["accuracy"]).notes
+    assert note in evaluate("y", "p", data={"y": truth, "p": said}, metrics=["accuracy"]).notes

@@ -76,7 +76,7 @@ def test_a_recorded_confidence_that_is_na_is_missing_in_its_row(folder: Folder) 
     assert (value["value"], value["n_scored"]) == (0.75, 4)
 
 
-def test_the_first_k_of_score_columns_are_those_with_the_highest_scores(score: Read) -> None:
+def test_the_first_k_of_columns_of_scores_are_those_with_the_highest_scores(score: Read) -> None:
     rows = "y,a,b,c\na,.5,.3,.2\nb,.1,.8,.1\nc,.2,.5,.3\na,.2,.7,.1\n"
     found = score(rows, "--truth y --score a=a --score b=b --score c=c --metric top_2_accuracy")
     assert found["metrics"][0]["value"] == 1.0

@@ -11,7 +11,7 @@ from support.commands import Folder as Commands
 from support.d3m_problem import Made
 
 from evaluand.core.errors import DataError, SpecError
-from evaluand.predictions import score_columns
+from evaluand.predictions.evaluating import evaluate
 from evaluand.predictions.scoring import score
 from evaluand.store.store import MemoryStore
 
@@ -66,7 +66,7 @@ def test_the_differences_are_those_of_columns_of_one_file(made: Made, tmp_path: 
     files = write(tmp_path, good=GOOD, bad=BAD)
     comparison = score(made.root, files).comparison
     columns = {"label": TRUTH, "good": GOOD, "bad": BAD}
-    same = score_columns(columns, "label", ["good", "bad"], metrics=["accuracy"]).results.comparison
+    same = evaluate("label", ["good", "bad"], data=columns, metrics=["accuracy"]).results.comparison
     assert comparison is not None
     assert same is not None
     mine, theirs = (

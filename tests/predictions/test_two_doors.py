@@ -1,4 +1,4 @@
-"""The same data give the same kind, metrics, values and notes through `evaluate` and through `score_columns`."""
+"""The same data give the same kind, metrics, values and notes as arrays and as columns of a table."""
 
 from __future__ import annotations
 
@@ -12,8 +12,7 @@ import pandas as pd
 import pytest
 from hypothesis import assume, given, strategies as st
 
-from evaluand import ArrayEvaluation, DataError, Dataset, MemoryStore, SpecError, evaluate
-from evaluand.predictions.columns import ColumnScores, score_columns
+from evaluand import DataError, Dataset, MemoryStore, SpecError, SystemScores, evaluate
 from evaluand.testing import assert_gate
 
 LABEL = ["yes", "no", "yes", "no", "yes", "no"]
@@ -21,21 +20,21 @@ SAID = ["yes", "no", "no", "no", "yes", "yes"]
 CHANCE = [0.9, 0.2, 0.4, 0.1, 0.8, 0.7]
 
 
-def values_of_arrays(result: ArrayEvaluation) -> dict[str, float | None]:
+def values_of_arrays(result: SystemScores) -> dict[str, float | None]:
     return {row["signature"]: row["value"] for row in result.to_dict()}
 
 
-def values_of_columns(scores: ColumnScores) -> dict[str, float | None]:
+def values_of_columns(scores: SystemScores) -> dict[str, float | None]:
     return {row["signature"]: row["value"] for row in scores.facts()["metrics"]}
 
 
-def assert_same(truth: Any, predictions: Any, **options: Any) -> ArrayEvaluation:
+def assert_same(truth: Any, predictions: Any, **options: Any) -> SystemScores:
     """Both doors agree about two columns, the second named as the argument is."""
     result = evaluate(truth, predictions, **options)
-    scores = score_columns({"truth": truth, "predictions": predictions}, "truth", "predictions", **options)
+    scores = evaluate("truth", "predictions", data={"truth": truth, "predictions": predictions}, **options)
     assert (result.target.kind, result.target.positive) == (scores.target.kind, scores.target.positive)
     assert values_of_arrays(result) == values_of_columns(scores)
-    assert [note.replace("label=", "pos_label=") for note in result.notes] == scores.notes
+    assert result.notes == scores.notes
     return result
 
 
@@ -91,7 +90,7 @@ def test_both_doors_agree_about_any_columns(data: st.DataObject) -> None:
         with pytest.raises(type(refusal)):
             evaluate(truth, predictions, metrics="accuracy")
         with pytest.raises(type(refusal)):
-            score_columns({"truth": truth, "predictions": predictions}, "truth", "predictions", metrics="accuracy")
+            evaluate("truth", "predictions", data={"truth": truth, "predictions": predictions}, metrics="accuracy")
 
 
 def test_a_stated_kind_counts_at_both_doors() -> None:
@@ -104,16 +103,16 @@ def test_a_stated_kind_counts_at_both_doors() -> None:
 def test_scores_have_the_same_metrics_and_values_at_both_doors() -> None:
     table = {"truth": LABEL, "predictions": SAID, "scores": CHANCE}
     found = evaluate(LABEL, SAID, scores=CHANCE)
-    expected = score_columns(table, "truth", "predictions", scores="scores")
+    expected = evaluate("truth", "predictions", data=table, scores="scores")
     assert values_of_arrays(found) == pytest.approx(values_of_columns(expected), nan_ok=True)
-    alone, ranked = evaluate(LABEL, scores=CHANCE), score_columns(table, "truth", scores="scores")
+    alone, ranked = evaluate(LABEL, scores=CHANCE), evaluate("truth", data=table, scores="scores")
     assert values_of_arrays(alone) == pytest.approx(values_of_columns(ranked))
-    assert [note.replace("label=", "pos_label=") for note in alone.notes] == ranked.notes
+    assert alone.notes == ranked.notes
     decided = evaluate(LABEL, scores=CHANCE, threshold=0.75, metrics="accuracy")
     assert decided["accuracy"].value == pytest.approx(5 / 6)
     with pytest.raises(SpecError, match=r"accuracy needs predictions, .* give predictions=… or threshold=…"):
         evaluate(LABEL, scores=CHANCE, metrics="accuracy")
-    with pytest.raises(SpecError, match="leave out predictions or threshold"):
+    with pytest.raises(SpecError, match="makes predictions of scores, and 'predictions' has predictions=…; leave out"):
         evaluate(LABEL, SAID, threshold=0.5)
 
 
@@ -121,7 +120,10 @@ def test_scores_of_classes_decide_without_predictions() -> None:
     chances = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.6, 0.3]])
     assert evaluate(["a", "b", "c"], scores=chances)["accuracy"].value == pytest.approx(2 / 3)
     assert evaluate(["a", "b", "c"], scores=chances, classes=["a", "b", "c"])["auc"].value == pytest.approx(0.75)
-    with pytest.raises(SpecError, match="no row has the label 'old', 'new'; evaluate systems one by one"):
+    with pytest.raises(
+        SpecError,
+        match="'truth' has no class 'old'; it has no, yes; with the scores of several",
+    ):
         evaluate(LABEL, scores={"old": CHANCE, "new": CHANCE})
     with pytest.raises(SpecError, match="pass predictions too, such as"):
         evaluate(np.array([[1, 0], [1, 1]]), scores=np.array([[0.9, 0.2], [0.8, 0.7]]))
@@ -143,9 +145,9 @@ def test_systems_may_be_arrays_of_probabilities() -> None:
 def test_the_positive_class_reaches_gates() -> None:
     truth, said = ["cat"] * 4 + ["dog"] * 4, ["cat", "cat", "cat", "dog"] + ["dog"] * 4
     table = {"y": truth, "m": said}
-    [gate] = score_columns(table, "y", "m", pos_label="cat", metrics="accuracy", gates="recall >= 0.85").gates
+    [gate] = evaluate("y", "m", data=table, label="cat", metrics="accuracy", gates="recall >= 0.85").gates
     assert (gate.passed, gate.facts["values"][0]["value"]) == (False, 0.75)
-    [gate] = score_columns(table, "y", "m", pos_label="dog", metrics="accuracy", gates="recall >= 0.85").gates
+    [gate] = evaluate("y", "m", data=table, label="dog", metrics="accuracy", gates="recall >= 0.85").gates
     assert (gate.passed, gate.facts["values"][0]["value"]) == (True, 1.0)
     result = evaluate(truth, said, label="cat")
     with pytest.raises(AssertionError, match=r"recall >= 0.85 does not hold\n  FAILED  predictions: 0.75; 8 rows"):
@@ -154,7 +156,7 @@ def test_the_positive_class_reaches_gates() -> None:
     assert assert_gate(evaluate(truth, {"old": said, "new": truth}), "accuracy >= baseline")[0].subject == "new"
     assert assert_gate(evaluate(truth, truth), "accuracy >= baseline", baseline=result)[0].passed
     with pytest.raises(SpecError, match="recall needs predictions, and there are scores only"):
-        score_columns({"y": LABEL, "p": CHANCE}, "y", scores="p", gates="recall >= 0.5")
+        evaluate("y", data={"y": LABEL, "p": CHANCE}, scores="p", gates="recall >= 0.5")
 
 
 def test_scores_of_the_other_class_are_noted() -> None:
@@ -163,19 +165,19 @@ def test_scores_of_the_other_class_are_noted() -> None:
     [found] = [each for each in evaluate(truth, scores=reversed_scores).notes if each.startswith("the scores")]
     assert found == f"{note} are those of 'no', label='no' says so"
     assert evaluate(truth, scores=reversed_scores, label="no")["auc"].value == pytest.approx(8 / 9)
-    both = score_columns({"y": truth, "scores": reversed_scores}, "y", scores="scores")
-    assert both.notes[-1] == f"{note} are those of 'no', pos_label='no' says so"
+    both = evaluate("y", data={"y": truth, "scores": reversed_scores}, scores="scores")
+    assert both.notes[-1] == f"{note} are those of 'no', label='no' says so"
     assert not any(each.startswith("the scores") for each in evaluate(truth, scores=CHANCE * 5).notes)
 
 
 def test_ids_that_name_several_rows_of_one_file_are_noted() -> None:
     table = {"id": ["1", "2", "2", "2"], "y": LABEL[:4], "m": SAID[:4]}
-    [note] = [each for each in score_columns(table, "y", "m").notes if "of an earlier row" in each]
+    [note] = [each for each in evaluate("y", "m", data=table).notes if "of an earlier row" in each]
     assert note == (
         "2 rows of 4 have the 'id' of an earlier row, such as '2', and count too; id='id' refuses them,"
         " cluster='id' counts them as dependent"
     )
-    assert not any("of an earlier row" in each for each in score_columns(table, "y", "m", cluster="id").notes)
+    assert not any("of an earlier row" in each for each in evaluate("y", "m", data=table, cluster="id").notes)
 
 
 def test_results_print_as_plain_text_in_a_notebook_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,8 +203,8 @@ def test_results_print_as_plain_text_in_a_notebook_too(monkeypatch: pytest.Monke
 
 def test_the_label_is_a_class_by_value_or_text_at_both_doors() -> None:
     assert evaluate([1, 0, 1], [1, 0, 0], label="1")["f1"].value == pytest.approx(2 / 3)
-    absent = evaluate([1, 0, 1], [1, 0, 0], label=7)
-    assert absent.notes == ["no row of 'truth' has the class '7'; its classes are 0, 1"]
+    with pytest.raises(SpecError, match="label=…: 'truth' has no class '7'; it has 0 and 1"):
+        evaluate([1, 0, 1], [1, 0, 0], label=7)
     truth, said = ["a", "b", "c", "a"], ["a", "b", "c", "b"]
     single = evaluate(truth, said, label="a")
     assert single["f1"].value == pytest.approx(2 / 3)
@@ -220,7 +222,7 @@ def test_two_classes_without_a_positive_one_have_metrics_that_need_none() -> Non
     matrix = np.column_stack([chances, 1 - np.array(chances)])
     assert [row.metric for row in evaluate(truth, matrix).rows][-2:] == ["roc_auc", "brier"]
     table = {"y": truth, "m": said, "p": chances}
-    columns = score_columns(table, "y", "m", scores=["cat=p"])
+    columns = evaluate("y", "m", data=table, scores=["cat=p"])
     arrays = evaluate(truth, said, scores={"cat": chances})
     assert (columns.target.positive, arrays.target.positive) == ("cat", "cat")
     assert values_of_arrays(arrays) == pytest.approx(values_of_columns(columns), nan_ok=True)
@@ -231,17 +233,17 @@ def test_reversed_scores_with_a_class_are_led_to_the_class_of_the_scores() -> No
     truth, chances = LABEL * 5, [1 - p for p in CHANCE] * 5
     note = evaluate(truth, scores={"yes": chances, "no": [1 - p for p in chances]}).notes[-1]
     assert note.endswith("if they are those of 'no', scores=… with its class says so")
-    assert score_columns({"y": truth, "p": chances}, "y", scores="yes=p").notes[-1].endswith(note[-40:])
+    assert evaluate("y", data={"y": truth, "p": chances}, scores="yes=p").notes[-1].endswith(note[-40:])
 
 
-def assert_scores_agree(truth: Any, scores: Any, label: Any = None, **options: Any) -> ArrayEvaluation:
+def assert_scores_agree(truth: Any, scores: Any, label: Any = None, **options: Any) -> SystemScores:
     """Both doors agree about scores without predictions."""
     found = evaluate(truth, scores=scores, label=label, **options)
     table = {"truth": truth, "scores": scores}
-    expected = score_columns(table, "truth", scores="scores", pos_label=label, **options)
+    expected = evaluate("truth", data=table, scores="scores", label=label, **options)
     assert (found.target.kind, found.target.positive) == (expected.target.kind, expected.target.positive)
     assert values_of_arrays(found) == values_of_columns(expected)
-    assert [note.replace("label=", "pos_label=") for note in found.notes] == expected.notes
+    assert found.notes == expected.notes
     return found
 
 
@@ -250,8 +252,8 @@ def test_rows_below_a_threshold_are_negative_also_if_no_row_of_the_truth_is(trut
     chances = [0.9, 0.2, 0.8, 0.1]
     found = assert_scores_agree(truth, chances, threshold=0.5, metrics=["accuracy", "recall", "brier"])
     assert [row.value for row in found.rows] == [0.5, 0.5, pytest.approx((0.01 + 0.64 + 0.04 + 0.81) / 4)]
-    [gate] = score_columns(
-        {"y": truth, "s": chances}, "y", scores="s", threshold=0.5, gates="recall >= 0.9", metrics="accuracy"
+    [gate] = evaluate(
+        "y", data={"y": truth, "s": chances}, scores="s", threshold=0.5, gates="recall >= 0.9", metrics="accuracy"
     ).gates
     assert (gate.passed, gate.facts["values"][0]["value"]) == (False, 0.5)
 
@@ -259,18 +261,16 @@ def test_rows_below_a_threshold_are_negative_also_if_no_row_of_the_truth_is(trut
 def test_a_class_of_one_class_truth_may_be_named_by_the_positive_one() -> None:
     never = assert_scores_agree(["b"] * 4, [0.9, 0.2, 0.8, 0.1], label="b", threshold=0.5, metrics="recall")
     assert never["recall"].value == 0.5
-    ranked = score_columns(
-        {"y": ["no"] * 4, "s": [0.9, 0.2, 0.8, 0.1]}, "y", scores="s", pos_label="yes", threshold=0.5
-    )
+    ranked = evaluate("y", data={"y": ["no"] * 4, "s": [0.9, 0.2, 0.8, 0.1]}, scores="s", label="yes", threshold=0.5)
     assert values_of_columns(ranked)[next(iter(values_of_columns(ranked)))] == 0.5
 
 
 def test_gates_use_weights_also_of_metrics_that_were_not_requested() -> None:
     table = {"y": [1, 1, 1, 0, 0], "a": [1, 0, 0, 0, 0], "b": [1, 1, 0, 0, 0], "w": [5, 1, 0, 1, 1]}
     options: Any = {"weight": "w", "metrics": ["accuracy"]}
-    [gate] = score_columns(table, "y", "a", gates=["recall >= 0.99"], **options).gates
+    [gate] = evaluate("y", "a", data=table, gates=["recall >= 0.99"], **options).gates
     assert gate.facts["values"][0]["value"] == pytest.approx(5 / 6)
-    [against] = score_columns(table, "y", ["a", "b"], gates=["recall >= baseline"], **options).gates
+    [against] = evaluate("y", ["a", "b"], data=table, gates=["recall >= baseline"], **options).gates
     assert "1 against 0.8333" in str(against)
     with pytest.raises(AssertionError, match=r"FAILED  predictions: 0\.8333"):
         assert_gate(evaluate(table["y"], table["a"], weight=table["w"], metrics="accuracy"), "recall >= 0.99")
@@ -281,21 +281,21 @@ def test_every_class_needs_a_score_if_scores_decide() -> None:
     with pytest.raises(SpecError, match=r"^scores=…: no score of 'c'; give scores=\{'c': …\}"):
         evaluate(truth, scores={"a": some, "b": some})
     with pytest.raises(SpecError, match=r"^scores=…: no score of 'c'; give scores=\['c=COLUMN'\]"):
-        score_columns({"y": truth, "p": some, "q": some}, "y", scores=["a=p", "b=q"])
+        evaluate("y", data={"y": truth, "p": some, "q": some}, scores=["a=p", "b=q"])
 
 
 def test_classes_with_scores_may_occur_in_no_row() -> None:
     chances = np.array([[0.7, 0.2, 0.1], [0.2, 0.5, 0.3], [0.1, 0.6, 0.3], [0.6, 0.3, 0.1]])
     found = evaluate([0, 1, 1, 0], scores=chances, classes=[0, 1, 2])
     table = {"truth": [0, 1, 1, 0]} | {f"c{place}": chances[:, place] for place in range(3)}
-    columns = score_columns(table, "truth", scores=["0=c0", "1=c1", "2=c2"])
+    columns = evaluate("truth", data=table, scores=["0=c0", "1=c1", "2=c2"])
     assert values_of_arrays(found) == values_of_columns(columns)
     assert found.notes == columns.notes
     assert "no row of 'truth' has the class '2', which has scores" in found.notes
     assert (found["accuracy"].value, found["brier"].value) == (1.0, pytest.approx(0.26))
     assert evaluate([0, 1, 1, 0], chances, classes=[0, 1, 2])["accuracy"].value == 1.0
     with pytest.raises(SpecError, match="has no class 'cta'; it has cat, dog"):
-        score_columns({"y": ["cat", "dog"], "p": [0.5, 0.2]}, "y", scores=["cta=p"])
+        evaluate("y", data={"y": ["cat", "dog"], "p": [0.5, 0.2]}, scores=["cta=p"])
 
 
 def test_a_threshold_decides_for_several_systems() -> None:
@@ -318,7 +318,7 @@ def test_a_threshold_decides_for_several_systems() -> None:
 def test_a_threshold_is_a_finite_number(threshold: Any) -> None:
     for score in (
         lambda: evaluate([1, 0], scores=[0.2, 0.3], threshold=threshold),
-        lambda: score_columns({"y": [1, 0], "s": [0.2, 0.3]}, "y", scores="s", threshold=threshold),
+        lambda: evaluate("y", data={"y": [1, 0], "s": [0.2, 0.3]}, scores="s", threshold=threshold),
     ):
         with pytest.raises(SpecError, match=r"^threshold=.*: give a finite number"):
             score()
@@ -345,7 +345,7 @@ def test_values_that_are_never_equal_are_refused_at_both_doors(predictions: Any,
     with pytest.raises(SpecError, match=re.escape(message)):
         evaluate(truth, predictions)
     with pytest.raises(SpecError, match=re.escape(message)):
-        score_columns({"truth": truth, "predictions": predictions}, "truth", "predictions")
+        evaluate("truth", "predictions", data={"truth": truth, "predictions": predictions})
 
 
 def test_values_that_may_be_equal_are_compared() -> None:
@@ -397,7 +397,7 @@ def test_numbers_of_other_notations_are_read_and_noted_at_both_doors(
     found = evaluate(texts, texts[::-1])
     assert found["mae"].value == pytest.approx(expected, rel=1e-12)
     assert mark in "\n".join(found.notes)
-    columns = score_columns({"truth": texts, "predictions": texts[::-1]}, "truth", "predictions")
+    columns = evaluate("truth", "predictions", data={"truth": texts, "predictions": texts[::-1]})
     assert values_of_columns(columns) == values_of_arrays(found)
     assert evaluate(texts, texts[::-1], kind="multiclass").target.kind == "multiclass"
 
@@ -414,7 +414,7 @@ def test_numbers_that_can_be_read_in_two_ways_are_refused_at_both_doors(texts: l
     with pytest.raises(DataError, match=re.escape(message)):
         evaluate(texts, texts[::-1])
     with pytest.raises(DataError, match=re.escape(message)):
-        score_columns({"truth": texts, "predictions": texts[::-1]}, "truth", "predictions")
+        evaluate("truth", "predictions", data={"truth": texts, "predictions": texts[::-1]})
     assert evaluate(texts, texts[::-1], kind="multiclass").target.kind == "multiclass"
 
 
@@ -425,20 +425,20 @@ def test_labels_of_numpy_and_labels_written_as_floats_are_classes() -> None:
     floats = evaluate(np.array([0.0, 1.0, 1.0]), chances, classes=np.array([0.0, 1.0]), label=np.float64(1.0))
     assert values_of_arrays(floats) == values_of_arrays(ones)
     table = {"y": [0.0, 1.0, 1.0], "m": [0.0, 1.0, 0.0]}
-    assert score_columns(table, "y", "m", pos_label="1.0").target.positive == 1
-    assert score_columns(table, "y", "m", pos_label=1.0).target.positive == 1
+    assert evaluate("y", "m", data=table, label="1.0").target.positive == 1
+    assert evaluate("y", "m", data=table, label=1.0).target.positive == 1
 
 
 def test_one_class_of_several_may_be_named_at_both_doors() -> None:
     truth, said = [1, 2, 3, 2], [1, 2, 2, 2]
     found = evaluate(truth, said, label=2)
-    columns = score_columns({"truth": truth, "predictions": said}, "truth", "predictions", pos_label="2")
+    columns = evaluate("truth", "predictions", data={"truth": truth, "predictions": said}, label="2")
     assert values_of_arrays(found) == values_of_columns(columns)
     assert found["f1"].value == pytest.approx(0.8)
     shouted = evaluate(LABEL, SAID, label="YES")
-    assert shouted.target.positive == score_columns({"y": LABEL, "m": SAID}, "y", "m", pos_label="YES").target.positive
-    with pytest.raises(SpecError, match="pos_label=… is for classes; 'y' is numeric"):
-        score_columns({"y": [0.5, 1.5], "m": [0.5, 1.5]}, "y", "m", pos_label="2")
+    assert shouted.target.positive == evaluate("y", "m", data={"y": LABEL, "m": SAID}, label="YES").target.positive
+    with pytest.raises(SpecError, match="label=… is for classes; 'y' is numeric"):
+        evaluate("y", "m", data={"y": [0.5, 1.5], "m": [0.5, 1.5]}, label="2")
 
 
 def test_a_metric_is_found_by_the_name_with_the_fewest_other_parameters() -> None:
@@ -472,24 +472,24 @@ def test_both_doors_agree_about_any_scores(data: st.DataObject) -> None:
             evaluate(truth, scores=scores, label=label, threshold=threshold)
         table = {"truth": truth, "scores": scores}
         with pytest.raises(type(refusal)):
-            score_columns(table, "truth", scores="scores", pos_label=label, threshold=threshold)
+            evaluate("truth", data=table, scores="scores", label=label, threshold=threshold)
 
 
 def test_messages_name_the_arguments_of_their_door() -> None:
     table = {"y": ["cat", "dog"] * 2, "m": ["cat", "dog"] * 2, "p": [0.5, 0.2, 0.3, 2.0]}
-    with pytest.raises(SpecError, match=re.escape("Give pos_label='cat', or scores=['cat=p']")):
-        score_columns(table, "y", scores="p")
+    with pytest.raises(SpecError, match=re.escape("Give label='cat', or scores=['cat=p']")):
+        evaluate("y", data=table, scores="p")
     with pytest.raises(SpecError, match=re.escape("Give label='cat', or scores={'cat': …}")):
         evaluate(table["y"], scores=table["p"])
     with pytest.raises(
-        SpecError, match=r"^confidences='p': not all are between 0 and 1; give the score of a class as sc"
+        SpecError, match=r"^confidence='p': not all are between 0 and 1; give the score of a class as sc"
     ):
-        score_columns(table, "y", "m", confidences="p", pos_label="cat")
+        evaluate("y", "m", data=table, confidence="p", label="cat")
     with pytest.raises(
         SpecError, match=r"give scores='COLUMN' for the positive class, or scores=.'LABEL=COLUMN'. for each"
     ):
-        score_columns(table, "y", scores=["p", "cat=p"])
+        evaluate("y", data=table, scores=["p", "cat=p"])
     with pytest.raises(SpecError, match=r"^predictions: in the table no column is called 'n'"):
-        score_columns(table, "y", "n")
+        evaluate("y", "n", data=table)
     with pytest.raises(SpecError, match="give the column that names each row as id"):
-        score_columns([{"y": ["a"], "m": ["a"]}, {"y": ["a", "b"], "m": ["a", "b"]}], "y", "m", truth_file=table)
+        evaluate("y", "m", data=[{"y": ["a"], "m": ["a"]}, {"y": ["a", "b"], "m": ["a", "b"]}], truth_file=table)

@@ -39,7 +39,7 @@ from evaluand.evaluation.scorers.prediction import Prediction
 from evaluand.metrics.areas import RocAuc
 from evaluand.metrics.calibration import ExpectedCalibrationError
 from evaluand.metrics.probabilities import Brier, LogLoss
-from evaluand.predictions.arrays.arrays import evaluate
+from evaluand.predictions.evaluating import evaluate
 from evaluand.report.verification import verify
 from evaluand.run.runner import Run, Runner
 from evaluand.run.tasks.estimator import EstimatorTask, PartedClusters

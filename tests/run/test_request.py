@@ -12,7 +12,7 @@ from evaluand import Dataset, Evaluator, Experiment, Runner, SpecError, evaluate
 from evaluand.comparison import comparing
 from evaluand.experiment import Suite
 from evaluand.matches.matcher import Matcher
-from evaluand.predictions.arrays import arrays
+from evaluand.predictions import options
 from evaluand.run import request
 
 DATA = Dataset.from_rows([{"input": "a", "expected": "A"}, {"input": "b", "expected": "B"}])
@@ -159,7 +159,7 @@ def test_evaluate_takes_the_defaults_that_its_signature_names() -> None:
         (comparing.RowRequest, comparing.RowOptions),
         (request.PathRequest, request.PathOptions),
         (request.ExperimentRequest, request.ExperimentOptions),
-        (arrays.ArrayOptions, arrays.Keywords),
+        (options.EvaluateOptions, options.Keywords),
     ],
 )
 def test_type_checkers_know_the_keywords_of_each_record(record: Any, keywords: type) -> None:

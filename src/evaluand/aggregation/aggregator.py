@@ -344,7 +344,7 @@ def _own_tables(evaluations: Sequence[Evaluation], measures: Sequence[Measure]) 
     for evaluation in evaluations:
         read, stopped = partial(shards, evaluation), StoppedRun.of(evaluation)
         compute = partial(compute_measures, tables=read, repeated=is_repeated(evaluation), stopped=stopped)
-        results.append(_compute_separately(measures, compute, (DataError, SpecError)))
+        results.append(_compute_separately(measures, compute))
     if all(fault is not None for _, fault in results):
         raise next(fault for _, fault in results if fault is not None)
     for doubt in dict.fromkeys(doubt for each, _ in results for _, doubt in each.doubts):
@@ -498,14 +498,13 @@ def find_worst_groups(evaluation: Evaluation, measure: Measure) -> list[WorstGro
 def compute_accepted(
     measures: Sequence[Measure],
     measure: Callable[[Sequence[Measure]], MeasureResults],
-    accepted: type[DataError] = DataError,
 ) -> MeasureResults:
-    """The results of all measures; of one that raises an `accepted` error counts and a reason instead of a value.
+    """The results of all measures; of one that refuses the scores counts and a reason instead of a value.
 
     Raises:
-        DataError: every metric refuses the scores.
+        DataError, SpecError: every metric refuses the scores.
     """
-    results, fault = _compute_separately(measures, measure, (accepted,))
+    results, fault = _compute_separately(measures, measure)
     if fault is not None:
         raise fault
     return results
@@ -514,7 +513,6 @@ def compute_accepted(
 def _compute_separately(
     measures: Sequence[Measure],
     measure: Callable[[Sequence[Measure]], MeasureResults],
-    accepted: tuple[type[DataError | SpecError], ...],
 ) -> tuple[MeasureResults, EvaluandError | None]:
     """The results of all measures together, or else of one after the other, see `compute_accepted`.
 
@@ -522,7 +520,7 @@ def _compute_separately(
     """
     try:
         return measure(measures).with_families(), None
-    except accepted as error:
+    except (DataError, SpecError) as error:
         fault = error
     parts, refused = list[MeasureResults](), 0
     for criterion, alike in groupby(measures, key=lambda each: each.criterion):
@@ -530,16 +528,17 @@ def _compute_separately(
         for part in [together] if criterion is not None else [[each] for each in together]:
             try:
                 parts.append(measure(part))
-            except accepted as error:
+            except (DataError, SpecError) as error:
                 refused += len(part)
-                parts += [_count_refused(each, measure, error) for each in part]
+                parts += [count_refused(each, measure, error) for each in part]
     results = MeasureResults(*(list(chain.from_iterable(of)) for of in zip(*parts, strict=True)))
     return results.with_families(), fault if refused == len(measures) else None
 
 
-def _count_refused(
+def count_refused(
     refused: Measure, measure: Callable[[Sequence[Measure]], MeasureResults], error: EvaluandError
 ) -> MeasureResults:
+    """The counts of the rows that a metric refuses, with the reason in place of a value."""
     metric = refused.metric
     count = registry.find("metrics", "count")(reduce=metric.reduce, over_targets=metric.over_targets)
     counted = measure([Measure(refused.scorer, count, refused.by, where=refused.where)])

@@ -26,10 +26,6 @@ from evaluand.metrics.base.metric import Labels, Metric
 from evaluand.metrics.names import name_in_tables
 
 
-class MetricFailed(DataError):
-    """The code of a metric raised an error; it costs this metric's values only."""
-
-
 class _ReadFailed(Exception):
     """A table of scores could not be read, which is no fault of a metric."""
 
@@ -63,7 +59,7 @@ def naming_scorer(scorer: str, metrics: Sequence[Metric]) -> Iterator[None]:
     except (EvaluandError, OSError, MemoryError, pa.ArrowException):  # may differ the next time, so must not be sealed
         raise
     except Exception as error:  # the code of a metric, perhaps of a plug-in
-        raise MetricFailed(Fault(what, f"its code failed: {describe_error(error)}")) from error
+        raise DataError(Fault(what, f"its code failed: {describe_error(error)}")) from error
 
 
 class AbsentLabel(EvaluandWarning):

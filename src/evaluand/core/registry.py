@@ -7,6 +7,7 @@ any plug-in does, so a plug-in only has to be installed.
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,22 @@ def no_kind(group: str, name: str) -> str:
     """
     word = f"kind of {singular(group)}" if group in NAMED else singular(group)
     return f"no {word} is called {name!r}"
+
+
+def split_entry(what: str, entry: Mapping[Any, Any]) -> tuple[str, dict[str, Any]]:
+    """The name and the parameters of a dictionary, as files have them.
+
+    Raises:
+        SpecError: it names no kind.
+
+    Example:
+        >>> split_entry("metrics", {"kind": "f_beta", "beta": 2})
+        ('f_beta', {'beta': 2})
+    """
+    name = entry.get("kind")
+    if not isinstance(name, str):
+        raise SpecError(f"{what}: {dict(entry)!r} has no kind; write it such as {{'kind': NAME, PARAMETER: VALUE}}")
+    return name, {str(key): value for key, value in entry.items() if key != "kind"}
 
 
 def make_default(group: str, name: str, **parameters: Any) -> Any:

@@ -92,7 +92,7 @@ class PredictionColumns:
             predicted,
             _own_score(predicted, by_class, kind) if by_class and kind != "labels" else numbers,
             scores_by_row(dict(sorted(by_class.items()))) if by_class else None,
-            None if weight is None else _weights(weight),
+            None if weight is None else read_weights(weight),
         )
 
     def take(self, rows: pa.Array) -> Self:
@@ -506,7 +506,8 @@ def _own_score(predictions: pa.Array, by_class: Mapping[str, pa.Array], kind: st
     return pc.choose(place, *by_class.values())
 
 
-def _weights(values: Any) -> pa.Array:
+def read_weights(values: Any) -> pa.Array:
+    """Weights as doubles; a DataError names the rows of those that are no finite number of 0 or more."""
     weights = to_numbers("weight", to_column("weight", values))
     bad = pc.invert(pc.and_(pc.is_finite(weights), pc.greater_equal(weights, 0.0))).fill_null(True)
     rows = np.flatnonzero(np.asarray(bad)).tolist()

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Self, TypeGu
 from evaluand.core.errors import DataError, SpecError, nearest, with_article
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.near import refuse_base_class
-from evaluand.core.registry import find, make_default, names
+from evaluand.core.registry import find, make_default, names, split_entry
 
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation
@@ -410,16 +410,17 @@ def scorer(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
     return FunctionScorer(function, **options)
 
 
-def as_scorer(name: str, scorer: Scorer | Callable[..., Any] | str) -> Scorer:
-    """A scorer from a scorer, a function or the name of a kind, which is created with its defaults.
+def as_scorer(name: str, scorer: Scorer | Callable[..., Any] | Mapping[str, Any] | str) -> Scorer:
+    """A scorer from a scorer, a function, the name of a kind, or a dictionary of `kind` and parameters.
 
     Raises:
         SpecError: it is none of these.
     """
     if isinstance(scorer, Scorer):
         return scorer
-    if isinstance(scorer, str):
-        made: Scorer = make_default("scorers", scorer)
+    if isinstance(scorer, str | Mapping):
+        kind, parameters = (scorer, {}) if isinstance(scorer, str) else split_entry(f"scorer {name!r}", scorer)
+        made: Scorer = make_default("scorers", kind, **parameters)
         return made
     if isinstance(scorer, type) and issubclass(scorer, Scorer):
         raise SpecError(f"scorer {name!r} is the class {scorer.__name__}; give an instance of it: {scorer.__name__}(…)")

@@ -2,8 +2,12 @@
 
 steps       what carries a dataset and tasks through run, evaluate, aggregate and compare
 tournament  which systems a judge compares, and how
-arrays      `evaluate(truth, predictions)`, in memory
-columns     `score_columns(file, truth, predictions)`, of columns of a table, compared with each other
+evaluating  `evaluate(truth, predictions)`, of arrays, or of columns of tables and files
+options     what is asked of `evaluate`
+result      `SystemScores`, what it returns
+arrays      arrays as columns of a table; `matrices`, those of several columns
+columns     what happens to columns: types, kind of target, metrics, values, gates
+unsaved     artifacts in memory, as cheap as columns
 coco        `score_coco(truth, results)`, of files of detection and segmentation
 problem     problems, and how predictions are judged by them
 scoring     `score(problem, predictions)`, of prediction files, which it stores
@@ -14,9 +18,8 @@ from typing import TYPE_CHECKING
 from evaluand.core.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from evaluand.predictions.arrays.arrays import ArrayEvaluation as ArrayEvaluation, evaluate as evaluate
     from evaluand.predictions.coco import score_coco as score_coco
-    from evaluand.predictions.columns import ColumnScores as ColumnScores, score_columns as score_columns
+    from evaluand.predictions.evaluating import evaluate as evaluate
     from evaluand.predictions.problem.definitions import (
         DEFINITIONS as DEFINITIONS,
         STANDARD as STANDARD,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
         TargetDataset as TargetDataset,
         TaskType as TaskType,
     )
+    from evaluand.predictions.result import SystemScores as SystemScores
     from evaluand.predictions.scoring import Score as Score, Scores as Scores, Spread as Spread, score as score
     from evaluand.predictions.steps import Result as Result, Results as Results
     from evaluand.predictions.tournament import Tournament as Tournament

@@ -15,6 +15,7 @@ from evaluand.comparison.rule import Gate
 from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, SpecError, kind_of, nearest
 from evaluand.core.labels import join_name
 from evaluand.core.near import keywords
+from evaluand.core.registry import split_entry
 from evaluand.core.text.html_table import html_notes
 from evaluand.data.dataset import Dataset
 from evaluand.engine.engine import Engine
@@ -412,25 +413,28 @@ def _named_kinds(scorers: Any) -> Any:
 
 
 def _as_measures(measures: Any, scorers: Mapping[str, Any]) -> Any:
-    """Names of metrics and metrics as measures on the only scorer.
+    """Names of metrics, dictionaries as in files and metrics as measures on the only scorer.
 
     Raises:
         SpecError: no metric has a name, or there are several scorers.
     """
-    entries = [measures] if isinstance(measures, str | Metric | Measure) else measures
+    entries = [measures] if isinstance(measures, str | Mapping | Metric | Measure) else measures
     if not isinstance(entries, list | tuple):
         return measures
-    if len(scorers) > 1 and (words := [one for one in entries if isinstance(one, str | Metric)]):
-        metric = f"make_metric({words[0]!r})" if isinstance(words[0], str) else f"{type(words[0]).__name__}()"
+    words = [entry for entry in entries if isinstance(entry, str | Mapping | Metric)]
+    if len(scorers) > 1 and words:
+        metric = f"{type(words[0]).__name__}()" if isinstance(words[0], Metric) else f"make_metric({words[0]!r})"
         raise SpecError(
             f"measures: {metric} could read several scorers; write Measure({next(iter(scorers))!r}, {metric})"
         )
-    return [
-        Measure(next(iter(scorers)), make_metric(one) if isinstance(one, str) else one)
-        if isinstance(one, str | Metric)
-        else one
-        for one in entries
-    ]
+    return [Measure(next(iter(scorers)), _as_metric(entry)) if entry in words else entry for entry in entries]
+
+
+def _as_metric(entry: str | Mapping[str, Any] | Metric) -> Metric:
+    if isinstance(entry, Metric):
+        return entry
+    name, parameters = (entry, {}) if isinstance(entry, str) else split_entry("measures", entry)
+    return make_metric(name, **parameters)
 
 
 def _find_finished_run(store: Store, name: str) -> Run:

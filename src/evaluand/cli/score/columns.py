@@ -16,9 +16,10 @@ from evaluand.cli.score.output import check_output, write_scores
 from evaluand.data.files import STDIN, is_glob
 from evaluand.data.source import is_undivided, list_columns
 from evaluand.metrics.base.labels import contents
+from evaluand.predictions.columns.files import score_tables
 from evaluand.predictions.columns.names import ColumnGuesses, guess_columns
-from evaluand.predictions.columns.scoring import ColumnOptions, score_tables
 from evaluand.predictions.columns.tables import NamedTable, read_table
+from evaluand.predictions.options import ColumnOptions
 from evaluand.report.text import safe
 
 _SHOWN: Final = 12
@@ -48,7 +49,7 @@ def score_files(given: ScoreOptions) -> None:
     options = replace(options, origin={"files": [*given.files]})
     progress = display(given.as_json, quiet=False)
     write_scores(
-        lambda store: score_tables(base, tables, options, store, name, progress),
+        lambda store: score_tables(base, tables, options, store, name, progress, whole=True),
         given,
         name,
         flips=_FLIPS if given.inputs or given.as_json else 0,
@@ -56,15 +57,17 @@ def score_files(given: ScoreOptions) -> None:
 
 
 def _column_options(given: ScoreOptions) -> ColumnOptions:
-    same = ("scores", "confidences", "by", "gates", "missing", "kind", "pos_label", "threshold", "inputs", "weight")
+    same = ("scores", "confidences", "by", "gates", "missing", "kind", "threshold", "inputs", "weight")
     return ColumnOptions(
         truth=given.truth or "",
         predictions=given.prediction,
         metrics=[name.strip() for each in given.metrics for name in (each.split(",") if "(" not in each else [each])],
         id=given.id_,
         intervals=not given.no_intervals,
+        label=given.pos_label,
         types=dict(_split_type(text) for text in given.types),
-        **{name: getattr(given, name) for name in (*same, "cluster", "where")},
+        disparities=("difference",),
+        **{name: getattr(given, name) for name in (*same, "cluster", "where", "fairness", "groups")},
     )
 
 

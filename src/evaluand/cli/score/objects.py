@@ -7,6 +7,7 @@ from click import UsageError
 from evaluand.cli.score.options import ScoreOptions
 from evaluand.cli.score.output import check_output, write_scores
 from evaluand.predictions.coco.scoring import score_coco
+from evaluand.predictions.columns.notes import Notes
 
 
 def score_objects(given: ScoreOptions, instances: Path) -> None:
@@ -29,6 +30,8 @@ def score_objects(given: ScoreOptions, instances: Path) -> None:
             gates=given.gates,
             shape=given.shape,
             intervals=not given.no_intervals,
+            groups=given.groups,
+            notes=Notes(),
             store=None if given.name is None and given.report is None else store,
             name=name,
             origin={"files": [str(instances), *given.files]},

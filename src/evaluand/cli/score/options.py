@@ -6,6 +6,7 @@ from typing import Any, Final
 
 import click
 
+from evaluand.aggregation.fairness import CRITERIA
 from evaluand.cli.command import argument, option
 from evaluand.cli.options import (
     FILE,
@@ -19,6 +20,7 @@ from evaluand.cli.options import (
 )
 from evaluand.metrics.base.metric import Missing
 from evaluand.predictions.columns.proposals import KINDS
+from evaluand.predictions.options import MOST_GROUPS
 from evaluand.predictions.problem.formats import default_format
 from evaluand.store.addresses import Place
 
@@ -65,6 +67,12 @@ class ScoreOptions:
         metavar="NAME",
     )
     by: tuple[str, ...] = option("Values by group, and their disparities; A,B crosses two columns.", metavar="COLUMN")
+    groups: int = option("The most groups of --by.", type=click.IntRange(1), default=MOST_GROUPS, metavar="N")
+    fairness: tuple[str, ...] = option(
+        "A criterion between the groups of --by, such as equalized_odds; repeatable.",
+        type=click.Choice([*CRITERIA]),
+        metavar="CRITERION",
+    )
     missing: Missing | None = option(
         "How rows without a prediction count.",
     )

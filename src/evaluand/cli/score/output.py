@@ -20,7 +20,7 @@ from evaluand.cli.report import write as write_report
 from evaluand.cli.score.options import ScoreOptions
 from evaluand.cli.score.problems import check_targets
 from evaluand.core import identity
-from evaluand.predictions.columns.scoring import SystemScores
+from evaluand.predictions.result import SystemScores
 from evaluand.report.export import write_csv, write_parquet
 from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.comparison import comparison_table

@@ -12,7 +12,7 @@ from evaluand.evaluation.provider import Judgement, Provider
 from evaluand.evaluation.providers.agreement import Agreement
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.calibration import ExpectedCalibrationError
-from evaluand.predictions.arrays.arrays import evaluate
+from evaluand.predictions.evaluating import evaluate
 
 Scores = Sequence[Any]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -19,14 +19,18 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, alternatives, plural
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.known_scores import ScoredRows
+from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.scorers.detection import Detection
 from evaluand.evaluation.scorers.segmentation import Segmentation
 from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.names import make_metric
 from evaluand.predictions.coco.files import Objects, Shape, read_instances, read_results
 from evaluand.predictions.columns.gates import check_system_gates
-from evaluand.predictions.columns.scoring import SystemScores
-from evaluand.predictions.steps import Steps
+from evaluand.predictions.columns.notes import PYTHON, Notes
+from evaluand.predictions.columns.scoring import check_groups
+from evaluand.predictions.options import MOST_GROUPS
+from evaluand.predictions.result import SystemScores, Values
+from evaluand.predictions.steps import Results, Steps
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import MemoryStore, Store
 
@@ -52,9 +56,11 @@ def score_coco(
     gates: Sequence[str] = (),
     shape: Shape | None = None,
     intervals: bool = True,
+    groups: int = MOST_GROUPS,
     store: Store | None = None,
     name: str = "coco",
     origin: Mapping[str, Any] | None = None,
+    notes: Notes | None = None,
 ) -> SystemScores:
     """Scores detections or segmentations by the metrics of COCO.
 
@@ -65,12 +71,14 @@ def score_coco(
         results: the files with what systems found; the first is the baseline.
         metrics: `AP`, `AP50`, `APs`, `AR100` …; of semantic segmentation `mIoU`. All if empty.
         by: fields of images to group by, several together as `light,weather`.
-        gates: rules such as `coco_ap >= 0.4`.
+        gates: rules such as `coco_ap >= 0.4`; of several systems all but the first are judged.
         shape: `boxes`, `masks` or `semantic`. Masks where every object and every detection has an outline and no box;
             semantic where moreover no result has a score.
         intervals: whether to compute intervals of values.
+        groups: the most groups of a grouping.
         store: where the images, detections and values are stored; None for values only, in memory.
         name: what they are called.
+        notes: where to note what is taken for granted, with the names that options have.
 
     Raises:
         SpecError: there is no such metric, or the results have no such shape.
@@ -98,29 +106,62 @@ def score_coco(
         )
         for metric in (_metric(each, names, shape) for each in metrics or names)
     ]
-    kept = store is not None or shape != "boxes"
-    notes = [note for objects in (truth, *systems.values()) for note in objects.notes]
+    notes = Notes(PYTHON) if notes is None else notes
+    notes.append(f"scored {'semantic segmentation' if shape == 'semantic' else shape}")
+    notes += [note for objects in (truth, *systems.values()) for note in objects.notes]
     if shape == "semantic":
         notes += [note for objects in systems.values() for note in _missed(truth, objects)]
     else:
         notes += [doubt for objects in (truth, *systems.values()) for doubt in objects.doubts]
     attributes = [*dict.fromkeys(part for grouping in groupings for part in grouping)]
-    steps = Steps(
-        name,
-        _dataset(truth, truth.described(shape) if kept else truth.counts().tolist(), attributes, notes),
-        {name: RecordedTask.from_texts(name, partial(_outputs, own, shape, kept)) for name, own in systems.items()},
-        {scorer: kind},
-        measures,
-        origin={**(origin or {})},
-    )
-    known = {} if kept else {each: {scorer: _scores(truth, objects)} for each, objects in systems.items()}
-    stored = steps.run(store or MemoryStore(), known_scores=known)
+    _check_attributes(truth, attributes, notes)
+    for grouping in groupings:
+        values = {tuple(image.get(part) for part in grouping) for image in truth.images.values()}
+        check_groups(grouping, len(values), len(truth.images), groups, notes)
+    graded = _GradedImages(scorer, kind, truth, systems, shape, attributes, measures, {**(origin or {})})
+    made = graded.unsaved() if store is None else graded.save(store, name)
     return SystemScores(
         systems=[*systems],
-        results=stored,
-        gates=check_system_gates(parsed, stored, measures),
-        notes=[f"scored {'semantic segmentation' if shape == 'semantic' else shape}", *notes],
+        values=Values.of(made),
+        gates=check_system_gates(parsed, made, measures),
+        noted=notes,
+        graded=graded,
+        made=made,
     )
+
+
+@dataclass(frozen=True)
+class _GradedImages:
+    """What systems found in images, as the path from a dataset to values takes it."""
+
+    scorer_name: str
+    scorer: Scorer
+    truth: Objects
+    systems: Mapping[str, Objects]
+    shape: Shape
+    attributes: Sequence[str]
+    measures: Sequence[Measure]
+    origin: dict[str, Any]
+    cluster_column: None = None
+
+    def unsaved(self) -> Results:
+        """The results in memory; of boxes without the objects of each image, which nothing reads again."""
+        if self.shape != "boxes":
+            return self.save(MemoryStore(), "coco")
+        known = {name: {self.scorer_name: _scores(self.truth, objects)} for name, objects in self.systems.items()}
+        return self._steps("coco", kept=False).run(MemoryStore(), known_scores=known)
+
+    def save(self, store: Store, name: str) -> Results:
+        return self._steps(name, kept=True).run(store)
+
+    def _steps(self, name: str, *, kept: bool) -> Steps:
+        truth, shape = self.truth, self.shape
+        tasks = {
+            system: RecordedTask.from_texts(system, partial(_outputs, own, shape, kept))
+            for system, own in self.systems.items()
+        }
+        dataset = _dataset(truth, truth.described(shape) if kept else truth.counts().tolist(), self.attributes)
+        return Steps(name, dataset, tasks, {self.scorer_name: self.scorer}, self.measures, origin=self.origin)
 
 
 def _shape(asked: Shape | None, truth: Objects, systems: Mapping[str, Objects]) -> Shape:
@@ -156,8 +197,8 @@ def _missed(truth: Objects, results: Objects) -> list[str]:
     return [f"{results.path}: {what}"] if missed else []
 
 
-def _dataset(truth: Objects, objects: Any, attributes: Sequence[str], notes: list[str]) -> Dataset:
-    """The images with their true objects, or the number of these."""
+def _check_attributes(truth: Objects, attributes: Sequence[str], notes: Notes) -> None:
+    """Refuses fields that no image has, and notes those that some lack."""
     for name in attributes:
         lacking = sum(image.get(name) is None for image in truth.images.values())
         if lacking == len(truth.images):
@@ -165,10 +206,14 @@ def _dataset(truth: Objects, objects: Any, attributes: Sequence[str], notes: lis
             raise SpecError(f"{truth.path}: no image has {name!r}{alternatives(name, known)}")
         if lacking:
             notes.append(f"{truth.path}: {plural(lacking, 'image')} without {name!r} are a group of their own")
+
+
+def _dataset(truth: Objects, objects: Any, attributes: Sequence[str]) -> Dataset:
+    """The images with their true objects, or the number of these."""
     rows = [
-        {"image": str(image.get("file_name", id)), "id": str(id), "objects": found}
+        {"image": str(image.get("file_name", id)), "id": str(id), "objects": own}
         | {name: image.get(name) for name in attributes}
-        for (id, image), found in zip(truth.images.items(), objects, strict=True)
+        for (id, image), own in zip(truth.images.items(), objects, strict=True)
     ]
     return Dataset.from_rows(rows, input="image", expected="objects", id="id", attributes=[*attributes])
 

@@ -1,6 +1,7 @@
 """Gates on the values of systems whose predictions exist already, of which `baseline` is the first."""
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.checking import GateResult
@@ -30,7 +31,7 @@ def check_system_gates(
     metric_by_name: Callable[[str], Metric] | None = None,
     missing: Missing | None = None,
 ) -> list[GateResult]:
-    """The results of gates, of which `baseline` is the first system.
+    """The results of gates, which judge candidates: of several systems the first is `baseline` and is not judged.
 
     Args:
         metric_by_name: the metric of a name that no measure has; see `check_gates`.
@@ -40,10 +41,13 @@ def check_system_gates(
         SpecError: a gate compares, and there is one system.
     """
     checked: list[GateResult] = []
+    options: dict[str, Any] = {"measures": measures, "metric_by_name": metric_by_name, "missing": missing}
+    (label, first), *others = results.evaluations.items()
     for gate in sorted(gates, key=lambda gate: gate.baseline is not None):
-        (_, first), *others = results.evaluations.items()
         if gate.baseline is not None and not others:
             raise gate.fault("compares two systems; name a second one")
-        subjects = (dict(others), {BASELINE: first}) if gate.baseline == BASELINE else (results.evaluations, None)
-        checked += check_gates([gate], *subjects, measures=measures, metric_by_name=metric_by_name, missing=missing)
+        is_other = gate.baseline not in (None, BASELINE, label)
+        candidates = {label: first, **dict(others)} if is_other or not others else dict(others)
+        baselines = None if is_other or not others else {label: first}
+        checked += check_gates([gate], candidates, baselines, **options)
     return checked

@@ -9,10 +9,9 @@ from typing import Any, Final
 from evaluand.evaluation.prediction_table import label_text
 
 PYTHON: Final[Mapping[str, str]] = {
-    "pos-label": "pos_label",
+    "pos-label": "label",
     "score": "scores",
     "prediction": "predictions",
-    "confidence": "confidences",
     "input": "inputs",
 }
 """Options of the command whose arguments in Python have other names."""
@@ -90,6 +89,10 @@ class Notes(list[str]):
         if self._arrays:
             return "scores={LABEL: …}" if label is None else f"scores={{{label!r}: …}}"
         return f"scores={[text]!r}"
+
+    def several_systems(self) -> str:
+        """How to pass the scores of several systems, where scores could be meant so."""
+        return "; with the scores of several systems, give predictions={SYSTEM: …} too" if self._arrays else ""
 
 
 _COLUMNS: Final = ("truth", "prediction", "score", "confidence")

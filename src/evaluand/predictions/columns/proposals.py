@@ -7,13 +7,26 @@ from typing import Any, Final, Literal
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from evaluand.aggregation.aggregator import Measure
+from evaluand.aggregation.fairness import Criterion, measures_of
+from evaluand.aggregation.group_rules import GroupRules
+from evaluand.aggregation.groups import MetricRow
 from evaluand.comparison.measures import default_metric
 from evaluand.core.errors import SpecError, plural
-from evaluand.evaluation.prediction_table import HEAD, common_type, label_text
+from evaluand.core.registry import split_entry
+from evaluand.evaluation.prediction_table import HEAD, SCORER, common_type, label_text
 from evaluand.metrics.base.confusion import PREDICTION
 from evaluand.metrics.base.labels import contents
 from evaluand.metrics.base.metric import VALUE, Metric
-from evaluand.metrics.names import BINARY, accepted_parameters, make_metric, resolve_metric
+from evaluand.metrics.function import as_metric
+from evaluand.metrics.names import (
+    BINARY,
+    accepted_parameters,
+    explain_unknown,
+    is_name,
+    make_metric,
+    resolve_metric,
+)
 from evaluand.predictions.columns.notes import Notes
 
 Kind = Literal["binary", "multiclass", "multilabel", "numeric", "text", "objects"]
@@ -56,22 +69,20 @@ def find_target(
     truth: pa.Array,
     predictions: Sequence[pa.Array],
     kind: str | None,
-    pos_label: str | None,
+    label: Any,
     notes: Notes,
     *,
-    label: Any = None,
     scored: Sequence[str] = (),
 ) -> Target:
     """The kind of target.
 
     Args:
         kind: states the kind instead.
-        pos_label: the text of the positive class of two, or of the class of several that metrics look at.
-        label: the class that metrics look at, which may also be one of many.
+        label: the positive class of two, or the class of several that metrics look at; or its text.
         scored: the texts of the classes that have scores; the only one of two classes is the positive one.
 
     Raises:
-        SpecError: the values do not suit the kind, or no class is called `pos_label`.
+        SpecError: the values do not suit the kind, or there is no such class.
     """
     if kind is not None and kind not in KINDS:
         raise SpecError(f"{notes.option('kind', kind)}: write one of {', '.join(KINDS)}; numeric is for regression")
@@ -89,40 +100,29 @@ def find_target(
     )
     if found not in ("binary", "multiclass", "text"):
         classes = []
-    if pos_label is not None and not classes:
+    if label is not None and found == "numeric":
         raise SpecError(f"{notes.option('pos-label')} is for classes; {name!r} is {found}")
-    if label is None and pos_label is None and found == "binary":
-        pos_label = scored[0] if len(scored) == 1 and scored[0] in map(label_text, classes) else None
-    positive: Any = None
-    if label is not None:
-        positive = _find_label(name, classes, label, notes)
-    elif pos_label is not None:
-        positive = _find_positive(name, classes, pos_label, notes)
+    if label is None and found == "binary":
+        label = scored[0] if len(scored) == 1 and scored[0] in map(label_text, classes) else None
+    positive = label
+    if label is not None and classes:
+        positive = _find_positive(name, classes, label, notes)
     elif found == "binary":
         positive = _guess_positive(classes, notes)
     if found == "binary":
         classes = _both_classes(classes, positive)
-    chosen = label is not None or pos_label is not None
-    return Target(name, found, classes, positive, truth.type, chosen, known if classes else 0)
+    return Target(name, found, classes, positive, truth.type, label is not None, known if classes else 0)
 
 
 _OF_LABELS: Final = ("bools", "integers", "text", "")
 """Contents of columns that may be labels."""
 
 
-def _find_label(name: str, classes: Sequence[Any], label: Any, notes: Notes) -> Any:
-    """The class that is chosen, also by its text; it may occur in no row, which is noted."""
-    if not classes or label in classes:
-        return next((each for each in classes if each == label), label)
-    if isinstance(label, str) and (found := _class_with_text(classes, label)) is not None:
-        return found
-    shown = ", ".join([label_text(each) for each in classes][:_SHOWN])
-    notes.append(f"no row of {name!r} has the class {label_text(label)!r}; its classes are {shown}")
-    return label
-
-
-def _find_positive(name: str, classes: Sequence[Any], text: str, notes: Notes) -> Any:
-    """The class with a text; the absent one if all rows have the same class."""
+def _find_positive(name: str, classes: Sequence[Any], label: Any, notes: Notes) -> Any:
+    """The class that is a label or has its text; the absent one if all rows have the same class."""
+    if label in classes:
+        return next(known for known in classes if known == label)
+    text = label_text(label)
     found = _class_with_text(classes, text)
     if found is None and len(classes) == 1:
         found = parse_label(text, classes[0])
@@ -183,7 +183,7 @@ def _classes(name: str, values: set[Any], scored: Sequence[str], notes: Notes) -
     """The labels that occur, and those that have scores and occur in no row, unless a label that occurs has none."""
     texts = {label_text(value) for value in values}
     absent = [text for text in scored if text not in texts]
-    if values and absent and (texts <= {*scored} or len(values) + len(absent) <= 2):
+    if texts & {*scored} and absent and (texts <= {*scored} or len(values) + len(absent) <= 2):
         labels = [parse_label(text, next(iter(values))) for text in absent]
         if None not in labels and not {*labels} & values:
             values |= {*labels}
@@ -354,30 +354,67 @@ class Proposals:
         of_scores = (name for name in _OF_SCORES[self.gives] if not (no_positive and name == "average_precision"))
         return [*found, *of_scores]
 
-    def metric(self, name: str) -> Metric:
-        """A metric by its name, for the positive class of a binary target or the class that was chosen.
+    def metric(self, entry: Any) -> Metric:
+        """A metric from its name, a dictionary as in a file, a function or a metric.
+
+        By name it looks at the positive class of a binary target, or at the class that was chosen.
+
+        Raises:
+            SpecError: there is no such metric.
+        """
+        if isinstance(entry, str):
+            return self._make(make_metric, entry)
+        if isinstance(entry, Mapping):
+            name, parameters = split_entry("metrics", entry)
+            return self._make(make_metric, name, **parameters)
+        metric = entry if isinstance(entry, Metric) else as_metric(entry)
+        if metric is None:
+            raise SpecError(f"metrics: give names, functions or metrics such as Accuracy(), not {entry!r}")
+        return self.weigh(metric)
+
+    def gate_metric(self, name: str) -> Metric:
+        """The metric that a gate names, which has no direction where that is a parameter; see `metric`.
 
         Raises:
             SpecError: there is no such metric, or it needs predictions and there are scores only.
         """
-        return self._make(make_metric, name)
+        metric = self._make(default_metric, name)
+        self.require_predictions(metric)
+        return metric
 
-    def gate_metric(self, name: str) -> Metric:
-        """The metric that a gate names, which has no direction where that is a parameter; see `metric`."""
-        return self._make(default_metric, name)
-
-    def _make(self, make: Callable[..., Metric], name: str) -> Metric:
+    def _make(self, make: Callable[..., Metric], name: str, **given: Any) -> Metric:
+        if not is_name(name) and self.target.kind == "numeric":
+            raise SpecError(f"{explain_unknown(name)}; for errors of numbers, name mae, rmse or r2")
         # a confidence is that of each prediction: only metrics of one class look at the positive one
         binary = resolve_metric(name).parameters.get("average") == BINARY
-        of_class = self.gives != "confidence" or self.target.chosen or binary
         parameters = self.of_class
-        if not of_class:
+        if self.gives == "confidence" and not (self.target.chosen or binary):
             parameters.pop("label", None)
-        metric = make(name, **accepted_parameters(name, parameters))
+        if given.keys() & {"label", "labels", "average"}:
+            parameters.pop("label", None)
+        metric = make(name, **accepted_parameters(name, parameters) | given)
         if _LABEL in metric.columns:  # of graded answers, which have a label each
-            metric = make(name)
-        self.require_predictions(metric)
+            metric = make(name, **given)
         return self.weigh(metric)
+
+    def fairness(
+        self, criterion: Criterion, by: Sequence[Sequence[str]], rules: GroupRules | None, notes: Notes
+    ) -> list[Measure]:
+        """The measures of a criterion of fairness for the positive class.
+
+        Raises:
+            SpecError: nothing is grouped by, there is no such criterion, or no class is the positive one.
+        """
+        if not by:
+            raise SpecError(f"{criterion} compares groups; give {notes.option('by', 'COLUMN')}")
+        decides = criterion != "calibration_by_group"
+        positive = self.target.positive
+        if decides and positive is None and self.target.classes:
+            first = notes.option("pos-label", self.target.classes[0])
+            raise SpecError(f"{criterion} needs the positive class; name it, as in {first}")
+        parameters = {"label": positive} if decides else self.of_class if self.target.chosen else {}
+        measures = measures_of(criterion, by, scorer=SCORER, rules=rules, **parameters)
+        return [replace(measure, metric=self.weigh(measure.metric)) for measure in measures]
 
     @property
     def of_class(self) -> dict[str, Any]:
@@ -412,23 +449,20 @@ _REVERSED: Final = 0.4
 _CHANCE: Final = 0.5
 
 
-def note_reversed_scores(
-    system: str, row: Mapping[str, Any], target: Target, notes: Notes, *, of_positive: bool
-) -> None:
+def note_reversed_scores(system: str, row: MetricRow, target: Target, notes: Notes, *, of_positive: bool) -> None:
     """Notes an area under the ROC curve far below one half, where scores probably belong to the other class.
 
     Args:
-        row: the value of a metric as plain data.
+        row: the value of a metric.
         of_positive: whether the scores are those of the positive class, whichever it is, and name no class.
     """
-    value, high = row["value"], row["high"]
-    is_area = row["metric"] == "roc_auc" and not row["by"] and target.kind == "binary" and target.positive is not None
-    if not is_area or value is None or value >= _REVERSED or (high is not None and high >= _CHANCE):
+    is_area = row.metric == "roc_auc" and not row.by and target.kind == "binary" and target.positive is not None
+    if not is_area or not row.value < _REVERSED or row.high >= _CHANCE:
         return
     for other in (label for label in target.classes if label != target.positive):
         positive, negative = (label_text(label) for label in (target.positive, other))
         remedy = notes.option("pos-label", other) if of_positive else f"{notes.option('score')} with its class"
         notes.append(
             f"the scores of {system!r} are higher where the truth is {negative!r} than where it is {positive!r}"
-            f" (roc_auc {value:.3g}): if they are those of {negative!r}, {remedy} says so"
+            f" (roc_auc {row.value:.3g}): if they are those of {negative!r}, {remedy} says so"
         )

@@ -55,7 +55,6 @@ def read_typed(
     notes: Notes,
     *,
     kind: str | None = None,
-    pos_label: str | None = None,
     label: Any = None,
 ) -> TypedColumns:
     """Reads the truth and the predictions of systems together.
@@ -83,7 +82,7 @@ def read_typed(
     notes.append_later(partial(_describe_copies, base.table))
     predicted = [*predictions.values()]
     labels = [*dict.fromkeys(text for spec in specs for text in spec.scores or ())]
-    target = find_target(name, truth, predicted, kind, pos_label, notes, label=label, scored=labels)
+    target = find_target(name, truth, predicted, kind, label, notes, scored=labels)
     if target.kind in ("binary", "multiclass", "text", "multilabel"):
         notes.append_later(partial(_describe_spellings, {name: truth, **predictions}, "labels"))
         _note_no_overlap(name, truth, predictions, notes)
@@ -275,9 +274,18 @@ def read_integers(
     return truth.cast(pa.int64()), found
 
 
-def read_group(table: NamedTable, name: str, notes: Notes) -> pa.Array:
-    """A column to group by, or whose equal values mark rows that belong together."""
-    column = table.typed(name, "by", notes).labels()
+def read_group(table: NamedTable, name: str, notes: Notes, option: str) -> pa.Array:
+    """A column to group by, or whose equal values mark rows that belong together.
+
+    Raises:
+        SpecError: it holds lists, objects or values of several types.
+    """
+    column = table.typed(name, option, notes).labels()
+    if pa.types.is_nested(column.type) or isinstance(column, pa.ExtensionArray):
+        raise SpecError(
+            f"{option}: {name!r} holds lists, objects or mixed values such as {_first(column)!r}, which are no groups;"
+            " name a column of text, numbers, bools or times"
+        )
     notes.append_later(partial(_describe_spellings, {name: column}, "groups"))
     return column
 

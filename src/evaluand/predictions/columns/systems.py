@@ -61,6 +61,11 @@ class System:
     decides: bool
     gives: str
 
+    @property
+    def has_scores(self) -> bool:
+        """Whether it has scores of classes or confidences."""
+        return self.columns.scores is not None or self.columns.confidence is not None
+
 
 def make_system(
     spec: SystemSpec,
@@ -186,7 +191,10 @@ def _labelled_scores(
     for text, column in columns.items():
         if text not in by_text:
             known = ", ".join([*by_text][:10])
-            raise SpecError(f"{notes.class_score(text, column)}: {target.name!r} has no class {text!r}; it has {known}")
+            raise SpecError(
+                f"{notes.class_score(text, column)}: {target.name!r} has no class {text!r}; it has"
+                f" {known}{notes.several_systems()}"
+            )
         found[by_text[text]] = read_numbers(spec.table, column, "score", notes)
     lacking = [text for text, label in by_text.items() if label not in found]
     if lacking and target.kind != "binary" and (prediction is None or not target.chosen):

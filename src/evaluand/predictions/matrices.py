@@ -14,7 +14,6 @@ import pyarrow as pa
 
 from evaluand.core.errors import SpecError, plural
 from evaluand.evaluation.prediction_table import to_column
-from evaluand.predictions.arrays.array_columns import plain_label
 
 Label = str | int | bool
 
@@ -257,3 +256,14 @@ def _distinct(values: Any) -> list[Any]:
 
 def _holds_sets(truth: Any) -> bool:
     return bool(pa.types.is_nested(to_column("truth", truth).type))
+
+
+def plain_label(value: Any) -> Any:
+    """A label as a value of Python; an integer if NumPy or pandas made it a float.
+
+    Example:
+        >>> plain_label(np.int64(1)), plain_label(np.float64(0.0)), plain_label("cat")
+        (1, 0, 'cat')
+    """
+    value = value.item() if isinstance(value, np.generic) else value
+    return int(value) if isinstance(value, float) and value.is_integer() else value
