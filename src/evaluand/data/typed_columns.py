@@ -34,6 +34,7 @@ IS_MISSING: Final = r"^\s*(?i:" + "|".join(map(re.escape, MISSING)) + r")\s*$"
 
 _NUMBER: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"
 _CODE: Final = r"^\s*[+-]?(0[0-9]|[0-9]{16})"
+_WHOLE: Final = r"^\s*[+-]?(0|[1-9][0-9]{0,17}|[1-8][0-9]{18})\s*$"  # of 64 bits
 _INFINITE: Final = r"^\s*[+-]?(?i:inf|infinity)\s*$"
 _BOOLEAN: Final = r"^\s*(?i:true|false)\s*$"
 _LIST: Final = r"^\s*\[.*\]\s*$"
@@ -45,6 +46,8 @@ _FEW_WORDS: Final = 2
 _MOST_WORDS: Final = 0.05
 _SHOWN: Final = 3
 _JSON: Final = pa.json_(pa.string())
+_NAN: Final = '{"$float":"NaN"}'
+_EXACT_NUMBER: Final = r'^\{"\$(?:int|float)":"(.*)"\}$'  # how canonical JSON has numbers that JSON has not
 
 _NUMBER_OF_TEXT: Final = re.compile(_NUMBER)
 _CODE_OF_TEXT: Final = re.compile(_CODE)
@@ -82,6 +85,7 @@ class TypedColumn:
         numbers_among: whether some texts of a column of text are numbers.
         fault: why the cells are no numbers although they look like some; None elsewhere.
         written: the cells of numbers with a percent sign or the like as they were written; None elsewhere.
+        by_value: whether some cells of a column of text were numbers, which equal texts of the same value.
     """
 
     name: str
@@ -92,6 +96,7 @@ class TypedColumn:
     numbers_among: bool = False
     fault: str | None = None
     written: pa.Array | None = None
+    by_value: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -99,6 +104,7 @@ class TypedColumn:
     def take(self, rows: pa.Array) -> TypedColumn:
         """Some rows, null for null; their type is that of the whole column."""
         words, written = (None if each is None else each.take(rows) for each in (self.words, self.written))
+        words = None if words is None or words.null_count == len(words) else words
         return replace(self, values=self.values.take(rows), words=words, written=written)
 
     def labels(self) -> pa.Array:
@@ -110,7 +116,7 @@ class TypedColumn:
         """
         if self.words is not None:
             return pc.coalesce(_texts_of(self.values), self.words)
-        return self.values
+        return _as_integers(self.values) if self.type == "number" else self.values
 
     def texts(self) -> pa.Array:
         """Every value as text; texts that are numbers are alike where they are equal, as are spellings of true.
@@ -257,31 +263,39 @@ def _type_values(name: str, array: pa.Array) -> TypedColumn:
 def _type_json(name: str, array: pa.Array, declared: str | None) -> TypedColumn:
     """The type of cells of several types."""
     cells = array.storage
+    cells = pc.if_else(pc.equal(cells, _NAN), None, cells)
     if not len(cells.drop_null()):
         return TypedColumn(name, "empty", pa.nulls(len(cells)))
-    first = pc.utf8_slice_codeunits(cells, 0, 1)
-    if pc.any(pc.is_in(first, pa.array(["{", "["]))).as_py():
-        return TypedColumn(name, "object", array)
-    is_text, is_boolean = (np.asarray(pc.fill_null(pc.is_in(first, pa.array([*s])), False)) for s in ('"', "tf"))
-    texts = pa.array([None if cell is None else _text_of_json(cell) for cell in cells.to_pylist()], pa.string())
+    plain = pc.replace_substring_regex(cells, _EXACT_NUMBER, r"\1")
+    first = pc.utf8_slice_codeunits(plain, 0, 1)
+    is_text, is_boolean, is_list, is_object = (
+        np.asarray(pc.fill_null(pc.is_in(first, pa.array([*signs])), False)) for signs in ('"', "tf", "[", "{")
+    )
+    texts = pa.array([None if cell is None else _text_of_json(cell) for cell in plain.to_pylist()], pa.string())
+    n_text, n_boolean, n_list = int(is_text.sum()), int(is_boolean.sum()), int(is_list.sum())
+    n_number = len(cells) - cells.null_count - n_text - n_boolean - n_list
+    if n_list and n_text and not (n_boolean or n_number):
+        known, missing = np.asarray(texts.is_valid()), _matches(texts, IS_MISSING) & is_text
+        if _are_lists(texts, known, missing):
+            read = _read_lists(name, texts, known & ~missing)
+            return replace(read, notes=[*read.notes, *_note_missing(name, texts, missing)])
+    if n_list or is_object.any():
+        return TypedColumn(name, "object", pa.ExtensionArray.from_storage(_JSON, cells))
     read = _type_texts(name, texts, declared, is_written=bool(is_text.all()))
-    n_text, n_boolean = int(is_text.sum()), int(is_boolean.sum())
-    n_number = len(cells) - cells.null_count - n_text - n_boolean
     if n_boolean and n_number:
         note = f"{name!r} has {plural(n_boolean, 'bool')} among {plural(n_number, 'number')}, which equal no number"
-        return TypedColumn(name, "object", array, notes=[note])
+        return TypedColumn(name, "object", pa.ExtensionArray.from_storage(_JSON, cells), notes=[note])
     if read.type == "text":
-        read = TypedColumn(name, "text", TypedColumn(name, "text", texts).texts(), numbers_among=read.numbers_among)
+        read = replace(read, values=read.texts(), by_value=n_number > 0)
     notes = [*read.notes]
     if n_text and n_text < len(cells) - cells.null_count:
         others = plural(n_number, "number") if n_number else plural(n_boolean, "bool")
         notes = [f"{name!r} has {plural(n_text, 'text')} among {others}; both are read as in a CSV file", *notes]
-    return TypedColumn(name, read.type, read.values, read.words, notes, read.numbers_among, read.fault)
+    return replace(read, notes=notes)
 
 
 def _text_of_json(cell: str) -> str:
-    value = identity.decode(cell)
-    return value if isinstance(value, str) else cell
+    return str(identity.decode(cell)) if cell.startswith('"') else cell
 
 
 def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written: bool) -> TypedColumn:
@@ -290,7 +304,9 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
     missing = _matches(texts, IS_MISSING)
     numbers = _matches(texts, _NUMBER)
     if numbers.any() and declared not in ("integer", "number"):
-        numbers &= ~_matches(texts, _CODE)
+        codes = _matches(texts, _CODE)
+        if (numbers & codes).any() and not _matches(texts, _WHOLE)[numbers].all():
+            numbers &= ~codes
     booleans = _matches(texts, _BOOLEAN)
     n_known = int((known & ~missing).sum())
     n_numbers, n_booleans = int(numbers.sum()), int(booleans.sum())
@@ -316,6 +332,8 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
             f"{name!r} has {plural(int(missing.sum()), 'cell')} with {shown}, counted as a class; if they mean a"
             " missing value, leave these cells empty"
         ]
+    if texts.null_count:  # then an empty text is a missing value, too
+        texts = pc.if_else(pc.equal(texts, ""), None, texts)
     return TypedColumn(name, "text", texts, notes=notes, numbers_among=bool(n_numbers or n_booleans))
 
 
@@ -363,10 +381,17 @@ def describe_missing(name: str, words: Mapping[str, int]) -> str | None:
 def _to_numbers(texts: pa.Array, numbers: np.ndarray) -> pa.Array:
     """The numbers in some cells, null elsewhere: integers if all are whole."""
     chosen = pc.utf8_trim_whitespace(pc.if_else(_mask(numbers), texts, None))
-    values = pc.replace_substring_regex(chosen, r"^\+", "").cast(pa.float64())
-    known = values.drop_null().to_numpy()
+    chosen = pc.replace_substring_regex(chosen, r"^\+", "")
+    if _matches(chosen, _WHOLE)[numbers].all():
+        return chosen.cast(pa.int64())
+    return _as_integers(chosen.cast(pa.float64()))
+
+
+def _as_integers(numbers: pa.Array) -> pa.Array:
+    """Numbers as integers if all are whole."""
+    known = numbers.drop_null().cast(pa.float64()).to_numpy()
     whole = bool(len(known)) and bool(((known == np.floor(known)) & (np.abs(known) < _EXACT)).all())
-    return values.cast(pa.int64()) if whole else values
+    return numbers.cast(pa.int64()) if whole else numbers
 
 
 def _to_booleans(texts: pa.Array, booleans: np.ndarray) -> pa.Array:
@@ -479,13 +504,12 @@ def _read_marked(name: str, texts: pa.Array, numbers: np.ndarray, known: np.ndar
     read = {text: float(_join_digits(cell, decimal)) / share for text, cell in cells.items()}
     distinct = pa.array([*read], pa.string())
     places = pc.index_in(pc.if_else(_mask(known), texts, None), distinct)
-    values = pa.array([*read.values()], pa.float64()).take(places)
-    whole = all(number.is_integer() and abs(number) < _EXACT for number in read.values())
+    values = _as_integers(pa.array([*read.values()], pa.float64()).take(places))
     note = f"{plural(n, 'cell')} of {name!r} {pluralize(n, 'has', 'have')} {_name_mark(shown, decimal)}: {shown!r} is "
     return TypedColumn(
         name,
-        "integer" if whole else "number",
-        values.cast(pa.int64()) if whole else values,
+        "integer" if pa.types.is_integer(values.type) else "number",
+        values,
         notes=[f"{note}read as {number_text(read[shown])}"],
         written=texts,
     )

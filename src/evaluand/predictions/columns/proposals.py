@@ -310,7 +310,7 @@ def hold_few_integers(columns: Sequence[pa.Array]) -> bool:
         values |= {*pc.unique(column.drop_null()).to_pylist()[: _MOST_INTEGERS + 1]}
         if len(values) > _MOST_INTEGERS:
             return False
-    return all(abs(value) < _EXACT and float(value).is_integer() for value in values)
+    return all(isinstance(value, int) or (abs(value) < _EXACT and value.is_integer()) for value in values)
 
 
 # Metrics
