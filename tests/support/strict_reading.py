@@ -39,14 +39,12 @@ class Column:
         keys: of each cell ("number", value), ("boolean", value), ("text", text) or ("list", labels); None if missing.
         cells: as they were written.
         is_due: whether something was converted or guessed, which a note must say.
-        has_numbers: whether a column of text has cells that were numbers where they were written.
     """
 
     type: str
     keys: Sequence[Any]
     cells: Sequence[Any]
     is_due: bool
-    has_numbers: bool = False
 
     def numbers(self) -> list[float | None]:
         """Of each cell its number, None for a few words."""
@@ -64,7 +62,9 @@ def spell(cell: Any) -> str | None:
         return None
     if isinstance(cell, list):
         return json.dumps(cell, ensure_ascii=False)
-    return str(cell)
+    if isinstance(cell, bool):
+        return str(cell).lower()
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
 def few(n_words: int, n: int) -> bool:
@@ -98,7 +98,9 @@ def read(cells: Sequence[Any]) -> Column:
     all_whole = all(is_whole(text) for text in known if NUMBER.fullmatch(text))
     numeric = is_whole if all_whole else is_number
     plain = [*map(numeric, known)]
-    if not all(plain) and all(n or (MARKED.fullmatch(t) and not CODE.match(t)) for n, t in zip(plain, known, strict=True)):
+    if not all(plain) and all(
+        n or (MARKED.fullmatch(t) and not CODE.match(t)) for n, t in zip(plain, known, strict=True)
+    ):
         return _marked(cells, texts)
     for type, own in (("number", numeric), ("boolean", _is_boolean)):
         n = sum(map(own, known))
@@ -108,8 +110,7 @@ def read(cells: Sequence[Any]) -> Column:
             return Column(type, keys, cells, words_for_missing or n < len(known) or typed == {True, False})
     gaps = any(text is None for text in texts)
     keys = [None if text is None or (not text and gaps) else ("text", text) for text in texts]
-    has_numbers = any(isinstance(cell, int | float) and spell(cell) is not None for cell in cells)
-    return Column("text", keys, cells, words_for_missing, has_numbers)
+    return Column("text", keys, cells, words_for_missing)
 
 
 def _is_boolean(text: str) -> bool:
@@ -136,7 +137,10 @@ def _list(text: str) -> list[Any] | None:
 
 def _lists(cells: Sequence[Any], texts: Sequence[str | None]) -> Column:
     lists = [None if text is None or text.strip().lower() in MISSING else _list(text) for text in texts]
-    if any(items is None and text is not None and text.strip().lower() not in MISSING for items, text in zip(lists, texts, strict=True)):
+    if any(
+        items is None and text is not None and text.strip().lower() not in MISSING
+        for items, text in zip(lists, texts, strict=True)
+    ):
         raise Unreadable
     keys = [None if items is None else ("list", frozenset(map(str, items))) for items in lists]
     return Column("list", keys, cells, any(isinstance(cell, str) for cell in cells))
@@ -176,14 +180,23 @@ def comparable(truth: Column, said: Column) -> tuple[list[Any], list[Any]]:
     if "list" in types and types != {"list"}:
         raise Unreadable
     zero_or_one = [column for column in (truth, said) if column.type == "number"]
+    if (
+        types <= {"number", "empty"}
+        and len({key for column in (truth, said) for key in column.keys if key and key[0] == "number"}) > 20
+    ):
+        return [_number_only(key) for key in truth.keys], [_number_only(key) for key in said.keys]
     words = any(key is not None and key[0] == "text" for column in (truth, said) for key in column.keys)
     if types == {"boolean", "number"}:
         if words or any(key is not None and key[1] not in (0, 1) for key in zero_or_one[0].keys):
             raise Unreadable
         return [_as_number(key) for key in truth.keys], [_as_number(key) for key in said.keys]
-    if types & {"number", "boolean"} or truth.has_numbers or said.has_numbers:
+    if types & {"number", "boolean"}:
         return [_by_value(key) for key in truth.keys], [_by_value(key) for key in said.keys]
     return [*truth.keys], [*said.keys]
+
+
+def _number_only(key: Any) -> Any:
+    return key if key is not None and key[0] == "number" else None
 
 
 def _as_number(key: Any) -> Any:

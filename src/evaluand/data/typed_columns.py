@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import orjson
@@ -46,8 +46,6 @@ _FEW_WORDS: Final = 2
 _MOST_WORDS: Final = 0.05
 _SHOWN: Final = 3
 _JSON: Final = pa.json_(pa.string())
-_NAN: Final = '{"$float":"NaN"}'
-_EXACT_NUMBER: Final = r'^\{"\$(?:int|float)":"(.*)"\}$'  # how canonical JSON has numbers that JSON has not
 
 _NUMBER_OF_TEXT: Final = re.compile(_NUMBER)
 _CODE_OF_TEXT: Final = re.compile(_CODE)
@@ -85,7 +83,6 @@ class TypedColumn:
         numbers_among: whether some texts of a column of text are numbers.
         fault: why the cells are no numbers although they look like some; None elsewhere.
         written: the cells of numbers with a percent sign or the like as they were written; None elsewhere.
-        by_value: whether some cells of a column of text were numbers, which equal texts of the same value.
     """
 
     name: str
@@ -96,7 +93,6 @@ class TypedColumn:
     numbers_among: bool = False
     fault: str | None = None
     written: pa.Array | None = None
-    by_value: bool = False
 
     def __len__(self) -> int:
         return len(self.values)
@@ -150,7 +146,6 @@ class TypedColumn:
             raise DataError(f"{self.name!r} holds {_PLURAL[self.type]} where numbers are needed; name another column")
         numbers = _matches(self.values, _NUMBER) | _matches(self.values, IS_MISSING)
         self._refuse_words(pc.if_else(_mask(numbers), None, self.values), where)
-        raise AssertionError("a column of text has a word")
 
     @property
     def has_few_words(self) -> bool:
@@ -179,8 +174,11 @@ class TypedColumn:
         numbers = _matches(self.values, _NUMBER) & ~_matches(self.values, _CODE)
         return pc.if_else(_mask(numbers | _matches(self.values, _BOOLEAN)), None, self.values)
 
-    def _refuse_words(self, words: pa.Array, where: Callable[[int], str]) -> None:
+    def _refuse_words(self, words: pa.Array, where: Callable[[int], str]) -> NoReturn:
         rows = np.flatnonzero(np.asarray(words.is_valid()))
+        if not len(rows):  # of the chosen rows
+            other = f"{self.name!r} is text in other rows, and a number is needed; name another column"
+            raise DataError(self.fault or other)
         text = words[int(rows[0])].as_py()
         more = f" ({plural(len(rows) - 1, 'more such cell')})" if len(rows) > 1 else ""
         raise DataError(
@@ -262,40 +260,41 @@ def _type_values(name: str, array: pa.Array) -> TypedColumn:
 
 def _type_json(name: str, array: pa.Array, declared: str | None) -> TypedColumn:
     """The type of cells of several types."""
-    cells = array.storage
-    cells = pc.if_else(pc.equal(cells, _NAN), None, cells)
-    if not len(cells.drop_null()):
-        return TypedColumn(name, "empty", pa.nulls(len(cells)))
-    plain = pc.replace_substring_regex(cells, _EXACT_NUMBER, r"\1")
-    first = pc.utf8_slice_codeunits(plain, 0, 1)
-    is_text, is_boolean, is_list, is_object = (
-        np.asarray(pc.fill_null(pc.is_in(first, pa.array([*signs])), False)) for signs in ('"', "tf", "[", "{")
-    )
-    texts = pa.array([None if cell is None else _text_of_json(cell) for cell in plain.to_pylist()], pa.string())
-    n_text, n_boolean, n_list = int(is_text.sum()), int(is_boolean.sum()), int(is_list.sum())
-    n_number = len(cells) - cells.null_count - n_text - n_boolean - n_list
-    if n_list and n_text and not (n_boolean or n_number):
-        known, missing = np.asarray(texts.is_valid()), _matches(texts, IS_MISSING) & is_text
+    cells = [None if cell is None else identity.decode(cell) for cell in array.storage.to_pylist()]
+    cells = [None if cell != cell else cell for cell in cells]  # which is NaN
+    counts = Counter(map(type, cells))
+    n_text, n_boolean, n_number = counts[str], counts[bool], counts[int] + counts[float]
+    texts = pa.array(map(_text_of, cells), pa.string())
+    if counts[list] and n_text and not (n_boolean or n_number or counts[dict]):
+        known = np.asarray(texts.is_valid())
+        missing = _matches(texts, IS_MISSING)
         if _are_lists(texts, known, missing):
             read = _read_lists(name, texts, known & ~missing)
             return replace(read, notes=[*read.notes, *_note_missing(name, texts, missing)])
-    if n_list or is_object.any():
-        return TypedColumn(name, "object", pa.ExtensionArray.from_storage(_JSON, cells))
-    read = _type_texts(name, texts, declared, is_written=bool(is_text.all()))
+    if counts[list] or counts[dict]:
+        known = np.asarray(texts.is_valid())
+        return TypedColumn(
+            name, "object", pa.ExtensionArray.from_storage(_JSON, pc.if_else(_mask(known), array.storage, None))
+        )
+    n = n_text + n_boolean + n_number
+    read = _type_texts(name, texts, declared, is_written=n_text == n)
+    notes = []
     if n_boolean and n_number:
-        note = f"{name!r} has {plural(n_boolean, 'bool')} among {plural(n_number, 'number')}, which equal no number"
-        return TypedColumn(name, "object", pa.ExtensionArray.from_storage(_JSON, cells), notes=[note])
-    if read.type == "text":
-        read = replace(read, values=read.texts(), by_value=n_number > 0)
-    notes = [*read.notes]
-    if n_text and n_text < len(cells) - cells.null_count:
+        count = f"{plural(n_boolean, 'bool')} among {plural(n_number, 'number')}"
+        notes.append(f"{name!r} has {count}, which equal no number")
+    if 0 < n_text < n:
         others = plural(n_number, "number") if n_number else plural(n_boolean, "bool")
-        notes = [f"{name!r} has {plural(n_text, 'text')} among {others}; both are read as in a CSV file", *notes]
-    return replace(read, notes=notes)
+        notes.append(f"{name!r} has {plural(n_text, 'text')} among {others}; both are read as in a CSV file")
+    return replace(read, notes=[*notes, *read.notes])
 
 
-def _text_of_json(cell: str) -> str:
-    return str(identity.decode(cell)) if cell.startswith('"') else cell
+def _text_of(cell: Any) -> str | None:
+    """A value as text: whole numbers without a point, lists and objects as JSON."""
+    if cell is None or isinstance(cell, str):
+        return cell
+    if isinstance(cell, float):
+        return number_text(cell)
+    return identity.encode(cell).decode() if isinstance(cell, list | dict) else str(cell).lower()
 
 
 def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written: bool) -> TypedColumn:
@@ -400,18 +399,19 @@ def _to_booleans(texts: pa.Array, booleans: np.ndarray) -> pa.Array:
 
 
 def _texts_of(values: pa.Array) -> pa.Array:
-    """Values as text: whole numbers without a point, lists and objects as JSON."""
+    """Values as texts; see `_text_of`."""
     kind = values.type
     if pa.types.is_string(kind):
         return values
     if kind == _JSON:
-        return pa.array([None if cell is None else _text_of_json(cell) for cell in values.storage.to_pylist()])
+        return pa.array(
+            [None if cell is None else _text_of(identity.decode(cell)) for cell in values.storage.to_pylist()],
+            pa.string(),
+        )
     if pa.types.is_null(kind):
         return values.cast(pa.string())
-    if pa.types.is_floating(kind):
-        return pa.array([None if number is None else number_text(number) for number in values.to_pylist()], pa.string())
-    if pa.types.is_nested(kind):
-        return pa.array([None if cell is None else identity.encode(cell).decode() for cell in values.to_pylist()])
+    if pa.types.is_floating(kind) or pa.types.is_nested(kind):
+        return pa.array(map(_text_of, values.to_pylist()), pa.string())
     return values.cast(pa.string())
 
 

@@ -152,7 +152,7 @@ def _comparable(columns: Mapping[str | None, _Read], kind: str | None, notes: No
         notes.append(f"{named} are bools and 0 or 1: true is taken as 1")
         return {system: column.cast(truth.values.type) for system, column in values.items()}
     if types <= {"text", "integer", "number"} or types <= {"text", "boolean"}:
-        if len(types) == 1 and not has_words and not any(column.by_value for column in typed.values()):
+        if len(types) == 1 and not has_words:
             return values
         for system, read in columns.items():
             if system is not None:
