@@ -112,6 +112,13 @@ def test_labels_that_are_equal_numbers_are_one_label_beside_words() -> None:
     assert read(mixed(1.0, "TRUE", "b")).texts().to_pylist() == ["1", "true", "b"]
 
 
+def test_floats_that_stand_for_several_integers_are_noted() -> None:
+    [note] = read(pa.array([2.0**53, 1.0, N])).notes
+    assert note == "'x' has 9007199254740992.0 as a float, which equals other integers, too; write them as text"
+    for exact in ([2.0**53 - 1, 1.0], [2**60, 1], [1e20, 0.5]):
+        assert not read(pa.array(exact)).notes
+
+
 def test_infinite_numbers_are_no_missing_ones() -> None:
     with pytest.raises(DataError, match="row 3: 'x' is '-inf' where a number is needed"):
         read(texts("1", "2", "3", "-inf")).numbers(lambda row: f"row {row}")

@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -45,6 +45,10 @@ class Column:
     keys: Sequence[Any]
     cells: Sequence[Any]
     is_due: bool
+
+    def take(self, rows: Sequence[int]) -> Column:
+        """Some rows, of a column with this type."""
+        return replace(self, keys=[self.keys[row] for row in rows], cells=[self.cells[row] for row in rows])
 
     def numbers(self) -> list[float | None]:
         """Of each cell its number, None for a few words."""

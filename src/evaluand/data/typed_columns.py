@@ -251,6 +251,10 @@ def _type_values(name: str, array: pa.Array) -> TypedColumn:
         return TypedColumn(name, "boolean", array)
     if types.is_integer(kind):
         return TypedColumn(name, "integer", array)
+    if types.is_floating(kind) and (largest := max(map(abs, pc.min_max(array).as_py().values()))) >= _EXACT:
+        whole = pc.all(pc.equal(array, pc.floor(array))).as_py()
+        note = f"{name!r} has {largest!r} as a float, which equals other integers, too; write them as text"
+        return TypedColumn(name, "number", array, notes=[note] if whole else [])
     if types.is_floating(kind) or types.is_decimal(kind):
         return TypedColumn(name, "number", array)
     if types.is_temporal(kind):

@@ -147,7 +147,7 @@ def _comparable(columns: Mapping[str | None, _Read], kind: str | None, notes: No
         whole = [column.values for column in typed.values() if column.type in ("integer", "number")]
         if kind == "numeric" or (kind not in _OF_CLASSES and truth.type != "text" and not hold_few_integers(whole)):
             return {system: read.numbers(notes) for system, read in columns.items()}
-    if types == {"boolean", "integer"} and not has_words and all(map(_is_zero_or_one, values.values())):
+    if {"boolean"} < types <= {"boolean", "integer", "number"} and not has_words and all(map(_is_zero_or_one, values.values())):
         named = " and ".join(repr(column.name) for column in typed.values())
         notes.append(f"{named} are bools and 0 or 1: true is taken as 1")
         return {system: column.cast(truth.values.type) for system, column in values.items()}
@@ -286,9 +286,12 @@ def read_integers(
 
 def read_group(table: NamedTable, name: str, notes: Notes) -> pa.Array:
     """A column to group by, or whose equal values mark rows that belong together."""
-    column = table.typed(name, "by", notes).labels()
-    notes.append_later(partial(_describe_spellings, {name: column}, "groups"))
-    return column
+    column = table.typed(name, "by", notes)
+    if column.words is not None:
+        notes += filter(None, [column.describe_words(table.where, "counts as a group of its own")])
+    labels = column.labels()
+    notes.append_later(partial(_describe_spellings, {name: labels}, "groups"))
+    return labels
 
 
 # What is noted
