@@ -15,7 +15,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-
 from support.workbooks import book
 
 from evaluand.core.errors import DataError, SpecError
