@@ -87,9 +87,13 @@ def value_of(text: str) -> Fraction:
     return Fraction(Decimal(text.strip()))
 
 
-def read(cells: Sequence[Any]) -> Column:
-    """What the cells of a column are, decided from all of them."""
+def read(cells: Sequence[Any], declared: str | None = None) -> Column:
+    """What the cells of a column are, decided from all of them, unless it is declared to be text."""
     texts = [spell(cell) for cell in cells]
+    gaps = any(text is None for text in texts)
+    labels = [None if text is None or (not text and gaps) else ("text", text) for text in texts]
+    if declared == "text":
+        return Column("text", labels, cells, False)
     known = [text for text in texts if text is not None and text.strip().lower() not in MISSING]
     words_for_missing = any(text is not None and text.strip() and text.strip().lower() in MISSING for text in texts)
     if not known:
@@ -112,9 +116,7 @@ def read(cells: Sequence[Any]) -> Column:
             keys = [_key(text, type, own) for text in texts]
             typed = {spell(cell) is not None and isinstance(cell, str) for cell in cells if spell(cell) is not None}
             return Column(type, keys, cells, words_for_missing or n < len(known) or typed == {True, False})
-    gaps = any(text is None for text in texts)
-    keys = [None if text is None or (not text and gaps) else ("text", text) for text in texts]
-    return Column("text", keys, cells, words_for_missing)
+    return Column("text", labels, cells, words_for_missing)
 
 
 def _is_boolean(text: str) -> bool:

@@ -46,6 +46,7 @@ _FEW_WORDS: Final = 2
 _MOST_WORDS: Final = 0.05
 _SHOWN: Final = 3
 _JSON: Final = pa.json_(pa.string())
+_NAN: Final = identity.encode(float("nan")).decode()
 
 _NUMBER_OF_TEXT: Final = re.compile(_NUMBER)
 _CODE_OF_TEXT: Final = re.compile(_CODE)
@@ -216,7 +217,7 @@ def type_column(name: str, column: pa.Array | pa.ChunkedArray, declared: str | N
     """
     array = _plain(join_chunks(column) if isinstance(column, pa.ChunkedArray) else column)
     if declared == "text":
-        return TypedColumn(name, "text", _texts_of(array))
+        return TypedColumn(name, "text", _without_blanks(_texts_of(array)))
     if array.type == _JSON:
         read = _type_json(name, array, declared)
     elif pa.types.is_string(array.type):
@@ -232,7 +233,8 @@ def type_column(name: str, column: pa.Array | pa.ChunkedArray, declared: str | N
 def _plain(array: pa.Array) -> pa.Array:
     """The values in a plain layout, NaN as null."""
     if array.type == _JSON:
-        return array
+        cells = pc.if_else(pc.equal(array.storage, _NAN), None, array.storage)
+        return pa.ExtensionArray.from_storage(_JSON, cells)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     kind = plain_type(array.type)
@@ -265,21 +267,16 @@ def _type_values(name: str, array: pa.Array) -> TypedColumn:
 def _type_json(name: str, array: pa.Array, declared: str | None) -> TypedColumn:
     """The type of cells of several types."""
     cells = [None if cell is None else identity.decode(cell) for cell in array.storage.to_pylist()]
-    cells = [None if cell != cell else cell for cell in cells]  # which is NaN
     counts = Counter(map(type, cells))
     n_text, n_boolean, n_number = counts[str], counts[bool], counts[int] + counts[float]
     texts = pa.array(map(_text_of, cells), pa.string())
     if counts[list] and n_text and not (n_boolean or n_number or counts[dict]):
-        known = np.asarray(texts.is_valid())
-        missing = _matches(texts, IS_MISSING)
+        known, missing = np.asarray(texts.is_valid()), _matches(texts, IS_MISSING)
         if _are_lists(texts, known, missing):
             read = _read_lists(name, texts, known & ~missing)
             return replace(read, notes=[*read.notes, *_note_missing(name, texts, missing)])
     if counts[list] or counts[dict]:
-        known = np.asarray(texts.is_valid())
-        return TypedColumn(
-            name, "object", pa.ExtensionArray.from_storage(_JSON, pc.if_else(_mask(known), array.storage, None))
-        )
+        return TypedColumn(name, "object", array)
     n = n_text + n_boolean + n_number
     read = _type_texts(name, texts, declared, is_written=n_text == n)
     notes = []
@@ -335,9 +332,13 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
             f"{name!r} has {plural(int(missing.sum()), 'cell')} with {shown}, counted as a class; if they mean a"
             " missing value, leave these cells empty"
         ]
-    if texts.null_count:  # then an empty text is a missing value, too
-        texts = pc.if_else(pc.equal(texts, ""), None, texts)
-    return TypedColumn(name, "text", texts, notes=notes, numbers_among=bool(n_numbers or n_booleans))
+    among = bool(n_numbers or n_booleans)
+    return TypedColumn(name, "text", _without_blanks(texts), notes=notes, numbers_among=among)
+
+
+def _without_blanks(texts: pa.Array) -> pa.Array:
+    """Texts of which an empty one is missing if another cell is."""
+    return pc.if_else(pc.equal(texts, ""), None, texts) if texts.null_count else texts
 
 
 def _are_few(n_words: int, n: int) -> bool:
