@@ -117,10 +117,9 @@ class RowFilter:
         )
         columns = [join_chunks(column) for column in table.columns]
         batch = pa.RecordBatch.from_arrays(columns, schema=table.schema)
-        for name in names:
-            read = _typed(batch, name)
-            for note in read.notes if read.type == "text" else ():  # those of numbers follow where they are compared
-                warn(f"where: {note}", DataNote)
+        reads = [_typed(batch, name) for name in names]
+        for note in (note for read in reads if read.type == "text" for note in read.notes):  # others where compared
+            warn(f"where: {note}", DataNote)
         return self.mask(batch)
 
     def apply(self, batch: pa.RecordBatch, names: Mapping[str, str] = {}) -> tuple[pa.RecordBatch, int]:

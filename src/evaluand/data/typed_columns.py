@@ -178,8 +178,7 @@ class TypedColumn:
     def _refuse_words(self, words: pa.Array, where: Callable[[int], str]) -> NoReturn:
         rows = np.flatnonzero(np.asarray(words.is_valid()))
         if not len(rows):  # of the chosen rows
-            other = f"{self.name!r} is text in other rows, and a number is needed; name another column"
-            raise DataError(self.fault or other)
+            raise DataError(self.fault or f"{self.name!r} is text in other rows; name a column of numbers")
         text = words[int(rows[0])].as_py()
         more = f" ({plural(len(rows) - 1, 'more such cell')})" if len(rows) > 1 else ""
         raise DataError(
@@ -266,19 +265,15 @@ def _type_values(name: str, array: pa.Array) -> TypedColumn:
 
 def _type_json(name: str, array: pa.Array, declared: str | None) -> TypedColumn:
     """The type of cells of several types."""
-    cells = [None if cell is None else identity.decode(cell) for cell in array.storage.to_pylist()]
+    cells = _decode(array)
     counts = Counter(map(type, cells))
     n_text, n_boolean, n_number = counts[str], counts[bool], counts[int] + counts[float]
     texts = pa.array(map(_text_of, cells), pa.string())
-    if counts[list] and n_text and not (n_boolean or n_number or counts[dict]):
-        known, missing = np.asarray(texts.is_valid()), _matches(texts, IS_MISSING)
-        if _are_lists(texts, known, missing):
-            read = _read_lists(name, texts, known & ~missing)
-            return replace(read, notes=[*read.notes, *_note_missing(name, texts, missing)])
-    if counts[list] or counts[dict]:
-        return TypedColumn(name, "object", array)
     n = n_text + n_boolean + n_number
     read = _type_texts(name, texts, declared, is_written=n_text == n)
+    are_lists = read.type == "list" and 0 < n_text == n  # some of them as text
+    if n + counts[list] * are_lists < len(cells) - array.null_count:
+        return TypedColumn(name, "object", array)
     notes = []
     if n_boolean and n_number:
         count = f"{plural(n_boolean, 'bool')} among {plural(n_number, 'number')}"
@@ -287,6 +282,10 @@ def _type_json(name: str, array: pa.Array, declared: str | None) -> TypedColumn:
         others = plural(n_number, "number") if n_number else plural(n_boolean, "bool")
         notes.append(f"{name!r} has {plural(n_text, 'text')} among {others}; both are read as in a CSV file")
     return replace(read, notes=[*notes, *read.notes])
+
+
+def _decode(array: pa.Array) -> list[Any]:
+    return [None if cell is None else identity.decode(cell) for cell in array.storage.to_pylist()]
 
 
 def _text_of(cell: Any) -> str | None:
@@ -313,7 +312,8 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
     if not n_known:
         return TypedColumn(name, "empty", pa.nulls(len(texts)), notes=_note_missing(name, texts, missing))
     if declared == "list" or _are_lists(texts, known, missing):
-        return _read_lists(name, texts, known & ~missing)
+        read = _read_lists(name, texts, known & ~missing)
+        return replace(read, notes=[*read.notes, *_note_missing(name, texts, missing)])
     if n_numbers < n_known and (marked := _read_marked(name, texts, numbers, known & ~missing)) is not None:
         return marked
     for n_own, own, convert in ((n_numbers, numbers, _to_numbers), (n_booleans, booleans, _to_booleans)):
@@ -332,8 +332,7 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
             f"{name!r} has {plural(int(missing.sum()), 'cell')} with {shown}, counted as a class; if they mean a"
             " missing value, leave these cells empty"
         ]
-    among = bool(n_numbers or n_booleans)
-    return TypedColumn(name, "text", _without_blanks(texts), notes=notes, numbers_among=among)
+    return TypedColumn(name, "text", _without_blanks(texts), notes=notes, numbers_among=bool(n_numbers or n_booleans))
 
 
 def _without_blanks(texts: pa.Array) -> pa.Array:
@@ -409,10 +408,7 @@ def _texts_of(values: pa.Array) -> pa.Array:
     if pa.types.is_string(kind):
         return values
     if kind == _JSON:
-        return pa.array(
-            [None if cell is None else _text_of(identity.decode(cell)) for cell in values.storage.to_pylist()],
-            pa.string(),
-        )
+        return pa.array(map(_text_of, _decode(values)), pa.string())
     if pa.types.is_null(kind):
         return values.cast(pa.string())
     if pa.types.is_floating(kind) or pa.types.is_nested(kind):

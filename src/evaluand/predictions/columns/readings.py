@@ -147,11 +147,8 @@ def _comparable(columns: Mapping[str | None, _Read], kind: str | None, notes: No
         whole = [column.values for column in typed.values() if column.type in ("integer", "number")]
         if kind == "numeric" or (kind not in _OF_CLASSES and truth.type != "text" and not hold_few_integers(whole)):
             return {system: read.numbers(notes) for system, read in columns.items()}
-    if (
-        {"boolean"} < types <= {"boolean", "integer", "number"}
-        and not has_words
-        and all(map(_is_zero_or_one, values.values()))
-    ):
+    is_mixed = {"boolean"} < types <= {"boolean", "integer", "number"}
+    if is_mixed and not has_words and all(map(_is_zero_or_one, values.values())):
         named = " and ".join(repr(column.name) for column in typed.values())
         notes.append(f"{named} are bools and 0 or 1: true is taken as 1")
         return {system: column.cast(truth.values.type) for system, column in values.items()}
