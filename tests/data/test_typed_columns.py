@@ -46,7 +46,11 @@ def read(cells: pa.Array, declared: str | None = None) -> TypedColumn:
         (texts("1", "2", "3", "about 4"), "integer", [1, 2, 3, N], [N, N, N, "about 4"]),
         (texts("1", "2", "x", "y"), "text", ["1", "2", "x", "y"], N),
         (texts("01", "2"), "text", ["01", "2"], N),
-        (texts("1234567890123456", "2"), "text", ["1234567890123456", "2"], N),
+        (texts("9007199254740993", "+2"), "integer", [9007199254740993, 2], N),
+        (texts("9007199254740993", "2.5"), "text", ["9007199254740993", "2.5"], N),
+        (texts("9223372036854775808", "2"), "text", ["9223372036854775808", "2"], N),
+        (texts("cat", "", N), "text", ["cat", N, N], N),
+        (texts("cat", "", "-"), "text", ["cat", "", "-"], N),
         (texts("true", "FALSE", "tRuE", N), "boolean", [True, False, True, N], N),
         (texts("true", "false", "NA"), "boolean", [True, False, N], N),
         (texts("true", "false", "true", "maybe"), "boolean", [True, False, True, N], [N, N, N, "maybe"]),
@@ -62,6 +66,9 @@ def read(cells: pa.Array, declared: str | None = None) -> TypedColumn:
         (mixed(1, 2, 3, "unknown"), "integer", [1, 2, 3, N], [N, N, N, "unknown"]),
         (mixed(True, "False", N), "boolean", [True, False, N], N),
         (mixed(1.0, "a", "b"), "text", ["1", "a", "b"], N),
+        (mixed(1.0, "1.0", "a", "b", "c"), "text", ["1", "1.0", "a", "b", "c"], N),
+        (mixed(1, 2, True), "integer", [1, 2, N], [N, N, "true"]),
+        (mixed(["a"], "['b']", "NA"), "list", [["a"], ["b"], N], N),
         (pa.array([1.0, float("nan")]), "number", [1.0, N], N),
         (pa.array([N, N], pa.float64()), "empty", [N, N], N),
         (pa.array(["a", "b"]).dictionary_encode(), "text", ["a", "b"], N),
@@ -106,6 +113,21 @@ def test_labels_that_are_equal_numbers_are_one_label_beside_words() -> None:
     column = read(texts("1", "1.0", "01x", "2"))
     assert column.labels().to_pylist() == ["1", "1", "01x", "2"]
     assert read(mixed(1.0, "TRUE", "b")).texts().to_pylist() == ["1", "true", "b"]
+
+
+def test_what_rows_were_chosen_changes_no_type() -> None:
+    words = read(texts("1", "2", "n.d.")).take(pa.array([0, 1]))
+    assert (words.words, words.describe_words(str, "missing")) == (N, N)
+    for cells in (texts("1", "x", "y", "z"), texts("1,234")):
+        with pytest.raises(DataError, match=r"'x' is text in other rows|'1,234', as 1 cell with a comma"):
+            read(cells).take(pa.array([0])).numbers(str)
+
+
+def test_floats_that_stand_for_several_integers_are_noted() -> None:
+    [note] = read(pa.array([2.0**53, 1.0, N])).notes
+    assert note == "'x' has 9007199254740992.0 as a float, which equals other integers, too; write them as text"
+    for exact in ([2.0**53 - 1, 1.0], [2**60, 1], [1e20, 0.5]):
+        assert not read(pa.array(exact)).notes
 
 
 def test_infinite_numbers_are_no_missing_ones() -> None:

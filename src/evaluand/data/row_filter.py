@@ -116,7 +116,11 @@ class RowFilter:
             [batch.select(names) for batch in batches], pa.schema([schema.field(n) for n in names])
         )
         columns = [join_chunks(column) for column in table.columns]
-        return self.mask(pa.RecordBatch.from_arrays(columns, schema=table.schema))
+        batch = pa.RecordBatch.from_arrays(columns, schema=table.schema)
+        reads = [_typed(batch, name) for name in names]
+        for note in (note for read in reads if read.type == "text" for note in read.notes):  # others where compared
+            warn(f"where: {note}", DataNote)
+        return self.mask(batch)
 
     def apply(self, batch: pa.RecordBatch, names: Mapping[str, str] = {}) -> tuple[pa.RecordBatch, int]:
         """The rows that match, and how many do not because a value is missing.
@@ -323,7 +327,7 @@ class _Evaluation:
         given = self.batch.column(self.columns.find(operand)[0])
         if not _is_text(given.type) and self.columns.type(operand) is not None:
             return None
-        read = self._typed(self.columns.find(operand)[0])
+        read = _typed(self.batch, self.columns.find(operand)[0])
         if read.type == "empty":
             return pa.nulls(len(given), pa.float64())
         if read.type in ("integer", "number") and read.has_few_words:
@@ -341,12 +345,6 @@ class _Evaluation:
         if compared is not None and self.columns.kind(operand) == "text":
             raise self.columns.unequal(operand, compared, "text", "number")
         return None
-
-    def _typed(self, name: str) -> TypedColumn:
-        column = self.batch.column(name)
-        if tables.is_json(self.batch.schema.field(name)):
-            column = pa.ExtensionArray.from_storage(pa.json_(pa.string()), column)
-        return type_column(name, column)
 
     def _column(self, operand: Operand) -> pa.Array | None:
         """The values of an operand as one column; None if Arrow has no such column."""
@@ -387,6 +385,13 @@ class _Evaluation:
                 values = [None if value is None else identity.decode(value) for value in values]
             self._values[column] = values
         return self._values[column]
+
+
+def _typed(batch: pa.RecordBatch, name: str) -> TypedColumn:
+    column = batch.column(name)
+    if tables.is_json(batch.schema.field(name)):
+        column = pa.ExtensionArray.from_storage(pa.json_(pa.string()), column)
+    return type_column(name, column)
 
 
 def _with_full_names(condition: Any, literal: Mapping[Path, Any]) -> Any:

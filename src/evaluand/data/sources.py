@@ -421,7 +421,7 @@ def from_pandas(frame: Any, name: str = "frame") -> DataSource:
     if not any(map(_has_objects, (frame[label] for label in frame.columns))):
         try:
             return from_table(pa.Table.from_pandas(frame, preserve_index=False), name)
-        except pa.ArrowException:  # a column of mixed types, which rows support
+        except (pa.ArrowException, OverflowError):  # mixed types or large integers, which rows support
             pass
     objects = frame.astype(object)
     return from_rows(objects.where(objects.notna(), None).to_dict("records"), name)

@@ -12,7 +12,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Any, Final, NoReturn
 
 import numpy as np
 import orjson
@@ -34,6 +34,7 @@ IS_MISSING: Final = r"^\s*(?i:" + "|".join(map(re.escape, MISSING)) + r")\s*$"
 
 _NUMBER: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"
 _CODE: Final = r"^\s*[+-]?(0[0-9]|[0-9]{16})"
+_WHOLE: Final = r"^\s*[+-]?(0|[1-9][0-9]{0,17}|[1-8][0-9]{18})\s*$"  # of 64 bits
 _INFINITE: Final = r"^\s*[+-]?(?i:inf|infinity)\s*$"
 _BOOLEAN: Final = r"^\s*(?i:true|false)\s*$"
 _LIST: Final = r"^\s*\[.*\]\s*$"
@@ -45,6 +46,7 @@ _FEW_WORDS: Final = 2
 _MOST_WORDS: Final = 0.05
 _SHOWN: Final = 3
 _JSON: Final = pa.json_(pa.string())
+_NAN: Final = identity.encode(float("nan")).decode()
 
 _NUMBER_OF_TEXT: Final = re.compile(_NUMBER)
 _CODE_OF_TEXT: Final = re.compile(_CODE)
@@ -99,6 +101,7 @@ class TypedColumn:
     def take(self, rows: pa.Array) -> TypedColumn:
         """Some rows, null for null; their type is that of the whole column."""
         words, written = (None if each is None else each.take(rows) for each in (self.words, self.written))
+        words = None if words is None or words.null_count == len(words) else words
         return replace(self, values=self.values.take(rows), words=words, written=written)
 
     def labels(self) -> pa.Array:
@@ -110,7 +113,7 @@ class TypedColumn:
         """
         if self.words is not None:
             return pc.coalesce(_texts_of(self.values), self.words)
-        return self.values
+        return _as_integers(self.values) if self.type == "number" else self.values
 
     def texts(self) -> pa.Array:
         """Every value as text; texts that are numbers are alike where they are equal, as are spellings of true.
@@ -144,7 +147,6 @@ class TypedColumn:
             raise DataError(f"{self.name!r} holds {_PLURAL[self.type]} where numbers are needed; name another column")
         numbers = _matches(self.values, _NUMBER) | _matches(self.values, IS_MISSING)
         self._refuse_words(pc.if_else(_mask(numbers), None, self.values), where)
-        raise AssertionError("a column of text has a word")
 
     @property
     def has_few_words(self) -> bool:
@@ -173,8 +175,10 @@ class TypedColumn:
         numbers = _matches(self.values, _NUMBER) & ~_matches(self.values, _CODE)
         return pc.if_else(_mask(numbers | _matches(self.values, _BOOLEAN)), None, self.values)
 
-    def _refuse_words(self, words: pa.Array, where: Callable[[int], str]) -> None:
+    def _refuse_words(self, words: pa.Array, where: Callable[[int], str]) -> NoReturn:
         rows = np.flatnonzero(np.asarray(words.is_valid()))
+        if not len(rows):  # of the chosen rows
+            raise DataError(self.fault or f"{self.name!r} is text in other rows; name a column of numbers")
         text = words[int(rows[0])].as_py()
         more = f" ({plural(len(rows) - 1, 'more such cell')})" if len(rows) > 1 else ""
         raise DataError(
@@ -212,7 +216,7 @@ def type_column(name: str, column: pa.Array | pa.ChunkedArray, declared: str | N
     """
     array = _plain(join_chunks(column) if isinstance(column, pa.ChunkedArray) else column)
     if declared == "text":
-        return TypedColumn(name, "text", _texts_of(array))
+        return TypedColumn(name, "text", _without_blanks(_texts_of(array)))
     if array.type == _JSON:
         read = _type_json(name, array, declared)
     elif pa.types.is_string(array.type):
@@ -228,7 +232,8 @@ def type_column(name: str, column: pa.Array | pa.ChunkedArray, declared: str | N
 def _plain(array: pa.Array) -> pa.Array:
     """The values in a plain layout, NaN as null."""
     if array.type == _JSON:
-        return array
+        cells = pc.if_else(pc.equal(array.storage, _NAN), None, array.storage)
+        return pa.ExtensionArray.from_storage(_JSON, cells)
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     kind = plain_type(array.type)
@@ -247,6 +252,10 @@ def _type_values(name: str, array: pa.Array) -> TypedColumn:
         return TypedColumn(name, "boolean", array)
     if types.is_integer(kind):
         return TypedColumn(name, "integer", array)
+    if types.is_floating(kind) and (largest := max(map(abs, pc.min_max(array).as_py().values()))) >= _EXACT:
+        whole = pc.all(pc.equal(array, pc.floor(array))).as_py()
+        note = f"{name!r} has {largest!r} as a float, which equals other integers, too; write them as text"
+        return TypedColumn(name, "number", array, notes=[note] if whole else [])
     if types.is_floating(kind) or types.is_decimal(kind):
         return TypedColumn(name, "number", array)
     if types.is_temporal(kind):
@@ -256,32 +265,36 @@ def _type_values(name: str, array: pa.Array) -> TypedColumn:
 
 def _type_json(name: str, array: pa.Array, declared: str | None) -> TypedColumn:
     """The type of cells of several types."""
-    cells = array.storage
-    if not len(cells.drop_null()):
-        return TypedColumn(name, "empty", pa.nulls(len(cells)))
-    first = pc.utf8_slice_codeunits(cells, 0, 1)
-    if pc.any(pc.is_in(first, pa.array(["{", "["]))).as_py():
+    cells = _decode(array)
+    counts = Counter(map(type, cells))
+    n_text, n_boolean, n_number = counts[str], counts[bool], counts[int] + counts[float]
+    texts = pa.array(map(_text_of, cells), pa.string())
+    n = n_text + n_boolean + n_number
+    read = _type_texts(name, texts, declared, is_written=n_text == n)
+    are_lists = read.type == "list" and 0 < n_text == n  # some of them as text
+    if n + counts[list] * are_lists < len(cells) - array.null_count:
         return TypedColumn(name, "object", array)
-    is_text, is_boolean = (np.asarray(pc.fill_null(pc.is_in(first, pa.array([*s])), False)) for s in ('"', "tf"))
-    texts = pa.array([None if cell is None else _text_of_json(cell) for cell in cells.to_pylist()], pa.string())
-    read = _type_texts(name, texts, declared, is_written=bool(is_text.all()))
-    n_text, n_boolean = int(is_text.sum()), int(is_boolean.sum())
-    n_number = len(cells) - cells.null_count - n_text - n_boolean
+    notes = []
     if n_boolean and n_number:
-        note = f"{name!r} has {plural(n_boolean, 'bool')} among {plural(n_number, 'number')}, which equal no number"
-        return TypedColumn(name, "object", array, notes=[note])
-    if read.type == "text":
-        read = TypedColumn(name, "text", TypedColumn(name, "text", texts).texts(), numbers_among=read.numbers_among)
-    notes = [*read.notes]
-    if n_text and n_text < len(cells) - cells.null_count:
+        count = f"{plural(n_boolean, 'bool')} among {plural(n_number, 'number')}"
+        notes.append(f"{name!r} has {count}, which equal no number")
+    if 0 < n_text < n:
         others = plural(n_number, "number") if n_number else plural(n_boolean, "bool")
-        notes = [f"{name!r} has {plural(n_text, 'text')} among {others}; both are read as in a CSV file", *notes]
-    return TypedColumn(name, read.type, read.values, read.words, notes, read.numbers_among, read.fault)
+        notes.append(f"{name!r} has {plural(n_text, 'text')} among {others}; both are read as in a CSV file")
+    return replace(read, notes=[*notes, *read.notes])
 
 
-def _text_of_json(cell: str) -> str:
-    value = identity.decode(cell)
-    return value if isinstance(value, str) else cell
+def _decode(array: pa.Array) -> list[Any]:
+    return [None if cell is None else identity.decode(cell) for cell in array.storage.to_pylist()]
+
+
+def _text_of(cell: Any) -> str | None:
+    """A value as text: whole numbers without a point, lists and objects as JSON."""
+    if cell is None or isinstance(cell, str):
+        return cell
+    if isinstance(cell, float):
+        return number_text(cell)
+    return identity.encode(cell).decode() if isinstance(cell, list | dict) else str(cell).lower()
 
 
 def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written: bool) -> TypedColumn:
@@ -290,14 +303,17 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
     missing = _matches(texts, IS_MISSING)
     numbers = _matches(texts, _NUMBER)
     if numbers.any() and declared not in ("integer", "number"):
-        numbers &= ~_matches(texts, _CODE)
+        codes = _matches(texts, _CODE)
+        if (numbers & codes).any() and not _matches(texts, _WHOLE)[numbers].all():
+            numbers &= ~codes
     booleans = _matches(texts, _BOOLEAN)
     n_known = int((known & ~missing).sum())
     n_numbers, n_booleans = int(numbers.sum()), int(booleans.sum())
     if not n_known:
         return TypedColumn(name, "empty", pa.nulls(len(texts)), notes=_note_missing(name, texts, missing))
     if declared == "list" or _are_lists(texts, known, missing):
-        return _read_lists(name, texts, known & ~missing)
+        read = _read_lists(name, texts, known & ~missing)
+        return replace(read, notes=[*read.notes, *_note_missing(name, texts, missing)])
     if n_numbers < n_known and (marked := _read_marked(name, texts, numbers, known & ~missing)) is not None:
         return marked
     for n_own, own, convert in ((n_numbers, numbers, _to_numbers), (n_booleans, booleans, _to_booleans)):
@@ -316,7 +332,12 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
             f"{name!r} has {plural(int(missing.sum()), 'cell')} with {shown}, counted as a class; if they mean a"
             " missing value, leave these cells empty"
         ]
-    return TypedColumn(name, "text", texts, notes=notes, numbers_among=bool(n_numbers or n_booleans))
+    return TypedColumn(name, "text", _without_blanks(texts), notes=notes, numbers_among=bool(n_numbers or n_booleans))
+
+
+def _without_blanks(texts: pa.Array) -> pa.Array:
+    """Texts of which an empty one is missing if another cell is."""
+    return pc.if_else(pc.equal(texts, ""), None, texts) if texts.null_count else texts
 
 
 def _are_few(n_words: int, n: int) -> bool:
@@ -363,10 +384,17 @@ def describe_missing(name: str, words: Mapping[str, int]) -> str | None:
 def _to_numbers(texts: pa.Array, numbers: np.ndarray) -> pa.Array:
     """The numbers in some cells, null elsewhere: integers if all are whole."""
     chosen = pc.utf8_trim_whitespace(pc.if_else(_mask(numbers), texts, None))
-    values = pc.replace_substring_regex(chosen, r"^\+", "").cast(pa.float64())
-    known = values.drop_null().to_numpy()
+    chosen = pc.replace_substring_regex(chosen, r"^\+", "")
+    if _matches(chosen, _WHOLE)[numbers].all():
+        return chosen.cast(pa.int64())
+    return _as_integers(chosen.cast(pa.float64()))
+
+
+def _as_integers(numbers: pa.Array) -> pa.Array:
+    """Numbers as integers if all are whole."""
+    known = numbers.drop_null().cast(pa.float64()).to_numpy()
     whole = bool(len(known)) and bool(((known == np.floor(known)) & (np.abs(known) < _EXACT)).all())
-    return values.cast(pa.int64()) if whole else values
+    return numbers.cast(pa.int64()) if whole else numbers
 
 
 def _to_booleans(texts: pa.Array, booleans: np.ndarray) -> pa.Array:
@@ -375,18 +403,16 @@ def _to_booleans(texts: pa.Array, booleans: np.ndarray) -> pa.Array:
 
 
 def _texts_of(values: pa.Array) -> pa.Array:
-    """Values as text: whole numbers without a point, lists and objects as JSON."""
+    """Values as texts; see `_text_of`."""
     kind = values.type
     if pa.types.is_string(kind):
         return values
     if kind == _JSON:
-        return pa.array([None if cell is None else _text_of_json(cell) for cell in values.storage.to_pylist()])
+        return pa.array(map(_text_of, _decode(values)), pa.string())
     if pa.types.is_null(kind):
         return values.cast(pa.string())
-    if pa.types.is_floating(kind):
-        return pa.array([None if number is None else number_text(number) for number in values.to_pylist()], pa.string())
-    if pa.types.is_nested(kind):
-        return pa.array([None if cell is None else identity.encode(cell).decode() for cell in values.to_pylist()])
+    if pa.types.is_floating(kind) or pa.types.is_nested(kind):
+        return pa.array(map(_text_of, values.to_pylist()), pa.string())
     return values.cast(pa.string())
 
 
@@ -479,13 +505,12 @@ def _read_marked(name: str, texts: pa.Array, numbers: np.ndarray, known: np.ndar
     read = {text: float(_join_digits(cell, decimal)) / share for text, cell in cells.items()}
     distinct = pa.array([*read], pa.string())
     places = pc.index_in(pc.if_else(_mask(known), texts, None), distinct)
-    values = pa.array([*read.values()], pa.float64()).take(places)
-    whole = all(number.is_integer() and abs(number) < _EXACT for number in read.values())
+    values = _as_integers(pa.array([*read.values()], pa.float64()).take(places))
     note = f"{plural(n, 'cell')} of {name!r} {pluralize(n, 'has', 'have')} {_name_mark(shown, decimal)}: {shown!r} is "
     return TypedColumn(
         name,
-        "integer" if whole else "number",
-        values.cast(pa.int64()) if whole else values,
+        "integer" if pa.types.is_integer(values.type) else "number",
+        values,
         notes=[f"{note}read as {number_text(read[shown])}"],
         written=texts,
     )

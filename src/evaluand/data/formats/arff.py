@@ -6,9 +6,8 @@ A column of numbers is of integers if every one is written so. Nominal values an
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence, Set
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final
 
 from evaluand.core.errors import DataError, Fault
@@ -22,7 +21,7 @@ _TOKEN: Final = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^
 _ATTRIBUTE: Final = re.compile(r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\S+))\s+(.+)""", re.I)
 _SPARSE: Final = re.compile(r"\s*(\d+)\s+")
 _ESCAPES: Final = {"n": "\n", "t": "\t", "r": "\r"}
-_INTEGER: Final = re.compile(r"[+-]?\d{1,18}")
+_INTEGER: Final = re.compile(r"[+-]?\d+")
 
 
 class Arff(FileFormat):
@@ -37,10 +36,8 @@ class Arff(FileFormat):
         for header in headers[1:]:
             if header.attributes != headers[0].attributes:
                 raise DataError(f"{header.file.name}: the attributes differ from those of {files[0].name}")
-        whole = _whole_columns(headers)
         return read_objects(
-            [partial(header.rows, whole) for header in headers],
-            lambda number, line: f"{files[number].name}:{line + 1}",
+            [header.rows for header in headers], lambda number, line: f"{files[number].name}:{line + 1}"
         )
 
 
@@ -90,40 +87,22 @@ class _Header:
                 raise DataError(Fault(f"{file.name}:{number + 1}", message))
         raise DataError(f"{file.name}: there is no @data line")
 
-    def cells(self) -> Iterator[tuple[int, dict[int, str | None] | str]]:
-        """(line, text by column or what is wrong) of each row."""
+    def rows(self) -> Iterator[tuple[int, Any]]:
+        """The line and the values of each row."""
         for number, line in _lines(self.file, self.start):
-            yield number, _read_row(line, len(self.attributes))
-
-    def rows(self, whole: Set[str]) -> Iterator[tuple[int, Any]]:
-        for number, cells in self.cells():
+            cells = _read_row(line, len(self.attributes))
             if isinstance(cells, str):
                 yield number, Broken(cells)
                 continue
             try:
-                yield (
-                    number,
-                    {
-                        attribute.name: _value(cells.get(place, attribute.default), attribute, attribute.name in whole)
-                        for place, attribute in enumerate(self.attributes)
-                    },
-                )
+                values = {
+                    attribute.name: _value(cells.get(place, attribute.default), attribute)
+                    for place, attribute in enumerate(self.attributes)
+                }
             except ValueError as error:
                 yield number, Broken(str(error))
-
-
-def _whole_columns(headers: Sequence[_Header]) -> Set[str]:
-    """The columns of numbers of which every one is written as an integer."""
-    numbers = {place for place, each in enumerate(headers[0].attributes) if each.is_number}
-    for header in headers:
-        for _, cells in header.cells():
-            if not numbers:
-                return set()
-            if isinstance(cells, dict):
-                known = ((place, cells.get(place)) for place in numbers)
-                numbers -= {place for place, cell in known if cell is not None and not _INTEGER.fullmatch(cell)}
-    names = headers[0].names
-    return {names[place] for place in numbers}
+            else:
+                yield number, values
 
 
 def _lines(file: SourceFile, start: int = 0) -> Iterator[tuple[int, str]]:
@@ -196,13 +175,10 @@ def _unescape(text: str) -> str:
     return re.sub(r"\\(.)", lambda found: _ESCAPES.get(found[1], found[1]), text)
 
 
-def _value(text: str | None, attribute: _Attribute, whole: bool) -> Any:
-    if text is None:
-        return None
-    if attribute.is_number:
-        read: Callable[[str], Any] = int if whole else float
-        try:
-            return read(text)
-        except ValueError:
-            raise ValueError(f"{attribute.name}: {text[:60]!r} is not {attribute.kind}") from None
-    return text
+def _value(text: str | None, attribute: _Attribute) -> Any:
+    if text is None or not attribute.is_number:
+        return text
+    try:
+        return int(text) if _INTEGER.fullmatch(text) else float(text)
+    except ValueError:
+        raise ValueError(f"{attribute.name}: {text[:60]!r} is not {attribute.kind}") from None

@@ -307,10 +307,16 @@ def hold_few_integers(columns: Sequence[pa.Array]) -> bool:
         return False
     values: set[float] = set()
     for column in columns:
-        values |= {*pc.unique(column.drop_null()).to_pylist()[: _MOST_INTEGERS + 1]}
-        if len(values) > _MOST_INTEGERS:
+        distinct = pc.unique(column.drop_null()).to_pylist()[: _MOST_INTEGERS + 1]
+        values |= {*distinct}
+        if len(values) > _MOST_INTEGERS or not all(map(_is_integer, distinct)):
             return False
-    return all(abs(value) < _EXACT and float(value).is_integer() for value in values)
+    return True
+
+
+def _is_integer(value: Any) -> bool:
+    """Whether a number is an integer; as a float it must be exact."""
+    return isinstance(value, int) or (abs(value) < _EXACT and float(value).is_integer())
 
 
 # Metrics

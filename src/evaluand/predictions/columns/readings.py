@@ -148,7 +148,8 @@ def _comparable(columns: Mapping[str | None, _Read], kind: str | None, notes: No
         whole = [column.values for column in typed.values() if column.type in ("integer", "number")]
         if kind == "numeric" or (kind not in _OF_CLASSES and truth.type != "text" and not hold_few_integers(whole)):
             return {system: read.numbers(notes) for system, read in columns.items()}
-    if types == {"boolean", "integer"} and not has_words and all(map(_is_zero_or_one, values.values())):
+    is_mixed = {"boolean"} < types <= {"boolean", "integer", "number"}
+    if is_mixed and not has_words and all(map(_is_zero_or_one, values.values())):
         named = " and ".join(repr(column.name) for column in typed.values())
         notes.append(f"{named} are bools and 0 or 1: true is taken as 1")
         return {system: column.cast(truth.values.type) for system, column in values.items()}
@@ -280,14 +281,17 @@ def read_group(table: NamedTable, name: str, notes: Notes, option: str) -> pa.Ar
     Raises:
         SpecError: it holds lists, objects or values of several types.
     """
-    column = table.typed(name, option, notes).labels()
-    if pa.types.is_nested(column.type) or isinstance(column, pa.ExtensionArray):
+    column = table.typed(name, option, notes)
+    labels = column.labels()
+    if pa.types.is_nested(labels.type) or isinstance(labels, pa.ExtensionArray):
         raise SpecError(
-            f"{option}: {name!r} holds lists, objects or mixed values such as {_first(column)!r}, which are no groups;"
+            f"{option}: {name!r} holds lists, objects or mixed values such as {_first(labels)!r}, which are no groups;"
             " name a column of text, numbers, bools or times"
         )
-    notes.append_later(partial(_describe_spellings, {name: column}, "groups"))
-    return column
+    if column.words is not None:
+        notes += filter(None, [column.describe_words(table.where, "counts as a group of its own")])
+    notes.append_later(partial(_describe_spellings, {name: labels}, "groups"))
+    return labels
 
 
 # What is noted
