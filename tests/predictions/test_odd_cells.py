@@ -8,8 +8,11 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from support.commands import Folder
+
+from evaluand import evaluate
 
 Read = Callable[..., dict[str, Any]]
 
@@ -114,3 +117,22 @@ def test_integers_with_a_gap_are_integers(folder: Folder) -> None:
         "scorers: {right: {kind: prediction, type: integer}}\nmetrics: [accuracy]\n"
     )
     assert "0.667" in folder.done("run", "e.yaml")
+
+
+def test_times_are_compared_as_times() -> None:
+    days = pd.to_datetime(["2026-01-01", "2026-01-02"])
+    found = evaluate("y", "p", data={"y": days, "p": days[[0, 0]]}, metrics="accuracy")
+    assert found["accuracy"].value == 0.5
+
+
+@pytest.mark.parametrize(("cell", "value"), [("x", "no number"), ("", "no number"), ("-1", "-1")])
+def test_a_row_needs_its_weight(folder: Folder, cell: str, value: str) -> None:
+    (folder.path / "rows.csv").write_text(f"y,p,w\n1,1,1\n0,0,2\n1,0,{cell}\n0,1,1\n")
+    refused = folder.refused("score", "rows.csv", "--truth", "y", "--prediction", "p", "--weight", "w")
+    assert f"rows.csv:4: the weight 'w' is {value}; give a number of 0 or more" in refused
+
+
+def test_labels_are_no_matter_of_metrics_of_text(score: Read) -> None:
+    rows = "y,p\nYes,yes\nNo,Nope\n"
+    assert score(rows, "--truth y --prediction p --metric cer")["notes"] == []
+    assert "differ in spelling only" in score(rows, "--truth y --prediction p --metric accuracy")["notes"][0]

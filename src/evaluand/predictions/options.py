@@ -139,13 +139,13 @@ class ColumnOptions(SharedOptions):
         for column, type in self.types.items():
             if type not in TYPES:
                 raise SpecError(f"the type {type!r} of {column!r} is none of {', '.join(TYPES)}")
-        if not any(map(_reads_text, as_tuple(self.metrics))):
+        if not any(map(reads_text, as_tuple(self.metrics))):
             return self.types
         names = [self.truth, *self.predictions, *(part for name in self.predictions for part in name.split(","))]
         return {name.strip(): "text" for name in names} | dict(self.types)
 
 
-def _reads_text(metric: Any) -> bool:
+def reads_text(metric: Any) -> bool:
     """Whether a metric, or the one of a name, compares columns as they were written."""
     name = metric.get("kind") if isinstance(metric, Mapping) else metric
     if isinstance(name, str):

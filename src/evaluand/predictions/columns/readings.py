@@ -56,16 +56,18 @@ def read_typed(
     *,
     kind: str | None = None,
     label: Any = None,
+    as_labels: bool = True,
 ) -> TypedColumns:
     """Reads the truth and the predictions of systems together.
 
     Args:
         base: the table with the truth.
         name: the column of the truth.
-        kind: see `find_target`, also for the other arguments.
+        kind: see `find_target`, also for `label`.
+        as_labels: whether some metric tells labels apart, so that their spellings are noted.
 
     Raises:
-        DataError: a cell is no number where one is needed, or JSON equals the truth only by value; names its place.
+        DataError: a cell is no number where one is needed; names its place.
         SpecError: columns have types that are never equal, or do not suit `kind`.
     """
     columns: dict[str | None, _Read] = {None: _Read(base, base.typed(name, "truth", notes))}
@@ -83,7 +85,7 @@ def read_typed(
     predicted = [*predictions.values()]
     labels = [*dict.fromkeys(text for spec in specs for text in spec.scores or ())]
     target = find_target(name, truth, predicted, kind, label, notes, scored=labels)
-    if target.kind in ("binary", "multiclass", "text", "multilabel"):
+    if as_labels and target.kind in ("binary", "multiclass", "text", "multilabel"):
         notes.append_later(partial(_describe_spellings, {name: truth, **predictions}, "labels"))
         _note_no_overlap(name, truth, predictions, notes)
     return TypedColumns(truth, predictions, target, _shared_type(truth, predicted))
@@ -182,6 +184,8 @@ def _require_shared_form(truth: TypedColumn, column: TypedColumn, notes: Notes) 
 def _require_equal_types(truth: TypedColumn, column: TypedColumn, notes: Notes) -> None:
     """Refuses values that are never equal, such as text and lists of it."""
     scalars = ("integer", "number", "boolean", "text", "time")
+    if truth.type == column.type == "time":
+        return
     if truth.type in scalars and column.type in scalars:
         _refuse_types(truth, column, notes)
     one, other = _json_types(truth.values), _json_types(column.values)

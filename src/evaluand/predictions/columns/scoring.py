@@ -36,9 +36,9 @@ from evaluand.predictions.columns.gates import check_system_gates
 from evaluand.predictions.columns.notes import Notes
 from evaluand.predictions.columns.proposals import Proposals, note_reversed_scores
 from evaluand.predictions.columns.readings import read_group, read_typed
-from evaluand.predictions.columns.systems import System, SystemSpec, make_system, read_numbers
+from evaluand.predictions.columns.systems import System, SystemSpec, make_system, read_weights
 from evaluand.predictions.columns.tables import NamedTable, check_ids
-from evaluand.predictions.options import ColumnOptions, as_tuple
+from evaluand.predictions.options import ColumnOptions, as_tuple, reads_text
 from evaluand.predictions.result import SystemScores, Values
 from evaluand.predictions.steps import Results, Steps
 from evaluand.predictions.unsaved import ColumnStore
@@ -72,13 +72,15 @@ def score_systems(
         SpecError: columns do not fit each other, or every metric is refused.
         DataError: a value is invalid; names its place.
     """
-    typed = read_typed(base, options.truth, specs, notes, kind=options.kind, label=options.label)
+    metrics = as_tuple(options.metrics)
+    as_labels = not metrics or not all(map(reads_text, metrics))
+    typed = read_typed(base, options.truth, specs, notes, kind=options.kind, label=options.label, as_labels=as_labels)
     if options.truth in typed.predictions and typed.predictions[options.truth].equals(typed.truth):
         raise SpecError(
             f"{notes.option('prediction', options.truth)}: is the column of {notes.name('truth')}; name the column of"
             " the predictions"
         )
-    weight = None if options.weight is None else read_numbers(base, options.weight, "weight", notes)
+    weight = None if options.weight is None else read_weights(base, options.weight, notes)
     systems = [
         make_system(
             spec,
