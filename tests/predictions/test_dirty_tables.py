@@ -517,7 +517,7 @@ DOORS: dict[str, Door] = {
     "series of polars": (as_one_type, by_arrays(series)),
     "arrays of arrow": (as_one_type, by_arrays(pa.array)),
 }
-KNOWN_BY_ARRAYS = {"kind", "label", "by"}
+KNOWN_BY_ARRAYS = {"kind", "label", "by", "weight", "cluster"}
 OF_ARRAYS = {name for name in DOORS if "series" in name or name in ("lists", "arrays of arrow")}
 
 
@@ -570,7 +570,7 @@ def faults(number: int, folder: Path) -> Iterator[str]:
             yield f"table {number}: {answers[True]} refuses what {answers[False]} reads"
 
 
-ARGUMENTS = {"y": "truth", "p": "predictions", "s": "scores"}
+ARGUMENTS = {"y": "truth", "p": "predictions", "s": "scores", "w": "weight", "c": "cluster"}
 
 
 def due(table: Table) -> set[str]:
