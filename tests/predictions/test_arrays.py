@@ -146,11 +146,11 @@ def test_weights_that_are_none_are_reported_as_they_were_given(made: Any) -> Non
     with pytest.raises(DataError) as raised:
         evaluate([1] * 5, [1] * 5, weight=made([1.0, math.nan, 2.0, -1.0, math.nan]))
     assert str(raised.value).splitlines() == [
-        "weight, row 1: NaN is not a finite number of 0 or more",
-        "weight, row 3: -1.0 is not a finite number of 0 or more",
-        "weight, row 4: NaN is not a finite number of 0 or more",
+        "row 1: the weight 'weight' is no number; give a number of 0 or more",
+        "row 3: the weight 'weight' is -1; give a number of 0 or more",
+        "row 4: the weight 'weight' is no number; give a number of 0 or more",
     ]
-    with pytest.raises(DataError, match=r"^weight, row 0: None is not a finite number of 0 or more$"):
+    with pytest.raises(DataError, match=r"^row 0: the weight 'weight' is no number; give a number of 0 or more$"):
         evaluate([1, 1], [1, 1], weight=[None, 1])
 
 
@@ -176,8 +176,16 @@ def test_empty_arrays_give_undefined_values_with_a_reason() -> None:
             SpecError,
             "accuracy: real numbers are hardly ever equal",
         ),
-        ({"truth": [1], "predictions": [1], "weight": [-1]}, DataError, "weight, row 0: -1 is not a finite number"),
-        ({"truth": [1], "predictions": [1], "weight": ["x"]}, SpecError, "weight holds text; give numbers"),
+        (
+            {"truth": [1], "predictions": [1], "weight": [-1]},
+            DataError,
+            "row 0: the weight 'weight' is -1; give a number of 0 or more",
+        ),
+        (
+            {"truth": [1], "predictions": [1], "weight": ["x"]},
+            DataError,
+            "row 0: 'weight' is 'x' where a number is needed",
+        ),
         ({"truth": [1], "predictions": [1], "by": {"truth": [1]}}, SpecError, "by: 'truth' is a reserved name"),
         ({"truth": [1], "predictions": [1], "metrics": "acuracy"}, SpecError, "did you mean 'accuracy'"),
         (
@@ -309,7 +317,7 @@ def test_what_would_be_taken_wrongly_is_refused(arguments: dict[str, Any], messa
 
 def test_an_index_of_pandas_is_a_column_too() -> None:
     assert evaluate(pd.Index(["a", "b"]), ["a", "c"])["accuracy"].value == 0.5
-    with pytest.raises(DataError, match="weight, row 1: <NA> is not a finite number"):
+    with pytest.raises(DataError, match="row 1: the weight 'weight' is no number"):
         evaluate(["a", "b"], ["a", "b"], weight=pd.Series([1, None], dtype="Int64"))
 
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from evaluand.core.errors import DataError, SpecError
-from evaluand.evaluation.prediction_table import label_text, read_weights, to_column
+from evaluand.evaluation.prediction_table import label_text, to_column
 from evaluand.predictions.columns.systems import SystemSpec
 from evaluand.predictions.columns.tables import NamedTable, as_table
 from evaluand.predictions.matrices import ArrayInputs, as_columns, plain_label
@@ -53,8 +53,6 @@ def read_arrays(
     _check_one_index(columns)
     arrays = {name: to_column(name, values) for name, values in columns.items()}
     _check_lengths(arrays)
-    if given.weight is not None:
-        read_weights(given.weight)
     chosen = ColumnOptions(
         truth="truth",
         predictions=tuple(specs),

@@ -100,7 +100,7 @@ def leading_out(folder: Path, name: str) -> Iterator[Path]:
 def find_file(document: Path, root: Path, name: str) -> Path | None:
     """A file next to the problem's document or in a folder above; a DataError if a link leads out of the root."""
     for place in (document.parent, *document.parent.parents):
-        if (place / name).is_file():
+        if os.path.isfile(place / name):  # false also for a name that is too long
             return require_within(place / name, root)
         if place == root:
             return None

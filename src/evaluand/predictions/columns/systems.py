@@ -300,13 +300,15 @@ def read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.
 
 
 def read_weights(table: NamedTable, name: str, notes: Notes) -> pa.Array:
-    """A column of weights; a DataError names the first row that has none, or one below 0."""
+    """A column of weights; a DataError names each row that has none, or one below 0."""
     weights = read_numbers(table, name, "weight", notes)
     wrong = np.flatnonzero(~(np.asarray(weights.fill_null(-1.0)) >= 0))
-    if len(wrong):
-        row = int(wrong[0])
+    faults = []
+    for row in wrong.tolist():
         value = "no number" if weights[row].as_py() is None else f"{weights[row].as_py():g}"
-        raise DataError(Fault(table.where(row), f"the weight {name!r} is {value}; give a number of 0 or more"))
+        faults.append(Fault(table.where(row), f"the weight {name!r} is {value}; give a number of 0 or more"))
+    if faults:
+        raise DataError(faults)
     return weights
 
 
