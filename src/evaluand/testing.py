@@ -15,6 +15,7 @@ from evaluand.metrics.base.metric import Missing
 from evaluand.predictions.result import SystemScores
 from evaluand.predictions.tournament import MatchResults
 from evaluand.report.text import safe
+from evaluand.store.store import MemoryStore
 
 
 def assert_gate(
@@ -95,11 +96,9 @@ def _refuse_options(*options: Any) -> None:
 def _read_subjects(result: Any) -> tuple[dict[str, Evaluation], dict[str, Any]]:
     """What must pass a gate by label, and the metrics that the gate may name, as options of `check_gates`."""
     if isinstance(result, SystemScores):
-        aggregation, proposals = result.results.aggregation, result.proposals
-        options: dict[str, Any] = {"measures": () if aggregation is None else aggregation.measures}
-        return result.results.evaluations, options | (
-            {} if proposals is None else {"metric_by_name": proposals.gate_metric}
-        )
+        results, proposals = result.save(MemoryStore(), "result"), result.proposals  # to be paired by content
+        options: dict[str, Any] = {"measures": () if results.aggregation is None else results.aggregation.measures}
+        return results.evaluations, options | ({} if proposals is None else {"metric_by_name": proposals.gate_metric})
     found = _evaluations(result)
     labels = short_labels([each.name for each in found], [each.id for each in found])
     return dict(zip(labels, found, strict=True)), {}

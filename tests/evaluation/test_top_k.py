@@ -167,9 +167,17 @@ def test_the_first_k_of_classes_are_those_of_scikit_learn() -> None:
         assert mine.value == pytest.approx(top_k_accuracy_score(truth, scores, k=k))
 
 
-def test_of_equal_scores_the_class_that_comes_first_by_name_is_the_higher_one() -> None:
-    scores = {"b": [0.4, 0.4], "a": [0.4, 0.4], "c": [0.2, 0.4]}
-    assert evaluate(["b", "c"], ["a", "a"], scores=scores, metrics=[TopKMetric(k=2)])["top_k"].value == 0.5
+@pytest.mark.parametrize("names", ["abc", "cba"])
+def test_equal_scores_have_no_order(names: str) -> None:
+    scores = dict(zip(names, ([0.4, 0.4], [0.4, 0.4], [0.2, 0.4]), strict=True))
+    truth = [names[0], names[2]]
+    assert evaluate(truth, truth, scores=scores, metrics=[TopKMetric(k=2)])["top_k"].value == 0.5
+
+
+def test_a_row_without_scores_abstains_wherever_it_stands() -> None:
+    scores = {"a": [0.5, None, 0.2], "b": [0.4, None, 0.7], "c": [0.1, None, 0.1]}
+    row = evaluate(["a", "b", "c"], ["a", "b", "b"], scores=scores, metrics=[TopKMetric(k=2)])["top_k"]
+    assert (row.value, row.n_scored, row.n_abstained) == (0.5, 2, 1)
 
 
 def test_a_ranking_as_one_response_gives_the_same_share() -> None:

@@ -13,6 +13,9 @@ import pytest
 from support.commands import Folder
 
 from evaluand import evaluate
+from evaluand.core.errors import SpecError
+from evaluand.store.tables import SHARD_ROWS
+from evaluand.testing import assert_gate
 
 Read = Callable[..., dict[str, Any]]
 
@@ -136,3 +139,47 @@ def test_labels_are_no_matter_of_metrics_of_text(score: Read) -> None:
     rows = "y,p\nYes,yes\nNo,Nope\n"
     assert score(rows, "--truth y --prediction p --metric cer")["notes"] == []
     assert "differ in spelling only" in score(rows, "--truth y --prediction p --metric accuracy")["notes"][0]
+
+
+def test_a_row_without_a_score_abstains_wherever_it_stands() -> None:
+    truth, score = ([row % 3 == 0 for row in range(SHARD_ROWS)], [(row * 7 % 11) / 11 for row in range(SHARD_ROWS)])
+    expected = evaluate(truth, scores=score, metrics="auc")["auc"].value
+    for place in (0, SHARD_ROWS):
+        labels = [*truth[:place], True, *truth[place:]]
+        cells = [*score[:place], None, *score[place:]]
+        row = evaluate(labels, scores=cells, metrics="auc")["auc"]
+        assert (row.value, row.n_abstained) == (pytest.approx(expected, abs=1e-12), 1)
+
+
+def test_a_row_that_lacks_the_score_of_one_class_has_none(score: Read) -> None:
+    rows = "y,a,b,c\na,.5,.3,.2\nb,.1,.8,.1\nc,.2,.5,.3\na,.2,,.1\n"
+    words = "--truth y --score a=a --score b=b --score c=c --metric top_2_accuracy --metric log_loss"
+    facts = score(rows, words)
+    assert [row["n_abstained"] for row in facts["metrics"]] == [1, 1]
+    assert "1 row of 'scores' lacks the score of a class and counts as without scores" in facts["notes"]
+
+
+def test_unstored_results_of_different_predictions_are_not_confused() -> None:
+    truth = [1, 0, 1, 0] * 10
+    worse, better = (evaluate(truth, said, metrics="accuracy") for said in ([0] * 40, truth))
+    [evaluation, other] = [result.results.tasks[0].evaluation for result in (worse, better)]
+    assert evaluation.digest != other.digest
+    assert_gate(better, "accuracy better than baseline", baseline=worse)
+    with pytest.raises(AssertionError):
+        assert_gate(worse, "accuracy not worse than baseline by 0.01", baseline=better)
+
+
+def test_true_and_false_are_no_numbers_among_words() -> None:
+    with pytest.raises(SpecError, match="'y' holds text such as 'True', 'p' holds integers such as 1"):
+        evaluate("y", "p", data={"y": ["True", "x", "y", "z"], "p": [1, 0, 1, 0]})
+
+
+def test_amounts_of_two_currencies_are_no_numbers() -> None:
+    found = evaluate("y", "p", data={"y": ["$3", "€3"], "p": ["$3", "$3"]}, metrics="accuracy", kind="multiclass")
+    assert found["accuracy"].value == 0.5
+
+
+def test_infinite_predictions_are_noted() -> None:
+    found = evaluate([0.5, 1.5, 2.5], [0.5, 1.5, float("inf")], metrics="mae")
+    assert found["mae"].n_failed == 1
+    assert "'predictions' is infinite in 1 row, which has failed" in found.notes

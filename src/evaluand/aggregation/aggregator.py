@@ -30,6 +30,7 @@ from evaluand.aggregation.score_shards import (
     shards,
 )
 from evaluand.aggregation.seen import StoppedRun, stopping_rules
+from evaluand.aggregation.shard import scored_columns
 from evaluand.aggregation.worst_groups import GroupSearch, WorstGroup, worst_groups_of
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, EvaluandError, NotFound, SpecError, first_fault, nearest, warn
@@ -606,7 +607,9 @@ def compute_measures(
         with naming_scorer(scorer, metrics):
             names = tuple(dict.fromkeys([*(a for each in by for a in each), *given]))
             cut = read_shards(tables(scorer, names, where=where, labelled_for=labelled_for))
-            summary = summary_of_shards(cut, every, [*groupings, *crossed], repeated=repeated)
+            needed = {name for metric in every for name in metric.needed_columns}
+            scored = scored_columns(tables(scorer, (), where=where), needed) if needed else ()
+            summary = summary_of_shards(cut, every, [*groupings, *crossed], repeated=repeated, scored=scored)
             summary.check_missing(range(len(metrics)))
             for place, position in enumerate(positions):
                 rows = [row for each in groupings for row in summary.values(place, each)]

@@ -22,7 +22,7 @@ one of three answers is missing, its example is scored, but its mean still has b
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, pairwise
 from typing import Any, Final, NamedTuple
@@ -315,12 +315,13 @@ def summary_of_shards(
     by: Sequence[By] = ((),),
     *,
     repeated: bool = False,
+    scored: Collection[str] | None = None,
 ) -> Summary:
-    """The summary of all shards; arguments and errors as for `summarise`."""
+    """The summary of all shards; arguments and errors as for `summarise`, and `scored` as for `Shard.units`."""
     parts: list[Summary] = []
     merged = 0
     for shard in shards:
-        parts.append(summarise_shard(shard, metrics, by, repeated=repeated))
+        parts.append(summarise_shard(shard, metrics, by, repeated=repeated, scored=scored))
         if len(parts) > 1 + min(merged, _AT_ONCE):  # states that contain rows are not copied with every shard
             merged += len(parts) - 1
             parts = [merge(parts)]
@@ -330,16 +331,21 @@ def summary_of_shards(
 
 
 def summarise_shard(
-    shard: pa.Table | pa.RecordBatch, metrics: Sequence[Metric], by: Sequence[By] = ((),), *, repeated: bool = False
+    shard: pa.Table | pa.RecordBatch,
+    metrics: Sequence[Metric],
+    by: Sequence[By] = ((),),
+    *,
+    repeated: bool = False,
+    scored: Collection[str] | None = None,
 ) -> Summary:
-    """The summary of one shard; arguments and errors as for `summarise`."""
+    """The summary of one shard; arguments and errors as for `summary_of_shards`."""
     table = Shard.of(shard)
     by = tuple(dict.fromkeys(tuple(names) for names in by))
     overs = dict.fromkeys([None, *(metric.over_targets for metric in metrics)])
     groups = {
         grouping: table.groups(*grouping) for grouping in (Grouping(names, over) for names in by for over in overs)
     }
-    units = {rules_for(metric): table.units(rules_for(metric)) for metric in metrics}
+    units = {rule: table.units(rule, scored) for rule in dict.fromkeys(map(rules_for, metrics))}
     labels: list[Labels] = []
     states: dict[tuple[int, Grouping], Mapping[Fill | None, State]] = {}
     for position, metric in enumerate(metrics):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -59,7 +59,7 @@ class RowRules(NamedTuple):
     Attributes:
         reduce: how responses are reduced.
         weighing: whether a row of weight 0 is dropped.
-        needs: columns of scores; a row without any of them abstains, unless all rows are.
+        needs: columns of scores; a row that lacks one abstains.
     """
 
     reduce: str
@@ -155,8 +155,13 @@ class Shard:
             found = _cross(found, _encode(_column(self.table, name), name))
         return found
 
-    def units(self, rules: RowRules) -> UnitRows:
-        """The units under a rule, and their rows."""
+    def units(self, rules: RowRules, scored: Collection[str] | None = None) -> UnitRows:
+        """The units under a rule, and their rows.
+
+        Args:
+            scored: the columns of scores that some row of the whole table has; those of others are not needed. By
+                default the columns that some row of this shard has.
+        """
         if rules.reduce == EXAMPLES:
             rows = np.lexsort((self.response, self.replication, self.target.code, self.index))
             starts = runs(self.index[rows], self.target.code[rows])
@@ -164,7 +169,7 @@ class Shard:
             rows, starts = self.at(self.order, self.starts) if rules.reduce == "first" else self.order, self.starts
         if rules.weighing and WEIGHT in self.table.column_names:
             rows, starts = self._drop_weightless(rows, starts)
-        status = self.at(self._status_with(rules.needs), rows)
+        status = self.at(self._status_with(rules.needs, scored), rows)
         complete = bool((status == SCORED).all())
         if rules.reduce in ("first", "all"):
             unit = rows if self.has_all(rows) else np.arange(len(rows))
@@ -173,14 +178,15 @@ class Shard:
         outcome = np.minimum.reduceat(status, starts) if len(rows) else status
         return UnitRows(rows, unit, status, rows[starts], outcome, complete)
 
-    def _status_with(self, needs: Sequence[str]) -> np.ndarray:
+    def _status_with(self, needs: Sequence[str], scored: Collection[str] | None) -> np.ndarray:
         """The status of each row, where one that lacks a score has abstained."""
         status = self.status
         for name in needs:
-            if name not in self.table.column_names or (lacks := lacking(_column(self.table, name))) is None:
+            if name not in self.table.column_names or (scored is not None and name not in scored):
                 continue
-            if not lacks[status == SCORED].all():
-                status = np.where(lacks & (status == SCORED), np.int8(ABSTAINED), status)
+            lacks = lacking(_column(self.table, name)) & (status == SCORED)
+            if scored is not None or not lacks[status == SCORED].all():
+                status = np.where(lacks, np.int8(ABSTAINED), status)
         return status
 
     def _drop_weightless(self, rows: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -284,15 +290,25 @@ def _leaf(column: pa.Array, name: str, index: np.ndarray) -> pa.Array:
     return pa.array(found, pa.float64(), from_pandas=True)
 
 
-def lacking(column: pa.Array) -> np.ndarray | None:
-    """Which rows of a column of scores have none; None if all or no rows have some."""
+def lacking(column: pa.Array) -> np.ndarray:
+    """Which rows of a column of scores have none."""
     if pa.types.is_null(column.type):
-        return None
+        return np.ones(len(column), np.bool_)
     lacks = column.is_null()
     if is_list(column.type):
         lacks = pc.or_(lacks, pc.fill_null(pc.equal(pc.list_value_length(column), 0), True))
-    ends = pc.min_max(lacks).as_py()
-    return np.asarray(lacks) if ends["max"] and not ends["min"] else None
+    return np.asarray(lacks)
+
+
+def scored_columns(tables: Iterable[pa.Table], names: Collection[str]) -> frozenset[str]:
+    """The columns of scores that some row of the tables has; they are read until all are known to have some."""
+    found: set[str] = set()
+    for table in tables:
+        there = {name for name in names if name in table.column_names}
+        found |= {name for name in there - found if not lacking(_column(table, name)).all()}
+        if found == there:
+            break
+    return frozenset(found)
 
 
 def _column(table: pa.Table, name: str, *, decoded: bool = True) -> pa.Array:

@@ -186,12 +186,11 @@ class Pairing:
     def _lacks(self, name: str) -> bool:
         """Whether some rows of a side, and not all, lack what a column has."""
         if name not in self._lacking:
-            of_sides = (
-                each.batches(self.scorer, [name]) for each in self.evaluations if name in each.columns(self.scorer)
+            sides = (
+                side.batches(self.scorer, [name]) for side in self.evaluations if name in side.columns(self.scorer)
             )
-            self._lacking[name] = any(
-                lacking(join_chunks(pa.Table.from_batches(side).column(0))) is not None for side in of_sides
-            )
+            lacks = [lacking(join_chunks(pa.Table.from_batches(side).column(0))) for side in sides]
+            self._lacking[name] = any(rows.any() and not rows.all() for rows in lacks)
         return self._lacking[name]
 
     def _read(self, number: int, rules: RowRules) -> tuple[Side, dict[str, Any]]:
@@ -202,7 +201,7 @@ class Pairing:
         needed = [name for name in rules.needs if name in evaluation.columns(self.scorer)]
         pieces = shards(evaluation, self.scorer, attributes, [*_KEY, *needed])
         table = Shard.of(pa.concat_tables(pieces, promote_options="permissive"))
-        units = table.units(rules)
+        units = table.units(rules, rules.needs)
         groups = _select_groups(table.groups(attributes), (*values.values(),))
         index = table.at(table.index, units.first)
         chosen = table.at(groups.code, units.first) >= 0

@@ -462,7 +462,7 @@ class Dataset(metaclass=Explained):
         """
         if self._store is store:
             return self
-        digests = RowNumbers() if numbered else RowDigests(self.roles)
+        digests = RowNumbers(self._source.batches(), self.roles) if numbered else RowDigests(self.roles)
         if "digest" not in self.__dict__:
             self.__dict__["digest"] = self._digest_of(digests.of)
         if not store.is_sealed("datasets", self.id):

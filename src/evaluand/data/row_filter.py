@@ -304,7 +304,10 @@ class _Evaluation:
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
         number = right if isinstance(right, Literal) and _literal_kind(right.literal) == "number" else None
         if number and (numbers := self._numbers(left, number)) is not None:
-            return _SIGNS[sign](numbers, pa.scalar(float(str(number.literal))))  # infinite beyond all floats
+            value = _as_scalar(number.literal, numbers.type)
+            if value is None:  # infinite beyond all floats
+                numbers, value = numbers.cast(pa.float64(), safe=False), pa.scalar(float(str(number.literal)))
+            return _SIGNS[sign](numbers, value)
         column = self._column(left)
         if column is None or _type_kind(column.type) is None or pa.types.is_decimal(column.type):
             return None

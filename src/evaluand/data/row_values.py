@@ -186,11 +186,21 @@ class RowDigests:
 
 
 class RowNumbers:
-    """Numbers rows in place of digests: each has that of its `_index_`."""
+    """Numbers rows in place of digests: each has that of its `_index_`, and half a digest of the whole dataset.
+
+    Args:
+        batches: of the dataset.
+    """
+
+    def __init__(self, batches: Iterator[pa.RecordBatch], roles: Roles) -> None:
+        state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE // 2)
+        for batch in batches:
+            state.update(batch.select(roles.columns).serialize())
+        self._whole = np.frombuffer(state.digest(), ">i8")[0]
 
     def of(self, batch: pa.RecordBatch) -> pa.Array:
         """A column of the type of `digest_column`."""
-        halves = np.zeros((batch.num_rows, 2), ">i8")
+        halves = np.full((batch.num_rows, 2), self._whole, ">i8")
         halves[:, 0] = batch.column(INDEX).to_numpy()
         return _as_column(halves.tobytes(), batch.num_rows)
 

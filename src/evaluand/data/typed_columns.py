@@ -82,6 +82,7 @@ class TypedColumn:
         words: the words among numbers or booleans, null elsewhere; None without any.
         notes: what was converted, as sentences.
         numbers_among: whether some texts of a column of text are numbers.
+        booleans_among: whether some are true or false.
         fault: why the cells are no numbers although they look like some; None elsewhere.
         written: the cells of lists, and of numbers with a percent sign or the like, as they were written in text.
     """
@@ -92,6 +93,7 @@ class TypedColumn:
     words: pa.Array | None = None
     notes: Sequence[str] = ()
     numbers_among: bool = False
+    booleans_among: bool = False
     fault: str | None = None
     written: pa.Array | None = None
 
@@ -160,12 +162,14 @@ class TypedColumn:
         Args:
             role: what they count as, such as `a class of its own`.
         """
-        words = self._words_of_text() if self.type == "text" and self.numbers_among else self.words
+        is_mixed = self.type == "text" and (self.numbers_among or self.booleans_among)
+        words = self._words_of_text() if is_mixed else self.words
         if words is None:
             return None
         row = int(np.flatnonzero(np.asarray(words.is_valid()))[0])
         n_words = len(words) - words.null_count
-        what = "true and false" if self.type == "boolean" else "numbers"
+        is_boolean = self.type == "boolean" or (self.type == "text" and not self.numbers_among)
+        what = "true and false" if is_boolean else "numbers"
         return (
             f"{self.name!r} has {plural(n_words, 'word')} among {what}, such as {words[row].as_py()!r}"
             f" ({where(row)}): {pluralize(n_words, '', 'each ')}{role}"
@@ -313,7 +317,8 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
         return TypedColumn(name, "empty", pa.nulls(len(texts)), notes=_note_missing(name, texts, missing))
     if declared == "list" or _are_lists(texts, known, missing):
         read = _read_lists(name, texts, known & ~missing)
-        return replace(read, notes=[*read.notes, *_note_missing(name, texts, missing)])
+        written = None if declared == "list" else texts
+        return replace(read, notes=[*read.notes, *_note_missing(name, texts, missing)], written=written)
     if n_numbers < n_known and (marked := _read_marked(name, texts, numbers, known & ~missing)) is not None:
         return marked
     for n_own, own, convert in ((n_numbers, numbers, _to_numbers), (n_booleans, booleans, _to_booleans)):
@@ -332,7 +337,14 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
             f"{name!r} has {plural(int(missing.sum()), 'cell')} with {shown}, counted as a class; if they mean a"
             " missing value, leave these cells empty"
         ]
-    return TypedColumn(name, "text", _without_blanks(texts), notes=notes, numbers_among=bool(n_numbers or n_booleans))
+    return TypedColumn(
+        name,
+        "text",
+        _without_blanks(texts),
+        notes=notes,
+        numbers_among=bool(n_numbers),
+        booleans_among=bool(n_booleans),
+    )
 
 
 def _without_blanks(texts: pa.Array) -> pa.Array:
@@ -468,7 +480,7 @@ def _read_lists(name: str, texts: pa.Array, known: np.ndarray) -> TypedColumn:
         lists = [[item if isinstance(item, str) else orjson.dumps(item).decode() for item in items] for items in lists]
     inner = pa.int64() if kinds == {int} else pa.string()
     values = pa.array(lists, pa.list_(inner)).take(pc.index_in(pc.if_else(_mask(known), texts, None), distinct))
-    return TypedColumn(name, "list", values, notes=[f"the cells of {name!r} {how}, taken as lists"], written=texts)
+    return TypedColumn(name, "list", values, notes=[f"the cells of {name!r} {how}, taken as lists"])
 
 
 # Numbers with a decimal comma, separators of thousands, a percent sign or a currency
@@ -483,6 +495,8 @@ def _read_marked(name: str, texts: pa.Array, numbers: np.ndarray, known: np.ndar
     pattern = _MARKED.replace(r"\x{a0}", "\u00a0").replace(r"\x{202f}", "\u202f")
     if not _matches(texts, pattern)[marked].all() or _matches(texts, _CODE)[marked].any():
         return None
+    if len({sign for text in pc.unique(texts).drop_null().to_pylist() for sign in text if sign in "$€£¥"}) > 1:
+        return None  # amounts of several currencies are no numbers
     cells: Mapping[str, str] = {text: _strip(text) for text in pc.unique(texts.filter(_mask(known))).to_pylist()}
     shown = texts[row].as_py()
     n, is_percent = int(marked.sum()), ["%" in text for text in cells]

@@ -143,7 +143,7 @@ class TopK(OfFirst, Accuracy):
     """The share of rows for which one of the first k is right: of several answers (`Candidates`), or of classes.
 
     The same scores serve every k. Of one answer with scores of classes, the truth must be one of the k with the highest
-    score; of equal scores the class that comes first by name counts as the higher one. If the one answer is itself a
+    score; equal scores have no order, so it must be one in any. If the one answer is itself a
     ranking, use the scorer `top_k` and `accuracy`.
 
     Args:
@@ -169,6 +169,10 @@ class TopK(OfFirst, Accuracy):
     def looks_at(self) -> float:
         return self.k
 
+    @property
+    def needed_columns(self) -> tuple[str, ...]:
+        return (SCORES,) if self.k > 1 else ()
+
     def columns_for(self, available: Collection[str]) -> tuple[str, ...]:
         found = (*super().columns_for(available), *(name for name in self.fill_columns if name in available))
         return (*found, TRUTH, SCORES) if self.k > 1 and SCORES in available else found
@@ -180,15 +184,11 @@ class TopK(OfFirst, Accuracy):
         return {VALUE: np.where(self._after_top(columns), 0.0, super().prepare(columns)[VALUE])}
 
     def _among_highest(self, columns: Columns) -> np.ndarray:
-        """Whether the truth is among the k classes with the highest scores."""
-        scores, truth, labels = columns[SCORES], columns[TRUTH], [*map(str, columns[LABELS].tolist())]
-        order = sorted(range(len(labels)), key=labels.__getitem__)
-        place = np.empty(len(labels), np.int64)
-        place[order] = np.arange(len(labels))
+        """Whether the truth is among the k classes with the highest scores, in any order of equal ones."""
+        scores, truth = columns[SCORES], columns[TRUTH]
         own = np.where(truth >= 0, scores[np.arange(len(truth)), truth], np.nan)
         refuse(columns, np.isnan(own), lambda row: f"has no score for its truth {columns[LABELS][truth[row]]!r}")
-        before = (scores == own[:, None]) & (place < place[truth][:, None])
-        return np.asarray(((scores > own[:, None]) | before).sum(axis=1) < self.k, np.float64)
+        return np.asarray((scores >= own[:, None]).sum(axis=1) <= self.k, np.float64)
 
     def filled(self, columns: Columns, scored: np.ndarray, missing: Columns, fill: Fill) -> Columns:
         values = np.array(super().filled(columns, scored, missing, fill)[VALUE])

@@ -7,6 +7,7 @@ are read, such as the few that are shown as won and lost. The numbers are those 
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -48,12 +49,12 @@ class ColumnStore(MemoryStore):
             dataset: its `_index_` are the numbers of the rows.
             scorer: of the kind `prediction`.
         """
-        saved = dataset.save(self, numbered=True)
+        saved = dataset.save(self, numbered=True)  # with numbers that no other dataset has
         return [self._put_system(saved, scorer, name, columns) for name, columns in systems.items()]
 
     def _put_system(self, dataset: Dataset, scorer: Scorer, name: str, columns: PredictionColumns) -> Result:
         n = len(columns.truth)
-        task = {"kind": "given", "system": name}
+        task = {"kind": "given", "system": name, "outputs": _digest(columns.table())}
         spec = {"task": task, "seed": 0, "dataset": dataset.id, "examples": n, "replications": 1}
         run = self._seal(RUNS, name, spec, {"completed": n}, {"task": name}, {_RESPONSES: []})
         self._outputs[run] = columns
@@ -109,6 +110,14 @@ class ColumnStore(MemoryStore):
         for start in range(0, max(len(rows), 1), SHARD_ROWS):
             batch = _outputs_of(given, rows[start : start + SHARD_ROWS])
             yield batch if columns is None else batch.select(columns)
+
+
+def _digest(table: pa.Table) -> str:
+    """A digest of the columns, by which those of other predictions are told apart."""
+    state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+    for batch in table.to_batches(SHARD_ROWS):
+        state.update(batch.serialize())
+    return state.hexdigest()
 
 
 def _with_key(table: pa.Table) -> pa.Table:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity
-from evaluand.core.errors import SpecError, plural
+from evaluand.core.errors import SpecError, plural, pluralize
 from evaluand.core.json_like import plain_numbers
 from evaluand.data.columns import join_chunks
 from evaluand.data.typed_columns import TypedColumn, is_number
@@ -81,6 +81,8 @@ def read_typed(
     predictions = {system: arrays[system] for system in arrays if system is not None}
     truth, predictions = read_integers(truth, predictions, name, kind, notes)
     _note_values(name, truth, predictions, notes)
+    for column in {name: truth, **predictions}.items():
+        _note_infinite(*column, notes)
     notes.append_later(partial(_describe_copies, base.table))
     predicted = [*predictions.values()]
     labels = [*dict.fromkeys(text for spec in specs for text in spec.scores or ())]
@@ -177,7 +179,8 @@ def _require_shared_form(truth: TypedColumn, column: TypedColumn, notes: Notes) 
     """Refuses a column of words beside one of numbers, or of true and false."""
     if "empty" in (truth.type, column.type) or (truth.type == "text") == (column.type == "text"):
         return
-    if not (truth if truth.type == "text" else column).numbers_among:
+    text, other = (truth, column) if truth.type == "text" else (column, truth)
+    if not (text.booleans_among if other.type == "boolean" else text.numbers_among):
         _refuse_types(truth, column, notes)
 
 
@@ -313,6 +316,11 @@ def _note_values(truth_name: str, truth: pa.Array, predictions: Mapping[str, pa.
             notes.append(f"{name!r} is {known[0].as_py()!r} in every row")
         if n > 1 and column.type == truth.type and column.equals(truth):
             notes.append(f"{name!r} equals {truth_name!r} in every row; is it a copy of the truth?")
+
+
+def _note_infinite(name: str, column: pa.Array, notes: Notes) -> None:
+    if pa.types.is_floating(column.type) and (n := pc.sum(pc.is_inf(column)).as_py()):
+        notes.append(f"{name!r} is infinite in {plural(n, 'row')}, which {pluralize(n, 'has', 'have')} failed")
 
 
 def _is_constant(column: pa.Array) -> bool:

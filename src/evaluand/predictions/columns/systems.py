@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import DataError, Fault, SpecError, plural
+from evaluand.core.errors import DataError, Fault, SpecError, plural, pluralize
 from evaluand.evaluation.prediction_table import PredictionColumns, infinite_rows, label_text
 from evaluand.metrics.base.labels import contents
 from evaluand.predictions.columns.notes import Notes
@@ -203,9 +203,23 @@ def _labelled_scores(
             f"{notes.option('score')}: no score of {', '.join(map(repr, lacking[:_SHOWN]))}{more}; give"
             f" {notes.class_score(lacking[0])}"
         )
+    if len(found) > 1:
+        found = _whole_rows(spec, found, notes)
     if prediction is not None and not lacking:
         _check_highest(spec, found, prediction, notes)
     return _complete_scores(found, target)
+
+
+def _whole_rows(spec: SystemSpec, by_class: Mapping[Any, pa.Array], notes: Notes) -> dict[Any, pa.Array]:
+    """The scores of the rows that have one of every class; the others have none, which is noted."""
+    gaps = np.array([np.asarray(numbers.is_null()) for numbers in by_class.values()])
+    some = gaps.any(axis=0) & ~gaps.all(axis=0)
+    if not some.any():
+        return {**by_class}
+    n = int(some.sum())
+    lack = pluralize(n, "lacks the score of a class and counts", "lack the score of a class and count")
+    notes.append(f"{plural(n, 'row')} of {spec.name!r} {lack} as without scores")
+    return {label: pc.if_else(pa.array(some), None, numbers) for label, numbers in by_class.items()}
 
 
 def _check_highest(spec: SystemSpec, by_class: Mapping[Any, pa.Array], prediction: pa.Array, notes: Notes) -> None:
