@@ -38,13 +38,12 @@ _WHOLE: Final = r"^\s*[+-]?(0|[1-9][0-9]{0,17}|[1-8][0-9]{18})\s*$"  # of 64 bit
 _INFINITE: Final = r"^\s*[+-]?(?i:inf|infinity)\s*$"
 _BOOLEAN: Final = r"^\s*(?i:true|false)\s*$"
 _LIST: Final = r"^\s*\[.*\]\s*$"
-_DIGITS: Final = r"[0-9]{1,3}"
-_GROUPED: Final = rf"({_DIGITS}((,[0-9]{{3}})+|(\.[0-9]{{3}})+|([ '\x{{a0}}\x{{202f}}][0-9]{{3}})+))"
+_GAP: Final = "[ '\u00a0\u202f]"
+_GROUPED: Final = rf"([0-9]{{1,3}}((,[0-9]{{3}})+|(\.[0-9]{{3}})+|({_GAP}[0-9]{{3}})+))"
 _MARKED: Final = rf"^\s*[$€£¥]?\s?[+-]?[$€£¥]?({_GROUPED}|[0-9]+)([.,][0-9]+)?\s?[$€£¥%]?\s*$"
 _EXACT: Final = 2**53
 _FEW_WORDS: Final = 2
 _MOST_WORDS: Final = 0.05
-_SHOWN: Final = 3
 _JSON: Final = pa.json_(pa.string())
 _NAN: Final = identity.encode(float("nan")).decode()
 
@@ -127,8 +126,10 @@ class TypedColumn:
         if self.type != "text":
             return self.labels() if self.words is not None else _texts_of(self.values)
         numbers = _matches(self.values, _NUMBER) & ~_matches(self.values, _CODE)
-        found = pc.if_else(_mask(numbers), _texts_of(_to_numbers(self.values, numbers)), self.values)
-        return pc.if_else(_mask(_matches(self.values, _BOOLEAN)), pc.utf8_lower(pc.utf8_trim_whitespace(found)), found)
+        found = pc.if_else(pa.array(numbers), _texts_of(_to_numbers(self.values, numbers)), self.values)
+        return pc.if_else(
+            pa.array(_matches(self.values, _BOOLEAN)), pc.utf8_lower(pc.utf8_trim_whitespace(found)), found
+        )
 
     def numbers(self, where: Callable[[int], str]) -> pa.Array:
         """The numbers, null for a word.
@@ -143,12 +144,12 @@ class TypedColumn:
             if self.words is not None and not self.has_few_words:
                 self._refuse_words(self.words, where)
             if self.words is not None and (infinite := _matches(self.words, _INFINITE)).any():
-                self._refuse_words(pc.if_else(_mask(infinite), self.words, None), where)
+                self._refuse_words(pc.if_else(pa.array(infinite), self.words, None), where)
             return self.values
         if self.type != "text":
             raise DataError(f"{self.name!r} holds {_PLURAL[self.type]} where numbers are needed; name another column")
         numbers = _matches(self.values, _NUMBER) | _matches(self.values, IS_MISSING)
-        self._refuse_words(pc.if_else(_mask(numbers), None, self.values), where)
+        self._refuse_words(pc.if_else(pa.array(numbers), None, self.values), where)
 
     @property
     def has_few_words(self) -> bool:
@@ -177,7 +178,7 @@ class TypedColumn:
 
     def _words_of_text(self) -> pa.Array:
         numbers = _matches(self.values, _NUMBER) & ~_matches(self.values, _CODE)
-        return pc.if_else(_mask(numbers | _matches(self.values, _BOOLEAN)), None, self.values)
+        return pc.if_else(pa.array(numbers | _matches(self.values, _BOOLEAN)), None, self.values)
 
     def _refuse_words(self, words: pa.Array, where: Callable[[int], str]) -> NoReturn:
         rows = np.flatnonzero(np.asarray(words.is_valid()))
@@ -218,7 +219,7 @@ def type_column(name: str, column: pa.Array | pa.ChunkedArray, declared: str | N
         >>> mixed.type, mixed.values.to_pylist(), mixed.words.to_pylist()
         ('integer', [1, 2, 3, None], [None, None, None, 'about 4'])
     """
-    array = _plain(join_chunks(column) if isinstance(column, pa.ChunkedArray) else column)
+    array = _with_nan_as_null(join_chunks(column) if isinstance(column, pa.ChunkedArray) else column)
     if declared == "text":
         return TypedColumn(name, "text", _without_blanks(_texts_of(array)))
     if array.type == _JSON:
@@ -233,8 +234,8 @@ def type_column(name: str, column: pa.Array | pa.ChunkedArray, declared: str | N
     return read
 
 
-def _plain(array: pa.Array) -> pa.Array:
-    """The values in a plain layout, NaN as null."""
+def _with_nan_as_null(array: pa.Array) -> pa.Array:
+    """The values in a plain layout, null for NaN."""
     if array.type == _JSON:
         cells = pc.if_else(pc.equal(array.storage, _NAN), None, array.storage)
         return pa.ExtensionArray.from_storage(_JSON, cells)
@@ -329,7 +330,7 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
         if not (notes or n_words) and is_written:
             what = ("numbers", "numbers") if convert is _to_numbers else ("true and false", "bools")
             notes = [f"{name!r} has {what[0]} written as text, taken as {what[1]}"]
-        words = pc.if_else(_mask(known & ~missing & ~own), texts, None) if n_words else None
+        words = pc.if_else(pa.array(known & ~missing & ~own), texts, None) if n_words else None
         return TypedColumn(name, _type_values(name, values).type, values, words, notes)
     notes = []
     if missing.any() and (shown := _show_missing(texts, missing)):
@@ -361,17 +362,13 @@ def _matches(texts: pa.Array, pattern: str) -> np.ndarray:
     return np.asarray(pc.fill_null(pc.match_substring_regex(texts, pattern), False))
 
 
-def _mask(rows: np.ndarray) -> pa.Array:
-    return pa.array(rows)
-
-
 def _show_missing(texts: pa.Array, missing: np.ndarray) -> str:
-    words = pc.unique(texts.filter(_mask(missing))).to_pylist()
+    words = pc.unique(texts.filter(pa.array(missing))).to_pylist()
     return ", ".join(repr(word) for word in words if word.strip())
 
 
 def _note_missing(name: str, texts: pa.Array, missing: np.ndarray) -> list[str]:
-    return [note] if (note := describe_missing(name, count_texts(texts.filter(_mask(missing))))) else []
+    return [note] if (note := describe_missing(name, count_texts(texts.filter(pa.array(missing))))) else []
 
 
 def count_texts(texts: pa.Array) -> Counter[str]:
@@ -395,7 +392,7 @@ def describe_missing(name: str, words: Mapping[str, int]) -> str | None:
 
 def _to_numbers(texts: pa.Array, numbers: np.ndarray) -> pa.Array:
     """The numbers in some cells, null elsewhere: integers if all are whole."""
-    chosen = pc.utf8_trim_whitespace(pc.if_else(_mask(numbers), texts, None))
+    chosen = pc.utf8_trim_whitespace(pc.if_else(pa.array(numbers), texts, None))
     chosen = pc.replace_substring_regex(chosen, r"^\+", "")
     if _matches(chosen, _WHOLE)[numbers].all():
         return chosen.cast(pa.int64())
@@ -410,7 +407,7 @@ def _as_integers(numbers: pa.Array) -> pa.Array:
 
 
 def _to_booleans(texts: pa.Array, booleans: np.ndarray) -> pa.Array:
-    chosen = pc.utf8_lower(pc.utf8_trim_whitespace(pc.if_else(_mask(booleans), texts, None)))
+    chosen = pc.utf8_lower(pc.utf8_trim_whitespace(pc.if_else(pa.array(booleans), texts, None)))
     return pc.equal(chosen, "true")
 
 
@@ -447,7 +444,7 @@ def _are_lists(texts: pa.Array, known: np.ndarray, missing: np.ndarray) -> bool:
     if not str(texts[int(rows[0])].as_py()).lstrip().startswith("["):
         return False
     return bool(_matches(texts, _LIST)[rows].all()) and all(
-        _parse_list(text) is not None for text in pc.unique(texts.filter(_mask(known & ~missing))).to_pylist()
+        _parse_list(text) is not None for text in pc.unique(texts.filter(pa.array(known & ~missing))).to_pylist()
     )
 
 
@@ -467,7 +464,7 @@ def _parse_list(text: str) -> list[Any] | None:
 
 def _read_lists(name: str, texts: pa.Array, known: np.ndarray) -> TypedColumn:
     """Cells that are lists: as Python or JSON writes them, or with `|` or `;` between the items."""
-    distinct = pc.unique(texts.filter(_mask(known)))
+    distinct = pc.unique(texts.filter(pa.array(known)))
     written = [_parse_list(text) for text in distinct.to_pylist()]
     if None in written:
         sign = "|" if pc.any(pc.match_substring(distinct, "|")).as_py() else ";"
@@ -479,7 +476,7 @@ def _read_lists(name: str, texts: pa.Array, known: np.ndarray) -> TypedColumn:
     if not (kinds <= {str} or kinds <= {int}):
         lists = [[item if isinstance(item, str) else orjson.dumps(item).decode() for item in items] for items in lists]
     inner = pa.int64() if kinds == {int} else pa.string()
-    values = pa.array(lists, pa.list_(inner)).take(pc.index_in(pc.if_else(_mask(known), texts, None), distinct))
+    values = pa.array(lists, pa.list_(inner)).take(pc.index_in(pc.if_else(pa.array(known), texts, None), distinct))
     return TypedColumn(name, "list", values, notes=[f"the cells of {name!r} {how}, taken as lists"])
 
 
@@ -490,14 +487,13 @@ def _read_marked(name: str, texts: pa.Array, numbers: np.ndarray, known: np.ndar
     """A column of numbers of which some have a mark that Python's have not; None for any other column."""
     marked = known & ~numbers
     row = int(np.flatnonzero(marked)[0])
-    if not re.match(_MARKED.replace(r"\x{a0}\x{202f}", "\u00a0\u202f"), texts[row].as_py()):
+    if not re.match(_MARKED, texts[row].as_py()):
         return None
-    pattern = _MARKED.replace(r"\x{a0}", "\u00a0").replace(r"\x{202f}", "\u202f")
-    if not _matches(texts, pattern)[marked].all() or _matches(texts, _CODE)[marked].any():
+    if not _matches(texts, _MARKED)[marked].all() or _matches(texts, _CODE)[marked].any():
         return None
     if len({sign for text in pc.unique(texts).drop_null().to_pylist() for sign in text if sign in "$€£¥"}) > 1:
         return None  # amounts of several currencies are no numbers
-    cells: Mapping[str, str] = {text: _strip(text) for text in pc.unique(texts.filter(_mask(known))).to_pylist()}
+    cells: Mapping[str, str] = {text: _strip(text) for text in pc.unique(texts.filter(pa.array(known))).to_pylist()}
     shown = texts[row].as_py()
     n, is_percent = int(marked.sum()), ["%" in text for text in cells]
     if any(is_percent) and not all(is_percent):
@@ -518,7 +514,7 @@ def _read_marked(name: str, texts: pa.Array, numbers: np.ndarray, known: np.ndar
     share = 100 if all(is_percent) else 1
     read = {text: float(_join_digits(cell, decimal)) / share for text, cell in cells.items()}
     distinct = pa.array([*read], pa.string())
-    places = pc.index_in(pc.if_else(_mask(known), texts, None), distinct)
+    places = pc.index_in(pc.if_else(pa.array(known), texts, None), distinct)
     values = _as_integers(pa.array([*read.values()], pa.float64()).take(places))
     note = f"{plural(n, 'cell')} of {name!r} {pluralize(n, 'has', 'have')} {_name_mark(shown, decimal)}: {shown!r} is "
     return TypedColumn(

@@ -49,16 +49,16 @@ class ColumnStore(MemoryStore):
             dataset: its `_index_` are the numbers of the rows.
             scorer: of the kind `prediction`.
         """
-        saved = dataset.save(self, numbered=True)  # with numbers that no other dataset has
+        saved = dataset.save(self, numbered=True)
         return [self._put_system(saved, scorer, name, columns) for name, columns in systems.items()]
 
     def _put_system(self, dataset: Dataset, scorer: Scorer, name: str, columns: PredictionColumns) -> Result:
-        n = len(columns.truth)
-        task = {"kind": "given", "system": name, "outputs": _digest(columns.table())}
+        n, table = len(columns.truth), columns.table()
+        task = {"kind": "given", "system": name, "outputs": _digest(table)}
         spec = {"task": task, "seed": 0, "dataset": dataset.id, "examples": n, "replications": 1}
         run = self._seal(RUNS, name, spec, {"completed": n}, {"task": name}, {_RESPONSES: []})
         self._outputs[run] = columns
-        table = _with_key(columns.table())
+        table = _with_key(table)
         counts = np.bincount(np.asarray(table["status"].combine_chunks().indices), minlength=len(SCORE_STATUSES))
         by_status = {status: int(count) for status, count in zip(SCORE_STATUSES, counts, strict=True) if count}
         graded = {"run": self.manifest(RUNS, run)["digest"], "dataset": dataset.id}
