@@ -8,7 +8,7 @@ import subprocess
 import sys
 import threading
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,6 +58,15 @@ Made = TypeVar("Made")
 @pytest.fixture(params=["memory", "directory"])
 def store(request: pytest.FixtureRequest, tmp_path: Path) -> Store:
     return MemoryStore() if request.param == "memory" else DirectoryStore(tmp_path / "store")
+
+
+@pytest.fixture
+def eager_threads() -> Iterator[None]:
+    """Threads that take turns as often as possible."""
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    yield
+    sys.setswitchinterval(before)
 
 
 def id_of(text: str) -> str:
@@ -212,7 +221,7 @@ def test_a_draft_can_be_discarded_after_another_was_sealed(store: Store) -> None
     assert read(store, A) == [{"n": 1, "text": "t1"}]
 
 
-def test_drafts_of_one_artifact_sealed_at_once_agree(store: Store) -> None:
+def test_drafts_of_one_artifact_sealed_at_once_agree(store: Store, eager_threads: None) -> None:
     for round in range(5):
         id = id_of(f"round {round}")
         start = threading.Barrier(6)
@@ -730,19 +739,15 @@ print(*store.ids("datasets"))
 """
 
 
-def test_threads_that_run_at_once_share_a_store_in_memory() -> None:
-    store, before = MemoryStore(), sys.getswitchinterval()
+def test_threads_that_run_at_once_share_a_store_in_memory(eager_threads: None) -> None:
+    store = MemoryStore()
 
     def run_several(number: int) -> None:
         for other in range(3):
             Runner(store).run(str.upper, Dataset.from_rows([{"input": f"{number} {other}"}]))
 
-    sys.setswitchinterval(1e-6)  # as often as possible
-    try:
-        with ThreadPoolExecutor(8) as pool:
-            list(pool.map(run_several, range(8)))
-    finally:
-        sys.setswitchinterval(before)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(run_several, range(8)))
     assert len(store.ids("runs")) == 24
 
 

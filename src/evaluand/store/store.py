@@ -7,6 +7,7 @@ Names are refs to ids. The protocol exposes no paths, so other backends can impl
 from __future__ import annotations
 
 import datetime as dt
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from itertools import count, takewhile
@@ -155,6 +156,7 @@ class MemoryStore:
         self._tables: dict[tuple[str, str, str], list[pa.RecordBatch]] = {}
         self._lanes: dict[tuple[str, str, str], tuple[MemoryLog, MemoryShards]] = {}
         self._refs: dict[tuple[str, str], Ref] = {}
+        self._sealing = threading.Lock()  # of drafts of one artifact, the first that is sealed stays
 
     def ids(self, kind: str, begin: str = "", *, damaged: bool = False) -> list[str]:
         return sorted(id for k, id in [*self._manifests] if k == kind and id.startswith(begin))  # a copy: others add
@@ -231,15 +233,16 @@ class _MemoryDraft:
 
     def seal(self, manifest: Manifest) -> Manifest:
         key = self._kind, self._id
-        if not self._store.is_sealed(*key):
-            tables = {name: {"rows": sum(b.num_rows for b in batches)} for name, batches in self._tables.items()}
-            content = encode(with_seal(manifest | {"format": FORMAT, "tables": tables}))
-            require_shape(decode(content) | {"tables": {}}, sealed=True)
-            self._store._tables |= {(*key, name): batches for name, batches in self._tables.items()}
-            self._store._manifests[key] = content  # last: from then on, other threads read the tables
-            for lane in [*self._store._lanes]:  # a copy: other threads add to them
-                if lane[:2] == key:
-                    self._store._lanes.pop(lane, None)
+        tables = {name: {"rows": sum(b.num_rows for b in batches)} for name, batches in self._tables.items()}
+        content = encode(with_seal(manifest | {"format": FORMAT, "tables": tables}))
+        require_shape(decode(content) | {"tables": {}}, sealed=True)
+        with self._store._sealing:
+            if not self._store.is_sealed(*key):
+                self._store._tables |= {(*key, name): batches for name, batches in self._tables.items()}
+                self._store._manifests[key] = content  # last: from then on, other threads read the tables
+                for lane in [*self._store._lanes]:  # a copy: other threads add to them
+                    if lane[:2] == key:
+                        self._store._lanes.pop(lane, None)
         return self._store.manifest(*key)
 
     def discard(self) -> None:
