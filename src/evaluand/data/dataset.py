@@ -27,6 +27,7 @@ from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.near import Explained
 from evaluand.core.text.html_table import escape_markup
 from evaluand.data.adapters.base.adapter import Counts
+from evaluand.data.cell_texts import digests_of
 from evaluand.data.conform import conform
 from evaluand.data.kind import DATASETS
 from evaluand.data.paths import read_paths
@@ -34,7 +35,15 @@ from evaluand.data.ranges import Ranges
 from evaluand.data.roles import Roles, read_roles
 from evaluand.data.row_filter import RowFilter, combine
 from evaluand.data.row_index import add_index
-from evaluand.data.row_values import RowDigests, RowNumbers, RowValues, digest_column, digest_rows, join_inputs
+from evaluand.data.row_values import (
+    RowDigests,
+    RowNumbers,
+    RowValues,
+    digest_column,
+    digest_rows,
+    input_texts,
+    join_inputs,
+)
 from evaluand.data.sources import (
     DataNote,
     DataSource,
@@ -428,12 +437,28 @@ class Dataset(metaclass=Explained):
     def inputs(self) -> Iterator[Any]:
         """What tasks see of each example, in order; faster than through `Example.input`."""
         for batch in self._source.batches():
-            if self._view is not None:
-                yield from self._view.inputs(batch)
-            else:
-                names = (self.roles.input,) if isinstance(self.roles.input, str) else self.roles.input
-                values = {name: read_column(batch, name) for name in names}
-                yield from join_inputs(values, self.roles, batch.num_rows)
+            yield from self._inputs(batch)
+
+    def _inputs(self, batch: pa.RecordBatch) -> Iterable[Any]:
+        if self._view is not None:
+            return self._view.inputs(batch)
+        names = (self.roles.input,) if isinstance(self.roles.input, str) else self.roles.input
+        return join_inputs({name: read_column(batch, name) for name in names}, self.roles, batch.num_rows)
+
+    def input_digests(self, reads: Sequence[str] = ()) -> Iterator[bytes]:
+        """The digest of what a task sees of each example, in order.
+
+        Args:
+            reads: "index" and "id" where the task reads these, too.
+        """
+        for batch in self._source.batches():
+            texts = None if self._view is not None else input_texts(batch, self.roles, reads)
+            if texts is not None:
+                yield from digests_of(texts)
+                continue
+            more = {"index": read_column(batch, INDEX), "id": map(str, read_column(batch, self.roles.id or INDEX))}
+            columns = [self._inputs(batch), *(more[name] for name in reads)]
+            yield from map(ids.digest, zip(*columns, strict=True) if reads else columns[0])
 
     def example_digests(self) -> Iterator[bytes]:
         """The digest of each example, in order."""

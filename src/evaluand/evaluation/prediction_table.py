@@ -7,17 +7,16 @@ where values are lists, objects or of mixed types.
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, Final, Self
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, Fault, SpecError, with_article
 from evaluand.core.key_columns import INDEX
+from evaluand.data.cell_texts import TEXT, cell_texts, join_lists, join_texts, object_pieces
 from evaluand.data.columns import cast, join_chunks, plain_type
 from evaluand.evaluation.known_scores import ScoredRows
 from evaluand.evaluation.scorer import Scorer
@@ -26,7 +25,6 @@ from evaluand.metrics.base.metric import VALUE, WEIGHT
 from evaluand.store.tables import ABSTAINED, FAILED, SCORE_STATUSES, SCORED, SHARD_ROWS
 
 SCORER: Final = "prediction"
-_MOST_LABELS: Final = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -156,23 +154,27 @@ class PredictionColumns:
         pairs = zip(predictions, confidences, strict=True)
         return ({"prediction": p, "confidence": c} if p is not None else None for p, c in pairs)
 
-    def output_texts(self) -> Iterator[bytes]:
-        """Of each row the canonical text of that output; equal labels are encoded once."""
-        known: dict[Any, bytes] = {}
-        write = partial(orjson.dumps, option=orjson.OPT_SORT_KEYS) if self._is_plain_json else identity.encode
-        for output in self.outputs():
-            key = (type(output), output) if isinstance(output, str | int | None) else None
-            text = None if key is None else known.get(key)
-            if text is None:
-                text = write(output)
-                if key is not None and len(known) < _MOST_LABELS:
-                    known[key] = text
-            yield text
+    def output_texts(self) -> pa.Array:
+        """Of each row the canonical text of that output."""
+        if not self._is_plain_json:
+            return pa.array([*map(identity.encode, self.outputs())], TEXT)
+        parts = range(0, max(len(self.truth), 1), SHARD_ROWS)  # as Python numbers, all at once would take gigabytes
+        indices = (pa.array(np.arange(start, min(start + SHARD_ROWS, len(self.truth)))) for start in parts)
+        return pa.concat_arrays([self.take(rows)._output_texts() for rows in indices])
+
+    def _output_texts(self) -> pa.Array:
+        prediction = self.prediction.cast(TEXT) if self.type == "json" else cell_texts(self.prediction)
+        if self.confidence is None and self.scores is None:
+            return prediction.fill_null("null")
+        confidence = cell_texts(self.confidence) if self.scores is None else _score_texts(self.scores)
+        texts = join_texts(object_pieces({"confidence": confidence, "prediction": prediction}))
+        return pc.if_else(self.prediction.is_valid(), texts, "null")
 
     @property
     def _is_plain_json(self) -> bool:
         """Whether outputs are JSON as they are: finite numbers, and no key that canonical text marks."""
-        if self.type in ("json", "number") or len(infinite_rows(self.confidence)):
+        numbers = [self.prediction] if self.type == "number" else []
+        if any(map(len, map(infinite_rows, [*numbers, self.confidence]))):
             return False
         if self.scores is None or pa.types.is_null(self.scores.type):
             return True
@@ -248,6 +250,17 @@ def scores_by_row(by_class: Mapping[str, pa.Array]) -> pa.Array:
     labels = pa.array([*by_class], pa.string()).take(pa.array(code))
     pairs = pa.StructArray.from_arrays([labels, pa.array(scores)], names=["label", "score"])
     return lists_by_row(pairs, rows, len(table))
+
+
+def _score_texts(scores: pa.Array) -> pa.Array:
+    """Of each row label → score as the text of an object, whose keys are sorted."""
+    if pa.types.is_null(scores.type):
+        return cell_texts(scores)
+    pairs, labels = scores.flatten(), scores.flatten().field("label").dictionary_encode()
+    rank = np.argsort(np.argsort(np.array(labels.dictionary.to_pylist(), object)))
+    order = np.lexsort((rank[labels.indices.to_numpy()], scores.value_parent_indices().to_numpy()))
+    texts = join_texts([cell_texts(labels), ":", cell_texts(pairs.field("score"))]).take(pa.array(order))
+    return join_texts(["{", join_lists(texts, scores.value_lengths()), "}"]).fill_null("null")
 
 
 def class_score(scores: pa.Array, label: str) -> np.ndarray:
