@@ -134,8 +134,7 @@ def _comparable(columns: Mapping[str | None, _Read], kind: str | None, notes: No
         DataError: a cell is no number where one is needed; names its place.
         SpecError: the types are never equal.
     """
-    are_lists = {read.column.type == "list" for read in columns.values() if read.column.type != "empty"}
-    if kind in _OF_CLASSES or len(are_lists) > 1:
+    if kind in _OF_CLASSES:
         columns = {system: read.as_written() for system, read in columns.items()}
     typed = {system: read.column for system, read in columns.items()}
     values = {system: column.values for system, column in typed.items()}
