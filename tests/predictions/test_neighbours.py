@@ -11,6 +11,7 @@ import pytest
 from support.commands import Folder
 
 ACCURACY = "--truth y --prediction p --metric accuracy"
+SPANS = "--truth y --prediction p --metric precision_micro --metric recall_micro"
 MAE = "--truth y --prediction p --metric mae"
 
 
@@ -100,6 +101,28 @@ KINDS: dict[str, list[Table]] = {
         Table(csv("y;p", "a|b;b|a", "b;b", "a;b"), ACCURACY, (1 / 3,)),
         Table(csv("y;p", "['a'];['a']", "['b'];x"), ACCURACY, note="'y' holds lists of text", code=1),
         Table(csv("y;p", "['a'];['a']", "['b'];"), ACCURACY, (1.0,), "without a prediction"),
+    ],
+    "lists of tags of tokens are the spans that they mark": [
+        *(
+            Table(
+                jsonl(*(json.dumps({"y": truth.split(), "p": said.split()}) for truth, said in rows)),
+                SPANS,
+                value,
+                "spans",
+            )
+            for rows, value in [
+                ([("B-A I-A O B-C", "B-A I-A O O"), ("O O B-C", "O B-A B-C")], (2 / 3, 2 / 3)),
+                ([("B-A I-A O", "B-A O O")], (0.0, 0.0)),
+                ([("B-A B-A O", "B-A I-A O")], (0.0, 0.0)),
+                ([("I-A I-A O", "B-A I-A O")], (1.0, 1.0)),
+                ([("S-A O B-C E-C", "B-A O B-C I-C")], (1.0, 1.0)),
+                ([("U-A O B-C L-C", "S-A O B-C E-C")], (1.0, 1.0)),
+                ([("B-A I-C O", "B-A B-C O")], (1.0, 1.0)),
+            ]
+        ),
+        Table(jsonl('{"y":["B-A","O"],"p":["B-A"]}'), SPANS, note="rows.jsonl:1: 'p' has 1 tags of 2 tokens", code=1),
+        Table(jsonl('{"y":["O","O"],"p":["O","O"]}'), "--truth y --prediction p --metric accuracy", (1.0,)),
+        Table(csv("y,p", "B-A,B-A", "O,B-A", "O,O"), "--truth y --prediction p --metric accuracy", (2 / 3,)),
     ],
     "labels that differ in spelling only are different, and noted": [
         *(
