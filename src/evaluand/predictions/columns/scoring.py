@@ -120,7 +120,9 @@ def score_systems(
             note_reversed_scores(system, row, typed.target, notes, of_positive=of_positive)
     checked = []
     if made is not None:
-        checked = check_system_gates(gates, made, graded.measures, proposals.gate_metric, options.missing)
+        checked = check_system_gates(
+            gates, made, measures=graded.measures, metric_by_name=proposals.gate_metric, missing=options.missing
+        )
     return SystemScores(
         systems=[system.name for system in systems],
         values=values,
