@@ -123,7 +123,7 @@ def score_coco(
     return SystemScores(
         systems=[*systems],
         values=Values.of(made),
-        gates=check_system_gates(parsed, made, measures=measures),
+        gates=check_system_gates(parsed, made, measures),
         noted=notes,
         graded=graded,
         made=made,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from evaluand.aggregation.aggregator import Measure
 from evaluand.comparison.checking import GateResult
 from evaluand.comparison.gates import check_gates
 from evaluand.comparison.rule import Gate
@@ -22,14 +23,16 @@ def check_gate_columns(
                 raise gate.fault(f"values are not grouped by {name!r}; add {notes.option('by', name)}")
 
 
-def check_system_gates(gates: Sequence[Gate], results: Results, **options: Any) -> list[GateResult]:
+def check_system_gates(
+    gates: Sequence[Gate], results: Results, measures: Sequence[Measure], **options: Any
+) -> list[GateResult]:
     """The results of gates; of several systems the first is the baseline.
 
     Args:
-        options: of `check_gates`.
+        options: more of `check_gates`.
 
     Raises:
         SpecError: a gate compares, and there is one system.
     """
     first, *others = results.evaluations
-    return check_gates(gates, results.evaluations, first if others else None, **options)
+    return check_gates(gates, results.evaluations, first if others else None, measures=measures, **options)

@@ -121,7 +121,7 @@ def score_systems(
     checked = []
     if made is not None:
         checked = check_system_gates(
-            gates, made, measures=graded.measures, metric_by_name=proposals.gate_metric, missing=options.missing
+            gates, made, graded.measures, metric_by_name=proposals.gate_metric, missing=options.missing
         )
     return SystemScores(
         systems=[system.name for system in systems],
