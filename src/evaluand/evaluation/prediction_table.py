@@ -6,7 +6,7 @@ where values are lists, objects or of mixed types.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 import numpy as np
@@ -22,7 +22,7 @@ from evaluand.evaluation.known_scores import ScoredRows
 from evaluand.evaluation.scorer import Scorer
 from evaluand.metrics.base.labels import contents, encode_labels
 from evaluand.metrics.base.metric import VALUE, WEIGHT
-from evaluand.store.tables import ABSTAINED, FAILED, SCORE_STATUSES, SCORED, SHARD_ROWS
+from evaluand.store.tables import ABSTAINED, FAILED, SCORE_STATUSES, SCORED, SHARD_ROWS, scores_schema
 
 SCORER: Final = "prediction"
 
@@ -38,6 +38,7 @@ class PredictionColumns:
         confidence: n numbers; None without confidences.
         scores: n lists of label and score; None without scores of classes.
         weight: n numbers; None if all rows count equally.
+        further: columns that metrics read besides these, by name.
 
     Example:
         >>> columns = PredictionColumns.build(["cat", "dog", "dog"], ["cat", "cat", None])
@@ -51,6 +52,7 @@ class PredictionColumns:
     confidence: pa.Array | None = None
     scores: pa.Array | None = None
     weight: pa.Array | None = None
+    further: Mapping[str, pa.Array] = field(default_factory=dict, kw_only=True)
 
     @classmethod
     def build(
@@ -94,15 +96,19 @@ class PredictionColumns:
         )
 
     def take(self, rows: pa.Array) -> Self:
-        """Some rows."""
+        """Some rows, without further columns."""
         columns = (self.truth, self.prediction, self.confidence, self.scores, self.weight)
-        return type(self)(self.type, *(None if column is None else column.take(rows) for column in columns))
+        return type(self)(self.type, *[None if column is None else column.take(rows) for column in columns])
 
     @property
     def scorer(self) -> Scorer:
-        """The scorer that gives the same table row by row for `outputs`."""
+        """The scorer that gives the same table row by row for `outputs`, but for further columns."""
         keys = {} if self.confidence is not None or self.scores is not None else {"prediction_key": None}
-        scorer: Scorer = registry.find("scorers", SCORER)(type=self.type, **keys)
+        kind: Any = registry.find("scorers", SCORER)
+        scorer: Scorer = kind(type=self.type, **keys)
+        if self.further:
+            more = {"version": kind.version, "readable": (*scorer.readable, *self.further)}
+            scorer = type(kind.__name__, (kind,), more)(**vars(scorer))
         return scorer
 
     def status(self) -> pa.DictionaryArray:
@@ -124,7 +130,11 @@ class PredictionColumns:
         return codes
 
     def table(self) -> pa.Table:
-        """The scorer's table, with `_index_` from 0 and without columns that no row has."""
+        """The scorer's table and further columns, with `_index_` from 0 and without columns that no row has.
+
+        Raises:
+            SpecError: a further column has the name of another.
+        """
         columns = {INDEX: pa.array(np.arange(len(self.truth))), "status": self.status()}
         columns |= {"truth": self.truth, "prediction": self.prediction}
         if self.type != "number":
@@ -133,7 +143,10 @@ class PredictionColumns:
         columns |= {name: column for name, column in optional.items() if column is not None}
         if self.scores is not None and self.confidence is not None:
             columns["confidence_of"] = pc.if_else(pc.is_valid(self.confidence), self.prediction, None)
-        return pa.table(columns)
+        for name in self.further:
+            if name in columns or name in scores_schema({}).names or name.startswith("_"):
+                raise SpecError(f"columns: {name!r} is a reserved name; choose another")
+        return pa.table(columns | dict(self.further))
 
     def truths(self) -> Iterator[Any]:
         """Of each row the truth as a plain value."""

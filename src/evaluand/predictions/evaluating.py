@@ -116,8 +116,6 @@ def evaluate(truth: Any, predictions: Any = None, **options: Unpack[Keywords]) -
     for name in ("truth_file", "id", "inputs", "where", "types"):
         if getattr(given, name):
             raise SpecError(f"{name} is for columns of a table; give data=TABLE and the names of its columns")
-    if isinstance(predictions, Mapping) and given.columns:
-        raise SpecError("columns are for one system; evaluate each by itself")
     base, specs, chosen = read_arrays(truth, predictions, given)
     result = score_systems(base, specs, chosen, Notes(PYTHON, arrays=True), given.store, given.name)
     return _require_use_of_label(result, given)
