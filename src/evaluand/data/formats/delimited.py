@@ -10,7 +10,6 @@ import csv
 import io
 import json
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -25,7 +24,7 @@ from evaluand.data.columns import compare_names, rename_columns
 from evaluand.data.files import SourceFile
 from evaluand.data.source import DataNote, Faults, FileFormat, OpenFiles, Reading
 from evaluand.data.text import check_decodes
-from evaluand.data.typed_columns import IS_MISSING, count_texts, describe_missing
+from evaluand.data.typed_columns import TextForm
 from evaluand.store.tables import BATCH_ROWS
 
 
@@ -45,18 +44,17 @@ class Csv(FileFormat):
             if message := compare_names(table.header, names, tables[0].file.name):
                 faults.add(table.file.name, message)
         faults.check()
-        texts = {name: _Guess(()) for name in names}
-        fixed = names if reading.texts_only else reading.types
-        guesses = {name: _Guess(() if name in fixed else [*_TYPES]) for name in names}
+        texts = {name: TextForm(is_text=True) for name in names}
+        forms = {name: TextForm(is_text=reading.texts_only or name in reading.types) for name in names}
         for table in tables:
             for batch in table.texts(faults):
-                for name, guess in guesses.items():
-                    guess.see(batch.column(name))
+                for name, form in forms.items():
+                    form.see(batch.column(name))
         faults.check()
         if reading.texts_only:
             return _typed(tables, texts)
-        notes = {name: note for name, guess in guesses.items() if (note := guess.note(name))}
-        return replace(_typed(tables, guesses), notes=notes, texts=lambda: _typed(tables, texts))
+        notes = {name: note for name, form in forms.items() if (note := form.note(name))}
+        return replace(_typed(tables, forms), notes=notes, texts=lambda: _typed(tables, texts))
 
 
 class Tsv(Csv):
@@ -66,77 +64,15 @@ class Tsv(Csv):
     delimiter = "\t"
 
 
-def _typed(tables: Sequence[_Table], guesses: Mapping[str, _Guess]) -> OpenFiles:
-    schema = pa.schema([pa.field(name, guess.type) for name, guess in guesses.items()])
+def _typed(tables: Sequence[_Table], forms: Mapping[str, TextForm]) -> OpenFiles:
+    schema = pa.schema([pa.field(name, form.type) for name, form in forms.items()])
 
     def batches(number: int) -> Iterator[pa.RecordBatch]:
         for batch in tables[number].texts(Faults()):
-            columns = [guess.convert(batch.column(name)) for name, guess in guesses.items()]
+            columns = [form.convert(batch.column(name)) for name, form in forms.items()]
             yield pa.RecordBatch.from_arrays(columns, schema=schema)
 
     return OpenFiles(schema, batches, lambda number, row: tables[number].where(row))
-
-
-# Integers of 64 bits; numbers that a float represents without losing a digit before the point or overflowing.
-_INTEGER: Final = r"^-?(0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
-_NUMBER: Final = r"^-?(0|[1-9][0-9]{0,14})?(\.[0-9]+)?([eE][+-]?([0-9]{1,2}|[12][0-9]{2}))?$"
-_BOOLEAN: Final = r"^(?i:true|false)$"
-_TYPES: Final = {_INTEGER: pa.int64(), _NUMBER: pa.float64(), _BOOLEAN: pa.bool_()}
-
-
-class _Guess:
-    """The type of a column: the first one that all of its cells have, but for words for a missing value.
-
-    A column without any such cell is text. There a quoted empty cell is missing if an unquoted one is.
-    """
-
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self._words = {pattern: Counter[str]() for pattern in patterns}  # of each that still holds, the missing words
-        self._has_values = self._has_gaps = False
-
-    def see(self, cells: pa.Array) -> None:
-        import pyarrow.compute as pc  # on use: its import takes 40 ms, and only CSV needs it
-
-        self._has_gaps |= cells.null_count > 0
-        for pattern in [*self._words]:
-            form = _has_form(cells, pattern)
-            if (alike := pc.min_max(form).as_py())["min"] is False:
-                others = cells.filter(pc.invert(form))
-                if pc.all(pc.match_substring_regex(others, IS_MISSING)).as_py() is False:
-                    del self._words[pattern]
-                    continue
-                self._words[pattern] += count_texts(others)
-            self._has_values |= alike["max"] is True
-
-    @property
-    def _pattern(self) -> str | None:
-        return next(iter(self._words), None) if self._has_values else None
-
-    @property
-    def type(self) -> pa.DataType:
-        return pa.string() if self._pattern is None else _TYPES[self._pattern]
-
-    def note(self, name: str) -> str | None:
-        """A sentence on words that are taken as missing; None without any."""
-        return None if self._pattern is None else describe_missing(name, self._words[self._pattern])
-
-    def convert(self, cells: pa.Array) -> pa.Array:
-        import pyarrow.compute as pc  # as above
-
-        if self._pattern is None:
-            return pc.if_else(pc.equal(cells, ""), None, cells) if self._has_gaps else cells
-        if self._words[self._pattern]:
-            cells = pc.if_else(_has_form(cells, self._pattern), cells, None)
-        return cells.cast(self.type)
-
-
-def _has_form(cells: pa.Array, pattern: str) -> pa.Array:
-    import pyarrow.compute as pc  # as above
-
-    matching = pc.match_substring_regex(cells, pattern)
-    if pattern != _NUMBER:
-        return matching
-    return pc.and_not(matching, pc.match_substring_regex(cells, r"^-?([eE].*)?$"))  # which has no digits
 
 
 @dataclass(frozen=True, eq=False)
