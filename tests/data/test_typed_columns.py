@@ -115,6 +115,14 @@ def test_labels_that_are_equal_numbers_are_one_label_beside_words() -> None:
     assert read(mixed(1.0, "TRUE", "b")).texts().to_pylist() == ["1", "true", "b"]
 
 
+def test_integers_beyond_64_bits_equal_the_floats_of_their_value() -> None:
+    huge = read(mixed(10**21, 10**21 + 1, 1e21, 2**70, float(2**70)))
+    digits = [str(10**21), str(10**21 + 1), str(10**21), str(2**70), str(2**70)]
+    assert (huge.type, huge.texts().to_pylist()) == ("text", digits)
+    floats = read(mixed(1e21, "1e21", float(2**70), 0.5, N))
+    assert (floats.type, floats.texts().to_pylist()) == ("number", [digits[0], digits[0], digits[3], "0.5", N])
+
+
 def test_what_rows_were_chosen_changes_no_type() -> None:
     words = read(texts("1", "2", "n.d.")).take(pa.array([0, 1]))
     assert (words.words, words.describe_words(str, "missing")) == (N, N)

@@ -222,7 +222,7 @@ def type_column(name: str, column: pa.Array | pa.ChunkedArray, declared: str | N
         >>> mixed.type, mixed.values.to_pylist(), mixed.words.to_pylist()
         ('integer', [1, 2, 3, None], [None, None, None, 'about 4'])
     """
-    array = _with_nan_as_null(join_chunks(column) if isinstance(column, pa.ChunkedArray) else column)
+    array = plain_values(join_chunks(column) if isinstance(column, pa.ChunkedArray) else column)
     if declared == "text":
         return TypedColumn(name, "text", _without_blanks(_texts_of(array)))
     if array.type == _JSON:
@@ -237,7 +237,7 @@ def type_column(name: str, column: pa.Array | pa.ChunkedArray, declared: str | N
     return read
 
 
-def _with_nan_as_null(array: pa.Array) -> pa.Array:
+def plain_values(array: pa.Array) -> pa.Array:
     """The values in a plain layout, null for NaN."""
     if array.type == _JSON:
         cells = pc.if_else(pc.equal(array.storage, _NAN), None, array.storage)
