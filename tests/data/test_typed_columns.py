@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from evaluand.core import identity
 from evaluand.core.errors import DataError
 from evaluand.data.sources import open_file
 from evaluand.data.typed_columns import TypedColumn, type_column
@@ -23,7 +23,7 @@ def texts(*cells: str | None) -> pa.Array:
 
 def mixed(*cells: Any) -> pa.Array:
     """Cells of several types, as JSON lines have them."""
-    encoded = [None if cell is None else json.dumps(cell) for cell in cells]
+    encoded = [None if cell is None else identity.encode(cell).decode() for cell in cells]
     return pa.ExtensionArray.from_storage(pa.json_(pa.string()), pa.array(encoded, pa.string()))
 
 
