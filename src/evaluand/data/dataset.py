@@ -138,7 +138,9 @@ class Dataset(metaclass=Explained):
         _check_names(source)
         if not [name for name in names if name != INDEX]:
             raise DataError(f"{source.name}: there are no columns, and so no examples")
-        source, roles = read_paths(_drop_digests(source), roles or dict(source.roles))
+        if DIGEST in source.schema.names:  # which may come from elsewhere
+            source = _select(source, names)
+        source, roles = read_paths(source, roles or dict(source.roles))
         names = source.schema.names
         self.roles = Roles.over([name for name in names if name != INDEX], **roles)
         for name in self.roles.columns:
@@ -547,11 +549,7 @@ def _check_names(source: DataSource) -> None:
         )
 
 
-def _drop_digests(source: DataSource) -> DataSource:
-    """The source without the column of digests, which may come from elsewhere."""
-    if DIGEST not in source.schema.names:
-        return source
-    names = [name for name in source.schema.names if name != DIGEST]
+def _select(source: DataSource, names: Sequence[str]) -> DataSource:
     schema = pa.schema([source.schema.field(name) for name in names])
     return replace(source, schema=schema, batches=lambda: (batch.select(names) for batch in source.batches()))
 

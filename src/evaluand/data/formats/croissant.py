@@ -33,7 +33,7 @@ from evaluand.data.formats.descriptions import (
     read_roles,
 )
 from evaluand.data.formats.json_rows import read_json
-from evaluand.data.source import DataNote, DataSource, FileFormat, OpenFiles, Reading
+from evaluand.data.source import DataNote, DataSource, FileFormat, Reading
 from evaluand.data.sources import from_rows, open_files
 
 _PREFIX: Final = re.compile(
@@ -69,14 +69,14 @@ class Croissant(FileFormat):
     kind = "croissant"
     has_parts = True
 
-    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> Sequence[DataSource]:
         file = files[0]
         value = _strip_prefixes(read_json(file))
         if len(files) > 1 or not isinstance(value, dict) or file.origin is None:
             raise DataError(f"{file.name}: give one file with a Croissant description")
         for key in ("distribution", "recordSet"):
             objects_in(value.get(key), f"{file.name}: {key}")
-        return _Description(file.name, file.origin.parent, value).open(reading.part)
+        return [_Description(file.name, file.origin.parent, value).open(reading.part)]
 
 
 def _name(text: str) -> str:
@@ -212,7 +212,7 @@ class _Description:
     folder: Path
     value: Mapping[str, Any]
 
-    def open(self, part: str | None) -> OpenFiles:
+    def open(self, part: str | None) -> DataSource:
         sets: dict[str, Mapping[str, Any]] = {_id(each): each for each in listed(self.value.get("recordSet"))}
         rows = {name: each for name, each in sets.items() if not _is_catalogue(each)}
         chosen = choose_part(rows if part is None else sets, part, self.name, "record set")
@@ -226,7 +226,7 @@ class _Description:
                 {key.removeprefix(prefix): value for key, value in row.items()}
                 for row in inline_rows(chosen["data"], f"{self.name}: data of {name!r}")
             ]
-            return _opened(from_rows(data, f"{self.name}#{name}"), self._roles(chosen, fields, True))
+            return replace(from_rows(data, f"{self.name}#{name}"), roles=self._roles(chosen, fields, True))
         left_out = [f"{field.name} ({field.obstacle})" for field in fields if field.obstacle]
         fields = [field for field in fields if not field.obstacle]
         if left_out:
@@ -240,7 +240,7 @@ class _Description:
         is_text = (files[0].kind or kind_of_name(files[0].path)) in ("csv", "tsv")
         roles = self._roles(chosen, fields, is_text)
         if any("jsonPath" in field.extract for field in fields):
-            return _opened(_select(files, fields), roles)
+            return replace(_select(files, fields), roles=roles)
         columns = [_column(field, is_text) for field in fields]
         return read_declared(open_files(self.name, files), columns, roles, self.name)
 
@@ -252,7 +252,7 @@ class _Description:
                 except SpecError as error:
                     raise DataError(f"{self.name}: regex of the field {field.id!r}: {error}; correct it") from None
 
-    def _roles(self, chosen: Mapping[str, Any], fields: Sequence[_Field], is_text: bool) -> Sequence[tuple[str, Any]]:
+    def _roles(self, chosen: Mapping[str, Any], fields: Sequence[_Field], is_text: bool) -> tuple[tuple[str, Any], ...]:
         names = {field.id: field.name for field in fields}
         keys = [names[_id(key)] for key in listed(chosen.get("key")) if _id(key) in names]
         labels = [field.name for field in fields if "Label" in field.types]
@@ -322,10 +322,6 @@ def _column(field: _Field, is_text: bool) -> Column:
         is_json=bool(field.parts) and is_text,
         roles=field.roles,
     )
-
-
-def _opened(source: DataSource, roles: Sequence[tuple[str, Any]]) -> OpenFiles:
-    return OpenFiles(source.schema, lambda _: source.batches(), lambda _, row: source.where(row), roles=tuple(roles))
 
 
 def _select(files: Sequence[SourceFile], fields: Sequence[_Field]) -> DataSource:

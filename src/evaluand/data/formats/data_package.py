@@ -32,7 +32,7 @@ from evaluand.data.formats.descriptions import (
     texts_in,
 )
 from evaluand.data.formats.json_rows import read_json
-from evaluand.data.source import DataNote, DataSource, FileFormat, OpenFiles, Reading
+from evaluand.data.source import DataNote, DataSource, FileFormat, Reading
 from evaluand.data.sources import from_rows, open_files
 
 
@@ -42,7 +42,7 @@ class DataPackage(FileFormat):
     kind = "datapackage"
     has_parts = True
 
-    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> Sequence[DataSource]:
         file = files[0]
         value = read_json(file)
         if len(files) > 1 or not isinstance(value, dict) or file.origin is None:
@@ -59,7 +59,7 @@ class DataPackage(FileFormat):
         source = _open_resource(resource, folder, name)
         columns = _columns(schema, fields, source, name)
         keys = texts_in(schema.get("primaryKey") or [], f"{name}: primaryKey")
-        return read_declared(source, columns, read_roles(columns, keys, [], name), name)
+        return [read_declared(source, columns, read_roles(columns, keys, [], name), name)]
 
 
 def _read_object(value: Any, folder: Path, what: str) -> Mapping[str, Any]:

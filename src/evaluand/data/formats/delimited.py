@@ -12,7 +12,7 @@ import json
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import Any, ClassVar, Final
 
@@ -22,8 +22,8 @@ from evaluand.core.errors import plural, warn
 from evaluand.core.files.csv import check_names, check_quotes, header_cells, mapped, records_in
 from evaluand.data.columns import compare_names, rename_columns
 from evaluand.data.files import SourceFile
-from evaluand.data.source import DataNote, Faults, FileFormat, OpenFiles, Reading
-from evaluand.data.text import check_decodes
+from evaluand.data.source import DataNote, DataSource, Faults, FileFormat, Reading
+from evaluand.data.text import check_utf8
 from evaluand.data.typed_columns import TextForm
 from evaluand.store.tables import BATCH_ROWS
 
@@ -36,7 +36,7 @@ class Csv(FileFormat):
     delimiter: ClassVar[str] = ","
     others: ClassVar[str] = ";\t|"
 
-    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> Sequence[DataSource]:
         tables = [_Table.read(file, self.delimiter, self.others, reading) for file in files]
         names = tables[0].header
         faults = Faults()
@@ -52,9 +52,9 @@ class Csv(FileFormat):
                     form.see(batch.column(name))
         faults.check()
         if reading.texts_only:
-            return _typed(tables, texts)
+            return [table.typed(texts) for table in tables]
         notes = {name: note for name, form in forms.items() if (note := form.note(name))}
-        return replace(_typed(tables, forms), notes=notes, texts=lambda: _typed(tables, texts))
+        return [replace(table.typed(forms), notes=notes, texts=partial(_Table.typed, table, texts)) for table in tables]
 
 
 class Tsv(Csv):
@@ -62,17 +62,6 @@ class Tsv(Csv):
 
     kind = "tsv"
     delimiter = "\t"
-
-
-def _typed(tables: Sequence[_Table], forms: Mapping[str, TextForm]) -> OpenFiles:
-    schema = pa.schema([pa.field(name, form.type) for name, form in forms.items()])
-
-    def batches(number: int) -> Iterator[pa.RecordBatch]:
-        for batch in tables[number].texts(Faults()):
-            columns = [form.convert(batch.column(name)) for name, form in forms.items()]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    return OpenFiles(schema, batches, lambda number, row: tables[number].where(row))
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +89,7 @@ class _Table:
         Raises:
             DataError: the header cannot be read, or a quoted cell is not closed.
         """
-        check_decodes(file)
+        check_utf8(file)
         text = mapped(file.path)
         delimiter = reading.delimiter or default
         if reading.delimiter is None and not reading.texts_only:
@@ -118,8 +107,25 @@ class _Table:
         header = check_names(cells, place) if reading.texts_only else rename_columns(cells, place)
         check_quotes(text, file.name, delimiter)
         is_empty = next(records, None) is None  # Arrow rejects a header without rows
-        where = _row_places(file, delimiter)
-        return cls(file, delimiter, header, end, is_empty, where, reading.texts_only)
+
+        @cache
+        def lines() -> array[int]:  # in which a row begins, which may span several; blank lines are not rows
+            return array("q", (line for line, _, _ in records_in(mapped(file.path), delimiter)))
+
+        return cls(
+            file, delimiter, header, end, is_empty, lambda row: f"{file.name}:{lines()[row + 1]}", reading.texts_only
+        )
+
+    def typed(self, forms: Mapping[str, TextForm]) -> DataSource:
+        """The rows in the types of their forms."""
+        schema = pa.schema([pa.field(name, form.type) for name, form in forms.items()])
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in self.texts(Faults()):
+                columns = [form.convert(batch.column(name)) for name, form in forms.items()]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+        return DataSource(self.file.name, schema, batches, self.where)
 
     def texts(self, faults: Faults) -> Iterator[pa.RecordBatch]:
         """The cells as text; rows of the wrong length are left out and reported after the last batch."""
@@ -160,16 +166,6 @@ class _Table:
         if not self.texts_only:
             where = _cell_place(where, row.text, self.delimiter, row.expected_columns)
         return where, f"{plural(row.actual_columns, 'value')} where the header names {row.expected_columns}"
-
-
-def _row_places(file: SourceFile, delimiter: str) -> Callable[[int], str]:
-    """The line in which a row begins; a row may span several lines, and blank lines are not rows."""
-
-    @cache
-    def lines() -> array[int]:
-        return array("q", (line for line, _, _ in records_in(mapped(file.path), delimiter)))
-
-    return lambda row: f"{file.name}:{lines()[row + 1]}"
 
 
 def _cell_place(where: str, text: str, delimiter: str, number: int) -> str:

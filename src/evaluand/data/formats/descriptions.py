@@ -24,7 +24,7 @@ from evaluand.core.files.paths import is_within
 from evaluand.data.schema import kinds
 from evaluand.data.schema.arrow import scalar_kind
 from evaluand.data.schema.declared import check_declared, find_faults
-from evaluand.data.source import MAX_FAULTS, DataNote, DataSource, Faults, OpenFiles, missing_column
+from evaluand.data.source import MAX_FAULTS, DataNote, DataSource, Faults, missing_column
 from evaluand.store.tables import is_json, json_field
 
 ROLE: Final = "evaluand:role"
@@ -209,8 +209,8 @@ def read_roles(
 
 
 def read_declared(
-    source: DataSource, columns: Sequence[Column], roles: Sequence[tuple[str, Any]], name: str
-) -> OpenFiles:
+    source: DataSource, columns: Sequence[Column], roles: tuple[tuple[str, Any], ...], name: str
+) -> DataSource:
     """The declared columns of a file in their declared types.
 
     Raises:
@@ -250,8 +250,8 @@ def read_declared(
     for _ in read(add_fault):
         pass
     faults.check()
-    opened = OpenFiles(schema, lambda _: read(add_fault), lambda _, row: source.where(row), roles=tuple(roles))
-    _check_constraints(columns, source, opened, name)
+    opened = DataSource(source.name, schema, lambda: read(add_fault), source.where, roles=roles)
+    _check_constraints(columns, opened, name)
     return opened
 
 
@@ -295,13 +295,13 @@ def _parse(text: str, column: Column, kind: pa.DataType) -> Any:
 # Constraints
 
 
-def _check_constraints(columns: Sequence[Column], source: DataSource, opened: OpenFiles, name: str) -> None:
+def _check_constraints(columns: Sequence[Column], source: DataSource, name: str) -> None:
     """Report every cell that breaks a constraint of its field.
 
     Raises:
         DataError: lists every fault with its row.
     """
-    fields = [_constrained_field(column, opened.schema.field(column.name), name) for column in columns]
+    fields = [_constrained_field(column, source.schema.field(column.name), name) for column in columns]
     unique = {column.name: set[Any]() for column in columns if column.constraints.get("unique")}
     constrained = [field for field, column in zip(fields, columns, strict=True) if column.constraints]
     if not constrained:
@@ -314,7 +314,7 @@ def _check_constraints(columns: Sequence[Column], source: DataSource, opened: Op
 
     def rows() -> Iterator[dict[str, Any]]:
         number = 0
-        for batch in opened.batches(0):
+        for batch in source.batches():
             for row in batch.select(struct.names).to_pylist():
                 yield row
                 for column, seen in unique.items():

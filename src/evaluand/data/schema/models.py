@@ -170,8 +170,9 @@ class _Reader:
         if _is_class(annotation, enum.Enum):
             type_, _ = self._choices(annotation, tuple(each.value for each in annotation), path)
             names = tuple(each.name for each in annotation)
-            is_read = isinstance(type_, Scalar) and type_.choices
-            return replace(type_, names=names, title=annotation.__name__) if is_read else type_, False
+            if isinstance(type_, Scalar) and type_.choices:
+                type_ = replace(type_, names=names, title=annotation.__name__)
+            return type_, False
         if _is_class(annotation, BaseModel):
             return self.struct(annotation, path, above), False
         stored = next((limit.kind for limit in limits if isinstance(limit, Stored)), None)

@@ -215,10 +215,8 @@ class _Compiler:
         try:
             function = make(**arguments)
         except (re.error, ValueError, IndexError, OverflowError, RecursionError) as error:
-            shown = " with ".join(
-                f"{key} {value!r}"[:_MAX_CHARACTERS] for key, value in arguments.items() if key != "flags"
-            )
-            raise self._error(at, f"{name}: {shown} is wrong: {error}") from None
+            shown = [f"{key} {value!r}"[:_MAX_CHARACTERS] for key, value in arguments.items() if key != "flags"]
+            raise self._error(at, f"{name}: {' with '.join(shown)} is wrong: {error}") from None
         prefix = _prefix(at)
 
         def call(value: Any) -> Any:
