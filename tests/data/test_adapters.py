@@ -1136,7 +1136,7 @@ def test_what_no_table_can_store_is_reported() -> None:
     batches = in_batches([{"n": 1, "l": []}])
     with pytest.raises(DataError, match="new row 0 is a number, not an object; a table is made of objects"):
         Pipeline([spec("TransformJSON", "$.n")]).table(batches)
-    with pytest.raises(DataError, match=r"^t: .*surrogate"):
+    with pytest.raises(DataError, match=r"^new row 0: t: .*surrogate"):
         Pipeline([spec("TransformJSON", {"t": "\ud800"})]).table(batches)
     with pytest.raises(DataError, match="the new rows have no fields; a table needs at least one"):
         Pipeline([spec("Select", {"fields": []})]).table(batches)

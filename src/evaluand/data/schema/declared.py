@@ -158,15 +158,12 @@ def _bound_faults(scalar: Scalar) -> Iterator[str]:
     unlimited = Scalar(scalar.kind, finite=scalar.kind in ("float32", "float64"))
     if scalar.kind == "decimal":
         unlimited = Scalar("decimal", digits=76, places=38)
-    faulty = False
-    for word in BOUNDS:
-        bounds = [each for each in [getattr(scalar, word)] if each is not None]
-        for fault in _value_faults(unlimited, bounds, f"the {word.replace('_', ' ')}"):
-            faulty = True
-            yield fault
+    bounds = {word: value for word in BOUNDS if (value := getattr(scalar, word)) is not None}
+    faults = [f for word in bounds for f in _value_faults(unlimited, [bounds[word]], f"the {word.replace('_', ' ')}")]
+    yield from faults
     for low, high, empty in _BETWEEN:
-        least, most = getattr(scalar, low), getattr(scalar, high)
-        if not faulty and least is not None and most is not None and empty(least, most):
+        least, most = bounds.get(low), bounds.get(high)
+        if not faults and least is not None and most is not None and empty(least, most):
             names = f"its {low} and {high}".replace("_", " ")
             yield f"no value is between {format_value(least)} and {format_value(most)}, {names}"
 

@@ -120,7 +120,7 @@ def _is_multiple(value: Any, factor: Any, spacing: float) -> bool:
 _TOLERANCE = 1e-9
 
 
-def is_json_text(value: str) -> bool:
+def is_json_text(value: str | bytes) -> bool:
     """Whether a text is JSON."""
     try:
         orjson.loads(value)
