@@ -64,7 +64,7 @@ def test_an_adapter_stays_what_it_was_made_of() -> None:
     adapter.configuration["n"] = given["n"] = 9
     adapter.spec["configuration"]["n"] = 9
     assert pipeline.spec == [spec("TransformJSON", {"n": 2, "prompt": "$.text"})]
-    assert pipeline.adapt(row) == pipeline.adapt_batch(batch).to_pylist() == [{"n": 2, "prompt": "a"}]  # type: ignore[union-attr]
+    assert pipeline.apply(row) == pipeline.adapt_batch(batch).to_pylist() == [{"n": 2, "prompt": "a"}]  # type: ignore[union-attr]
     with pytest.raises(AttributeError):
         adapter.configuration = {"n": 9}  # type: ignore[misc]
 

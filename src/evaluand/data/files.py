@@ -69,20 +69,12 @@ class SourceFile:
         return cls(path if spool is None else spool.path, str(path), path, partition, spool)
 
     @classmethod
-    def read_pipe(cls, path: Path) -> SourceFile:
-        """What a pipe holds, as a file."""
-        spool = Spool()
-        with path.open("rb") as source, spool.path.open("wb") as target:
-            shutil.copyfileobj(source, target, _BLOCK)
-        return cls._of_spool(spool, str(path))
-
-    @classmethod
-    def read_stdin(cls) -> SourceFile:
-        """What standard input holds, as a file."""
-        return cls._of_spool(Spool.read_stdin(), "<stdin>")
-
-    @classmethod
-    def _of_spool(cls, spool: Spool, name: str) -> SourceFile:
+    def of_stream(cls, name: str, stream: IO[bytes] | None = None) -> SourceFile:
+        """What a pipe holds, as a file; by default what standard input does."""
+        spool = Spool.read_stdin() if stream is None else Spool()
+        if stream is not None:
+            with spool.path.open("wb") as target:
+                shutil.copyfileobj(stream, target, _BLOCK)
         codec = read_codec(spool.path)
         spool = spool if codec is None else Spool.decompress(spool.path, codec)
         return cls(spool.path, name, None, (), spool)

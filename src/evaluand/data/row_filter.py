@@ -236,7 +236,7 @@ class _Columns:
         return f"{message}{hint}{text}"
 
     def unequal(self, left: Operand, right: Operand, one: str, other: str) -> SpecError:
-        kinds = f"{_describe(left)} is {_kind_word(one)} and {_describe(right)} is {_kind_word(other)}"
+        kinds = f"{_describe(left)} is {_KIND_WORDS[one]} and {_describe(right)} is {_KIND_WORDS[other]}"
         return self.error(f"{kinds}, which are never equal{_remedy(left, right, one, other)}")
 
     def untrue(self, path: Path) -> SpecError:
@@ -341,7 +341,10 @@ class _Evaluation:
     def _column(self, operand: Operand) -> pa.Array | None:
         """The values of an operand as one column, null for NaN; None if Arrow has no such column."""
         if isinstance(operand, Function):
-            return self._lengths(operand) if operand.name == "length" else None
+            column = self._column(operand.path) if operand.name == "length" else None
+            if column is not None and _is_text(column.type):
+                return pc.utf8_length(column)
+            return pc.list_value_length(column) if column is not None and pa.types.is_list(column.type) else None
         if isinstance(operand, Literal) or self.columns.type(operand) is None:
             return None
         name, full = self.columns.find(operand)
@@ -349,14 +352,6 @@ class _Evaluation:
         for step in () if full else operand.steps[1:]:
             column = pc.struct_field(column, [step])
         return plain_values(column)
-
-    def _lengths(self, function: Function) -> pa.Array | None:
-        column = self._column(function.path)
-        if column is None:
-            return None
-        if _is_text(column.type):
-            return pc.utf8_length(column)
-        return pc.list_value_length(column) if pa.types.is_list(column.type) else None
 
     def _by_row(self, condition: Any) -> pa.BooleanArray:
         paths = {path: self.columns.find(path) for path in paths_in(condition)}
@@ -462,8 +457,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _kind_word(kind: str) -> str:
-    return {"text": "text", "number": "a number", "boolean": "true or false", "time": "a time"}[kind]
+_KIND_WORDS: Final = {"text": "text", "number": "a number", "boolean": "true or false", "time": "a time"}
 
 
 def _describe(operand: Operand) -> str:

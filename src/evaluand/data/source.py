@@ -114,13 +114,16 @@ class Faults:
 
 def read_column(batch: pa.RecordBatch, name: str) -> list[Any]:
     """A column as Python values."""
-    column = batch.column(name)
-    if tables.is_json(batch.schema.field(name)):
-        return [None if text is None else identity.decode(text) for text in column.to_pylist()]
+    return read_values(batch.column(name), batch.schema.field(name))
+
+
+def read_values(array: pa.Array, field: pa.Field) -> list[Any]:
+    """The values of a column as Python has them, with JSON parsed."""
     try:
-        return column.to_pylist()  # type: ignore[no-any-return]
+        values: list[Any] = array.to_pylist()
     except ValueError as error:  # such as objects of which two fields have one name
-        raise DataError(f"the column {name!r} cannot be read: {error}") from None
+        raise DataError(f"the column {field.name!r} cannot be read: {error}") from None
+    return [None if text is None else identity.decode(text) for text in values] if tables.is_json(field) else values
 
 
 def read_rows(source: DataSource) -> Iterator[tuple[dict[str, Any], str]]:

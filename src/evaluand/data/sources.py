@@ -201,11 +201,12 @@ def names_files(path: str) -> bool:
 
 def _find_files(path: str) -> list[SourceFile]:
     if path == STDIN:
-        return [SourceFile.read_stdin()]
+        return [SourceFile.of_stream("<stdin>")]
     if os.path.isfile(path):
         return [SourceFile.open(Path(path))]
     if os.path.exists(path) and not os.path.isdir(path):  # a pipe, such as that of a process substitution
-        return [SourceFile.read_pipe(Path(path))]
+        with open(path, "rb") as stream:
+            return [SourceFile.of_stream(path, stream)]
     if not is_glob(path) and not os.path.isdir(path):
         raise DataError(f"{path}: no such file")
     found = list_files(path)
@@ -259,11 +260,7 @@ def _open_checked(name: str, files: Sequence[SourceFile], chosen: FileFormat, re
         raise DataError(f"{name}: {error}") from error
     except RecursionError:
         raise DataError(f"{name}: has values that are nested too deeply to be read; make them flatter") from None
-    return _refuse_changes(_concatenate(name, files, parts), files, before)
-
-
-def _refuse_changes(source: DataSource, files: Sequence[SourceFile], before: Any) -> DataSource:
-    """A source that raises if a file changes, so that the rows it yields are those that were checked."""
+    source = _concatenate(name, files, parts)
 
     def check() -> None:
         for file, old, now in zip(files, before, file_states(files), strict=True):
@@ -368,24 +365,21 @@ def read_table(data: Any) -> pa.Table | None:
         if attribute == "__arrow_c_stream__" and hasattr(data, "to_frame"):
             raise SpecError(f"a {kind} is one column; give a table, such as its to_frame()")
         try:
-            return read(data)
+            table = read(data)
+            return table if isinstance(table, pa.Table) else pa.table(table)
         except Exception as error:  # of another library, which may raise anything
             raise DataError(f"a {kind} cannot give its rows as Arrow: {error}") from error
     return None
 
 
-def _as_table(data: Any) -> pa.Table:
-    return data if isinstance(data, pa.Table) else pa.table(data)
-
-
-_READERS: Final = (
+_READERS: Final[Sequence[tuple[str, Callable[[Any], Any]]]] = (
     ("collect", lambda data: read_table(data.collect())),  # a lazy frame of polars
-    ("__arrow_c_stream__", pa.table),
+    ("__arrow_c_stream__", lambda data: data),
     ("__arrow_c_array__", lambda data: pa.Table.from_batches([pa.record_batch(data)])),
-    ("to_table", lambda data: _as_table(data.to_table())),  # a dataset or scanner of Arrow
-    ("to_arrow_table", lambda data: _as_table(data.to_arrow_table())),  # what a connection of DuckDB has executed
-    ("to_arrow", lambda data: _as_table(data.to_arrow())),
-    ("with_format", lambda data: _as_table(data.with_format("arrow")[:])),  # a dataset of Hugging Face
+    ("to_table", lambda data: data.to_table()),  # a dataset or scanner of Arrow
+    ("to_arrow_table", lambda data: data.to_arrow_table()),  # what a connection of DuckDB has executed
+    ("to_arrow", lambda data: data.to_arrow()),
+    ("with_format", lambda data: data.with_format("arrow")[:]),  # a dataset of Hugging Face
 )
 
 

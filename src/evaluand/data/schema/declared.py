@@ -133,25 +133,20 @@ def _iterate_types(type_: Type, path: str, depth: int) -> Iterator[tuple[str, Fi
 
 
 def _find_faults(item: Field | Type) -> Iterator[str]:
-    if isinstance(item, Scalar):
-        yield from _scalar_faults(item)
-    elif isinstance(item, Array | Map):
+    if isinstance(item, Scalar | Array | Map):
         yield from _length_faults(item)
+    if isinstance(item, Scalar):
+        bound_faults = list(_bound_faults(item))
+        yield from bound_faults or _value_faults(replace(item, choices=(), names=()), item.choices, "the choice")
+        if len(set(item.choices)) < len(item.choices):
+            yield "a choice occurs twice"
+        if item.names and not len(set(item.names)) == len(item.names) == len(item.choices):
+            names = len(set(item.names))
+            yield f"has {len(item.choices)} choices and {names} names; give each choice one distinct name"
     elif isinstance(item, Field) and item.default is not MISSING:
         default = Field("default", item.type, item.nullable)
         for fault in check_rows(StructType((default,)), [{"default": item.default}])[1]:
             yield f"the {fault.path}: {fault.message}"
-
-
-def _scalar_faults(scalar: Scalar) -> Iterator[str]:
-    yield from _length_faults(scalar)
-    bound_faults = list(_bound_faults(scalar))
-    yield from bound_faults or _value_faults(replace(scalar, choices=(), names=()), scalar.choices, "the choice")
-    if len(set(scalar.choices)) < len(scalar.choices):
-        yield "a choice occurs twice"
-    if scalar.names and not len(set(scalar.names)) == len(scalar.names) == len(scalar.choices):
-        names = len(set(scalar.names))
-        yield f"has {len(scalar.choices)} choices and {names} names; give each choice one distinct name"
 
 
 def _bound_faults(scalar: Scalar) -> Iterator[str]:

@@ -19,6 +19,7 @@ from evaluand.core.selector import Selector
 from evaluand.core.selector.steps import Every
 from evaluand.data.adapters.base.template import as_path, unescape
 from evaluand.data.records import build_batch, read_objects
+from evaluand.data.source import read_values
 from evaluand.store.tables import is_json
 
 Column = tuple[pa.Field, pa.Array]
@@ -27,7 +28,7 @@ Column = tuple[pa.Field, pa.Array]
 def read_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """The rows of a batch as dictionaries, with JSON columns parsed."""
     names = batch.schema.names
-    columns = [_read_values(field, array) for field, array in _list_columns(batch)]
+    columns = [read_values(array, field) for field, array in _list_columns(batch)]
     return (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
 
 
@@ -81,11 +82,6 @@ def flatten(batch: pa.RecordBatch, names: Sequence[str], depth: int, prefix: boo
             return None
         columns += leaves
     return _build_batch(columns)
-
-
-def _read_values(field: pa.Field, array: pa.Array) -> list[Any]:
-    values: list[Any] = array.to_pylist()
-    return [None if text is None else identity.decode(text) for text in values] if is_json(field) else values
 
 
 def _fit_batch(rows: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch | None:
