@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, plural, pluralize
 from evaluand.data.columns import join_chunks, plain_type
+from evaluand.store.tables import BATCH_ROWS
 
 TYPES: Final = ("integer", "number", "boolean", "text", "list")
 """The types that a column can be declared to have."""
@@ -359,7 +360,8 @@ def _short_text(cell: Any) -> str | None:
 def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written: bool) -> TypedColumn:
     """The type that the cells of a column of text have."""
     form = TextForm()
-    form.see(texts)
+    for start in range(0, len(texts), BATCH_ROWS):  # most columns of words show in a few cells that they are none
+        form.see(texts.slice(start, BATCH_ROWS))
     if declared != "list" and form.type != pa.string():
         values = _as_integers(form.convert(texts))
         notes = [note] if (note := form.note(name)) else _note_written(name, values) if is_written else []
@@ -367,7 +369,7 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
     missing = _matches(texts, IS_MISSING)
     known = np.asarray(texts.is_valid()) & ~missing
     numbers, booleans = _matches(texts, _NUMBER), _matches(texts, _BOOLEAN)
-    if declared not in ("integer", "number") and not _matches(texts, _WHOLE)[numbers].all():
+    if numbers.any() and declared not in ("integer", "number") and not _matches(texts, _WHOLE)[numbers].all():
         numbers &= ~_matches(texts, _CODE)
     n_known, n_numbers, n_booleans = int(known.sum()), int(numbers.sum()), int(booleans.sum())
     words_for_missing = _count(texts.filter(pa.array(missing)))
@@ -486,6 +488,8 @@ def number_text(number: float) -> str:
 
 def _are_lists(texts: pa.Array, known: np.ndarray) -> bool:
     """Whether every cell is a list as Python or JSON writes it."""
+    if not str(texts[int(np.flatnonzero(known)[0])].as_py()).lstrip().startswith("["):
+        return False
     return bool(_matches(texts, _LIST)[known].all()) and all(
         _parse_list(text) is not None for text in pc.unique(texts.filter(pa.array(known))).to_pylist()
     )
