@@ -60,12 +60,10 @@ def _join(values: Mapping[str, list[Any]], names: Sequence[str], n: int) -> list
 
 
 def _join_expected(values: Mapping[str, list[Any]], expected: str | Mapping[str, str] | None, n: int) -> list[Any]:
-    if expected is None:
-        return [None] * n
-    if isinstance(expected, str):
-        return values[expected]
-    columns = {target: values[column] for target, column in expected.items()}
-    return [{target: column[i] for target, column in columns.items()} for i in range(n)]
+    if expected is None or isinstance(expected, str):
+        return [None] * n if expected is None else values[expected]
+    rows = zip(*(values[column] for column in expected.values()), strict=True)
+    return [dict(zip(expected, row, strict=True)) for row in rows]
 
 
 def digest_rows(batch: pa.RecordBatch, roles: Roles) -> list[bytes]:
@@ -79,8 +77,8 @@ def digest_rows(batch: pa.RecordBatch, roles: Roles) -> list[bytes]:
 def _texts_of_rows(batch: pa.RecordBatch, roles: Roles) -> pa.Array | None:
     """The canonical text of each row of `RowValues.rows`, joined by Arrow; None if a column needs more than that."""
     expected = roles.expected
-    targets = () if expected is None or isinstance(expected, str) else expected
-    if any(key.startswith("$") for key in (*roles.columns, *targets)):  # which canonical text marks
+    names = () if expected is None or isinstance(expected, str) else expected
+    if any(key.startswith("$") for key in (*roles.columns, *names)):  # which canonical text marks
         return None
     cells: dict[str, pa.Array] = {}
     for name in roles.columns:
@@ -89,9 +87,10 @@ def _texts_of_rows(batch: pa.RecordBatch, roles: Roles) -> pa.Array | None:
             return None
         cells[name] = text
     null: list[Any] = ["null"]
+    targets = [] if isinstance(expected, str | None) else _object({t: cells[name] for t, name in expected.items()})
     parts = [
         [cells[roles.input]] if isinstance(roles.input, str) else _object({name: cells[name] for name in roles.input}),
-        null if expected is None else _expected(cells, expected),
+        [cells[expected]] if isinstance(expected, str) else null if expected is None else targets,
         _object({name: cells[name] for name in roles.attributes}),
         [cells[roles.weight]] if roles.weight else null,
         [cells[roles.cluster]] if roles.cluster else null,
@@ -123,12 +122,6 @@ def input_texts(batch: pa.RecordBatch, roles: Roles, reads: Sequence[str]) -> pa
     if not reads:
         return join_texts(shown)
     return join_texts(["[", *shown, *chain.from_iterable((",", cell_texts(more[name])) for name in reads), "]"])
-
-
-def _expected(cells: Mapping[str, pa.Array], expected: str | Mapping[str, str]) -> list[Any]:
-    if isinstance(expected, str):
-        return [cells[expected]]
-    return _object({target: cells[name] for target, name in expected.items()})
 
 
 def _object(cells: Mapping[str, pa.Array]) -> list[Any]:
