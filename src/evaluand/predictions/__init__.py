@@ -48,7 +48,11 @@ if TYPE_CHECKING:
         TaskType as TaskType,
     )
     from evaluand.predictions.result import SystemScores as SystemScores
-    from evaluand.predictions.scoring import Score as Score, Scores as Scores, Spread as Spread, score as score
+    from evaluand.predictions.scoring import (
+        score as score,
+        scores_table as scores_table,
+        write_scores_file as write_scores_file,
+    )
     from evaluand.predictions.steps import Result as Result, Results as Results
     from evaluand.predictions.tournament import Tournament as Tournament
 

@@ -24,10 +24,9 @@ from evaluand.interop.d3m.dataset import (
 from evaluand.interop.d3m.names import COLUMN_TYPES
 from evaluand.interop.d3m.needed import Needed, needed_of_dataset
 from evaluand.interop.d3m.splits import examine_splits
-from evaluand.predictions.problem.files import MOST_SHOWN
 from evaluand.predictions.problem.layout import FileLayout, layout_of
 from evaluand.predictions.problem.problem import Division, Problem, TargetDataset
-from evaluand.predictions.problem.reading import repeated
+from evaluand.predictions.problem.sides import MOST_SHOWN, repeated
 from evaluand.predictions.problem.truth import RowKeys
 
 

@@ -18,8 +18,9 @@ from evaluand.interop.d3m.folder import ProblemFolder, open_folder
 from evaluand.interop.d3m.format import D3MFormat
 from evaluand.predictions.problem.layout import BY_CLASS, FileLayout, reads_of
 from evaluand.predictions.problem.parts import scoring_faults
-from evaluand.predictions.problem.reading import CONFIDENCE
-from evaluand.predictions.scoring import Scores, score
+from evaluand.predictions.problem.sides import CONFIDENCE
+from evaluand.predictions.result import SystemScores
+from evaluand.predictions.scoring import score, write_scores_file
 from evaluand.run.runner import Runner
 from evaluand.run.tasks.estimator import EstimatorTask
 from evaluand.store.store import MemoryStore, Store
@@ -35,7 +36,7 @@ def solve(
     seed: int = 0,
     force: bool = False,
     store: Store | None = None,
-) -> Scores:
+) -> SystemScores:
     """Fits an estimator on each part of a problem's split, and writes its predictions and their scores.
 
     Where the split has several repeats or folds, each has its own file, such as `predictions_repeat0_fold1.csv`. Where
@@ -79,7 +80,7 @@ def solve(
         rows = folds.test(repeat, fold).tolist()
         write_table(_table(folder, columns, rows, [answers[repeat, place] for place in rows]), path)
     scores = score(folder, [*files.values()], definition=definition)
-    scores.write(folder.scores_path, layout, force=force)
+    write_scores_file(scores, folder.scores_path, layout, force=force)
     return scores
 
 

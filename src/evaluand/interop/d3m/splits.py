@@ -20,7 +20,7 @@ from evaluand.data.split import NOT_TESTED, Folds
 from evaluand.interop.d3m.dataset import one_chunk, open_csv
 from evaluand.interop.d3m.documents import LEARNT, TESTED
 from evaluand.predictions.problem.files import FaultLog
-from evaluand.predictions.problem.reading import repeated
+from evaluand.predictions.problem.sides import repeated
 from evaluand.predictions.problem.truth import RowKeys
 
 _NUMBERED: Final = ("repeat", "fold")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,51 +22,11 @@ from evaluand.core.files.json import Findings, no_file
 from evaluand.data.columns import join_chunks
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.predictions.problem.layout import FileLayout
-from evaluand.predictions.problem.reading import CONFIDENCE, RANK, repeated
-
-MOST_SHOWN: Final = 100
-"""How many faults of one kind are listed."""
+from evaluand.predictions.problem.sides import CONFIDENCE, MOST_SHOWN, PREDICTIONS, RANK, TRUTH, Side, file_fault
 
 _RESERVED: Final = {CONFIDENCE: "real", RANK: "real"}
 _SINGLE_QUOTED: Final = re.compile(rb"(?:^|,)'[^'\r\n]*'(?=,|\r?$)", re.MULTILINE)
 _EMPTY: Final = "the file is empty; it needs a header and rows"
-
-
-@dataclass(frozen=True)
-class CellFault(Fault):
-    """A fault of a file, with its place as data.
-
-    Attributes:
-        line: its line, from 1 for the header; None for a fault of the whole file.
-        column: its column; None for a fault of the whole line.
-    """
-
-    file: str = field(default="", kw_only=True)
-    line: int | None = field(default=None, kw_only=True)
-    column: str | None = field(default=None, kw_only=True)
-
-
-@dataclass(frozen=True, eq=False)
-class FileCells:
-    """The cells of a file.
-
-    Attributes:
-        table: its columns with their types; `confidence` and `rank` by these names, however the file spells them.
-        line: the line of a row, rows counted from 0.
-    """
-
-    path: Path
-    table: pa.Table
-    line: Callable[[int], int]
-
-    def keys(self, layout: FileLayout) -> pa.Array:
-        """The key of each row."""
-        return join_chunks(self.table.column(layout.key))
-
-
-def cell_fault(cells: FileCells, code: str, message: str, row: int | None, column: str | None) -> CellFault:
-    """A fault of a cell; of a whole column if `row` is None."""
-    return _fault(cells.path, code, message, None if row is None else cells.line(row), column)
 
 
 def read_header(path: Path) -> list[str]:
@@ -77,7 +36,7 @@ def read_header(path: Path) -> list[str]:
     text = mapped(path)
     first = next(records_in(text, ","), None)
     if first is None:
-        raise DataError(_fault(path, "empty_file", _EMPTY, None, None))
+        raise DataError(file_fault(path, "empty_file", _EMPTY))
     line, start, end = first
     try:
         return header_of(bytes(text[start:end]).decode(), f"{path}:{line}", ",", declared=False, fixed=True)
@@ -85,49 +44,15 @@ def read_header(path: Path) -> list[str]:
         raise DataError(Fault(f"{path}:{line}", "is not UTF-8; save the file as UTF-8", code="not_utf8")) from None
 
 
-def check_rows(
-    predictions: FileCells, truth: pa.Table, known: pa.Array | None, layout: FileLayout, findings: Findings
-) -> None:
-    """Reports rows that are missing, that match no tested row, or that occur twice where each example has one.
-
-    Args:
-        truth: the rows that are tested.
-        known: the keys of all rows of the dataset, to distinguish training rows from unknown ones; None if unknown.
-    """
-    keys, expected = predictions.keys(layout), join_chunks(truth.column(layout.key))
-    log = FaultLog(predictions.path, predictions.line, findings)
-    several = layout.repeats or (layout.by_class and CONFIDENCE in predictions.table.column_names)
-    _check_extra(keys, expected, known, layout, log)
-    if not layout.gathers:
-        _check_missing(keys, expected, layout, log)
-        if not several:
-            _check_repeated(keys, predictions, layout.key, log)
-    log.summarise()
-
-
-def check_truth(truth: FileCells, layout: FileLayout, findings: Findings) -> None:
-    """Reports repeated rows of the truth, where each example has one row."""
-    if not layout.repeats and not layout.gathers:
-        log = FaultLog(truth.path, truth.line, findings)
-        _check_repeated(truth.keys(layout), truth, layout.key, log)
-        log.summarise()
-
-
-# Reading
-
-
-def _fault(path: Path, code: str, message: str, line: int | None, column: str | None) -> CellFault:
-    where = str(path) + (f":{line}" if line else "") + (f", {column}" if column else "")
-    return CellFault(where, message, code=code, file=str(path), line=line, column=column)
-
-
-def read_cells(path: Path, layout: FileLayout, findings: Findings, *, strict: bool = False) -> FileCells | None:
+def read_cells(path: Path, layout: FileLayout, findings: Findings, *, strict: bool = False) -> Side | None:
     """The index and targets of a file; None if its rows cannot be read at all.
 
-    A cell whose value cannot be read is a fault, and null.
+    A cell whose value cannot be read is a fault, and null. Columns `confidence` and `rank` have these names, however
+    the file spells them.
 
     Args:
-        strict: whether other columns are faults, as in a file of predictions; else they are ignored.
+        strict: whether it is a file of predictions, in which other columns are faults; in one of the truth they are
+            ignored.
     """
     log = FaultLog(path, lambda row: 0, findings)
     if not path.is_file():
@@ -142,7 +67,7 @@ def read_cells(path: Path, layout: FileLayout, findings: Findings, *, strict: bo
         for fault in error.faults:
             log.add(fault.code or "bad_quoting", fault.message, line=_line_in(fault.where))
         return None
-    log.line = FaultLog.of(source, findings).line
+    log = FaultLog.of(source, findings)
     names = _choose_columns(source.schema.names, layout, log, strict=strict)
     table = pa.Table.from_batches(source.batches(), source.schema)
     if not table.num_rows:
@@ -155,7 +80,7 @@ def read_cells(path: Path, layout: FileLayout, findings: Findings, *, strict: bo
     log.summarise()
     _note_encoding(path, log)
     complete = table.num_rows and layout.columns.keys() <= columns.keys()
-    return FileCells(path, pa.table(columns), log.line) if complete else None
+    return Side(PREDICTIONS if strict else TRUTH, pa.table(columns), path, log.line) if complete else None
 
 
 def _choose_columns(
@@ -271,41 +196,6 @@ def _note_encoding(path: Path, log: FaultLog) -> None:
         log.note("line_ends", "lines end in CR LF")
 
 
-# Rows
-
-
-def _check_extra(keys: pa.Array, expected: pa.Array, known: pa.Array | None, layout: FileLayout, log: FaultLog) -> None:
-    extra = _rows(pc.and_(pc.is_valid(keys), pc.invert(pc.is_in(keys, value_set=expected))))
-    extra_keys = keys.take(pa.array(extra, pa.int64()))
-    training = set() if known is None else {*_rows(pc.is_in(extra_keys, value_set=known.cast(extra_keys.type)))}
-    for place, row in enumerate(extra):
-        if place in training:
-            log.add_cell("not_test_row", row, layout.key, f"{keys[row]} is a training row; leave it out")
-        else:
-            log.add_cell("extra_row", row, layout.key, f"no tested row has the index {keys[row]}; leave it out")
-
-
-def _check_missing(keys: pa.Array, expected: pa.Array, layout: FileLayout, log: FaultLog) -> None:
-    if keys.null_count:  # whose rows these are is not known
-        return
-    missing = pc.filter(expected, pc.invert(pc.is_in(expected, value_set=keys))).unique()
-    for key in missing[:MOST_SHOWN].to_pylist():
-        log.add("missing_row", f"the tested row {key} has no prediction", column=layout.key)
-    if len(missing) > MOST_SHOWN:
-        count = len(missing) - MOST_SHOWN
-        log.add("missing_row", f"{count:,} more tested rows have no prediction", column=layout.key)
-
-
-def _check_repeated(keys: pa.Array, cells: FileCells, key: str, log: FaultLog) -> None:
-    """Reports rows with the key of an earlier row."""
-    codes = np.asarray(keys.dictionary_encode().indices.fill_null(-1))
-    rows = repeated(codes)
-    labels, first = np.unique(codes, return_index=True) if len(rows) else (rows, rows)
-    for row, place in zip(rows.tolist(), first[np.searchsorted(labels, codes[rows])].tolist(), strict=True):
-        before = cells.line(place)
-        log.add_cell("duplicate_row", row, key, f"{keys[row]} occurs twice (first in line {before})")
-
-
 class FaultLog:
     """Collects the faults of a file by line and column: the first `MOST_SHOWN` of each kind, and a count of the rest.
 
@@ -316,7 +206,6 @@ class FaultLog:
     def __init__(self, path: Path, line: Callable[[int], int], findings: Findings) -> None:
         self.path, self.line, self.findings = path, line, findings
         self._counts: dict[tuple[str, str | None], int] = {}
-        self.count = 0
 
     @classmethod
     def of(cls, source: DataSource, findings: Findings) -> FaultLog:
@@ -332,8 +221,7 @@ class FaultLog:
 
     def add(self, code: str, message: str, *, line: int | None = None, column: str | None = None) -> None:
         """A fault of a line, a column or the whole file."""
-        self.count += 1
-        self.findings.faults.append(_fault(self.path, code, message, line, column))
+        self.findings.faults.append(file_fault(self.path, code, message, line, column))
 
     def note(self, code: str, message: str) -> None:
         self.findings.note(str(self.path), code, message)

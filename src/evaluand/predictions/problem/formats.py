@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from evaluand.core import registry
 from evaluand.core.errors import SpecError
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from evaluand.data.dataset import Dataset
     from evaluand.data.split import Folds
+    from evaluand.predictions.problem.parts import JudgedPart
     from evaluand.predictions.problem.truth import ProblemTruth
 
 GROUP = "problem_formats"
@@ -131,11 +132,10 @@ class ProblemFormat(ABC):
         """Where the document has a criterion, or one of its attributes."""
 
     @abstractmethod
-    def scores_table(self, rows: Sequence[Any], problem: Problem, layout: str) -> pa.Table:
-        """The scores of a problem as the format's file of scores has them.
+    def scores_table(self, parts: Sequence[JudgedPart], problem: Problem, layout: str) -> pa.Table:
+        """The scores of the parts of a split as the format's file of scores has them.
 
         Args:
-            rows: `Score`s.
             layout: one of `score_layouts`.
         """
 
