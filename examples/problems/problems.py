@@ -217,8 +217,6 @@ def filed(folder: ProblemFolder, rows: list[dict[str, Any]]) -> SystemScores:
 if __name__ == "__main__":
     for work in ALL:
         scores = work(Path(sys.argv[1]))
-        for row in scores.rows:
-            if not row.by:
-                print(
-                    f"{work.__name__:<15} {row.metric:<28} {row.target or 'all':<10} {row.value:.4f}  {row.reason or ''}"
-                )
+        for row in (row for row in scores.rows if not row.by):
+            value = f"{row.value:.4f}" + (f", {row.reason}" if row.reason else "")
+            print(f"{work.__name__:<15} {row.metric:<28} {row.target or 'all':<10} {value}")

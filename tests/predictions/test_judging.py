@@ -357,13 +357,13 @@ def test_three_classes_are_too_many_for_metrics_of_two() -> None:
     [
         (
             table(id=[1, 2, 3], z=["a"] * 3),
-            [("missing_column", "predictions"), ("unexpected_column", "predictions, column z")],
+            [("missing_column", "predictions, column y"), ("unexpected_column", "predictions, column z")],
         ),
-        (table(y=["a"] * 3), [("missing_column", "predictions")]),
+        (table(y=["a"] * 3), [("missing_column", "predictions, column id")]),
         (pa.table([[1], ["a"], ["b"]], names=["id", "y", "y"]), [("twice_column", "predictions, column y")]),
         (
             pa.table([[1], ["a"], [1.0], [1.0]], names=["id", "y", "confidence", "Confidence"]),
-            [("twice_column", "predictions, column confidence")],
+            [("twice_column", "predictions, column Confidence")],
         ),
         (TRUTH.slice(0, 0), [("no_rows", "predictions")]),
         (table(id=["1", "2", "3"], y=["a"] * 3), [("index_type", "predictions, column id")]),

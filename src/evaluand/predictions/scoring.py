@@ -20,6 +20,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,7 +33,6 @@ from evaluand.core.errors import Fault, SpecError, alternatives
 from evaluand.core.files.csv import write_table
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
-from evaluand.evaluation.evaluator import KnownScores
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns
 from evaluand.predictions.columns.gates import check_system_gates
 from evaluand.predictions.columns.notes import PYTHON, Notes
@@ -169,7 +169,8 @@ class _Attributes:
             if name not in self._known:
                 listed = alternatives(name, [*self._known]) if self._known else "; there is no learning table"
                 raise SpecError(f"{notes.option('by', name)}: the learning table has no such column{listed}")
-        columns = self.of(truth.cells.column(self._key).unique())
+        tested = truth.cells.filter(np.any([*truth.parts.values()], axis=0))
+        columns = self.of(tested.column(self._key).unique())
         for names in by:
             found = pa.table([columns[name] for name in names], [*names]).group_by([*names]).aggregate([])
             check_groups(names, found.num_rows, len(columns[names[0]]), most, notes)
@@ -315,10 +316,10 @@ class GradedProblem:
 
     def unsaved(self) -> Results:
         """The results in memory."""
-        if not self._is_plain:
+        columns = self._plain_columns()
+        if not columns:
             return self.save(MemoryStore(), "scores")
         steps, store = self._steps("scores"), ColumnStore()
-        columns = {system: self._columns[id(parts[0]), self._targets[0]] for system, parts in self.systems.items()}
         return steps.summarise(store, store.put(steps.dataset, self._scorer(), columns), self._known_values())
 
     def save(self, store: Store, name: str) -> Results:
@@ -327,8 +328,8 @@ class GradedProblem:
         Raises:
             SpecError: a target has a reserved name, or metrics read rows in ways that no single scorer does.
         """
-        known = {system: self._known_scores(system) for system in self.systems}
-        return self._steps(name).run(store, known_scores=known, known_values=self._known_values())
+        scores = {system: {SCORER: each.scored_rows()} for system, each in self._plain_columns().items()}
+        return self._steps(name).run(store, known_scores=scores, known_values=self._known_values())
 
     def _steps(self, name: str) -> Steps:
         if INDEX in self.layout.targets:
@@ -370,11 +371,12 @@ class GradedProblem:
         keys = pa.chunked_array([each.part.truth.column(self.layout.key) for each in self._parts]).unique()
         return {key: place for place, key in enumerate((keys if self._as_filed else keys.sort()).to_pylist())}
 
-    @property
-    def _is_plain(self) -> bool:
-        """Whether each system is one table of one target, whose columns need not become rows."""
+    def _plain_columns(self) -> dict[str, PredictionColumns]:
+        """System → its columns, where each is one table of one target, which need not become rows; else none."""
         is_one = len(self._parts) == len(self.layout.targets) == 1
-        return is_one and self.scorer_name == SCORER and self._type != "json" and not self._as_filed
+        if not is_one or self.scorer_name != SCORER or self._type == "json" or self._as_filed:
+            return {}
+        return {system: self._columns[id(parts[0]), self._targets[0]] for system, parts in self.systems.items()}
 
     @cached_property
     def _columns(self) -> dict[tuple[int, str], PredictionColumns]:
@@ -388,15 +390,12 @@ class GradedProblem:
         """The truth of each example, with its attributes."""
         targets, key = self._targets, self.layout.key
         names = [name for name in self.attributes.names if name not in (key, *targets)]
-        groups = self.attributes.of(pa.array([*self._places]))
-        if self._is_plain:
-            truth = self._columns[id(self._parts[0]), targets[0]].truth
-            table = pa.table(
-                {key: pa.array([*self._places]), targets[0]: truth} | {name: groups[name] for name in names}
-            )
-            return Dataset.from_arrow(
-                table, id=key, input=key, expected=targets[0], attributes=[*self.attributes.names]
-            )
+        groups, keys = self.attributes.of(pa.array([*self._places])), pa.array([*self._places])
+        roles: dict[str, Any] = {"id": key, "input": key, "attributes": [*self.attributes.names]}
+        if columns := self._plain_columns():
+            truth = next(iter(columns.values())).truth
+            table = pa.table({key: keys, targets[0]: truth} | {name: groups[name] for name in names})
+            return Dataset.from_arrow(table, expected=targets[0], **roles)
         truths: dict[Any, Mapping[str, Any]] = {}
         for judged in self._parts:
             truths |= zip(self._keys(judged), self._values(judged, predicted=False), strict=True)
@@ -404,13 +403,12 @@ class GradedProblem:
         for name in names:
             records = [record | {name: cell} for record, cell in zip(records, groups[name].to_pylist(), strict=True)]
         expected = targets[0] if len(targets) == 1 else {target: target for target in targets}
-        return Dataset.from_rows(records, id=key, input=key, expected=expected, attributes=[*self.attributes.names])
+        return Dataset.from_rows(records, expected=expected, **roles)
 
     def _task(self, system: str) -> RecordedTask:
         """The predictions of a system as the outputs of a task."""
-        if self._is_plain:
-            columns = self._columns[id(self.systems[system][0]), self._targets[0]]
-            return RecordedTask.from_texts(system, columns.output_texts)
+        if columns := self._plain_columns():
+            return RecordedTask.from_texts(system, columns[system].output_texts)
         outputs: dict[tuple[int, int], bytes] = {}
         folds: dict[tuple[int, int], int] = {}
         for judged in self.systems[system]:
@@ -419,23 +417,6 @@ class GradedProblem:
                 outputs[row] = identity.encode(values if len(values) > 1 else next(iter(values.values())))
                 folds[row] = judged.part.fold
         return RecordedTask.from_outputs(system, outputs, folds if len({*folds.values()}) > 1 else {})
-
-    def _known_scores(self, system: str) -> KnownScores:
-        """The scores of all rows of a system, from the aligned columns; none for boxes and rankings."""
-        if self.scorer_name != SCORER:
-            return {}
-        if self._is_plain:
-            return {SCORER: self._columns[id(self.systems[system][0]), self._targets[0]].scored_rows()}
-        several = len(self._targets) > 1
-        records: dict[tuple[int, int], list[list[Any]]] = {}
-        for judged in self.systems[system]:
-            keys = self._keys(judged)
-            for name in self._targets:
-                for (row, _), [[number, _, *score]] in self._columns[id(judged), name].scored_rows().records():
-                    place = self._places[keys[row]], judged.part.repeat
-                    records.setdefault(place, []).append([number, name if several else None, *score])
-        complete = (key for key in sorted(records) if len(records[key]) == len(self._targets))
-        return {SCORER: [(key, records[key]) for key in complete]}
 
     def _keys(self, judged: JudgedPart) -> list[Any]:
         """The index of each example of a part, sorted."""

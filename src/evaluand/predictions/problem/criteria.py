@@ -137,24 +137,10 @@ def _positive_label(criterion: Criterion, rule: Rule, labels: Sequence[Any]) -> 
         if not known:
             raise CriterionError("positive", "needs_positive", f"say which label is positive (posLabel): {listed}")
         return known[0]
-    if criterion.positive in by_text:
-        return by_text[criterion.positive]
-    if all(isinstance(label, bool) for label in labels):
-        [value] = typed(pa.array([criterion.positive]), "boolean", lambda row, message: None).to_pylist()
-        if value is not None:
-            return value
-    if len(labels) > 1:
-        message = f"the positive label (posLabel) {criterion.positive!r} is none of {listed}"
-        raise CriterionError("positive", "needs_positive", message)
-    return _in_type_of(labels[0], criterion.positive)
-
-
-def _in_type_of(like: Any, text: str) -> Any:
-    """A label that does not occur, in the type of those that do."""
-    if isinstance(like, bool):
-        return text == "true"
-    try:
-        return int(text) if isinstance(like, int) else text
-    except ValueError:
-        message = f"the positive label (posLabel) {text!r} is not an integer"
-        raise CriterionError("positive", "needs_positive", message) from None
+    kind = {bool: "boolean", int: "integer"}.get(type(next(iter(labels), "")), "text")
+    [value] = typed(pa.array([criterion.positive]), kind, lambda row, message: None).to_pylist()
+    if value in labels or (len(labels) < 2 and value is not None):
+        return value
+    listed = f"is none of {listed}" if len(labels) > 1 else f"is no {kind}, as the labels are"
+    message = f"the positive label (posLabel) {criterion.positive!r} {listed}"
+    raise CriterionError("positive", "needs_positive", message)

@@ -151,8 +151,8 @@ def judge(
     """
     sides = Side(TRUTH, truth), Side(PREDICTIONS, predictions)
     rules, faults = _rules(criteria, definition, sides[1], len(targets))
-    faults += column_faults(*sides, index, targets)
     for side in sides:
+        faults += column_faults(side, index, targets, truth.column_names if side.name == PREDICTIONS else None)
         if not side.table.num_rows and (side.name == TRUTH or {rule.reads for rule in rules} != {"boxes"}):
             faults.append(side.fault("no_rows", "there is no row"))
     _check(faults)

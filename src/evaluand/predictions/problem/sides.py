@@ -5,19 +5,20 @@ Whole columns are read at once; only faults are looked at row by row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, Self
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.core.errors import Fault
+from evaluand.core.errors import Fault, nearest
 from evaluand.core.files import cells
 from evaluand.data.columns import join_chunks
+from evaluand.data.sources import DataSource
 from evaluand.metrics.base.labels import contents
 
 CONFIDENCE, RANK = "confidence", "rank"
@@ -61,6 +62,12 @@ class Side:
     path: Path | None = None
     line: Callable[[int], int] = (1).__add__
 
+    @classmethod
+    def of(cls, name: str, source: DataSource) -> Self:
+        """The rows of an open file."""
+        table = pa.Table.from_batches(source.batches(), source.schema)
+        return cls(name, table, Path(source.name), lambda row: line_in(source.where(row)) or 0)
+
     def column(self, name: str) -> pa.Array:
         """A column in one piece; a dictionary is decoded."""
         column = join_chunks(self.table.column(name))
@@ -84,7 +91,7 @@ class Side:
         place = self.name + ("" if row is None else f" row {self.line(row)}")
         return Fault(place + (f", column {column}" if column is not None else ""), message, code=code)
 
-    def faults(self, rows: np.ndarray, column: str, code: str, message: Callable[[int], str]) -> list[Fault]:
+    def faults(self, rows: np.ndarray, column: str | None, code: str, message: Callable[[int], str]) -> list[Fault]:
         """One fault for each row of a mask or of a list of rows; beyond `MOST_SHOWN` their number."""
         numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
         found = [self.fault(code, message(row), row, column) for row in numbers[:MOST_SHOWN].tolist()]
@@ -92,28 +99,40 @@ class Side:
         return [*found, *([self.fault(code, f"{more:,} more of this kind", column=column)] if more else [])]
 
 
-def column_faults(truth: Side, predictions: Side, index: Sequence[str], targets: Sequence[str]) -> Iterable[Fault]:
-    """Columns that are missing, repeated or unexpected, and tables without rows."""
-    needed = [*index, *targets]
-    for side in (truth, predictions):
-        names = side.table.column_names
-        for name in dict.fromkeys(name for name in names if names.count(name) > 1):
-            yield side.fault("twice_column", "two columns have this name", column=name)
-        for name in needed:
-            if name not in names:
-                existing = ", ".join(map(repr, names)) or "none"
-                yield side.fault("missing_column", f"there is no column {name!r}; its columns: {existing}")
-    others = [n for n in predictions.table.column_names if n not in {*needed, *truth.table.column_names}]
-    for name in others:
+def column_faults(
+    side: Side, index: Sequence[str], targets: Sequence[str], allowed: Collection[str] | None
+) -> Iterable[Fault]:
+    """Columns that are missing, that occur twice, or that are unexpected.
+
+    Args:
+        allowed: columns that may be there too, besides `confidence` and `rank`; None for any.
+    """
+    names, needed = side.table.column_names, [*index, *targets]
+    for name in dict.fromkeys(name for name in names if names.count(name) > 1):
+        yield side.fault("twice_column", "two columns have this name", column=name)
+    for name in needed:
+        if name not in names:
+            role = "index" if name in index else "target"
+            near = nearest(name, [other for other in names if other not in needed])
+            yield side.fault("missing_column", f"the {role} {name!r} has no column{near}", column=name)
+    reserved: list[str] = []
+    if allowed is None:
+        return
+    for name in dict.fromkeys(names):
+        if name in needed or name in allowed or (name == "" and side.path is not None):
+            continue
         if name.lower() not in (CONFIDENCE, RANK):
-            known = ", ".join(map(repr, needed))
-            message = f"unexpected column; give {known}, and optionally confidence"
-            yield predictions.fault("unexpected_column", message, column=name or repr(name))
-    for wanted in (CONFIDENCE, RANK):
-        same = dict.fromkeys(name for name in others if name.lower() == wanted)
-        if len(same) > 1:
-            message = f"{' and '.join(map(repr, same))} are both the {wanted}"
-            yield predictions.fault("twice_column", message, column=wanted)
+            known = ", ".join([*needed, CONFIDENCE])
+            yield side.fault("unexpected_column", f"unexpected column; there may be {known}", column=name or repr(name))
+        elif name.lower() in reserved:
+            yield side.fault("twice_column", f"{name.lower()} occurs twice", column=name)
+        reserved.append(name.lower())
+
+
+def line_in(where: str) -> int | None:
+    """The line at the end of a place such as `a.csv:17`."""
+    number = where.rpartition(":")[2]
+    return int(number) if number.isdecimal() else None
 
 
 # Rows
@@ -262,10 +281,8 @@ def row_faults(
         (extra[is_known], "not_test_row", "{} is a training row; leave it out"),
         (extra[~is_known], "extra_row", "no tested row has the index {}; leave it out"),
     ):
-        fill = message.format
-        yield from predictions.faults(
-            rows, column, code, lambda row, fill=fill: fill(_key_text(predictions, index, row))
-        )  # type: ignore[misc]
+        texts = {row: message.format(_key_text(predictions, index, row)) for row in rows[:MOST_SHOWN].tolist()}
+        yield from predictions.faults(rows, column, code, texts.__getitem__)
     if gathers:
         return
     if (codes >= 0).all():  # whose rows the others are is not known
