@@ -10,7 +10,7 @@ columns     what happens to columns: types, kind of target, metrics, values, gat
 unsaved     artifacts in memory, as cheap as columns
 coco        `score_coco(truth, results)`, of files of detection and segmentation
 problem     problems, and how predictions are judged by them
-scoring     `score(problem, predictions)`, of prediction files, which it stores
+scoring     `score(problem, predictions)`, of the files of a problem
 """
 
 from typing import TYPE_CHECKING
