@@ -1,4 +1,4 @@
-"""A problem's folder gives what columns of a file give: values, groups, disparities, gates, comparison and artifacts."""
+"""A problem's folder gives what columns of a file give: values, groups, gates, comparison and artifacts."""
 
 from __future__ import annotations
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     )
     from evaluand.predictions.problem.formats import OpenProblem as OpenProblem, ProblemFormat as ProblemFormat
     from evaluand.predictions.problem.judging import (
-        CriterionFault as CriterionFault,
         CriterionResult as CriterionResult,
         judge as judge,
     )
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
         TargetDataset as TargetDataset,
         TaskType as TaskType,
     )
+    from evaluand.predictions.problem.sides import CriterionFault as CriterionFault
     from evaluand.predictions.result import SystemScores as SystemScores
     from evaluand.predictions.scoring import (
         score as score,

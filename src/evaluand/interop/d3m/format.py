@@ -27,12 +27,12 @@ from evaluand.predictions.problem.definitions import DEFINITIONS, STANDARD
 from evaluand.predictions.problem.files import read_cells, read_header
 from evaluand.predictions.problem.formats import OpenProblem, ProblemFormat
 from evaluand.predictions.problem.problem import Problem
+from evaluand.predictions.problem.sides import CriterionFault
 from evaluand.predictions.problem.truth import (
     ProblemTruth,
     RowKeys,
     read_guessed_truth,
     split_parts,
-    translate_numeric_faults,
 )
 
 if TYPE_CHECKING:
@@ -56,9 +56,14 @@ def _truth_of_folder(
         path = _learning_table(path, folder.problem, findings)[0]
     if layout.second_key is not None:
         layout = layout.for_file(read_header(path))
-    read = Findings() if in_table else findings  # rows of a table that are not tested may lack the value
+    read = Findings()
     cells = read_cells(path, layout, read)
-    _translate_numeric(path, folder.problem, name, read, findings)
+    findings.notes += () if in_table else read.notes
+    for fault in read.faults:
+        if isinstance(fault, CriterionFault):
+            findings.faults.append(format.locate(fault, folder.document, name))
+        elif not in_table:  # rows of a table that are not tested may lack the value
+            findings.faults.append(fault)
     if cells is None and in_table:
         missing = f"lacks some of the columns {', '.join(layout.columns)}"
         findings.fault(str(path), "cannot_be_scored", missing)
@@ -109,8 +114,11 @@ def _truth_in(
 
     if _is_csv(path):
         layout, cells = read_guessed_truth(problem, path, findings)
-        if layout is not None:
-            _translate_numeric(path, problem, str(document), findings, findings)
+        known = None if document == path else document
+        findings.faults = [
+            format.locate(fault, known, str(document)) if isinstance(fault, CriterionFault) else fault
+            for fault in findings.faults
+        ]
         if layout is None or cells is None or findings.faults:
             return None
         parts = split_parts(cells, layout, None, None, findings)
@@ -127,13 +135,6 @@ def _truth_in(
     folds = examine_splits(require_within(splits, document.parent), keys, findings) if os.path.isfile(splits) else None
     parts = split_parts(cells, layout, keys, folds, findings)
     return ProblemTruth(problem, document, str(document), layout, cells, parts, keys.columns, predictions, format)
-
-
-def _translate_numeric(path: Path, problem: Problem, document: str, read: Findings, findings: Findings) -> None:
-    def place_of(number: int) -> str:
-        return str(path) if document == str(path) else f"{document}: inputs.performanceMetrics[{number}].metric"
-
-    translate_numeric_faults(problem, place_of, translate, read, findings)
 
 
 def _is_csv(path: Path) -> bool:

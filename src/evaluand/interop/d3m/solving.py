@@ -116,7 +116,7 @@ def _table(folder: ProblemFolder, layout: FileLayout, tested: Sequence[int], ans
     by_target = [answer if len(targets) > 1 else {targets[0]: answer} for answer in answers]
     rows = pa.array(tested, pa.int64())
     index = {name: values.take(rows) for name, values in folder.keys().columns.items()}
-    if reads_of(folder.problem) & BY_CLASS and len(targets) == 1:
+    if reads_of(*folder.problem.criteria) & BY_CLASS and len(targets) == 1:
         return _by_class(index, targets[0], layout, [answer[targets[0]] for answer in by_target])
     predicted = {name: _predictions([answer[name] for answer in by_target], layout.targets[name]) for name in targets}
     return pa.table({**index, **predicted})

@@ -1,7 +1,7 @@
 """How the labels of truth and predictions fit a criterion: the positive label, two classes, labels not in the truth."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +13,7 @@ from evaluand.evaluation.prediction_table import label_text
 from evaluand.predictions.problem.aligned import AlignedTables, Columns
 from evaluand.predictions.problem.definitions import Rule
 from evaluand.predictions.problem.problem import Criterion
-from evaluand.predictions.problem.sides import CONFIDENCE
-
-Attribute = Literal["metric", "k", "positive", "jointly"]
+from evaluand.predictions.problem.sides import CONFIDENCE, Attribute
 
 
 class CriterionError(Exception):

@@ -26,6 +26,7 @@ from evaluand.predictions.problem.sides import (
     PREDICTIONS,
     RANK,
     TRUTH,
+    CriterionFault,
     Side,
     column_faults,
     file_fault,
@@ -117,8 +118,13 @@ def _convert(side: Side, name: str, kind: str, layout: FileLayout, findings: Fin
     values = typed(texts, kind, wrong.__setitem__)
     code = "index_type" if is_index else "wrong_type"
     if kind == "real" and wrong and side.name == TRUTH and len(wrong) == (~empty).sum():
-        few = ", ".join(map(repr, sorted({texts[row].as_py() for row in wrong})[:3]))
-        findings.faults.append(side.fault(code, f"has no numbers, only {few}", column=name))
+        few = "has no numbers, only " + ", ".join(map(repr, sorted({texts[row].as_py() for row in wrong})[:3]))
+        fault = side.fault(code, few, column=name)
+        if layout.numeric is not None:
+            number, metric = layout.numeric
+            needs = f"{metric} needs numbers, but the target {name!r} {few}"
+            fault = CriterionFault("", needs, code="not_applicable", number=number)
+        findings.faults.append(fault)
         return values
     findings.faults += side.faults(np.array([*wrong], np.int64), name, code, wrong.__getitem__)
     if kind == "integer" and (count := written_as_real(texts)):

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from evaluand.core import registry
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import Fault, SpecError
 from evaluand.core.files.json import Findings
 from evaluand.predictions.problem.problem import Problem
+from evaluand.predictions.problem.sides import CellFault, CriterionFault
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -130,6 +132,19 @@ class ProblemFormat(ABC):
     @abstractmethod
     def criterion_path(self, number: int, attribute: str | None) -> str:
         """Where the document has a criterion, or one of its attributes."""
+
+    def locate(self, fault: CriterionFault, document: Path | None, name: str) -> Fault:
+        """The fault of a criterion at its path in a document, in the words of documents.
+
+        Args:
+            document: None of a problem without one.
+            name: how messages name the document.
+        """
+        message = f"{fault.where}: {fault.message}" if fault.where and document else fault.message
+        if document is None:
+            return replace(fault, where=self.translate(fault.where) or name, message=self.translate(message))
+        place = f"{name}: {self.criterion_path(fault.number, fault.key)}"
+        return CellFault(place, self.translate(message), code=fault.code, file=str(document))
 
     @abstractmethod
     def scores_table(self, parts: Sequence[JudgedPart], problem: Problem, layout: str) -> pa.Table:

@@ -40,7 +40,7 @@ def inline_problem(predictions: Path, truth: Path, criteria: Sequence[Criterion]
     index = INDEX_COLUMN if INDEX_COLUMN in true else true[0]
     shared = [name for name in true if name in predicted and name != index and name.lower() not in (CONFIDENCE, RANK)]
     problem = _problem(truth, shared, criteria, TaskType.CLASSIFICATION)
-    reads = reads_of(problem)
+    reads = reads_of(*problem.criteria)
     if "boxes" in reads:
         image = IMAGE_COLUMN in true or (index == INDEX_COLUMN and _has_repeated_keys(truth, problem, true))
         shared = [name for name in shared if name != IMAGE_COLUMN] if image else shared[1:]

@@ -20,7 +20,6 @@ from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.detection.precision import average_precision_by_label
 from evaluand.predictions.problem.aligned import AlignedTables, Columns
 from evaluand.predictions.problem.criteria import (
-    Attribute,
     CriterionError,
     criterion_notes,
     label_parameters,
@@ -32,6 +31,8 @@ from evaluand.predictions.problem.sides import (
     CONFIDENCE,
     PREDICTIONS,
     TRUTH,
+    Attribute,
+    CriterionFault,
     Keys,
     Side,
     column_faults,
@@ -43,19 +44,6 @@ from evaluand.predictions.problem.sides import (
 from evaluand.store.tables import SHARD_ROWS
 
 Labels = Sequence[Any] | Mapping[str, Sequence[Any]]
-
-
-@dataclass(frozen=True)
-class CriterionFault(Fault):
-    """A criterion that cannot judge these examples.
-
-    Attributes:
-        number: its position among the criteria.
-        key: which of its attributes is wrong; None where it is the predictions that it cannot judge.
-    """
-
-    number: int = field(kw_only=True)
-    key: Attribute | None = field(default="metric", kw_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,13 +20,14 @@ from evaluand.core.files.paths import require_within
 from evaluand.predictions.problem.aligned import AlignedTables
 from evaluand.predictions.problem.definitions import STANDARD
 from evaluand.predictions.problem.files import read_cells
-from evaluand.predictions.problem.judging import CriterionFault, CriterionResult, JudgeOptions, judge_sides
+from evaluand.predictions.problem.judging import CriterionResult, JudgeOptions, judge_sides
 from evaluand.predictions.problem.problem import SubType
 from evaluand.predictions.problem.sides import (
     CONFIDENCE,
     PREDICTIONS,
     RANK,
     CellFault,
+    CriterionFault,
     Keys,
     Side,
     match_keys,
@@ -286,11 +287,7 @@ def _locate(fault: Fault, truth: ProblemTruth, part: Part, is_perfect: bool) -> 
     if isinstance(fault, CellFault):
         return fault
     if isinstance(fault, CriterionFault) and (fault.key is not None or is_perfect):
-        if truth.is_inline:
-            return replace(fault, where=translate(fault.where), message=translate(fault.message))
-        path, message = truth.format.criterion_path(fault.number, fault.key), f"{fault.where}: {fault.message}"
-        place = f"{truth.name}: {path}"
-        return CellFault(place, translate(message), code=fault.code, file=str(truth.document))
+        return truth.format.locate(fault, None if truth.is_inline else truth.document, truth.name)
     file = str(part.predictions.path)
     where = f"{file}: {translate(fault.where)}"
     return CellFault(where, translate(fault.message), code=fault.code, file=file)

@@ -42,6 +42,22 @@ class CellFault(Fault):
     column: str | None = field(default=None, kw_only=True)
 
 
+Attribute = Literal["metric", "k", "positive", "jointly"]
+
+
+@dataclass(frozen=True)
+class CriterionFault(Fault):
+    """A criterion that cannot judge these examples.
+
+    Attributes:
+        number: its position among the criteria.
+        key: which of its attributes is wrong; None where it is the predictions that it cannot judge.
+    """
+
+    number: int = field(kw_only=True)
+    key: Attribute | None = field(default="metric", kw_only=True)
+
+
 def file_fault(path: Path, code: str, message: str, line: int | None = None, column: str | None = None) -> CellFault:
     """A fault of a file, of one of its lines or of one of its columns."""
     where = str(path) + (f":{line}" if line else "") + (f", {column}" if column else "")

@@ -17,9 +17,9 @@ from evaluand.core.files.json import Findings
 from evaluand.data.split import NOT_TESTED, Folds
 from evaluand.predictions.problem.files import read_cells, read_header
 from evaluand.predictions.problem.formats import ProblemFormat
-from evaluand.predictions.problem.layout import FileLayout, guess_layout, reads_of
+from evaluand.predictions.problem.layout import FileLayout, guess_layout
 from evaluand.predictions.problem.problem import Problem
-from evaluand.predictions.problem.sides import MOST_SHOWN, CellFault, Side, repeated_faults
+from evaluand.predictions.problem.sides import MOST_SHOWN, Side, repeated_faults
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -87,32 +87,6 @@ class ProblemTruth:
         return replace(self, layout=layout)
 
 
-def translate_numeric_faults(
-    problem: Problem,
-    place_of: Callable[[int], str],
-    translate: Callable[[str], str],
-    read: Findings,
-    findings: Findings,
-) -> None:
-    """Reports of a truth without numbers which metric needs them.
-
-    Args:
-        place_of: where messages say a criterion is, by its number.
-        translate: see `ProblemFormat.translate`.
-        read: what was found when the file was read.
-    """
-    reads = [reads_of(replace(problem, criteria=(criterion,))) for criterion in problem.criteria]
-    if {"numbers"} not in reads:
-        return
-    number = reads.index({"numbers"})
-    for fault in [*read.faults]:
-        if isinstance(fault, CellFault) and fault.code == "wrong_type" and fault.line is None:
-            findings.faults = [each for each in findings.faults if each != fault]
-            metric = translate(problem.criteria[number].metric)
-            message = f"{metric} needs numbers, but the target {fault.column!r} {fault.message}"
-            findings.fault(place_of(number), "not_applicable", message)
-
-
 def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tuple[FileLayout | None, Side | None]:
     """A truth file without a dataset's document, and its layout by its header and by what the problem says."""
     try:
@@ -153,10 +127,13 @@ def split_parts(
     tested = (numbers >= 0).any(axis=0)
     for name in [layout.key] if layout.sets else layout.columns:
         empty = np.asarray(truth.table.column(name).is_null()) & tested
-        message = "is empty; a tested row needs its true value"
-        findings.faults += truth.faults(empty, name, "empty_value", lambda row, message=message: message)  # type: ignore[misc]
+        findings.faults += truth.faults(empty, name, "empty_value", _is_empty)
     parts = ((repeat, fold) for repeat in range(len(numbers)) for fold in range(numbers.max(initial=0) + 1))
     return {(r, f): mask for r, f in parts if (mask := numbers[r] == f).any()}
+
+
+def _is_empty(row: int) -> str:
+    return "is empty; a tested row needs its true value"
 
 
 def _fold_numbers(
