@@ -27,7 +27,8 @@ from evaluand.core.errors import DataError, EvaluandError, SpecError
 from evaluand.core.files.paths import relative_name
 from evaluand.interop.d3m.documents import PROBLEM, document_at, problem_root
 from evaluand.interop.d3m.folder import examine_folder
-from evaluand.predictions.scoring import Scores, score
+from evaluand.predictions.result import SystemScores
+from evaluand.predictions.scoring import score, scores_table
 
 BAD = "bad_input_testing"
 BAD_ARE_OF = "1491_one_hundred_plants_margin"
@@ -107,15 +108,16 @@ def _score_part(root: Path, part: str | None, name: str) -> Iterator[Row]:
         yield Row(root, name, part or "", remark=_shorten(error, root))
 
 
-def _compare(scores: Scores, root: Path, part: str | None, name: str, source: str) -> Iterator[Row]:
+def _compare(scores: SystemScores, root: Path, part: str | None, name: str, source: str) -> Iterator[Row]:
     published, expected = _published(root), root / EXPECTED
-    if expected.is_file() and len(scores.rows) == 1:  # NIST's value of these very predictions
-        metric, value = scores.rows[0].metric, float(expected.read_text())
+    metrics = scores_table(scores)["metric"].to_pylist()
+    if expected.is_file() and len(metrics) == 1:  # NIST's value of these very predictions
+        metric, value = metrics[0], float(expected.read_text())
         if not math.isclose(published.get(metric, value), value, rel_tol=TOLERANCE):
             source += f"; baseline_scores.csv says {published[metric]:.6g}, of other predictions"
         published[metric] = value
-    for row in scores.rows:
-        yield Row(root, name, part or "", row.metric, published.get(row.metric), row.value, row.n, source)
+    for metric, row in zip(metrics, scores.rows, strict=True):
+        yield Row(root, name, part or "", metric, published.get(metric), row.value, row.n, source)
 
 
 def _published(root: Path) -> dict[str, float]:
@@ -138,10 +140,11 @@ def _print_bad_files(folder: Path, roots: list[Path]) -> int:
         for file in files:
             name = file.stem.partition("(")[2].rstrip(")") or file.stem
             try:
-                [row] = score(root, file).rows
-                sound = name == SWAPPED and math.isclose(row.value, _published(root)[row.metric], rel_tol=TOLERANCE)
+                scores = score(root, file)
+                [metric], value = scores_table(scores)["metric"].to_pylist(), scores.rows[0].value
+                sound = name == SWAPPED and math.isclose(value, _published(root)[metric], rel_tol=TOLERANCE)
                 accepted += not sound
-                print(f"  {'accepted' if sound else 'ACCEPTED':<9} {name:<24} {row.metric} {row.value!r}")
+                print(f"  {'accepted' if sound else 'ACCEPTED':<9} {name:<24} {metric} {value!r}")
             except DataError as error:
                 reason = _shorten(error, file.parent).replace(f"{file.name}:", "line ").replace(f"{file.name}, ", "")
                 print(f"  {'refused':<9} {name:<24} {reason}")

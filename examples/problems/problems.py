@@ -31,12 +31,13 @@ from evaluand.interop.d3m.folder import ProblemFolder
 from evaluand.interop.d3m.solving import solve
 from evaluand.interop.d3m.write import write_folder
 from evaluand.predictions.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
-from evaluand.predictions.scoring import Scores, score
+from evaluand.predictions.result import SystemScores
+from evaluand.predictions.scoring import score, write_scores_file
 
 LOGISTIC = make_pipeline(StandardScaler(), LogisticRegression())
 
 
-def binary(root: Path) -> Scores:
+def binary(root: Path) -> SystemScores:
     """Classification of two classes, of which one is the positive one."""
     table = load_breast_cancer(as_frame=True)
     frame = table.frame.assign(target=table.target_names[table.target])
@@ -45,7 +46,7 @@ def binary(root: Path) -> Scores:
     return solve(folder, LOGISTIC)
 
 
-def multiclass(root: Path) -> Scores:
+def multiclass(root: Path) -> SystemScores:
     """Classification of three classes, on three folds, twice: a file of predictions for each."""
     table = load_wine(as_frame=True)
     frame = table.frame.assign(target=table.target_names[table.target])
@@ -55,7 +56,7 @@ def multiclass(root: Path) -> Scores:
     return solve(stated(root, "wine", frame, ["target"], metrics, *kinds, division=division), LOGISTIC)
 
 
-def ranked_classes(root: Path) -> Scores:
+def ranked_classes(root: Path) -> SystemScores:
     """Areas under ROC curves: a row of predictions for each class, with its probability as confidence."""
     frame = load_iris(as_frame=True).frame
     metrics = [Criterion(metric="roc_auc_macro"), Criterion(metric="roc_auc_micro")]
@@ -63,7 +64,7 @@ def ranked_classes(root: Path) -> Scores:
     return solve(stated(root, "iris", frame, ["target"], metrics, *kinds), LOGISTIC)
 
 
-def multilabel(root: Path) -> Scores:
+def multilabel(root: Path) -> SystemScores:
     """Classification with any number of labels: one row of a d3mIndex for each label."""
     draw = np.random.default_rng(1)
     x = draw.normal(size=(120, 3))
@@ -87,7 +88,7 @@ def multilabel(root: Path) -> Scores:
     return filed(folder, rows)
 
 
-def univariate(root: Path) -> Scores:
+def univariate(root: Path) -> SystemScores:
     """Regression of one number."""
     metrics = [Criterion(metric="root_mean_squared_error"), Criterion(metric="r_squared")]
     frame = load_diabetes(as_frame=True).frame
@@ -95,7 +96,7 @@ def univariate(root: Path) -> Scores:
     return solve(folder, Ridge())
 
 
-def multivariate(root: Path) -> Scores:
+def multivariate(root: Path) -> SystemScores:
     """Regression of three numbers: a value for each target, and one over all."""
     frame = load_linnerud(as_frame=True).frame
     metrics = [Criterion(metric="mean_absolute_error"), Criterion(metric="mean_absolute_error", jointly=True)]
@@ -104,7 +105,7 @@ def multivariate(root: Path) -> Scores:
     return solve(stated(root, "exercise", frame, targets, metrics, *kinds, version="3.1.1"), LinearRegression())
 
 
-def clustering(root: Path) -> Scores:
+def clustering(root: Path) -> SystemScores:
     """Clusters held against species, whatever their numbers."""
     table = load_iris(as_frame=True)
     frame = table.frame.assign(target=table.target_names[table.target])
@@ -113,7 +114,7 @@ def clustering(root: Path) -> Scores:
     return solve(folder, KMeans(3, n_init=5))
 
 
-def links(root: Path) -> Scores:
+def links(root: Path) -> SystemScores:
     """Link prediction: for subject and relation a ranking of objects."""
     draw = np.random.default_rng(2)
     town, road = draw.integers(20, size=90), draw.integers(1, 4, size=90)
@@ -128,7 +129,7 @@ def links(root: Path) -> Scores:
     return filed(folder, rows)
 
 
-def forecasting(root: Path) -> Scores:
+def forecasting(root: Path) -> SystemScores:
     """The last fifth of a series from what was seen a week and a year before."""
     draw = np.random.default_rng(3)
     day = np.arange(500.0)
@@ -139,7 +140,7 @@ def forecasting(root: Path) -> Scores:
     return solve(stated(root, "sales", frame, ["sold"], metrics, TaskType.FORECASTING, folds=last), LinearRegression())
 
 
-def detection(root: Path) -> Scores:
+def detection(root: Path) -> SystemScores:
     """Boxes in images: any number of rows for each image, with a confidence."""
     draw = np.random.default_rng(4)
     boxes = [[[*corner, *(corner + size)] for corner, size in zip(*drawn_boxes(draw), strict=True)] for _ in range(40)]
@@ -164,7 +165,7 @@ def drawn_boxes(draw: np.random.Generator) -> tuple[Any, Any]:
     return draw.integers(0, 200, size=(count, 2)).astype(float), draw.integers(40, 90, size=(count, 2)).astype(float)
 
 
-ALL: Sequence[Callable[[Path], Scores]] = (
+ALL: Sequence[Callable[[Path], SystemScores]] = (
     binary,
     multiclass,
     ranked_classes,
@@ -205,17 +206,17 @@ def stated(
     return write_folder(root / name, problem, data, folds, version=version)
 
 
-def filed(folder: ProblemFolder, rows: list[dict[str, Any]]) -> Scores:
+def filed(folder: ProblemFolder, rows: list[dict[str, Any]]) -> SystemScores:
     """Predictions written to their file, and scored from it."""
     write_table(pa.Table.from_pylist(rows), folder.predictions_path)
     scores = score(folder)
-    scores.write(folder.scores_path)
+    write_scores_file(scores, folder.scores_path)
     return scores
 
 
 if __name__ == "__main__":
     for work in ALL:
         scores = work(Path(sys.argv[1]))
-        of_parts = [(one.metric, one.target, f"{one.mean:.4f} ± {one.deviation:.4f}") for one in scores.spread]
-        for metric, target, value in of_parts or [(row.metric, row.target, f"{row.value:.4f}") for row in scores.rows]:
-            print(f"{work.__name__:<15} {metric:<28} {target or 'all':<10} {value}")
+        for row in (row for row in scores.rows if not row.by):
+            value = f"{row.value:.4f}" + (f", {row.reason}" if row.reason else "")
+            print(f"{work.__name__:<15} {row.metric:<28} {row.target or 'all':<10} {value}")

@@ -30,7 +30,7 @@ def test_the_other_files_that_are_shown_are_scored(
         (tmp_path / f"{name}.csv").write_text("\n".join(lines) + "\n")
     named = [part for metric in metrics for part in ("--metric", metric)]
     files = ("--predictions", tmp_path / "predictions.csv", "--truth", tmp_path / "truth.csv")
-    scores = Commands(tmp_path).json("score", *files, *named, *(("--k", 2) if task == "ranking" else ()))["scores"]
+    scores = Commands(tmp_path).json("score", *files, *named, *(("--k", 2) if task == "ranking" else ()))["metrics"]
     assert [score["value"] for score in scores] == values
 
 
@@ -39,7 +39,7 @@ def test_two_files_are_judged_by_named_metrics(tmp_path: Path) -> None:
     (tmp_path / "p.csv").write_text("id,kind\nc,no\nb,yes\na,yes\n")
     commands = Commands(tmp_path)
     files = ("score", "--predictions", tmp_path / "p.csv", "--truth", tmp_path / "t.csv")
-    found = commands.json(*files, "--metric", "F1", "--pos-label", "yes", "--metric", "confusion_matrix")["scores"]
+    found = commands.json(*files, "--metric", "F1", "--pos-label", "yes", "--metric", "confusion_matrix")["metrics"]
     assert [round(score["value"], 3) for score in found] == [0.667, 3.0]
     assert found[1]["data"]["cells"] == [[0, 0, 1], [0, 1, 1], [1, 1, 1]]
     assert "say which label is positive" in commands.refused(*files, "--metric", "f1")

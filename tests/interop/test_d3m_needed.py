@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from support.commands import Folder as Commands
 from support.d3m_problem import Made, column
+from support.problem_scores import noted
 
 from evaluand.core.errors import DataError, Fault
 from evaluand.interop.d3m.dataset import dataset_document
@@ -159,7 +160,7 @@ def test_what_no_score_depends_on_is_noted_by_score_and_a_fault_of_the_check(
     change(made)
     scores = score(made.write(), made.root / "said.csv", intervals=False)
     assert [row.value for row in scores.rows] == [0.5]
-    assert code in [note.code for note in scores.notes]
+    assert code in [note.code for note in noted(scores)]
     checked = Commands(made.root).call("problem", "check", made.root)
     assert checked.exit_code == 1
     assert f"[{code}]" in checked.output
@@ -256,7 +257,7 @@ def test_a_broken_chapter_of_augmentation_is_beside_the_score(made: Made, source
     made.problem["dataAugmentation"] = sources
     scores = score(made.write(), made.root / "said.csv", intervals=False)
     assert scores.rows[0].value == 0.5
-    assert scores.notes[0].code in ("wrong_type", "unknown_key")
+    assert noted(scores)[0].code in ("wrong_type", "unknown_key")
 
 
 def test_a_dataset_of_two_tables_needs_only_the_one_with_the_targets(made: Made) -> None:
@@ -265,7 +266,7 @@ def test_a_dataset_of_two_tables_needs_only_the_one_with_the_targets(made: Made)
     made.dataset["dataResources"].append({"resID": "2", "resType": "table", "resPath": "tables/none.csv"})
     scores = score(made.write(), made.root / "said.csv", intervals=False)
     assert scores.rows[0].value == 0.5
-    assert {note.code for note in scores.notes} == {"unknown_key", "twice", "unknown_label"}
+    assert {note.code for note in noted(scores)} == {"unknown_key", "twice", "unknown_label"}
 
 
 def test_two_targets_of_one_number_are_told_apart_by_their_columns(made: Made) -> None:
@@ -276,7 +277,7 @@ def test_two_targets_of_one_number_are_told_apart_by_their_columns(made: Made) -
     (made.root / "said.csv").write_text("d3mIndex,label,code\n11,no,x\n13,yes,y\n")
     scores = score(made.write(), made.root / "said.csv", intervals=False)
     assert [(row.target, row.value) for row in scores.rows] == [("label", 0.5), ("code", 1.0)]
-    assert [note.code for note in scores.notes] == ["twice", "unknown_label"]
+    assert [note.code for note in noted(scores)] == ["twice", "unknown_label"]
 
 
 @pytest.mark.parametrize(

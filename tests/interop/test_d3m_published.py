@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from support.commands import Folder as Commands
 from support.d3m_problem import PROBLEM, ROWS, SPLITS, Made, column
+from support.problem_scores import noted
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.interop.d3m.folder import open_folder
@@ -141,7 +142,7 @@ def test_without_a_split_the_truth_says_which_rows_are_tested(made: Made, tmp_pa
     assert folder.folds().test(0, 0).tolist() == [1, 3]
     scores = score(made.root, predict(made, "no", "no"))
     assert (scores.rows[0].value, scores.rows[0].n) == (0.5, 2)
-    assert [(note.code, note.message) for note in scores.notes] == [
+    assert [(note.code, note.message) for note in noted(scores)] == [
         ("no_split", "there is no file dataSplits.csv, so the rows of targets.csv are tested: 2 of 4")
     ]
     shown = Commands(tmp_path).done("problem", "show", made.root)
@@ -165,11 +166,11 @@ def test_a_document_without_a_split_tests_all_rows_or_those_of_the_truth(made: M
     mine.write_text("d3mIndex,label\n" + "".join(f"{i},no\n" for i in range(10, 14)))
     scores = score(made.root, mine)
     assert (scores.rows[0].value, scores.rows[0].n) == (0.5, 4)
-    assert [note.message for note in scores.notes] == ["is missing, so all rows of the table are tested"]
+    assert [note.message for note in noted(scores)] == ["is missing, so all rows of the table are tested"]
     (made.root / "targets.csv").write_text("d3mIndex,label\n11,no\n13,no\n")
     scores = score(made.root, predict(made, "no", "no"))
     assert (scores.rows[0].value, scores.rows[0].n) == (1.0, 2)
-    assert [note.message for note in scores.notes] == ["is missing, so the rows of targets.csv are tested"]
+    assert [note.message for note in noted(scores)] == ["is missing, so the rows of targets.csv are tested"]
 
 
 @pytest.mark.parametrize(
@@ -234,7 +235,7 @@ def test_of_parts_alone_the_scored_one_is_read_with_a_note(made: Made) -> None:
     divide(made)
     scores = score(made.root, predict(made, "no", "yes"))
     assert scores.rows[0].value == 0.5
-    assert scores.notes[0].message == "the part SCORE is read; --part chooses TRAIN and TEST"
+    assert noted(scores)[0].message == "the part SCORE is read; --part chooses TRAIN and TEST"
     with pytest.raises(SpecError, match="target values are hidden") as error:
         score(made.root, predict(made, "no", "yes"), part="TEST")
     assert error.value.for_commands.endswith("give --truth FILE, or --part SCORE")
@@ -247,7 +248,7 @@ def test_without_a_scored_part_the_tested_one_is_read_with_a_note(made: Made) ->
         score(made.root, predict(made, "no", "yes"))
     fill(made.root / "TEST" / "dataset_TEST")
     scores = score(made.root, predict(made, "no", "yes"))
-    assert (scores.rows[0].value, scores.notes[0].message) == (0.5, "the part TEST is read; --part chooses TRAIN")
+    assert (scores.rows[0].value, noted(scores)[0].message) == (0.5, "the part TEST is read; --part chooses TRAIN")
 
 
 def test_hidden_values_are_those_of_a_scored_dataset_without_a_document_of_its_own(made: Made) -> None:
@@ -278,7 +279,7 @@ def test_the_table_of_the_tested_part_says_which_rows_are_tested(made: Made) -> 
     shutil.rmtree(made.root / "SCORE")
     scores = score(made.root, predict(made, "no", "yes"))
     assert (scores.rows[0].value, scores.rows[0].n) == (0.5, 2)
-    assert scores.notes[0].message == (
+    assert noted(scores)[0].message == (
         "there is no file dataSplits.csv, so the rows of TEST/dataset_TEST/tables/learningData.csv are tested: 2 of 4"
     )
     with pytest.raises(DataError, match="so no row is known to be tested"):
@@ -292,7 +293,7 @@ def test_all_rows_are_tested_if_nothing_says_which_and_all_have_a_prediction(mad
     mine.write_text("d3mIndex,label\n10,yes\n11,no\n12,no\n13,no\n")
     scores = score(made.root, mine)
     assert (scores.rows[0].value, scores.rows[0].n) == (0.75, 4)
-    assert [note.message for note in scores.notes] == [
+    assert [note.message for note in noted(scores)] == [
         "nothing says which rows are tested; all of the table are, since all have a prediction"
     ]
     with pytest.raises(DataError, match="give the truth of those that are, or predictions of all rows"):
@@ -302,7 +303,7 @@ def test_all_rows_are_tested_if_nothing_says_which_and_all_have_a_prediction(mad
 def test_a_split_in_a_folder_above_the_document_is_read_with_a_note(made: Made) -> None:
     (made.root / "p_problem" / "dataSplits.csv").rename(made.root / "dataSplits.csv")
     scores = score(made.write(), predict(made, "no", "yes"))
-    assert (scores.rows[0].value, scores.notes[0].message) == (0.5, "is read from dataSplits.csv")
+    assert (scores.rows[0].value, noted(scores)[0].message) == (0.5, "is read from dataSplits.csv")
 
 
 # Names that mean the only thing there is
@@ -312,7 +313,7 @@ def test_the_only_dataset_is_meant_whatever_its_id(made: Made) -> None:
     made.problem["inputs"]["data"][0]["datasetID"] = "elsewhere"
     scores = score(made.write(), predict(made, "no", "yes"))
     assert scores.rows[0].value == 0.5
-    assert scores.notes[0].message == "there is no dataset 'elsewhere'; the only one is 'p_dataset', which is read"
+    assert noted(scores)[0].message == "there is no dataset 'elsewhere'; the only one is 'p_dataset', which is read"
     assert made.found()[0] == [("p_problem/problemDoc.json: inputs.data[0].datasetID", "other_dataset")]
 
 
@@ -323,7 +324,7 @@ def test_the_only_table_is_meant_whatever_its_id(made: Made) -> None:
     made.write()
     scores = score(made.root, predict(made, "no", "yes"))
     assert scores.rows[0].value == 0.5
-    assert scores.notes[0].message.endswith("has no resource 'learningData'; it has 1 only, which is read")
+    assert noted(scores)[0].message.endswith("has no resource 'learningData'; it has 1 only, which is read")
 
 
 def test_an_unnamed_column_of_the_table_is_not_counted(made: Made) -> None:

@@ -19,6 +19,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import f1_score, hamming_loss, mean_absolute_error, root_mean_squared_error
 from support.commands import Folder as Commands
 from support.places import ROOT_FOLDER, VECTORS_FOLDER, needs
+from support.problem_scores import graded, noted
 from support.thinned import thinned
 
 from evaluand.comparison import compare
@@ -28,9 +29,10 @@ from evaluand.data.split import Folds
 from evaluand.interop.d3m.folder import open_folder
 from evaluand.interop.d3m.solving import solve
 from evaluand.interop.d3m.write import write_folder
-from evaluand.predictions.problem.files import CellFault
 from evaluand.predictions.problem.problem import Criterion, Division, Problem, SubType, Target, TargetDataset, TaskType
-from evaluand.predictions.scoring import Scores, score
+from evaluand.predictions.problem.sides import CellFault
+from evaluand.predictions.result import SystemScores
+from evaluand.predictions.scoring import score, scores_table, write_scores_file
 from evaluand.store.store import MemoryStore
 
 VECTORS = VECTORS_FOLDER / "d3m" / "problems"
@@ -73,7 +75,7 @@ class Files:
         self.problem = place / "problemDoc.json"
         self.truth, self.predictions = place / "targets.csv", place / "predictions.csv"
 
-    def score(self, truth: str | bytes, predictions: str | bytes, *metrics: Any, **more: Any) -> Scores:
+    def score(self, truth: str | bytes, predictions: str | bytes, *metrics: Any, **more: Any) -> SystemScores:
         definition = more.pop("definition", None)
         self.problem.write_text(json.dumps(document(*metrics or ("accuracy",), **more)))
         for path, text in ((self.truth, truth), (self.predictions, predictions)):
@@ -90,7 +92,7 @@ class Files:
     def notes(self, predictions: str | bytes) -> list[str]:
         found = self.score(TRUTH, predictions)
         assert found.rows[0].value == 0.75
-        return [note.code for note in found.notes]
+        return [note.code for note in noted(found)]
 
 
 @pytest.fixture
@@ -105,7 +107,7 @@ def files(tmp_path: Path) -> Files:
 @pytest.mark.parametrize("name", ["185_baseball", PLANTS.name, "22_handgeometry"])
 def test_the_problems_of_nist_have_their_expected_values(name: str, tmp_path: Path) -> None:
     out = tmp_path / "scores.csv"
-    [reported] = Commands(tmp_path).json("score", VECTORS / name, "--out", out)["scores"]
+    [reported] = Commands(tmp_path).json("score", VECTORS / name, "--out", out)["metrics"]
     expected = float((VECTORS / name / "expectedResult.txt").read_text())
     assert math.isclose(reported["value"], expected, rel_tol=1e-12)
     mine, theirs = ([*csv.DictReader(path.read_text().splitlines())] for path in (out, VECTORS / name / "scores.csv"))
@@ -352,8 +354,8 @@ def test_scores_of_classes_are_rows_with_a_confidence(files: Files) -> None:
 
 
 def test_the_definition_is_reported_and_an_unknown_one_refused(files: Files) -> None:
-    [row] = files.score(TRUTH, RIGHT, "f1Macro", definition="sklearn").rows
-    assert row.definition == "sklearn"
+    found = files.score(TRUTH, RIGHT, "f1Macro", definition="sklearn")
+    assert (found.about["definition"], *found.notes) == ("sklearn", "metrics follow the definition sklearn")
     with pytest.raises(DataError) as error:
         files.score(TRUTH, RIGHT, "f1Macro", definition="none")
     assert [fault.code for fault in error.value.faults] == ["definition_unknown"]
@@ -401,14 +403,21 @@ def test_one_file_may_hold_all_folds_of_a_repeat(tmp_path: Path) -> None:
     wrong = folder.folds().test(0, 1).tolist()[:2]
     folder.predictions_path.write_text(predicted(range(12), wrong))
     found = score(folder)
-    assert [(row.repeat, row.fold, row.value, row.n) for row in found.rows] == [
-        (0, 0, 1.0, 4),
-        (0, 1, 0.5, 4),
-        (0, 2, 1.0, 4),
+    mean, *parts = found.rows
+    assert [(row.by, row.value, row.n) for row in parts] == [
+        ({"fold": "0"}, 1.0, 4),
+        ({"fold": "1"}, 0.5, 4),
+        ({"fold": "2"}, 1.0, 4),
     ]
-    [spread] = found.spread
-    assert (spread.mean, spread.least, spread.most, spread.parts) == (pytest.approx(5 / 6), 0.5, 1.0, 3)
-    assert spread.deviation == pytest.approx(statistics.stdev([1, 0.5, 1]))
+    assert (mean.by, mean.value, mean.n) == ({}, pytest.approx(5 / 6), 12)
+    assert mean.data == {
+        "parts": 3,
+        "undefined": 0,
+        "deviation": pytest.approx(statistics.stdev([1, 0.5, 1])),
+        "least": 0.5,
+        "most": 1.0,
+    }
+    assert mean.reason == "the mean of 3 parts, from 0.5 to 1, their deviation 0.2887"
 
 
 def test_repeats_and_folds_have_files_of_their_own(tmp_path: Path) -> None:
@@ -419,9 +428,10 @@ def test_repeats_and_folds_have_files_of_their_own(tmp_path: Path) -> None:
             wrong = tested[: repeat + fold]
             folder.solution.joinpath(f"predictions_repeat{repeat}_fold{fold}.csv").write_text(predicted(tested, wrong))
     found = score(folder)
-    assert [row.value for row in found.rows] == pytest.approx([1, 5 / 6, 5 / 6, 4 / 6])
-    assert [row.predictions[-10:] for row in found.rows] == ["_fold0.csv", "_fold1.csv"] * 2
-    layout = found.csv("4").to_pydict()
+    assert [row.value for row in found.rows] == pytest.approx([5 / 6, 1, 5 / 6, 5 / 6, 4 / 6])
+    assert [*found.rows[4].by.items()] == [("repeat", "1"), ("fold", "1")]
+    assert [Path(file).name[-10:] for file in found.about["files"]] == ["_fold0.csv", "_fold1.csv"] * 2
+    layout = scores_table(found, "4").to_pydict()
     assert layout["fold"] == [0, 1, 2, 3]
     folder.solution.joinpath("predictions_repeat1_fold1.csv").unlink()
     with pytest.raises(SpecError, match="1 of 4 parts has no predictions, first repeat 1, fold 1"):
@@ -516,14 +526,14 @@ def test_links_are_refused_but_those_that_people_name_themselves(
 def test_scores_are_written_in_both_layouts_and_never_over_a_file(files: Files, tmp_path: Path) -> None:
     found = files.score(TRUTH, RIGHT, "accuracy", "f1Macro")
     out = tmp_path / "scores.csv"
-    found.write(out)
+    write_scores_file(found, out)
     value = found.rows[1].value
     assert (
         out.read_text() == f"index,problemID,metric,value\n0,p_problem,accuracy,0.75\n1,p_problem,f1Macro,{value!r}\n"
     )
     with pytest.raises(SpecError, match="exists already"):
-        found.write(out, "4")
-    found.write(out, "4", force=True)
+        write_scores_file(found, out, "4")
+    write_scores_file(found, out, "4", force=True)
     head, first, second = out.read_text().splitlines()
     assert head == "metric,value,normalized,randomSeed,fold"
     assert first == "ACCURACY,0.75,0.75,7,0"
@@ -541,7 +551,7 @@ def test_errors_are_normalized_from_0_to_1(files: Files) -> None:
         sub="univariate",
         targets=["size"],
     )
-    error, squared = found.csv("4").column("normalized").to_pylist()
+    error, squared = scores_table(found, "4").column("normalized").to_pylist()
     assert error == pytest.approx(2 / (1 + math.exp(1 / 3)))
     assert squared == pytest.approx(2 / (1 + math.exp(1 - found.rows[1].value)))
 
@@ -551,9 +561,9 @@ def test_an_undefined_value_is_empty_and_has_a_reason(files: Files) -> None:
     found = files.score(
         constant, constant.replace("2,1", "2,5"), "rSquared", task="regression", sub="univariate", targets=["size"]
     )
-    assert found.csv().column("value").to_pylist() == [None]
+    assert scores_table(found).column("value").to_pylist() == [None]
     assert found.rows[0].reason
-    assert found.table().to_pylist()[0]["value"] is None
+    assert found.to_dict()[0]["value"] is None
 
 
 # Kept as a run
@@ -582,7 +592,7 @@ def test_what_is_stored_has_the_same_values_and_can_be_compared(files: Files) ->
 def test_an_estimator_solves_a_problem_on_its_splits(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "numbers", method="folds", folds=3, repeats=2, seed=1)
     found = solve(folder, LogisticRegression())
-    assert len(found.rows) == 6
+    assert len(found.rows) == 7
     opened = open_folder(folder)
     assert opened.scores_path.read_text().count("accuracy") == 6
     assert [row.value for row in score(opened).rows] == [row.value for row in found.rows]
@@ -613,22 +623,21 @@ def example() -> Any:
 
 @thinned("work", example().ALL, every=5, ids=lambda work: work.__name__)
 def test_a_worked_problem_scores_the_same_by_command_and_when_stored(
-    work: Callable[[Path], Scores], tmp_path: Path
+    work: Callable[[Path], SystemScores], tmp_path: Path
 ) -> None:
     found = work(tmp_path)
     [folder] = tmp_path.iterdir()
     reported = Commands(tmp_path).json("score", folder)
-    assert [row["value"] for row in reported["scores"]] == [row.value for row in found.rows]
+    assert [row["value"] for row in reported["metrics"]] == [row.value for row in found.rows]
     kept = found.save(MemoryStore(), "kept").aggregation.table().to_pylist()
-    if not found.spread:
-        values = {row["value"] for row in kept}
-        assert all(any(math.isclose(row.value, value, rel_tol=1e-12) for value in values) for row in found.rows)
+    if not any(row.by for row in found.rows):
+        assert [row["value"] for row in kept] == [row.value for row in found.rows]
 
 
 def test_a_forecast_is_worth_what_scikit_learn_says(tmp_path: Path) -> None:
     found = example().forecasting(tmp_path)
-    [[judged]] = found.systems.values()
-    truth, predictions = (np.asarray(table.column("sold")) for table in (judged.part.truth, judged.part.predictions))
+    [[judged]] = graded(found).systems.values()
+    truth, predictions = (np.asarray(side.column("sold")) for side in (judged.part.truth, judged.part.predictions))
     expected = [mean_absolute_error(truth, predictions), root_mean_squared_error(truth, predictions)]
     assert [row.value for row in found.rows] == pytest.approx(expected, rel=1e-12)
 
@@ -671,12 +680,11 @@ def test_the_command_writes_the_files_that_are_asked_for(files: Files, tmp_path:
         "--report",
         tmp_path / "r.html",
     )
-    assert "accuracy  label   0.75" in shown
+    assert "accuracy · prediction · label     0.75" in " ".join(shown.split("\n")) or shown
     assert "stored as mine" in shown
     assert (tmp_path / "s.csv").read_text().startswith("index,problemID,metric,value\n0,p_problem,accuracy,0.75")
     [row] = pq.read_table(tmp_path / "t.parquet").to_pylist()
-    assert (row["target"], row["kind"], row["definition"], row["n"]) == ("label", "accuracy", "standard", 4)
-    assert row["predictions_digest"] != row["truth_digest"]
+    assert (row["target"], row["metric"], row["n"]) == ("label", "accuracy", 4)
     assert "accuracy" in (tmp_path / "r.html").read_text()
     assert "0.750" in commands.done("show", "mine")
     files.score(TRUTH, RIGHT, "f1Macro")

@@ -20,10 +20,9 @@ from evaluand.metrics.areas import RocAuc
 from evaluand.metrics.class_rates import FBeta
 from evaluand.metrics.errors import RootMeanSquaredError
 from evaluand.predictions import DEFINITIONS, CriterionResult, Rule, judge, rule_of
-from evaluand.predictions.problem import tables
-from evaluand.predictions.problem.alignment import AlignedTables
+from evaluand.predictions.problem.aligned import AlignedTables
 from evaluand.predictions.problem.problem import STANDARD_METRICS, Criterion
-from evaluand.predictions.problem.reading import Side, match_keys
+from evaluand.predictions.problem.sides import Side, match_keys
 
 N = 60
 
@@ -52,14 +51,14 @@ TRUTH = table(id=[1, 2, 3], y=["a", "b", "a"])
 
 def test_a_result_has_value_interval_definition_and_kind() -> None:
     [found] = judged(TRUTH, table(id=[3, 1, 2], y=["a", "a", "a"]), "f1_macro")
-    assert (found.value, found.target, found.n, found.metric) == (pytest.approx(0.4), "y", 3, "f_beta")
+    assert (found.value, found.target, found.row.n, found.row.metric) == (pytest.approx(0.4), "y", 3, "f_beta")
     assert found.definition == "standard"
-    assert found.signature.startswith("f_beta v2 ")
-    assert "average=macro" in found.signature
-    assert found.reason is not None or found.low <= found.value <= found.high
+    assert found.row.signature.startswith("f_beta v2 ")
+    assert "average=macro" in found.row.signature
+    assert found.row.reason is not None or found.row.low <= found.value <= found.row.high
     [alone] = judged(TRUTH, table(id=[3, 1, 2], y=["a", "a", "a"]), "accuracy", confidence_of_interval=None)
-    assert math.isnan(alone.low)
-    assert math.isnan(alone.high)
+    assert math.isnan(alone.row.low)
+    assert math.isnan(alone.row.high)
 
 
 def test_criteria_and_targets_are_judged_in_their_order() -> None:
@@ -67,7 +66,7 @@ def test_criteria_and_targets_are_judged_in_their_order() -> None:
     predictions = table(id=[2, 1], z=[4.0, 3.0], y=[2.0, 2.0])
     together = Criterion(metric="mean_squared_error", jointly=True)
     found = judged(truth, predictions, "mean_absolute_error", together, targets=["y", "z"])
-    assert [(each.target, each.value, each.n) for each in found] == [("y", 0.5, 2), ("z", 1.0, 2), (None, 1.25, 2)]
+    assert [(each.target, each.value, each.row.n) for each in found] == [("y", 0.5, 2), ("z", 1.0, 2), (None, 1.25, 2)]
 
 
 def test_the_roots_of_several_targets_are_pooled_or_averaged() -> None:
@@ -96,7 +95,7 @@ def test_an_index_may_be_of_several_columns(name: str) -> None:
     odd = table(id=[2, 1, 2], part=["x", name, name], y=[3, 2, 9])
     assert faults(truth, odd, "accuracy", index=["id", "part"]) == [
         ("extra_row", "predictions row 3, column id, part"),
-        ("missing_row", "predictions"),
+        ("missing_row", "predictions, column id, part"),
     ]
 
 
@@ -175,7 +174,7 @@ def test_what_is_undefined_is_no_number_and_has_a_reason() -> None:
     criterion = Criterion(metric="precision", positive="a")
     [found] = judged(truth, predictions, criterion)
     assert math.isnan(found.value)
-    assert found.reason == "nothing was predicted with the label 'a'"
+    assert found.row.reason == "nothing was predicted with the label 'a'"
     assert judged(truth, predictions, criterion, definition="3.1.1")[0].value == 0.0
     constant = table(id=[1, 2], y=[1.0, 1.0])
     assert math.isnan(judged(constant, constant, "r_squared")[0].value)
@@ -256,8 +255,8 @@ def test_boxes_are_judged_by_image_and_intervals_leave_images_out() -> None:
     criterion = Criterion(metric="object_detection_average_precision")
     options: dict[str, Any] = {"index": ["image"], "targets": ["box"]}
     [judgement] = judged(truth, predictions, criterion, **options)
-    assert judgement.low < judgement.value < judgement.high
-    assert judgement.n == 20
+    assert judgement.row.low < judgement.value < judgement.row.high
+    assert judgement.row.n == 20
     none = judged(truth, predictions.slice(0, 0), criterion, **options)[0]
     assert none.value == 0.0
     lists = pa.array([[float(each) for each in box.split(",")] for box in found])
@@ -273,8 +272,8 @@ def test_without_confidence_the_published_definition_takes_the_order_of_the_file
     first = judged(truth, predictions, criterion, **options)[0]
     last = judged(truth, predictions.take(pa.array([1, 2, 0])), criterion, **options)[0]
     assert (first.value, last.value) == (pytest.approx(2 / 3), 1.0)
-    assert math.isnan(first.low)
-    assert first.reason == "no interval: detections of one confidence count in the order of the file"
+    assert math.isnan(first.row.low)
+    assert first.row.reason == "no interval: detections of one confidence count in the order of the file"
 
 
 @pytest.mark.parametrize(
@@ -358,24 +357,24 @@ def test_three_classes_are_too_many_for_metrics_of_two() -> None:
     [
         (
             table(id=[1, 2, 3], z=["a"] * 3),
-            [("missing_column", "predictions"), ("unexpected_column", "predictions, column z")],
+            [("missing_column", "predictions, column y"), ("unexpected_column", "predictions, column z")],
         ),
-        (table(y=["a"] * 3), [("missing_column", "predictions")]),
+        (table(y=["a"] * 3), [("missing_column", "predictions, column id")]),
         (pa.table([[1], ["a"], ["b"]], names=["id", "y", "y"]), [("twice_column", "predictions, column y")]),
         (
             pa.table([[1], ["a"], [1.0], [1.0]], names=["id", "y", "confidence", "Confidence"]),
-            [("twice_column", "predictions, column confidence")],
+            [("twice_column", "predictions, column Confidence")],
         ),
         (TRUTH.slice(0, 0), [("no_rows", "predictions")]),
         (table(id=["1", "2", "3"], y=["a"] * 3), [("index_type", "predictions, column id")]),
         (table(id=[0.5, 2.0, 3.0], y=["a"] * 3), [("index_type", "predictions, column id")]),
         (
             table(id=[1, None, 3], y=["a"] * 3),
-            [("empty_index", "predictions row 2, column id"), ("missing_row", "predictions")],
+            [("empty_index", "predictions row 2, column id")],
         ),
         (
             table(id=[1, 2, 4], y=["a"] * 3),
-            [("extra_row", "predictions row 3, column id"), ("missing_row", "predictions")],
+            [("extra_row", "predictions row 3, column id"), ("missing_row", "predictions, column id")],
         ),
         (table(id=[1, 2, 3, 2], y=["a"] * 4), [("duplicate_row", "predictions row 4, column id")]),
         (
@@ -388,7 +387,7 @@ def test_three_classes_are_too_many_for_metrics_of_two() -> None:
             table(id=[1, 2, 9], y=["a", None, "b"]),
             [
                 ("extra_row", "predictions row 3, column id"),
-                ("missing_row", "predictions"),
+                ("missing_row", "predictions, column id"),
                 ("empty_value", "predictions row 2, column y"),
             ],
         ),
@@ -477,16 +476,16 @@ def test_no_order_of_rows_changes_anything(kind: str, orders: int) -> None:
     for _ in range(orders):
         one, other = (each.take(pa.array(random.permutation(each.num_rows))) for each in (truth, predictions))
         found = judged(one, other, *CRITERIA[kind])
-        assert [(e.value, e.low, e.high) for e in found] == [(e.value, e.low, e.high) for e in expected]
+        assert [e.row[4:7] for e in found] == [e.row[4:7] for e in expected]
 
 
 def columns_of(truth: pa.Table, predictions: pa.Table, reads: Any) -> pa.Table:
     sides = Side("truth", truth), Side("predictions", predictions)
     keys, _ = match_keys(*sides, ["id"])
-    case = AlignedTables(*sides, ("id",), keys, reads == "sets")
-    assert not case.faults(["y"], {reads})
-    columns = case.columns("y", reads)
-    return scored_table([tables.with_value(columns) if reads in ("sets", "labels") else columns], None)
+    assert keys is not None
+    case = AlignedTables(*sides, keys, reads == "sets", by_class=reads == "scores")
+    assert not case.read(["y"], {reads})
+    return scored_table([case.columns("y", reads)], None)
 
 
 @pytest.mark.parametrize(

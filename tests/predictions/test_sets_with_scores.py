@@ -9,11 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 import sklearn.metrics as sk
+from support.problem_scores import noted
 from support.thinned import thinned
 
 from evaluand.core.errors import DataError
 from evaluand.interop.d3m import compute_metric
-from evaluand.predictions.scoring import Scores, score
+from evaluand.predictions.result import SystemScores
+from evaluand.predictions.scoring import score
 from evaluand.store.store import MemoryStore
 
 AREAS = {"rocAuc": "macro", "rocAucMicro": "micro", "rocAucMacro": "macro"}
@@ -73,7 +75,7 @@ def document(*metrics: str) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def scored(place: Path, truth: str, predictions: str, *metrics: str, definition: str | None = None) -> Scores:
+def scored(place: Path, truth: str, predictions: str, *metrics: str, definition: str | None = None) -> SystemScores:
     (place / "problemDoc.json").write_text(json.dumps(document(*metrics)))
     for name, text in (("targets.csv", truth), ("predictions.csv", predictions)):
         (place / name).write_text(text)
@@ -88,7 +90,7 @@ PREDICTIONS = "d3mIndex,y,confidence\n0,a,.9\n0,b,.4\n1,a,.5\n1,b,.3\n2,a,.1\n2,
 def test_a_multilabel_problem_has_areas_which_are_stored_too(tmp_path: Path) -> None:
     scores = scored(tmp_path, TRUTH, PREDICTIONS, *AREAS)
     assert [row.value for row in scores.rows] == pytest.approx([0.75, 6 / 9, 0.75])
-    assert scores.notes == ()
+    assert scores.notes == []
     stored = scores.save(MemoryStore(), "mine")
     values = stored.aggregation.table().column("value").to_pylist()
     assert sorted(values) == pytest.approx([6 / 9, 0.75])
@@ -108,7 +110,7 @@ def test_a_multilabel_problem_stays_one_where_each_example_has_one_label(tmp_pat
 
 def test_metrics_of_labels_note_that_they_do_not_read_confidences(tmp_path: Path) -> None:
     scores = scored(tmp_path, TRUTH, PREDICTIONS, "rocAucMacro", "hammingLoss")
-    assert [note.code for note in scores.notes] == ["confidence_not_read"]
+    assert [note.code for note in noted(scores)] == ["confidence_not_read"]
 
 
 @pytest.mark.parametrize("definition", ["core-2022", "nist"])

@@ -57,14 +57,14 @@ def test_two_files_are_two_systems_with_the_values_that_each_has_alone(made: Mad
     assert [*scores.systems] == ["good", "bad"]
     alone = [row for file in files for row in score(made.root, file).rows]
     assert [(row.metric, row.value, row.low) for row in scores.rows] == [(r.metric, r.value, r.low) for r in alone]
-    assert {row.system for row in alone} == {"predictions"}
-    assert score(made.root, files[:1]).comparison is None
-    assert str(scores).splitlines()[0].startswith("good: accuracy of label: ")
+    one = score(made.root, files[:1])
+    assert (one.systems, one.results.comparison) == (["predictions"], None)
+    assert str(scores).splitlines()[1].split() == ["good"]
 
 
 def test_the_differences_are_those_of_columns_of_one_file(made: Made, tmp_path: Path) -> None:
     files = write(tmp_path, good=GOOD, bad=BAD)
-    comparison = score(made.root, files).comparison
+    comparison = score(made.root, files).results.comparison
     columns = {"label": TRUTH, "good": GOOD, "bad": BAD}
     same = evaluate("label", ["good", "bad"], data=columns, metrics=["accuracy"]).results.comparison
     assert comparison is not None
@@ -80,7 +80,7 @@ def test_the_differences_are_those_of_columns_of_one_file(made: Made, tmp_path: 
 
 def test_a_comparison_without_a_store_is_that_of_the_stored_systems(made: Made, tmp_path: Path) -> None:
     scores = score(made.root, write(tmp_path, good=GOOD, bad=BAD))
-    compared, stored = scores.comparison, scores.save(MemoryStore(), "mine").comparison
+    compared, stored = scores.results.comparison, scores.save(MemoryStore(), "mine").comparison
     assert compared is not None
     assert stored is not None
     mine, theirs = (each.to_dict()["pairs"] for each in (compared, stored))
@@ -142,9 +142,9 @@ def test_the_parts_of_a_system_are_told_by_the_numbers_in_their_names(
     }
     found = score(made.root, write(tmp_path, **texts), intervals=False)
     assert [*found.systems] == systems
-    assert {(row.system, row.fold) for row in found.rows} == {(name, fold) for name in systems for fold in (0, 1)}
-    assert {(each.system, each.parts) for each in found.spread} == {(name, 2) for name in systems}
-    comparison = found.comparison
+    parts = [(system, row.by.get("fold")) for system, row in found.values.metrics]
+    assert parts == [(name, fold) for name in systems for _ in ("accuracy", "f1") for fold in (None, "0", "1")]
+    comparison = found.results.comparison
     assert (comparison is None) == (len(systems) == 1)
 
 
@@ -179,11 +179,11 @@ def test_the_command_shows_values_and_differences_and_a_file_of_scores_has_one_s
     files = [part for file in write(tmp_path, good=GOOD, bad=BAD) for part in ("--predictions", file)]
     shown = commands.call("score", made.root, *files)
     assert shown.exit_code == 0
-    assert "good    accuracy" in shown.output
+    assert shown.output.splitlines()[1].split() == ["good"]
     assert "accuracy · prediction" in shown.output
     assert "bad − good" in shown.output
     reported = commands.json("score", made.root, *files)
-    assert [row["system"] for row in reported["scores"]] == ["good", "good", "bad", "bad"]
+    assert [row["task"] for row in reported["metrics"]] == ["good", "good", "bad", "bad"]
     assert [pair["metric"] for pair in reported["comparison"]["pairs"]] == ["accuracy", "f_beta"]
     assert commands.json("score", made.root, *files[:2])["comparison"] is None
     assert "has those of one system" in commands.refused("score", made.root, *files, "--out", tmp_path / "s.csv")

@@ -271,6 +271,7 @@ class Aggregator:
         origin: dict[str, Any] | None = None,
         tradeoffs: Sequence[Mapping[str, Any]] = (),
         further: Callable[[Sequence[Measure]], Mapping[str, pa.RecordBatch]] = lambda measures: {},
+        known: Sequence[MeasureResults] = (),
     ) -> Aggregation:
         """The aggregation of evaluations by some measures, computed unless it is already stored.
 
@@ -280,6 +281,7 @@ class Aggregator:
             origin: the origin of the request, for provenance.
             tradeoffs: the specs of trade-offs between the evaluations, see `Trade.spec`.
             further: a function from the measures to further tables to store, such as those of the trade-offs.
+            known: the results of each evaluation, if they were computed from the same scores already.
 
         Raises:
             SpecError: a measure names a scorer, column or attribute that does not exist.
@@ -305,10 +307,11 @@ class Aggregator:
         rules = [stopping_rules(each) for each in evaluations]
         spec |= {"stopped_by": rules} if any(rules) else {}
         spec |= {"tradeoffs": [dict(one) for one in tradeoffs]} if tradeoffs else {}
+        spec |= {"known": True} if known else {}
         id = identity.artifact_id("aggregations", spec)
         receipt = Receipt(len(measures), kept=len(measures), why="made before")
         if not store.is_sealed("aggregations", id):
-            tables = _own_tables(evaluations, measures) | dict(sorted(further(measures).items()))
+            tables = _own_tables(evaluations, measures, known) | dict(sorted(further(measures).items()))
             digest, counts = table_digest(*tables.values()), {table: batch.num_rows for table, batch in tables.items()}
             made_from = provenance(origin) | {"evaluations": [e.id for e in evaluations]}
             with drafted(store, "aggregations", id) as draft:
@@ -336,13 +339,15 @@ _OWN: Final = {
 """The tables that an aggregation computes itself, before further ones, in the order of the digest."""
 
 
-def _own_tables(evaluations: Sequence[Evaluation], measures: Sequence[Measure]) -> dict[str, pa.RecordBatch]:
+def _own_tables(
+    evaluations: Sequence[Evaluation], measures: Sequence[Measure], known: Sequence[MeasureResults]
+) -> dict[str, pa.RecordBatch]:
     """The tables of values, disparities, worst groups and curves; `metrics`, and those that have rows."""
     for evaluation in evaluations:
         columns = {scorer: evaluation.columns(scorer) for scorer in evaluation.scorers}
         check_measures(measures, columns, dataset_of(evaluation).roles)
-    results = list[tuple[MeasureResults, EvaluandError | None]]()
-    for evaluation in evaluations:
+    results: list[tuple[MeasureResults, EvaluandError | None]] = [(each, None) for each in known]
+    for evaluation in evaluations[len(known) :]:
         read, stopped = partial(shards, evaluation), StoppedRun.of(evaluation)
         compute = partial(compute_measures, tables=read, repeated=is_repeated(evaluation), stopped=stopped)
         results.append(_compute_separately(measures, compute))

@@ -10,7 +10,7 @@ columns     what happens to columns: types, kind of target, metrics, values, gat
 unsaved     artifacts in memory, as cheap as columns
 coco        `score_coco(truth, results)`, of files of detection and segmentation
 problem     problems, and how predictions are judged by them
-scoring     `score(problem, predictions)`, of prediction files, which it stores
+scoring     `score(problem, predictions)`, of the files of a problem
 """
 
 from typing import TYPE_CHECKING
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     )
     from evaluand.predictions.problem.formats import OpenProblem as OpenProblem, ProblemFormat as ProblemFormat
     from evaluand.predictions.problem.judging import (
-        CriterionFault as CriterionFault,
         CriterionResult as CriterionResult,
         judge as judge,
     )
@@ -47,8 +46,13 @@ if TYPE_CHECKING:
         TargetDataset as TargetDataset,
         TaskType as TaskType,
     )
+    from evaluand.predictions.problem.sides import CriterionFault as CriterionFault
     from evaluand.predictions.result import SystemScores as SystemScores
-    from evaluand.predictions.scoring import Score as Score, Scores as Scores, Spread as Spread, score as score
+    from evaluand.predictions.scoring import (
+        score as score,
+        scores_table as scores_table,
+        write_scores_file as write_scores_file,
+    )
     from evaluand.predictions.steps import Result as Result, Results as Results
     from evaluand.predictions.tournament import Tournament as Tournament
 

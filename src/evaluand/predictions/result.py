@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
-from evaluand.aggregation.aggregator import MeasureResults
+from evaluand.aggregation.aggregator import Measure, MeasureResults
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.groups import MetricRow
 from evaluand.aggregation.metric_errors import AbsentLabel
@@ -47,6 +47,10 @@ class GradedSystems(Protocol):
     @property
     def cluster_column(self) -> str | None:
         """The column whose equal values mark rows that are not independent."""
+
+    @property
+    def measures(self) -> Sequence[Measure]:
+        """The metrics, with further names that they are called by."""
 
     def unsaved(self) -> Results:
         """The results in memory."""
@@ -107,8 +111,9 @@ class SystemScores:
         systems: the names of the systems, in order; the first of several is the baseline of gates.
         values: each metric's value overall, then by group, and the disparities between groups.
         gates: the result of each gate for each system that is judged.
-        target: what the truth holds; None of images.
-        proposals: the metrics that suit it; None of images.
+        target: what the truth holds; None of images and problems.
+        proposals: the metrics that suit it; None of images and problems.
+        about: where truth and predictions are from, as far as more than their names is known.
 
     Example:
         >>> from evaluand.predictions.evaluating import evaluate
@@ -126,6 +131,7 @@ class SystemScores:
     refused: Values = field(default_factory=lambda: Values(()))
     target: Target | None = None
     proposals: Proposals | None = None
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def rows(self) -> tuple[MetricRow, ...]:
@@ -168,7 +174,8 @@ class SystemScores:
             raise KeyError(f"there is no system {system!r}; there are {', '.join(self.systems)}")
         every = (*self.values.metrics, *self.refused.metrics)
         overall = [row for own, row in every if own == system and not row.by]
-        called = [row for row in overall if has_name(row.signature, metric)]
+        named = {each.metric.signature for each in self.graded.measures if metric in each.called}
+        called = [row for row in overall if has_name(row.signature, metric) or row.signature in named]
         if called:  # with the fewest parameters that the name does not say
             return min(called, key=lambda row: row.signature.count("="))
         for row in overall:
@@ -249,14 +256,14 @@ class SystemScores:
             flips: how many examples of each pair to list as won and as lost.
         """
         facts = results_facts(self.results.tasks, self.results.aggregation)
-        facts["metrics"] = add_labels([*facts["metrics"], *self._metric_facts(self.refused)])
+        facts["metrics"] = add_labels([*self._metric_facts(self.values), *self._metric_facts(self.refused)])
         comparison = None if self.results.comparison is None else self.results.comparison.to_dict()
         if comparison is not None:
             comparison["flips"] = _first_flips(comparison["flips"], flips)
         target = self.target
         held = None if target is None else {"column": target.name, "kind": target.kind, "positive": target.positive}
         more = {"comparison": comparison, "gates": list_gates(self.gates), "notes": [*self.notes]}
-        return ({} if held is None else {"target": held}) | facts | more
+        return {**self.about, **({} if held is None else {"target": held}), **facts, **more}
 
     def _metric_facts(self, values: Values) -> list[Facts]:
         declared = self.graded.cluster_column

@@ -1,11 +1,11 @@
-"""Prediction files scored by the metrics of their problem: read, checked, judged, written and stored.
+"""`score`: prediction files scored by the metrics of their problem: read, checked, judged, written and stored.
 
 The problem's split says which rows are tested; the truth is in the problem's folder or in a file that is named. All
-files are checked before anything is scored.
+files are checked before anything is scored. Values are computed once, from the aligned columns.
 
 In a store, the rows of the truth are the examples, named by their index; the predictions are the responses. A repeat of
-the split is a replication, in which rows that it does not test are skipped. Truth and predictions were aligned for
-scoring; the aligned columns are stored as outputs of the run and as scores of the evaluation.
+the split is a replication, in which rows that it does not test are skipped. The aligned columns are stored as outputs
+of the run and as scores of the evaluation.
 """
 
 from __future__ import annotations
@@ -13,232 +13,46 @@ from __future__ import annotations
 import math
 import os
 import statistics
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from evaluand.aggregation.aggregator import Measure
-from evaluand.comparison.comparing import Comparison, compare
+from evaluand.aggregation.aggregator import Measure, MeasureResults
+from evaluand.aggregation.disparity import Kind, check_kinds
+from evaluand.aggregation.groups import MetricRow
+from evaluand.comparison.rule import Gate
 from evaluand.core import identity, registry
-from evaluand.core.errors import EvaluandWarning, Fault, SpecError
+from evaluand.core.errors import Fault, SpecError, alternatives
 from evaluand.core.files.csv import write_table
 from evaluand.core.key_columns import INDEX
-from evaluand.data.columns import join_chunks
 from evaluand.data.dataset import Dataset
-from evaluand.evaluation.evaluator import KnownScores
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns
-from evaluand.metrics.base.metric import Metric
-from evaluand.predictions.problem.definitions import Reads
+from evaluand.predictions.columns.gates import check_system_gates
+from evaluand.predictions.columns.notes import PYTHON, Notes
+from evaluand.predictions.columns.scoring import check_groups
+from evaluand.predictions.options import MOST_GROUPS, as_tuple
+from evaluand.predictions.problem.definitions import STANDARD
 from evaluand.predictions.problem.formats import OpenProblem, ProblemFormat, default_format, format_of
-from evaluand.predictions.problem.judging import CriterionResult
+from evaluand.predictions.problem.judging import JudgeOptions, scorer_of
 from evaluand.predictions.problem.layout import FileLayout
-from evaluand.predictions.problem.parts import JudgedPart, Part, assign_files, find_files, judge_part, read_parts
+from evaluand.predictions.problem.parts import JudgedPart, assign_files, find_files, judge_part, read_parts
 from evaluand.predictions.problem.problem import Problem
-from evaluand.predictions.problem.reading import CONFIDENCE, PREDICTIONS, RANK, TRUTH
-from evaluand.predictions.steps import FLIPS, Results, Steps
+from evaluand.predictions.problem.sides import CONFIDENCE, RANK
+from evaluand.predictions.problem.truth import ProblemTruth
+from evaluand.predictions.result import SystemScores, Values
+from evaluand.predictions.steps import Results, Steps
 from evaluand.predictions.unsaved import ColumnStore
 from evaluand.run.tasks.recorded import RecordedTask
 from evaluand.store.store import MemoryStore, Store
 
-_CONFIDENCE = 0.95
-
-
-@dataclass(frozen=True, kw_only=True)
-class Score:
-    """The value of a metric for one target over one part of the tested rows.
-
-    Attributes:
-        system: the name of the system whose predictions were scored.
-        metric: its name in the problem's document.
-        target: None for all targets judged together.
-        k: of the criterion.
-        positive: of the criterion.
-        n: the number of rows judged.
-        value: NaN if undefined.
-        low: lower end of the interval, NaN if there is none.
-        high: upper end of the interval.
-        reason: why the value is undefined, or has no interval.
-        kind: the name of the metric in evaluand.
-        signature: the kind with its parameters.
-        definition: the public definition that it follows.
-        predictions: the file that was scored.
-        predictions_digest: of the file's bytes.
-        data: further results of the metric, such as the cells of a confusion matrix.
-    """
-
-    system: str
-    metric: str
-    target: str | None
-    k: int | None
-    positive: str | None
-    repeat: int
-    fold: int
-    n: int
-    value: float
-    low: float
-    high: float
-    reason: str | None
-    kind: str
-    signature: str
-    definition: str
-    predictions: str
-    predictions_digest: str
-    data: Any = None
-
-
-@dataclass(frozen=True, kw_only=True)
-class Spread:
-    """The values of a metric over the parts of a split; undefined ones are left out and counted."""
-
-    system: str
-    metric: str
-    target: str | None
-    parts: int
-    undefined: int
-    mean: float
-    deviation: float
-    least: float
-    most: float
-
-
-@dataclass(frozen=True, kw_only=True, repr=False)
-class Scores:
-    """The scores of prediction files.
-
-    Attributes:
-        rows: a score for each criterion and target of each part of each system.
-        notes: deviations that did not prevent scoring.
-        digests: of the problem's document and of the truth file.
-        systems: system → the parts of the tested rows, aligned with its predictions; the first is the baseline.
-        metrics: the metrics, each with what it reads of the rows.
-    """
-
-    problem: Problem
-    rows: tuple[Score, ...]
-    notes: tuple[Fault, ...]
-    digests: Mapping[str, str]
-    systems: Mapping[str, Sequence[JudgedPart]]
-    layout: FileLayout
-    metrics: tuple[tuple[Metric, Reads], ...]
-    format: ProblemFormat
-
-    def __str__(self) -> str:
-        return "\n".join(map(self._line, self.rows))
-
-    def __repr__(self) -> str:
-        return f"<Scores of {self.problem.id}: {'; '.join(map(self._line, self.rows))}>"
-
-    def _line(self, row: Score) -> str:
-        system = f"{row.system}: " if len(self.systems) > 1 else ""
-        interval = "" if math.isnan(row.low) else f" [{row.low:.4g}, {row.high:.4g}]"
-        part = f", repeat {row.repeat}, fold {row.fold}" if row.repeat or row.fold else ""
-        return f"{system}{row.metric} of {row.target or 'all targets'}: {row.value:.6g}{interval}, n={row.n:,}{part}"
-
-    @property
-    def n_parts(self) -> int:
-        """How many parts the split has."""
-        return len(next(iter(self.systems.values())))
-
-    @property
-    def spread(self) -> tuple[Spread, ...]:
-        """Mean and spread over the parts; none if there is one part."""
-        return tuple(_spread(self.rows)) if self.n_parts > 1 else ()
-
-    @cached_property
-    def comparison(self) -> Comparison | None:
-        """The differences of every two systems over the same rows; None if there is one system.
-
-        Raises:
-            SpecError: see `save`.
-        """
-        if len(self.systems) < 2:
-            return None
-        given = self._given
-        if not given.is_plain:
-            return self.save(MemoryStore(), "scores").comparison
-        graded = ColumnStore().put(
-            given.dataset(), given.scorer(), {name: given.columns(name) for name in self.systems}
-        )
-        with warnings.catch_warnings(action="ignore", category=EvaluandWarning):  # as `Steps.run` compares
-            evaluations = [result.evaluation for result in graded if result.evaluation is not None]
-            return compare(*evaluations, labels=[*self.systems], flips=FLIPS, declared=self._measures)
-
-    @cached_property
-    def _given(self) -> GivenRows:
-        return GivenRows(self.systems, self.layout, {reads for _, reads in self.metrics})
-
-    @property
-    def _measures(self) -> list[Measure]:
-        called: dict[str, dict[str, None]] = {}
-        for row in self.rows:
-            called.setdefault(row.signature, {})[row.metric] = None
-        return [
-            Measure(self._given.scorer_kind, metric, called=tuple(called.get(metric.signature, ())))
-            for metric, _ in self.metrics
-        ]
-
-    def table(self) -> pa.Table:
-        """Every score with all its attributes, one row each."""
-        shared = {"problem": self.problem.id, **{f"{name}_digest": value for name, value in self.digests.items()}}
-        records = [{**asdict(row), **shared} for row in self.rows]
-        numbers = {name: pa.float64() for name in ("value", "low", "high")}
-        counts = {name: pa.int64() for name in ("k", "repeat", "fold", "n")}
-        schema = pa.schema([(name, {**numbers, **counts}.get(name, pa.string())) for name in records[0]])
-        for record in records:
-            record |= {name: None for name in numbers if math.isnan(record[name])}
-            record["data"] = None if record["data"] is None else identity.encode(record["data"]).decode()
-        return pa.Table.from_pylist(records, schema)
-
-    def csv(self, layout: str | None = None) -> pa.Table:
-        """The scores as a file in the problem's format; an undefined value is empty.
-
-        Args:
-            layout: one of `format.score_layouts`; the first if None.
-
-        Raises:
-            SpecError: there is no such layout, or there are several systems.
-        """
-        if len(self.systems) > 1:
-            raise SpecError("a file of scores has those of one system; write the table of all values instead")
-        return self.format.scores_table(self.rows, self.problem, layout or self.format.score_layouts[0])
-
-    def save(self, store: Store, name: str) -> Results:
-        """Stores the scores as a dataset, and for each system a run of recorded predictions with its evaluation.
-
-        Runs and evaluations are called `NAME/SYSTEM`, their aggregation and their comparison `NAME`. Artifacts that are
-        already stored stay, and the predictions are not graded a second time.
-
-        Args:
-            store: where; `DirectoryStore()` is the command line's.
-
-        Raises:
-            SpecError: targets have several types, so no single scorer can read them.
-        """
-        given = self._given
-        files = dict.fromkeys(str(judged.part.file) for parts in self.systems.values() for judged in parts)
-        origin = {"problem": self.problem.id, "files": [*files], **self.digests}
-        tasks = {system: given.task(system) for system in self.systems}
-        scorers = {given.scorer_kind: given.scorer()}
-        steps = Steps(name, given.dataset(), tasks, scorers, self._measures, origin=origin)
-        return steps.run(store, known_scores={system: given.known_scores(system) for system in self.systems})
-
-    def write(self, path: str | os.PathLike[str], layout: str | None = None, *, force: bool = False) -> None:
-        """Writes the file of scores.
-
-        Args:
-            layout: see `csv`.
-
-        Raises:
-            SpecError: the file exists, or see `csv`.
-        """
-        if Path(path).exists() and not force:
-            raise SpecError(f"{path}: exists already", python="give force=True", command="give --force")
-        write_table(self.csv(layout), path)
+_CONFIDENCE: Final = 0.95
 
 
 def score(
@@ -248,9 +62,18 @@ def score(
     *,
     definition: str | None = None,
     part: str | None = None,
+    by: str | Sequence[str] = (),
+    disparities: Kind | Sequence[Kind] = (),
+    gates: str | Sequence[str] = (),
     intervals: bool = True,
-) -> Scores:
+    groups: int = MOST_GROUPS,
+    store: Store | None = None,
+    name: str | None = None,
+    notes: Notes | None = None,
+) -> SystemScores:
     """Scores prediction files by the metrics of their problem.
+
+    Of a split with several parts each part is a group, and the value over all is the mean of those of the parts.
 
     Args:
         problem: the problem's folder or document, an open folder, or a problem stated in code.
@@ -260,16 +83,25 @@ def score(
         truth: a CSV file of index and targets, or a dataset; by default the truth in the problem's folder.
         definition: the public definition that metrics follow where several are in use.
         part: TRAIN, TEST or SCORE, where each has its own documents.
+        by: columns of the learning table to group by, several together as `sex,age`.
+        disparities: those between the groups.
+        gates: rules such as `f1Macro >= 0.8`; of several systems all but the first are judged.
         intervals: whether to compute intervals; without them large files are scored faster.
+        groups: the most groups of a grouping.
+        store: where everything is stored; None for values only, in memory.
+        name: what it is called there, by default as the problem.
+        notes: where to note what is taken for granted, with the names that options have.
 
     Raises:
         DataError: anything that the scores depend on is wrong: every fault with its place and code.
         SpecError: there is no truth, no prediction or no metric.
 
     Example:
-        >>> [row.value for row in score("185_baseball").rows]  # doctest: +SKIP
-        [0.691369766847508]
+        >>> score("185_baseball")["f1Macro"].value  # doctest: +SKIP
+        0.691369766847508
     """
+    parsed = [Gate.parse(gate) for gate in as_tuple(gates)]
+    notes = Notes(PYTHON) if notes is None else notes
     paths = [predictions] if isinstance(predictions, str | os.PathLike) else [*predictions]
     source = Path(problem) if isinstance(problem, str | os.PathLike) else problem
     chosen = format_of(source) if isinstance(source, Path) else default_format()
@@ -280,109 +112,235 @@ def score(
         raise SpecError(f"{task.document}: the problem has no metric; name one under performanceMetrics")
     systems = assign_files([Path(path) for path in paths] or find_files(task), task)
     task = task.for_files(path for files in systems.values() for path in files)
-    parts = {name: [*read_parts(files, task, findings)] for name, files in systems.items()}
+    parts = {
+        system: sorted(read_parts(files, task, findings), key=lambda part: (part.repeat, part.fold))
+        for system, files in systems.items()
+    }
     findings.check()
-    confidence = _CONFIDENCE if intervals else None
-    judged = {name: [judge_part(part, task, definition, confidence) for part in parts[name]] for name in systems}
-    results = [
-        (name, each, result) for name, of_system in judged.items() for each in of_system for result in each.results
-    ]
-    metrics = {result.made_metric.signature: (result.made_metric, result.reads) for _, _, result in results}
-    digests = {path: identity.digest_of_file(path) for files in systems.values() for path in files}
-    notes = [
-        replace(note, where=f"{each.part.file}: {note.where}") for _, each, result in results for note in result.notes
-    ]
-    return Scores(
-        problem=task.problem,
-        rows=tuple(_score(name, result, each.part, digests[each.part.file], chosen) for name, each, result in results),
-        notes=tuple(dict.fromkeys([*findings.notes, *notes])),
-        digests={
-            "problem": identity.digest_of_file(task.document),
-            "truth": identity.digest_of_file(task.cells.path),
-        },
-        systems=judged,
-        layout=task.layout,
-        metrics=tuple(metrics.values()),
-        format=chosen,
+    groupings = tuple(tuple(word.strip() for word in each.split(",")) for each in as_tuple(by))
+    attributes = _Attributes(task, groupings, groups, notes)
+    judged: dict[str, list[JudgedPart]] = {}
+    for system, of_system in parts.items():
+        judged[system] = []
+        for each in of_system:
+            keys = each.truth.column(task.layout.key).unique().sort()
+            options = JudgeOptions(
+                definition=definition,
+                confidence=_CONFIDENCE if intervals else None,
+                groups=attributes.of(keys),
+                by=groupings,
+                disparities=check_kinds(disparities),
+            )
+            judged[system].append(judge_part(each, task, options))
+    of_criteria = (
+        note for each in chain.from_iterable(judged.values()) for result in each.results for note in result.notes
+    )
+    graded = GradedProblem(
+        task, chosen, judged, groupings, attributes, tuple(dict.fromkeys([*findings.notes, *of_criteria]))
+    )
+    notes += [f"{note}  [{note.code}]" for note in graded.notes]
+    if definition not in (None, STANDARD):
+        notes.append(f"metrics follow the definition {definition}")
+    made = None
+    if store is not None:
+        made = graded.save(store, name or task.problem.id)
+    elif parsed or len(systems) > 1:
+        made = graded.unsaved()
+    return SystemScores(
+        systems=[*systems],
+        values=graded.values(),
+        gates=[] if made is None else check_system_gates(parsed, made, graded.measures),
+        noted=notes,
+        graded=graded,
+        made=made,
+        about=graded.about,
     )
 
 
-def _score(system: str, result: CriterionResult, part: Part, digest: str, format: ProblemFormat) -> Score:
-    return Score(
-        system=system,
-        metric=format.metric_word(result.criterion.metric),
-        k=result.criterion.k,
-        positive=result.criterion.positive,
-        repeat=part.repeat,
-        fold=part.fold,
-        kind=result.metric,
-        predictions=str(part.file),
-        predictions_digest=digest,
-        **{name: getattr(result, name) for name in _OF_RESULT},
-    )
+class _Attributes:
+    """The columns of the learning table by which values are grouped."""
+
+    def __init__(self, truth: ProblemTruth, by: Sequence[tuple[str, ...]], most: int, notes: Notes) -> None:
+        self.names = tuple(dict.fromkeys(chain.from_iterable(by)))
+        self._known, self._key = truth.known, truth.layout.key
+        if not self.names:
+            return
+        for name in self.names:
+            if name not in self._known:
+                listed = alternatives(name, [*self._known]) if self._known else "; there is no learning table"
+                raise SpecError(f"{notes.option('by', name)}: the learning table has no such column{listed}")
+        tested = truth.cells.filter(np.any([*truth.parts.values()], axis=0))
+        columns = self.of(tested.column(self._key).unique())
+        for names in by:
+            found = pa.table([columns[name] for name in names], [*names]).group_by([*names]).aggregate([])
+            check_groups(names, found.num_rows, len(columns[names[0]]), most, notes)
+
+    def of(self, keys: pa.Array) -> dict[str, pa.Array]:
+        """The values of examples, by their index."""
+        if not self.names:
+            return {}
+        rows = pc.index_in(keys, value_set=self._known[self._key].cast(keys.type))
+        return {name: self._known[name].cast(pa.string()).take(rows) for name in self.names}
 
 
-_OF_RESULT: Final = ("target", "n", "value", "low", "high", "reason", "signature", "definition", "data")
+def write_scores_file(
+    scores: SystemScores, path: str | os.PathLike[str], layout: str | None = None, *, force: bool = False
+) -> None:
+    """Writes the file of scores that a problem expects.
+
+    Args:
+        scores: those of one system, as `score` returns them.
+        layout: see `scores_table`.
+
+    Raises:
+        SpecError: the file exists, or see `scores_table`.
+    """
+    if Path(path).exists() and not force:
+        raise SpecError(f"{path}: exists already", python="give force=True", command="give --force")
+    write_table(scores_table(scores, layout), path)
 
 
-def _spread(rows: Sequence[Score]) -> Iterator[Spread]:
-    grouped: dict[Any, list[Score]] = {}
-    for row in rows:
-        grouped.setdefault((row.system, row.metric, row.target, row.signature), []).append(row)
-    for (system, metric, target, _), group in grouped.items():
-        values = [row.value for row in group if not math.isnan(row.value)]
-        yield Spread(
-            system=system,
-            metric=metric,
-            target=target,
-            parts=len(group),
-            undefined=len(group) - len(values),
-            mean=statistics.fmean(values) if values else math.nan,
-            deviation=statistics.stdev(values) if len(values) > 1 else math.nan,
-            least=min(values, default=math.nan),
-            most=max(values, default=math.nan),
-        )
+def scores_table(scores: SystemScores, layout: str | None = None) -> pa.Table:
+    """The scores of a problem as a file in its format; an undefined value is empty.
+
+    Args:
+        scores: those of one system, as `score` returns them.
+        layout: one of those that the format has; by default the first.
+
+    Raises:
+        SpecError: there is no such layout, there are several systems, or these are no scores of a problem.
+    """
+    graded = scores.graded
+    if not isinstance(graded, GradedProblem):
+        raise SpecError("only scores of a problem have a file; write the table of all values instead")
+    if len(scores.systems) > 1:
+        raise SpecError("a file of scores has those of one system; write the table of all values instead")
+    [parts] = graded.systems.values()
+    return graded.format.scores_table(parts, graded.problem, layout or graded.format.score_layouts[0])
 
 
 _TYPES: Final = {"text": "text", "time": "text", "integer": "integer", "real": "number", "boolean": "boolean"}
 
 
 @dataclass(frozen=True, eq=False)
-class GivenRows:
-    """Truth and predictions of all parts, as a dataset, tasks and what a scorer would say of them.
+class GradedProblem:
+    """Judged parts of systems, as values, and as a dataset, tasks and what a scorer would say of them.
 
-    Args:
+    Attributes:
         systems: system → its parts.
-        reads: what the metrics read of the rows.
-
-    Raises:
-        SpecError: targets have several types, so no single scorer reads them, or a reserved name.
+        notes: deviations that did not prevent scoring.
     """
 
+    truth: ProblemTruth
+    format: ProblemFormat
     systems: Mapping[str, Sequence[JudgedPart]]
-    layout: FileLayout
-    reads: set[Reads]
+    by: Sequence[tuple[str, ...]]
+    attributes: _Attributes
+    notes: Sequence[Fault]
+    cluster_column: None = None
 
-    def __post_init__(self) -> None:
+    @property
+    def problem(self) -> Problem:
+        return self.truth.problem
+
+    @property
+    def layout(self) -> FileLayout:
+        return self.truth.layout
+
+    @cached_property
+    def scorer_name(self) -> str:
+        """The kind of scorer that reads the rows."""
+        kinds = {scorer_of(result.reads) for result in self._parts[0].results}
+        return next((kind for kind in ("detection", "ranking") if kind in kinds), SCORER)
+
+    @cached_property
+    def about(self) -> dict[str, Any]:
+        """The problem, its definition and the digests of all files, for provenance."""
+        files = dict.fromkeys(p.part.predictions.path for parts in self.systems.values() for p in parts)
+        return {
+            "problem": self.problem.id,
+            "definition": self._parts[0].results[0].definition,
+            "files": {str(path): identity.digest_of_file(path) for path in files if path is not None},
+            "problem_digest": identity.digest_of_file(self.truth.document),
+            "truth_digest": identity.digest_of_file(self.truth.cells.path or self.truth.document),
+        }
+
+    # Values
+
+    def values(self) -> Values:
+        """The values of each criterion, and of several parts their mean and then those of each."""
+        metrics, disparities = list[tuple[str, MetricRow]](), list[Any]()
+        for system, parts in self.systems.items():
+            for results in zip(*(each.results for each in parts), strict=True):
+                if len(parts) > 1:
+                    metrics.append((system, _mean([result.row for result in results])))
+                for each, result in zip(parts, results, strict=True):
+                    own = self._name_part(each)
+                    metrics += [(system, row._replace(by=own | row.by)) for _, row in result.results.values]
+                    disparities += [(system, row) for _, row in result.results.disparities if len(parts) == 1]
+        return Values(metrics, disparities)
+
+    def _name_part(self, judged: JudgedPart) -> dict[str, str | None]:
+        """The repeat and the fold of a part, as far as there are several."""
+        numbers = {name: {getattr(each.part, name) for each in self._parts} for name in ("repeat", "fold")}
+        return {name: str(getattr(judged.part, name)) for name, all_of in numbers.items() if len(all_of) > 1}
+
+    @cached_property
+    def measures(self) -> list[Measure]:
+        """The metrics, each once, with the names that documents have for them."""
+        called: dict[str, dict[str, None]] = {}
+        metrics: dict[str, Measure] = {}
+        one_part = len(self._parts) == 1
+        for result in chain.from_iterable(each.results for each in chain.from_iterable(self.systems.values())):
+            called.setdefault(result.metric.signature, {})[self.format.metric_word(result.criterion.metric)] = None
+            by = self.by if one_part else ()
+            metrics[result.metric.signature] = Measure(self.scorer_name, result.metric, by)
+        return [
+            Measure(each.scorer, each.metric, each.by, called=tuple(called[signature]))
+            for signature, each in metrics.items()
+        ]
+
+    def _known_values(self) -> list[MeasureResults]:
+        """The results of each system; none of several parts, of which the values over all rows are others."""
+        if len(self._parts) > 1:
+            return []
+        known = []
+        for [judged] in self.systems.values():
+            results = [each.results for each in judged.results]
+            merged = MeasureResults(*(list(chain.from_iterable(of)) for of in zip(*results, strict=True)))
+            distinct = {(row.signature, row.target, *row.by.items()): (scorer, row) for scorer, row in merged.values}
+            known.append(merged._replace(values=[*distinct.values()]).with_families())
+        return known
+
+    # Artifacts
+
+    def unsaved(self) -> Results:
+        """The results in memory."""
+        columns = self._plain_columns()
+        if not columns:
+            return self.save(MemoryStore(), "scores")
+        steps, store = self._steps("scores"), ColumnStore()
+        return steps.summarise(store, store.put(steps.dataset, self._scorer(), columns), self._known_values())
+
+    def save(self, store: Store, name: str) -> Results:
+        """The results in a store.
+
+        Raises:
+            SpecError: a target has a reserved name, or metrics read rows in ways that no single scorer does.
+        """
+        scores = {system: {SCORER: each.scored_rows()} for system, each in self._plain_columns().items()}
+        return self._steps(name).run(store, known_scores=scores, known_values=self._known_values())
+
+    def _steps(self, name: str) -> Steps:
         if INDEX in self.layout.targets:
             raise SpecError(f"a target called {INDEX!r} cannot be stored, since runs use this name; leave out --name")
-        types = {_TYPES.get(kind, "json") for kind in self.layout.targets.values()}
-        if self.scorer_kind == SCORER and not self._with_sets and len(types) > 1:
-            listed = ", ".join(sorted(types))
-            raise SpecError(f"targets of the types {listed} are not one run, so they cannot be stored or compared")
+        tasks = {system: self._task(system) for system in self.systems}
+        return Steps(name, self._dataset(), tasks, {self.scorer_name: self._scorer()}, self.measures, origin=self.about)
 
-    @property
-    def scorer_kind(self) -> str:
-        """The kind of scorer that reads the rows, which is also its name."""
-        return "detection" if "boxes" in self.reads else "ranking" if "ranking" in self.reads else SCORER
-
-    @property
-    def _with_sets(self) -> bool:
-        return any(judged.aligned.with_sets for parts in self.systems.values() for judged in parts)
-
-    @property
-    def _type(self) -> str:
-        return "labels" if self._with_sets else _TYPES.get(next(iter(self.layout.targets.values())), "json")
+    def _scorer(self) -> Any:
+        """The scorer that grades the outputs."""
+        kind = registry.find("scorers", self.scorer_name)
+        return kind(type=self._type) if self.scorer_name == SCORER else kind()
 
     @cached_property
     def _parts(self) -> Sequence[JudgedPart]:
@@ -390,111 +348,119 @@ class GivenRows:
         return next(iter(self.systems.values()))
 
     @cached_property
+    def _type(self) -> str:
+        """The type of all targets."""
+        if any(judged.aligned.with_sets for parts in self.systems.values() for judged in parts):
+            return "labels"
+        types = {_TYPES.get(kind, "json") for kind in self.layout.targets.values()}
+        return types.pop() if len(types) == 1 else "json"
+
+    @cached_property
     def _targets(self) -> list[str]:
         """The targets that have values of their own: not the label of boxes."""
-        return [*self._parts[0].aligned.boxes] if "boxes" in self.reads else [*self.layout.targets]
+        return [*self._parts[0].aligned.boxes] or [*self.layout.targets]
+
+    @cached_property
+    def _as_filed(self) -> bool:
+        """Whether a metric depends on the order of the files."""
+        return any(result.reads == "rows" for result in self._parts[0].results)
 
     @cached_property
     def _places(self) -> dict[Any, int]:
         """The place of each example by its index: sorted, or in the order of the files if a metric depends on that."""
-        keys = pa.chunked_array([join_chunks(judged.part.truth.column(self.layout.key)) for judged in self._parts])
-        unique = keys.unique()
-        return {key: place for place, key in enumerate((unique if "rows" in self.reads else unique.sort()).to_pylist())}
+        keys = pa.chunked_array([each.part.truth.column(self.layout.key) for each in self._parts]).unique()
+        return {key: place for place, key in enumerate((keys if self._as_filed else keys.sort()).to_pylist())}
 
-    @property
-    def is_plain(self) -> bool:
-        """Whether each system is one table of one target, whose columns need not become rows."""
+    def _plain_columns(self) -> dict[str, PredictionColumns]:
+        """System → its columns, where each is one table of one target, which need not become rows; else none."""
         is_one = len(self._parts) == len(self.layout.targets) == 1
-        return is_one and self.scorer_kind == SCORER and self._type != "json" and "rows" not in self.reads
+        if not is_one or self.scorer_name != SCORER or self._type == "json" or self._as_filed:
+            return {}
+        return {system: self._columns[id(parts[0]), self._targets[0]] for system, parts in self.systems.items()}
 
-    def columns(self, system: str) -> PredictionColumns:
-        """The columns of a system that is one table of one target."""
-        return self._columns[id(self.systems[system][0]), self._targets[0]]
+    @cached_property
+    def _columns(self) -> dict[tuple[int, str], PredictionColumns]:
+        """The columns of each part, by its identity in memory, and target."""
+        every = chain.from_iterable(self.systems.values())
+        return {
+            (id(each), name): each.aligned.as_predictions(name, self._type) for each in every for name in self._targets
+        }
 
-    def dataset(self) -> Dataset:
-        """The truth of each example."""
+    def _dataset(self) -> Dataset:
+        """The truth of each example, with its attributes."""
         targets, key = self._targets, self.layout.key
-        if self.is_plain:
-            table = pa.table({key: pa.array([*self._places]), targets[0]: self.columns(next(iter(self.systems))).truth})
-            return Dataset.from_arrow(table, id=key, input=key, expected=targets[0])
+        names = [name for name in self.attributes.names if name not in (key, *targets)]
+        groups, keys = self.attributes.of(pa.array([*self._places])), pa.array([*self._places])
+        roles: dict[str, Any] = {"id": key, "input": key, "attributes": [*self.attributes.names]}
+        if columns := self._plain_columns():
+            truth = next(iter(columns.values())).truth
+            table = pa.table({key: keys, targets[0]: truth} | {name: groups[name] for name in names})
+            return Dataset.from_arrow(table, expected=targets[0], **roles)
         truths: dict[Any, Mapping[str, Any]] = {}
         for judged in self._parts:
-            truths |= zip(self._keys(judged), self._values(judged, TRUTH), strict=True)
+            truths |= zip(self._keys(judged), self._values(judged, predicted=False), strict=True)
         records = [{key: each, **truths[each]} for each in self._places]
+        for name in names:
+            records = [record | {name: cell} for record, cell in zip(records, groups[name].to_pylist(), strict=True)]
         expected = targets[0] if len(targets) == 1 else {target: target for target in targets}
-        return Dataset.from_rows(records, id=key, input=key, expected=expected)
+        return Dataset.from_rows(records, expected=expected, **roles)
 
-    def task(self, system: str) -> RecordedTask:
+    def _task(self, system: str) -> RecordedTask:
         """The predictions of a system as the outputs of a task."""
-        if self.is_plain:
-            return RecordedTask.from_texts(system, self.columns(system).output_texts)
+        if columns := self._plain_columns():
+            return RecordedTask.from_texts(system, columns[system].output_texts)
         outputs: dict[tuple[int, int], bytes] = {}
         folds: dict[tuple[int, int], int] = {}
         for judged in self.systems[system]:
-            for key, values in zip(self._keys(judged), self._values(judged, PREDICTIONS), strict=True):
+            for key, values in zip(self._keys(judged), self._values(judged, predicted=True), strict=True):
                 row = judged.part.repeat, self._places[key]
                 outputs[row] = identity.encode(values if len(values) > 1 else next(iter(values.values())))
                 folds[row] = judged.part.fold
         return RecordedTask.from_outputs(system, outputs, folds if len({*folds.values()}) > 1 else {})
 
-    def scorer(self) -> Any:
-        """The scorer that grades the outputs."""
-        kind = registry.find("scorers", self.scorer_kind)
-        return kind(type=self._type) if self.scorer_kind == SCORER else kind()
-
-    def known_scores(self, system: str) -> KnownScores:
-        """The scores of all rows of a system, from the aligned columns; none for boxes and rankings."""
-        if self.scorer_kind != SCORER:
-            return {}
-        if self.is_plain:
-            return {SCORER: self.columns(system).scored_rows()}
-        several = len(self._targets) > 1
-        records: dict[tuple[int, int], list[list[Any]]] = {}
-        for judged in self.systems[system]:
-            keys = self._keys(judged)
-            for name in self._targets:
-                for (row, _), [[number, _, *score]] in self._columns[id(judged), name].scored_rows().records():
-                    place = self._places[keys[row]], judged.part.repeat
-                    records.setdefault(place, []).append([number, name if several else None, *score])
-        complete = (key for key in sorted(records) if len(records[key]) == len(self._targets))
-        return {SCORER: [(key, records[key]) for key in complete]}
-
-    @cached_property
-    def _columns(self) -> dict[tuple[int, str], PredictionColumns]:
-        """The columns of each part, by its identity in memory, and target."""
-        return {
-            (id(judged), target): judged.aligned.prediction_columns(target, self._type)
-            for parts in self.systems.values()
-            for judged in parts
-            for target in self._targets
-        }
-
     def _keys(self, judged: JudgedPart) -> list[Any]:
         """The index of each example of a part, sorted."""
-        return join_chunks(judged.part.truth.column(self.layout.key)).unique().sort().to_pylist()  # type: ignore[no-any-return]
+        return judged.part.truth.column(self.layout.key).unique().sort().to_pylist()  # type: ignore[no-any-return]
 
-    def _values(self, judged: JudgedPart, side: str) -> Iterator[dict[str, Any]]:
+    def _values(self, judged: JudgedPart, *, predicted: bool) -> Iterator[dict[str, Any]]:
         """Of each example of a part its true or predicted value for each target."""
-        if self.scorer_kind == SCORER:
-            columns = {name: self._columns[id(judged), name] for name in self._targets}
-            values = [each.truths() if side == TRUTH else each.outputs() for each in columns.values()]
-            return (dict(zip(columns, row, strict=True)) for row in zip(*values, strict=True))
+        if self.scorer_name == SCORER:
+            columns = [self._columns[id(judged), name] for name in self._targets]
+            values = [each.outputs() if predicted else each.truths() for each in columns]
+            return (dict(zip(self._targets, row, strict=True)) for row in zip(*values, strict=True))
         by_key: dict[Any, list[Mapping[str, Any]]] = {key: [] for key in self._keys(judged)}
-        for row in (judged.part.truth if side == TRUTH else judged.part.predictions).to_pylist():
+        for row in (judged.part.predictions if predicted else judged.part.truth).table.to_pylist():
             if row[self.layout.key] in by_key:
                 by_key[row[self.layout.key]].append(row)
-        cell = self._box if "boxes" in self.reads else _answer if side == PREDICTIONS else _value
-        return ({name: [cell(row, name) for row in rows] for name in self._targets} for rows in by_key.values())
+        return (
+            {name: [self._cell(row, name, predicted) for row in rows] for name in self._targets}
+            for rows in by_key.values()
+        )
 
-    def _box(self, row: Mapping[str, Any], target: str) -> Any:
+    def _cell(self, row: Mapping[str, Any], target: str, predicted: bool) -> Any:
+        """A box with its label and confidence, an answer with its rank, or a relevant answer."""
+        if self.scorer_name == "ranking":
+            return {"answer": row[target], "rank": row[RANK]} if predicted else row[target]
         labels = [row[name] for name in self.layout.targets if name not in self._targets]
         given = {"box": row[target], "label": next(iter(labels), None), CONFIDENCE: row.get(CONFIDENCE)}
         return {key: value for key, value in given.items() if value is not None}
 
 
-def _value(row: Mapping[str, Any], target: str) -> Any:
-    return row[target]
-
-
-def _answer(row: Mapping[str, Any], target: str) -> Any:
-    return {"answer": row[target], "rank": row[RANK]}
+def _mean(rows: Sequence[MetricRow]) -> MetricRow:
+    """The mean of the values of several parts, with their spread; undefined ones are left out and counted."""
+    values = [row.value for row in rows if not math.isnan(row.value)]
+    spread = {
+        "parts": len(rows),
+        "undefined": len(rows) - len(values),
+        "deviation": statistics.stdev(values) if len(values) > 1 else None,
+        "least": min(values, default=None),
+        "most": max(values, default=None),
+    }
+    reason = f"the mean of {len(values)} of {len(rows)} parts, the others of which are undefined"
+    if len(values) == len(rows):
+        deviation = "" if spread["deviation"] is None else f", their deviation {spread['deviation']:.4g}"
+        reason = f"the mean of {len(rows)} parts, from {spread['least']:.4g} to {spread['most']:.4g}{deviation}"
+    counts = ("n", "n_scored", "n_failed", "n_abstained", "n_skipped")
+    changed: dict[str, Any] = {name: sum(getattr(row, name) for row in rows) for name in counts}
+    changed |= dict.fromkeys(("low", "high", "worst", "best"), math.nan) | {"reason": reason, "data": spread}
+    return rows[0]._replace(value=statistics.fmean(values) if values else math.nan, **changed)

@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Self, Unpack
 
-from evaluand.aggregation.aggregator import Aggregation, Aggregator, Measure, check_measures, with_ranges
+from evaluand.aggregation.aggregator import (
+    Aggregation,
+    Aggregator,
+    Measure,
+    MeasureResults,
+    check_measures,
+    with_ranges,
+)
 from evaluand.aggregation.score_shards import draw_positions
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.gate_metrics import measures_of_gates
@@ -216,6 +223,7 @@ class Steps:
         *,
         progress: Progress | None = None,
         known_scores: Mapping[str, KnownScores] | None = None,
+        known_values: Sequence[MeasureResults] = (),
         compared: bool = True,
         left_out: Mapping[str, EvaluandError] | None = None,
         **options: Unpack[ExperimentOptions],
@@ -226,6 +234,7 @@ class Steps:
             store: where everything is stored; by default in memory.
             progress: shows the progress of each step.
             known_scores: task → scorer → scores that need no grading; see `Evaluator.evaluate`.
+            known_values: the results of measures for each task, if they are known; see `Aggregator.aggregate`.
             compared: whether every two tasks are compared; `compare` does it later too.
             left_out: tasks that are not run, with the reason. If given, one that fails is left out as well, and the
                 others are run; the summary of these has no name, and no matches are judged.
@@ -262,7 +271,8 @@ class Steps:
             if only is None and not failed
         }
         rated = self._rate(matches)
-        return replace(self.summarise(store, results, compared=compared), **vars(rated), left_out=failed)
+        summary = self.summarise(store, results, known_values, compared=compared)
+        return replace(summary, **vars(rated), left_out=failed)
 
     def _run_and_grade(
         self, runner: Runner, evaluator: Evaluator, name: str, request: ExperimentRequest, known: KnownScores | None
@@ -366,7 +376,9 @@ class Steps:
         name, origin = self.run_name(tournament.name), self.origin | {"matches": tournament.name, "limit": limit}
         return tournament.play(matcher, chosen, limit=limit, name=name, origin=origin, **options)
 
-    def summarise(self, store: Store, results: Sequence[Result], *, compared: bool = True) -> Results:
+    def summarise(
+        self, store: Store, results: Sequence[Result], known: Sequence[MeasureResults] = (), *, compared: bool = True
+    ) -> Results:
         """Aggregates the evaluations of tasks and compares them; under the experiment's name if no task is left out."""
         by_task = {result.task: result.evaluation for result in results if result.evaluation is not None}
         if not by_task:
@@ -379,6 +391,7 @@ class Steps:
             name=name,
             origin=self.origin,
             tradeoffs=[trade.spec for trade in self.tradeoffs],
+            known=known,
             further=lambda measures: result_tables(
                 compute_results(self.tradeoffs, by_task, [one for one in measures if one.where is None])
             ),

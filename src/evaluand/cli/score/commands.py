@@ -53,8 +53,8 @@ def command(given: ScoreOptions) -> None:
 
 
 _COLUMN_OPTIONS: Final = (
-    *("prediction", "scores", "confidences", "threshold", "truth_file", "id_", "by", "kind", "inputs", "weight"),
-    *("cluster", "where", "missing", "types", "form", "delimiter", "gates", "junit"),
+    *("prediction", "scores", "confidences", "threshold", "truth_file", "id_", "kind", "inputs", "weight", "cluster"),
+    *("where", "missing", "types", "form", "delimiter", "fairness"),
 )
 _PROBLEM_OPTIONS: Final = ("predictions", "k", "definition", "part", "out", "layout")
 _FLAGS: Final = {
@@ -115,9 +115,8 @@ def _check_for_columns(given: ScoreOptions) -> None:
 
 def _check_for_objects(given: ScoreOptions) -> None:
     """Refuses options for columns or problems."""
-    taken = ("by", "gates", "junit")
     names = ("truth", *_COLUMN_OPTIONS, *_PROBLEM_OPTIONS, "problem", "pos_label")
-    wrong = next((name for name in names if getattr(given, name) and name not in taken), None)
+    wrong = next((name for name in names if getattr(given, name)), None)
     if wrong is not None:
         raise UsageError(f"{_flag(wrong)} is not for --coco; its files say what is true and what was found")
 

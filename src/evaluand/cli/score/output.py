@@ -10,6 +10,7 @@ from typing import Any
 
 import click
 import pyarrow as pa
+from click import UsageError
 
 from evaluand.aggregation.aggregator import REFUSED
 from evaluand.cli.gates import conclude, require_gates, show_gates
@@ -18,7 +19,6 @@ from evaluand.cli.output import open_output, print_json, show
 from evaluand.cli.progress import show_notes
 from evaluand.cli.report import write as write_report
 from evaluand.cli.score.options import ScoreOptions
-from evaluand.cli.score.problems import check_targets
 from evaluand.core import identity
 from evaluand.predictions.result import SystemScores
 from evaluand.report.export import write_csv, write_parquet
@@ -36,10 +36,24 @@ def check_output(output: ScoreOptions) -> None:
     """Checks before anything is computed that the results can be written.
 
     Raises:
-        UsageError: a file exists already, or --junit has no gates.
+        UsageError: a file is named twice, exists already or is a table of an unknown format, or --junit has no gates.
     """
     require_gates(output.gates, output.junit)
-    check_targets([None, output.table, output.report], output.force)
+    if (table := output.table) is not None and table.suffix not in (".csv", ".parquet"):
+        raise UsageError(f"--table: unknown suffix {table.suffix!r}; use .csv or .parquet")
+    paths = _written(output)
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise UsageError("--out, --table and --report must be different files")
+    for path in paths:
+        if path.exists() and not output.force:
+            raise UsageError(f"{path} exists already; name another file, or give --force")
+        if not path.parent.is_dir():
+            raise UsageError(f"{path}: there is no folder {path.parent}")
+
+
+def _written(output: ScoreOptions) -> list[Path]:
+    """The files that are written."""
+    return [path for path in (output.out, output.table, output.report) if path is not None]
 
 
 def write_scores(
@@ -98,9 +112,8 @@ def _print(facts: Facts, output: ScoreOptions) -> None:
     show_gates(facts["gates"])
     for note in facts["notes"]:
         click.echo(f"note: {safe(note)}", err=True)
-    for path in (output.table, output.report):
-        if path is not None:
-            click.echo(f"written: {safe(str(path))}", err=True)
+    for path in _written(output):
+        click.echo(f"written: {safe(str(path))}", err=True)
     if output.name is not None:
         again = suggest_command("show", output.name, output.folder)
         click.echo(f"\nstored as {safe(output.name)}; more: {safe(again)}")

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from evaluand.core.errors import DataError, nearest
 from evaluand.core.files.json import Findings
 from evaluand.core.files.paths import require_within
+from evaluand.data.columns import join_chunks
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import (
     LEARNING,
@@ -18,16 +19,14 @@ from evaluand.interop.d3m.dataset import (
     DatasetDocument,
     Resource,
     gathered_positions,
-    one_chunk,
     read_table,
 )
 from evaluand.interop.d3m.names import COLUMN_TYPES
 from evaluand.interop.d3m.needed import Needed, needed_of_dataset
 from evaluand.interop.d3m.splits import examine_splits
-from evaluand.predictions.problem.files import MOST_SHOWN
 from evaluand.predictions.problem.layout import FileLayout, layout_of
 from evaluand.predictions.problem.problem import Division, Problem, TargetDataset
-from evaluand.predictions.problem.reading import repeated
+from evaluand.predictions.problem.sides import MOST_SHOWN, repeated
 from evaluand.predictions.problem.truth import RowKeys
 
 
@@ -239,7 +238,7 @@ def _check_division(folds: Folds, division: Division, findings: Findings) -> Non
 def row_keys(resource: Resource, table: pa.Table) -> RowKeys:
     """The index of a learning table, and which example each row belongs to."""
     gathers = resource.gathers
-    columns = {column.name: one_chunk(table.column(column.name)) for column in resource.index}
+    columns = {column.name: join_chunks(table.column(column.name)) for column in resource.index}
     by = gathered_positions(table.column(gathers.name)).to_numpy() if gathers else np.arange(len(table))
     return RowKeys(columns, by, repeated="multiIndex" in resource.index[0].roles)
 

@@ -73,7 +73,7 @@ def _undescribed(resource: Resource, header: list[str], expected: TargetDataset)
 
 def _target_type(problem: Problem, n_targets: int) -> str | None:
     """The type of the targets by their task; None where the cells say it: boxes and their label."""
-    reads = reads_of(problem)
+    reads = reads_of(*problem.criteria)
     if "boxes" in reads:
         return "realVector" if n_targets == 1 else None
     return "real" if "numbers" in reads or _NUMERIC.intersection(problem.task_types) else "categorical"

@@ -19,12 +19,14 @@ from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.files.cells import typed, written_as_real
 from evaluand.core.files.json import Findings, Node, read_json, write_json
 from evaluand.core.files.paths import is_within
+from evaluand.data.columns import join_chunks
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.evaluation.prediction_table import lists_by_row
 from evaluand.interop.d3m.names import COLUMN_TYPES, read_version
-from evaluand.predictions.problem.files import FaultLog, read_header
+from evaluand.predictions.problem.files import read_header
 from evaluand.predictions.problem.problem import TargetDataset
+from evaluand.predictions.problem.sides import TRUTH, Side
 
 LEARNING: Final = "learningData"
 
@@ -403,12 +405,11 @@ def read_table(
     if extra and resource.columns:
         listed = ", ".join(map(repr, extra[:10]))
         findings.note(str(path), "undescribed_column", f"the document does not describe {listed}; read as text")
-    table = pa.Table.from_batches(source.batches(), source.schema)
-    columns = {}
+    side, columns = Side.of(TRUTH, source), {}
     for name in header:
-        column, texts = resource.column(name), one_chunk(table.column(name))
-        typed_here = needed is None or name in needed
-        columns[name] = _values(texts, column, source, findings) if column and typed_here else texts
+        column = resource.column(name)
+        typed_here = column is not None and (needed is None or name in needed)
+        columns[name] = _values(side, column, findings) if column and typed_here else side.column(name)
     lost = [column.name for column in resource.index if column.name not in columns]
     return None if lost or len(findings.faults) > before else (pa.table(columns), source.where)
 
@@ -434,26 +435,20 @@ def open_csv(path: Path, findings: Findings, document: Findings | None = None, p
     return source
 
 
-def one_chunk(column: pa.ChunkedArray) -> pa.Array:
-    """The values of a column as one array."""
-    values = column.combine_chunks()
-    return values.chunk(0) if isinstance(values, pa.ChunkedArray) else values
-
-
 def _real(path: Path) -> Path:
     """Where a path leads after all links are resolved, even links to themselves."""
     return Path(os.path.realpath(path))
 
 
-def _values(texts: pa.Array, column: Column, source: DataSource, findings: Findings) -> pa.Array:
-    kind = COLUMN_TYPES[column.type]
-    log = FaultLog.of(source, findings)
-    values = typed(texts, kind, lambda row, message: log.add_cell("bad_value", row, column.name, message))
-    log.summarise()
+def _values(side: Side, column: Column, findings: Findings) -> pa.Array:
+    kind, texts = COLUMN_TYPES[column.type], side.column(column.name)
+    wrong = dict[int, str]()
+    values = typed(texts, kind, wrong.__setitem__)
+    findings.faults += side.faults(np.array([*wrong], np.int64), column.name, "bad_value", wrong.__getitem__)
     if kind == "integer" and (count := written_as_real(texts)):
-        findings.note(source.name, "real_for_integer", f"{column.name}: {count:,} integers are written as 1.0")
+        findings.note(str(side.path), "real_for_integer", f"{column.name}: {count:,} integers are written as 1.0")
     if kind == "time" and pa.types.is_string(values.type):
-        findings.note(source.name, "times_as_text", f"{column.name}: some times are not in ISO format; read as text")
+        findings.note(str(side.path), "times_as_text", f"{column.name}: some times are not in ISO format; read as text")
     return values
 
 
@@ -532,7 +527,7 @@ def _gather_rows(table: pa.Table, by: str, listed: Sequence[str]) -> pa.Table:
     positions = gathered_positions(table.column(by)).to_numpy()
     first = pa.array(np.unique(positions, return_index=True)[1])
     columns = {
-        name: lists_by_row(one_chunk(table.column(name)), positions, len(first))
+        name: lists_by_row(join_chunks(table.column(name)), positions, len(first))
         if name in listed
         else table.column(name).take(first)
         for name in table.column_names
@@ -542,7 +537,7 @@ def _gather_rows(table: pa.Table, by: str, listed: Sequence[str]) -> pa.Table:
 
 def gathered_positions(values: pa.ChunkedArray) -> pa.Array:
     """The number of the example that each row belongs to, in the order in which examples first occur."""
-    return one_chunk(values).dictionary_encode(null_encoding="encode").indices.cast(pa.int64())
+    return join_chunks(values).dictionary_encode(null_encoding="encode").indices.cast(pa.int64())
 
 
 # Writing

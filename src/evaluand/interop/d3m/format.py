@@ -6,19 +6,20 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 from evaluand.core.errors import DataError, SpecError
 from evaluand.core.files.json import Findings, no_file
 from evaluand.core.files.paths import relative_name, require_within
+from evaluand.data.columns import join_chunks
 from evaluand.interop.d3m.checks import declared_layout, learning_resource, needed_columns
 from evaluand.interop.d3m.columns import describe_table
 from evaluand.interop.d3m.dataset import Resource, examine_dataset, gathered_positions
 from evaluand.interop.d3m.documents import DATASET, PROBLEM, SCORED, TRUTH, below, part_of
 from evaluand.interop.d3m.folder import ProblemFolder, examine_folder
-from evaluand.interop.d3m.names import METRICS, UPPER, WORDS, name_of, translate
+from evaluand.interop.d3m.names import UPPER, WORDS, name_of, translate
 from evaluand.interop.d3m.needed import FolderFindings, needed_of_problem
 from evaluand.interop.d3m.problem import SPLITS_FILE, examine_problem, schema_version
 from evaluand.interop.d3m.splits import examine_splits
@@ -26,16 +27,17 @@ from evaluand.predictions.problem.definitions import DEFINITIONS, STANDARD
 from evaluand.predictions.problem.files import read_cells, read_header
 from evaluand.predictions.problem.formats import OpenProblem, ProblemFormat
 from evaluand.predictions.problem.problem import Problem
+from evaluand.predictions.problem.sides import CriterionFault
 from evaluand.predictions.problem.truth import (
     ProblemTruth,
     RowKeys,
     read_guessed_truth,
     split_parts,
-    translate_numeric_faults,
 )
 
 if TYPE_CHECKING:
-    from evaluand.predictions.scoring import Score
+    from evaluand.predictions.problem.judging import CriterionResult
+    from evaluand.predictions.problem.parts import JudgedPart
 
 
 def _truth_of_folder(
@@ -54,21 +56,27 @@ def _truth_of_folder(
         path = _learning_table(path, folder.problem, findings)[0]
     if layout.second_key is not None:
         layout = layout.for_file(read_header(path))
-    read = Findings() if in_table else findings  # rows of a table that are not tested may lack the value
+    read = Findings()
     cells = read_cells(path, layout, read)
-    _translate_numeric(path, folder.problem, name, read, findings)
+    findings.notes += () if in_table else read.notes
+    for fault in read.faults:
+        if isinstance(fault, CriterionFault):
+            findings.faults.append(format.locate(fault, folder.document, name))
+        elif not in_table:  # rows of a table that are not tested may lack the value
+            findings.faults.append(fault)
     if cells is None and in_table:
         missing = f"lacks some of the columns {', '.join(layout.columns)}"
         findings.fault(str(path), "cannot_be_scored", missing)
     if cells is None or findings.faults:
         return None
-    keys = folder.keys()
+    keys, table = folder.keys(), folder.table()
+    known = {name: join_chunks(table.column(name)) for name in table.column_names}
     folds = folder.folds() if folder.tested_by is not None else None
     parts = split_parts(cells, layout, keys, folds, findings)
     predictions = lambda: folder.predictions_path  # noqa: E731 - a link out of the folder is an error only on use
     untested = folder.untested if in_table else None
     return ProblemTruth(
-        folder.problem, folder.document, name, layout, cells, parts, keys.columns, predictions, format, untested
+        folder.problem, folder.document, name, layout, cells, parts, known, predictions, format, untested
     )
 
 
@@ -106,8 +114,11 @@ def _truth_in(
 
     if _is_csv(path):
         layout, cells = read_guessed_truth(problem, path, findings)
-        if layout is not None:
-            _translate_numeric(path, problem, str(document), findings, findings)
+        known = None if document == path else document
+        findings.faults = [
+            format.locate(fault, known, str(document)) if isinstance(fault, CriterionFault) else fault
+            for fault in findings.faults
+        ]
         if layout is None or cells is None or findings.faults:
             return None
         parts = split_parts(cells, layout, None, None, findings)
@@ -119,18 +130,11 @@ def _truth_in(
         findings.fault(str(table), "cannot_be_scored", "lacks columns that its document declares")
         return None
     positions = gathered_positions(cells.table.column(layout.key)).to_numpy()
-    keys = RowKeys({layout.key: cells.keys(layout)}, positions, repeated=True)
+    keys = RowKeys({layout.key: cells.column(layout.key)}, positions, repeated=True)
     splits = document.parent / ((problem.division.file if problem.division else None) or SPLITS_FILE)
     folds = examine_splits(require_within(splits, document.parent), keys, findings) if os.path.isfile(splits) else None
     parts = split_parts(cells, layout, keys, folds, findings)
     return ProblemTruth(problem, document, str(document), layout, cells, parts, keys.columns, predictions, format)
-
-
-def _translate_numeric(path: Path, problem: Problem, document: str, read: Findings, findings: Findings) -> None:
-    def place_of(number: int) -> str:
-        return str(path) if document == str(path) else f"{document}: inputs.performanceMetrics[{number}].metric"
-
-    translate_numeric_faults(problem, place_of, translate, read, findings)
 
 
 def _is_csv(path: Path) -> bool:
@@ -224,41 +228,42 @@ class D3MFormat(ProblemFormat):
         path = f"inputs.performanceMetrics[{number}]"
         return f"{path}.{_ATTRIBUTES[attribute]}" if attribute else path
 
-    def scores_table(self, rows: Sequence[Any], problem: Problem, layout: str) -> pa.Table:
+    def scores_table(self, parts: Sequence[JudgedPart], problem: Problem, layout: str) -> pa.Table:
         """`3.1.1`: index, problemID, metric, value; `4`: metric, value, normalized, randomSeed, fold."""
         if layout not in LAYOUTS:
             raise SpecError(f"unknown layout {layout!r} of scores; give {' or '.join(LAYOUTS)}")
+        rows = [(each.part, result) for each in parts for result in each.results]
         # an undefined value is empty
-        values = pa.array([None if math.isnan(row.value) else row.value for row in rows], pa.float64())
+        values = pa.array([None if math.isnan(result.value) else result.value for _, result in rows], pa.float64())
+        names = [result.criterion.metric for _, result in rows]
         if layout == "3.1.1":
             return pa.table(
                 {
                     "index": pa.array(range(len(rows)), pa.int64()),
                     "problemID": pa.array([problem.id] * len(rows)),
-                    "metric": pa.array([row.metric for row in rows]),
+                    "metric": pa.array([self.metric_word(name) for name in names]),
                     "value": values,
                 }
             )
         seed = problem.division.seed if problem.division else None
-        folds = 1 + max(row.fold for row in rows)
-        names = [METRICS.get(row.metric, row.metric) for row in rows]
+        folds = 1 + max(part.fold for part, _ in rows)
         return pa.table(
             {
                 "metric": pa.array([UPPER.get(name, name.upper()) for name in names]),
                 "value": values,
-                "normalized": pa.array([_normalised(row) for row in rows], pa.float64()),
+                "normalized": pa.array([_normalised(result) for _, result in rows], pa.float64()),
                 "randomSeed": pa.array([seed or 0] * len(rows), pa.int64()),
-                "fold": pa.array([row.repeat * folds + row.fold for row in rows], pa.int64()),
+                "fold": pa.array([part.repeat * folds + part.fold for part, _ in rows], pa.int64()),
             }
         )
 
 
-def _normalised(row: Score) -> float | None:
+def _normalised(result: CriterionResult) -> float | None:
     """The value from 0, the worst, to 1, the best, by the rule of schema 4; None where that has no rule."""
-    name = METRICS.get(row.metric)
-    if math.isnan(row.value) or name is None:
+    name = result.criterion.metric
+    if math.isnan(result.value) or name not in WORDS:
         return None
     if DEFINITIONS[STANDARD][name].reads == "numbers":
         best = 1.0 if name == "r_squared" else 0.0
-        return 2 / (1 + math.exp(min(abs(best - row.value), 700.0)))
-    return 1 - row.value if name == "hamming_loss" else row.value
+        return 2 / (1 + math.exp(min(abs(best - result.value), 700.0)))
+    return 1 - result.value if name == "hamming_loss" else result.value

@@ -74,10 +74,10 @@ def compute_metric(
         several=True,
         confidence_of_interval=None,
     )
-    undefined = [each for each in found if each.metric == _REFUSED and math.isnan(each.value)]
+    undefined = [each for each in found if each.metric.kind == _REFUSED and math.isnan(each.value)]
     if undefined:
         raise DataError(
-            Fault(f"{metric} of {each.target or ', '.join(names)}", str(each.reason), code="cannot_be_scored")
+            Fault(f"{metric} of {each.target or ', '.join(names)}", str(each.row.reason), code="cannot_be_scored")
             for each in undefined
         )
     if len(found) == 1:

@@ -18,8 +18,9 @@ from evaluand.interop.d3m.folder import ProblemFolder, open_folder
 from evaluand.interop.d3m.format import D3MFormat
 from evaluand.predictions.problem.layout import BY_CLASS, FileLayout, reads_of
 from evaluand.predictions.problem.parts import scoring_faults
-from evaluand.predictions.problem.reading import CONFIDENCE
-from evaluand.predictions.scoring import Scores, score
+from evaluand.predictions.problem.sides import CONFIDENCE
+from evaluand.predictions.result import SystemScores
+from evaluand.predictions.scoring import score, write_scores_file
 from evaluand.run.runner import Runner
 from evaluand.run.tasks.estimator import EstimatorTask
 from evaluand.store.store import MemoryStore, Store
@@ -35,7 +36,7 @@ def solve(
     seed: int = 0,
     force: bool = False,
     store: Store | None = None,
-) -> Scores:
+) -> SystemScores:
     """Fits an estimator on each part of a problem's split, and writes its predictions and their scores.
 
     Where the split has several repeats or folds, each has its own file, such as `predictions_repeat0_fold1.csv`. Where
@@ -79,7 +80,7 @@ def solve(
         rows = folds.test(repeat, fold).tolist()
         write_table(_table(folder, columns, rows, [answers[repeat, place] for place in rows]), path)
     scores = score(folder, [*files.values()], definition=definition)
-    scores.write(folder.scores_path, layout, force=force)
+    write_scores_file(scores, folder.scores_path, layout, force=force)
     return scores
 
 
@@ -115,7 +116,7 @@ def _table(folder: ProblemFolder, layout: FileLayout, tested: Sequence[int], ans
     by_target = [answer if len(targets) > 1 else {targets[0]: answer} for answer in answers]
     rows = pa.array(tested, pa.int64())
     index = {name: values.take(rows) for name, values in folder.keys().columns.items()}
-    if reads_of(folder.problem) & BY_CLASS and len(targets) == 1:
+    if reads_of(*folder.problem.criteria) & BY_CLASS and len(targets) == 1:
         return _by_class(index, targets[0], layout, [answer[targets[0]] for answer in by_target])
     predicted = {name: _predictions([answer[name] for answer in by_target], layout.targets[name]) for name in targets}
     return pa.table({**index, **predicted})

@@ -17,10 +17,9 @@ from evaluand.core.files.cells import typed
 from evaluand.core.files.csv import write_table
 from evaluand.core.files.json import Findings
 from evaluand.data.split import NOT_TESTED, Folds
-from evaluand.interop.d3m.dataset import one_chunk, open_csv
+from evaluand.interop.d3m.dataset import open_csv
 from evaluand.interop.d3m.documents import LEARNT, TESTED
-from evaluand.predictions.problem.files import FaultLog
-from evaluand.predictions.problem.reading import repeated
+from evaluand.predictions.problem.sides import TRUTH, Side, repeated
 from evaluand.predictions.problem.truth import RowKeys
 
 _NUMBERED: Final = ("repeat", "fold")
@@ -52,21 +51,19 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
     for name in source.schema.names:
         if name not in known:
             findings.note(str(path), "undescribed_column", f"the column {name!r} is ignored")
-    table = pa.Table.from_batches(source.batches(), source.schema)
-    log = FaultLog.of(source, findings)
-    columns = {name: one_chunk(table.column(name)) for name in table.column_names if name in known}
-    if not table.num_rows:
+    side = Side.of(TRUTH, source)
+    log = _FaultLog(side, findings)
+    columns = {name: side.column(name) for name in source.schema.names if name in known}
+    if not side.table.num_rows:
         findings.fault(str(path), "no_rows", "has no rows; list each example as TRAIN or TEST")
         return None
-    before = len(findings.faults)
     kinds = pc.utf8_upper(pc.utf8_trim_whitespace(pc.fill_null(columns["type"], "")))
     tested = pc.equal(kinds, TESTED).to_numpy(zero_copy_only=False)
     for row in np.flatnonzero(~(tested | pc.equal(kinds, LEARNT).to_numpy(zero_copy_only=False))).tolist():
         log.add_cell("bad_type", row, None, f"type is {columns['type'][row].as_py()!r}; give TRAIN or TEST")
     numbers = [_numbers(columns[name], name, log) for name in _NUMBERED]
     row_of = _rows_of(columns, keys, log)
-    if len(findings.faults) > before:
-        log.summarise()
+    if log.summarise():
         return None
     _check_known(row_of, tested, next(iter(keys.columns)), columns, log)
     rows = np.flatnonzero(row_of >= 0)
@@ -83,8 +80,7 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
         lambda row, code, message: log.add_cell(code, int(rows[row]), None, message),
     )
     _check_listed(keys, row_of[rows], log)
-    log.summarise()
-    return None if len(findings.faults) > before else folds_of_rows
+    return None if log.summarise() else folds_of_rows
 
 
 def tested_by_truth(path: Path, keys: RowKeys, findings: Findings) -> Folds | None:
@@ -97,16 +93,38 @@ def tested_by_truth(path: Path, keys: RowKeys, findings: Findings) -> Folds | No
         near = nearest(name, source.schema.names)
         findings.fault(str(path), "missing_column", f"the index {name!r} has no column{near}")
         return None
-    table = pa.Table.from_batches(source.batches(), source.schema)
-    before = len(findings.faults)
-    log = FaultLog.of(source, findings)
-    row_of = _rows_of({name: one_chunk(table.column(name))}, keys, log)
-    log.summarise()
-    if len(findings.faults) > before:
+    side = Side.of(TRUTH, source)
+    log = _FaultLog(side, findings)
+    row_of = _rows_of({name: side.column(name)}, keys, log)
+    if log.summarise():
         return None
     numbers = np.full((1, keys.count), NOT_TESTED, np.int32)
     numbers[0, keys.positions[row_of[row_of >= 0]]] = 0
     return Folds(numbers, 1)
+
+
+class _FaultLog:
+    """The faults of the rows of a file, by code and column."""
+
+    def __init__(self, side: Side, findings: Findings) -> None:
+        self._side, self._findings, self._before = side, findings, len(findings.faults)
+        self._rows: dict[tuple[str, str | None], dict[int, str]] = {}
+
+    def add_cell(self, code: str, row: int, column: str | None, message: str) -> None:
+        self._rows.setdefault((code, column), {}).setdefault(row, message)
+
+    def add(self, code: str, message: str) -> None:
+        self._findings.faults.append(self._side.fault(code, message))
+
+    def note(self, code: str, message: str) -> None:
+        self._findings.note(str(self._side.path), code, message)
+
+    def summarise(self) -> bool:
+        """Reports the faults; whether there are any."""
+        for (code, column), rows in self._rows.items():
+            numbers = np.array([*rows], np.int64)
+            self._findings.faults += self._side.faults(numbers, column, code, rows.__getitem__)
+        return len(self._findings.faults) > self._before
 
 
 def write_splits(path: str | os.PathLike[str], folds: Folds, keys: RowKeys) -> None:
@@ -125,7 +143,7 @@ def write_splits(path: str | os.PathLike[str], folds: Folds, keys: RowKeys) -> N
     write_table(pa.table(columns), path)
 
 
-def _numbers(texts: pa.Array, name: str, log: FaultLog) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _numbers(texts: pa.Array, name: str, log: _FaultLog) -> np.ndarray[Any, np.dtype[np.int64]]:
     code = f"bad_{name}"
     values = typed(texts, "integer", lambda row, message: log.add_cell(code, row, name, message))
     known = np.asarray(values.fill_null(0), np.int64)
@@ -137,7 +155,7 @@ def _numbers(texts: pa.Array, name: str, log: FaultLog) -> np.ndarray[Any, np.dt
     return known
 
 
-def _rows_of(columns: Mapping[str, pa.Array], keys: RowKeys, log: FaultLog) -> np.ndarray[Any, np.dtype[np.int64]]:
+def _rows_of(columns: Mapping[str, pa.Array], keys: RowKeys, log: _FaultLog) -> np.ndarray[Any, np.dtype[np.int64]]:
     """The first row of the learning table with the index of each row of the file; -1 where there is none."""
     name, values = next(iter(keys.columns.items()))
     kind = "integer" if pa.types.is_integer(values.type) else "text"
@@ -149,7 +167,7 @@ def _rows_of(columns: Mapping[str, pa.Array], keys: RowKeys, log: FaultLog) -> n
     return np.asarray(found.fill_null(-1), np.int64)
 
 
-def _check_known(row_of: Any, tested: Any, name: str, columns: Mapping[str, pa.Array], log: FaultLog) -> None:
+def _check_known(row_of: Any, tested: Any, name: str, columns: Mapping[str, pa.Array], log: _FaultLog) -> None:
     """Reports rows about unknown examples, unless the dataset is only the training or only the test part."""
     for part, which in ((LEARNT, ~tested), (TESTED, tested)):
         lost = (row_of < 0) & which
@@ -164,7 +182,7 @@ def _check_known(row_of: Any, tested: Any, name: str, columns: Mapping[str, pa.A
         log.add_cell("unknown_index", row, None, f"{message}{columns[name][row].as_py()!r}")
 
 
-def _check_images(columns: Mapping[str, pa.Array], keys: RowKeys, row_of: Any, log: FaultLog) -> None:
+def _check_images(columns: Mapping[str, pa.Array], keys: RowKeys, row_of: Any, log: _FaultLog) -> None:
     """Checks that further columns of the index agree with the learning table."""
     if keys.repeated:
         return
@@ -181,14 +199,14 @@ def _check_images(columns: Mapping[str, pa.Array], keys: RowKeys, row_of: Any, l
             log.add_cell("other_index", int(known[place]), None, message)
 
 
-def _check_twice(row_of: Any, repeats: Any, folds: Any, rows: Any, log: FaultLog) -> None:
+def _check_twice(row_of: Any, repeats: Any, folds: Any, rows: Any, log: _FaultLog) -> None:
     cells = (repeats * (folds.max(initial=0) + 1) + folds) * (row_of.max(initial=0) + 1) + row_of
     for place in repeated(cells).tolist():
         message = f"the row occurs twice in repeat {repeats[place]}, fold {folds[place]}"
         log.add_cell("twice", int(rows[place]), None, message)
 
 
-def _check_listed(keys: RowKeys, row_of: Any, log: FaultLog) -> None:
+def _check_listed(keys: RowKeys, row_of: Any, log: _FaultLog) -> None:
     """Reports examples that the file does not list."""
     seen = np.zeros(keys.count, bool)
     seen[keys.positions[row_of]] = True

@@ -1,10 +1,9 @@
 """Problems, and how predictions are judged by them: every metric under a named public definition.
 
     problem      what is predicted, from which data, by which split and metrics
-    definitions  each metric in terms of our kinds, under each public definition
-    reading      reads the index and cells of truth and predictions
-    tables       their columns as kinds of metrics read them
-    alignment    checks both tables and aligns their rows
+    definitions  each metric in terms of our kinds, under each public definition: `definitions.json`
+    sides        the two tables, truth and predictions: their cells, and the example of each row
+    aligned      their columns as kinds of metrics read them, one row for each example
     criteria     fits labels to a criterion
     judging      judges two tables
     layout       the columns of prediction and truth files

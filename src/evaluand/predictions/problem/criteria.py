@@ -1,7 +1,7 @@
 """How the labels of truth and predictions fit a criterion: the positive label, two classes, labels not in the truth."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -10,11 +10,10 @@ import pyarrow.compute as pc
 from evaluand.core.errors import DataError, Fault, plural
 from evaluand.core.files.cells import typed
 from evaluand.evaluation.prediction_table import label_text
-from evaluand.predictions.problem.alignment import AlignedTables
+from evaluand.predictions.problem.aligned import AlignedTables, Columns
 from evaluand.predictions.problem.definitions import Rule
 from evaluand.predictions.problem.problem import Criterion
-from evaluand.predictions.problem.reading import CONFIDENCE, PREDICTIONS, cell_place
-from evaluand.predictions.problem.tables import Columns
+from evaluand.predictions.problem.sides import CONFIDENCE, Attribute
 
 
 class CriterionError(Exception):
@@ -25,7 +24,7 @@ class CriterionError(Exception):
         code: names the class of the fault.
     """
 
-    def __init__(self, attribute: Literal["metric", "positive", "jointly"] | None, code: str, message: str) -> None:
+    def __init__(self, attribute: Attribute | None, code: str, message: str) -> None:
         super().__init__(message)
         self.attribute, self.code = attribute, code
 
@@ -69,10 +68,10 @@ def criterion_notes(aligned: AlignedTables, rule: Rule, name: str) -> Iterable[F
     confidence = aligned.predictions.find_column(CONFIDENCE)
     if rule.parameters.get("scored_by") == "labels" and confidence is not None:
         message = "is ignored: this definition takes the area of labels, not of scores"
-        yield Fault(f"{PREDICTIONS}, column {confidence}", message, code="confidence_not_read")
+        yield aligned.predictions.fault("confidence_not_read", message, column=confidence)
     elif rule.reads == "sets" and aligned.with_sets and confidence is not None:
         message = "is not read by metrics of labels: every row is a predicted label, whatever its confidence"
-        yield Fault(f"{PREDICTIONS}, column {confidence}", message, code="confidence_not_read")
+        yield aligned.predictions.fault("confidence_not_read", message, column=confidence)
 
 
 def _unknown_label_notes(aligned: AlignedTables, rule: Rule, name: str) -> Iterable[Fault]:
@@ -89,7 +88,7 @@ def _unknown_label_notes(aligned: AlignedTables, rule: Rule, name: str) -> Itera
     if len(unknown):
         some = ", ".join(map(repr, unknown[:5].to_pylist())) + (" …" if len(unknown) > 5 else "")
         message = f"predicted but never true of these rows: {some}"
-        yield Fault(f"{PREDICTIONS}, column {name}", message, code="unknown_label")
+        yield aligned.predictions.fault("unknown_label", message, column=name)
 
 
 def _refuse_third_class(aligned: AlignedTables, criterion: Criterion, rule: Rule, name: str) -> None:
@@ -120,7 +119,7 @@ def _unknown_label_faults(aligned: AlignedTables, name: str, known: list[Any], u
             "" if len(rows) == 1 else f"; {plural(len(rows) - 1, 'more row')} {'has' if len(rows) == 2 else 'have'} it"
         )
         message = f"is {label!r}, but the truth has only {labels}{hint}{more}"
-        yield Fault(cell_place(PREDICTIONS, int(rows[0]), name), message, code="unknown_label")
+        yield aligned.predictions.fault("unknown_label", message, int(rows[0]), name)
 
 
 def _positive_label(criterion: Criterion, rule: Rule, labels: Sequence[Any]) -> Any:
@@ -136,24 +135,10 @@ def _positive_label(criterion: Criterion, rule: Rule, labels: Sequence[Any]) -> 
         if not known:
             raise CriterionError("positive", "needs_positive", f"say which label is positive (posLabel): {listed}")
         return known[0]
-    if criterion.positive in by_text:
-        return by_text[criterion.positive]
-    if all(isinstance(label, bool) for label in labels):
-        [value] = typed(pa.array([criterion.positive]), "boolean", lambda row, message: None).to_pylist()
-        if value is not None:
-            return value
-    if len(labels) > 1:
-        message = f"the positive label (posLabel) {criterion.positive!r} is none of {listed}"
-        raise CriterionError("positive", "needs_positive", message)
-    return _in_type_of(labels[0], criterion.positive)
-
-
-def _in_type_of(like: Any, text: str) -> Any:
-    """A label that does not occur, in the type of those that do."""
-    if isinstance(like, bool):
-        return text == "true"
-    try:
-        return int(text) if isinstance(like, int) else text
-    except ValueError:
-        message = f"the positive label (posLabel) {text!r} is not an integer"
-        raise CriterionError("positive", "needs_positive", message) from None
+    kind = {bool: "boolean", int: "integer"}.get(type(next(iter(labels), "")), "text")
+    [value] = typed(pa.array([criterion.positive]), kind, lambda row, message: None).to_pylist()
+    if value in labels or (len(labels) < 2 and value is not None):
+        return value
+    listed = f"is none of {listed}" if len(labels) > 1 else f"is no {kind}, as the labels are"
+    message = f"the positive label (posLabel) {criterion.positive!r} {listed}"
+    raise CriterionError("positive", "needs_positive", message)

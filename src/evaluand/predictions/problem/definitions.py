@@ -1,14 +1,17 @@
 """Public definitions of the metrics by which problems are judged, in terms of our kinds.
 
-One table of data. Where programs and papers differ, they differ here.
+One table of data, `definitions.json`. Where programs and papers differ, they differ there.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any, Final, Literal
+
+import orjson
 
 from evaluand.core import registry
 from evaluand.core.errors import nearest
@@ -72,74 +75,6 @@ class Rule:
 STANDARD: Final = "standard"
 """The well-defined one, and the default."""
 
-_OF_ONE_CLASS: Final[Mapping[str, Any]] = {"reads": "labels", "positive": "one", "two_classes": True}
-_AREA: Final[Mapping[str, Any]] = {"kind": "roc_auc", "reads": "scores", "of_sets": True}
-_OF_CLASSES: Final[Mapping[str, Any]] = {"kind": "f_beta", "reads": "sets", "labels": True}
-
-_STANDARD: Final = {
-    "accuracy": Rule(kind="accuracy", reads="sets"),
-    "precision": Rule(kind="precision", **_OF_ONE_CLASS),
-    "recall": Rule(kind="recall", **_OF_ONE_CLASS),
-    "f1": Rule(kind="f_beta", **_OF_ONE_CLASS),
-    "f1_micro": Rule(parameters={"average": "micro"}, **_OF_CLASSES),
-    "f1_macro": Rule(parameters={"average": "macro", "zero_division": 0}, **_OF_CLASSES),
-    "roc_auc": Rule(parameters={"average": "macro", "absent": 0.0}, two_classes=True, one_value=True, **_AREA),
-    "roc_auc_micro": Rule(parameters={"average": "micro", "absent": 0.0}, **_AREA),
-    "roc_auc_macro": Rule(parameters={"average": "macro", "absent": 0.0}, **_AREA),
-    "mean_squared_error": Rule(kind="mean_squared_error", reads="numbers"),
-    "root_mean_squared_error": Rule(kind="root_mean_squared_error", reads="numbers", jointly="pooled"),
-    "root_mean_squared_error_mean": Rule(kind="root_mean_squared_error", reads="numbers", always_jointly=True),
-    "mean_absolute_error": Rule(kind="mean_absolute_error", reads="numbers"),
-    "r_squared": Rule(kind="r_squared", reads="numbers"),
-    "normalized_mutual_information": Rule(kind="normalized_mutual_information", reads="labels", clusters=True),
-    "jaccard_similarity": Rule(kind="jaccard", **_OF_ONE_CLASS),
-    "precision_at_top_k": Rule(kind="precision_at_top_k", reads="rows", parameters={"top": "first"}, k=20),
-    "object_detection_average_precision": Rule(
-        kind="mean_average_precision", reads="boxes", parameters={"definition": "standard"}, jointly=None
-    ),
-    "hamming_loss": Rule(kind="hamming_loss", reads="sets", labels=True),
-    "mean_reciprocal_rank": Rule(kind="mean_reciprocal_rank", reads="ranking", parameters={"absent_rank": 500.0}),
-    "hits_at_k": Rule(kind="hits_at_k", reads="ranking", k=0),
-}
-
-
-def _but(rule: Rule, /, **changed: Any) -> Rule:
-    """A rule with other attributes, and some parameters besides."""
-    return replace(rule, **changed | {"parameters": {**rule.parameters, **changed.get("parameters", {})}})
-
-
-_ZERO: Final = {"zero_division": 0}
-_HARD: Final = Rule(kind="roc_auc", reads="labels", parameters={"scored_by": "labels"})
-
-_LIBRARY: Final = {
-    **_STANDARD,
-    **{name: _but(_STANDARD[name], parameters=_ZERO) for name in ("precision", "recall", "f1", "jaccard_similarity")},
-    "r_squared": _but(_STANDARD["r_squared"], parameters={"constant": "zero_or_one"}),
-}
-"""What is 0 or 1 where there is nothing to divide by, as it is with scikit-learn."""
-
-_SEPARATE: Final = {
-    name: _but(rule, jointly=None) if rule.reads in ("labels", "sets", "scores") else rule
-    for name, rule in _LIBRARY.items()
-}
-"""Labels of several targets are not judged together."""
-
-_PUBLISHED: Final = {
-    **_SEPARATE,
-    "roc_auc": _but(_SEPARATE["roc_auc"], without_scores=_but(_HARD, two_classes=True, jointly=None)),
-    "roc_auc_micro": _but(
-        _SEPARATE["roc_auc_micro"], without_scores=_but(_HARD, parameters={"average": "micro"}, jointly=None)
-    ),
-    "roc_auc_macro": _but(_SEPARATE["roc_auc_macro"], without_scores=_but(_HARD, jointly=None)),
-    "jaccard_similarity": Rule(kind="accuracy", reads="labels", jointly=None),
-    "object_detection_average_precision": _but(
-        _STANDARD["object_detection_average_precision"], parameters={"definition": "3.1.1"}
-    ),
-}
-
-_LARGEST: Final = _but(_STANDARD["precision_at_top_k"], parameters={"top": "largest"})
-_LATER: Final = ("mean_reciprocal_rank", "hits_at_k")
-
 
 class _Definitions(dict[str, Mapping[str, Rule]]):
     """Definition → metric → rule, of which a prompt shows the names alone."""
@@ -148,62 +83,32 @@ class _Definitions(dict[str, Mapping[str, Rule]]):
         return "\n".join(f"{name}: {', '.join(rules)}" for name, rules in self.items())
 
 
-def _without(rules: Mapping[str, Rule], *names: str) -> dict[str, Rule]:
-    return {name: rule for name, rule in rules.items() if name not in names}
+def _read_definitions() -> Mapping[str, Mapping[str, Rule]]:
+    """The definitions of `definitions.json`, of which one may be as an earlier one, with other attributes of rules.
+
+    A parameter that is null is left out.
+    """
+    stated: dict[str, Any] = orjson.loads(Path(__file__).with_suffix(".json").read_bytes())
+    plain: dict[str, dict[str, dict[str, Any]]] = {}
+    for name, entry in stated.items():
+        own, base = entry["metrics"], plain.get(entry.get("as", ""), {})
+        metrics = [metric for metric in (*base, *own) if metric not in entry.get("without", ())]
+        plain[name] = {}
+        for metric in dict.fromkeys(metrics):
+            of_base, changed = base.get(metric, {}), own.get(metric, {})
+            parameters = changed.get("parameters", {})
+            merged = {} if parameters is None else of_base.get("parameters", {}) | parameters
+            kept = {key: value for key, value in merged.items() if value is not None}
+            plain[name][metric] = of_base | changed | entry.get("every", {}) | {"parameters": kept}
+    return _Definitions({name: {key: _rule(each) for key, each in rules.items()} for name, rules in plain.items()})
 
 
-DEFINITIONS: Final[Mapping[str, Mapping[str, Rule]]] = _Definitions(
-    {
-        STANDARD: _STANDARD,
-        "3.1.1": _without(_PUBLISHED, *_LATER),
-        "core-2022": {
-            name: replace(rule, always_jointly=True)
-            for name, rule in _without(
-                {
-                    **_LIBRARY,
-                    **{
-                        name: _but(_LIBRARY[name], positive="given")
-                        for name in ("precision", "recall", "f1", "jaccard_similarity")
-                    },
-                    "root_mean_squared_error": _but(_STANDARD["root_mean_squared_error"], jointly="mean"),
-                    "normalized_mutual_information": _but(
-                        _STANDARD["normalized_mutual_information"], parameters={"mean": "geometric"}
-                    ),
-                    "hamming_loss": _but(_STANDARD["hamming_loss"], parameters={"one_hot": True}),
-                    "roc_auc": _but(_LIBRARY["roc_auc"], of_sets=False),
-                    "precision_at_top_k": _but(_LARGEST, k=0, parameters={"top": "largest_integers"}),
-                    "mean_reciprocal_rank": _but(
-                        _LIBRARY["mean_reciprocal_rank"], if_none_ranked={"absent_rank": None}
-                    ),
-                    "object_detection_average_precision": _but(
-                        _STANDARD["object_detection_average_precision"], parameters={"definition": "core-2022"}
-                    ),
-                },
-                "root_mean_squared_error_mean",
-            ).items()
-        },
-        "nist": _without(
-            {
-                **_PUBLISHED,
-                **{name: rule.without_scores for name, rule in _PUBLISHED.items() if rule.without_scores},
-                "precision_at_top_k": _LARGEST,
-            },
-            *_LATER,
-            "hamming_loss",
-        ),
-        "sklearn": _without(
-            {**_SEPARATE, "root_mean_squared_error": _but(_STANDARD["root_mean_squared_error"], jointly="mean")},
-            *_LATER,
-            "precision_at_top_k",
-            "object_detection_average_precision",
-        ),
-        "coco": {
-            "object_detection_average_precision": _but(
-                _STANDARD["object_detection_average_precision"], parameters={"definition": "coco"}
-            )
-        },
-    }
-)
+def _rule(stated: Mapping[str, Any]) -> Rule:
+    other = stated.get("without_scores")
+    return Rule(**{**stated, "without_scores": None if other is None else _rule(other)})
+
+
+DEFINITIONS: Final = _read_definitions()
 """Definition → metric → rule. `standard`: undefined is undefined, and no order of rows matters but to
 `precision_at_top_k`, which looks at the first rows. `3.1.1`: the table and the code published with D3M's problem schema
 3.1.1, that is scikit-learn, where `jaccard_similarity_score` was the accuracy of single labels. `core-2022`: D3M's core

@@ -6,213 +6,134 @@ Every fault is reported at once, with its file, line, column and code.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+import tempfile
+from dataclasses import replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import csv
 
-from evaluand.core.errors import DataError, Fault, nearest
+from evaluand.core.errors import DataError, Fault
 from evaluand.core.files.cells import typed, written_as_real
-from evaluand.core.files.csv import check_quotes, header_of, mapped, records_in
+from evaluand.core.files.csv import header_of, mapped, records_in
 from evaluand.core.files.json import Findings, no_file
-from evaluand.data.columns import join_chunks
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.predictions.problem.layout import FileLayout
-from evaluand.predictions.problem.reading import CONFIDENCE, RANK, repeated
+from evaluand.predictions.problem.sides import (
+    CONFIDENCE,
+    PREDICTIONS,
+    RANK,
+    TRUTH,
+    CriterionFault,
+    Side,
+    column_faults,
+    file_fault,
+    line_in,
+)
 
-MOST_SHOWN: Final = 100
-"""How many faults of one kind are listed."""
-
-_RESERVED: Final = {CONFIDENCE: "real", RANK: "real"}
 _SINGLE_QUOTED: Final = re.compile(rb"(?:^|,)'[^'\r\n]*'(?=,|\r?$)", re.MULTILINE)
-_EMPTY: Final = "the file is empty; it needs a header and rows"
-
-
-@dataclass(frozen=True)
-class CellFault(Fault):
-    """A fault of a file, with its place as data.
-
-    Attributes:
-        line: its line, from 1 for the header; None for a fault of the whole file.
-        column: its column; None for a fault of the whole line.
-    """
-
-    file: str = field(default="", kw_only=True)
-    line: int | None = field(default=None, kw_only=True)
-    column: str | None = field(default=None, kw_only=True)
-
-
-@dataclass(frozen=True, eq=False)
-class FileCells:
-    """The cells of a file.
-
-    Attributes:
-        table: its columns with their types; `confidence` and `rank` by these names, however the file spells them.
-        line: the line of a row, rows counted from 0.
-    """
-
-    path: Path
-    table: pa.Table
-    line: Callable[[int], int]
-
-    def keys(self, layout: FileLayout) -> pa.Array:
-        """The key of each row."""
-        return join_chunks(self.table.column(layout.key))
-
-
-def cell_fault(cells: FileCells, code: str, message: str, row: int | None, column: str | None) -> CellFault:
-    """A fault of a cell; of a whole column if `row` is None."""
-    return _fault(cells.path, code, message, None if row is None else cells.line(row), column)
 
 
 def read_header(path: Path) -> list[str]:
     """The names of a file's columns."""
-    if not path.is_file():
-        raise DataError(no_file(path))
-    text = mapped(path)
-    first = next(records_in(text, ","), None)
-    if first is None:
-        raise DataError(_fault(path, "empty_file", _EMPTY, None, None))
-    line, start, end = first
+    line, first = _first_record(path)
     try:
-        return header_of(bytes(text[start:end]).decode(), f"{path}:{line}", ",", declared=False, fixed=True)
+        return header_of(first.decode(), f"{path}:{line}", ",", declared=False, fixed=True)
     except UnicodeDecodeError:
         raise DataError(Fault(f"{path}:{line}", "is not UTF-8; save the file as UTF-8", code="not_utf8")) from None
 
 
-def check_rows(
-    predictions: FileCells, truth: pa.Table, known: pa.Array | None, layout: FileLayout, findings: Findings
-) -> None:
-    """Reports rows that are missing, that match no tested row, or that occur twice where each example has one.
-
-    Args:
-        truth: the rows that are tested.
-        known: the keys of all rows of the dataset, to distinguish training rows from unknown ones; None if unknown.
-    """
-    keys, expected = predictions.keys(layout), join_chunks(truth.column(layout.key))
-    log = FaultLog(predictions.path, predictions.line, findings)
-    several = layout.repeats or (layout.by_class and CONFIDENCE in predictions.table.column_names)
-    _check_extra(keys, expected, known, layout, log)
-    if not layout.gathers:
-        _check_missing(keys, expected, layout, log)
-        if not several:
-            _check_repeated(keys, predictions, layout.key, log)
-    log.summarise()
+def _first_record(path: Path) -> tuple[int, bytes]:
+    """The first record of a file with its line; a DataError if it has none."""
+    if not path.is_file():
+        raise DataError(no_file(path))
+    text = mapped(path)
+    for line, start, end in records_in(text, ","):
+        return line, bytes(text[start:end])
+    raise DataError(file_fault(path, "empty_file", "the file is empty; it needs a header and rows"))
 
 
-def check_truth(truth: FileCells, layout: FileLayout, findings: Findings) -> None:
-    """Reports repeated rows of the truth, where each example has one row."""
-    if not layout.repeats and not layout.gathers:
-        log = FaultLog(truth.path, truth.line, findings)
-        _check_repeated(truth.keys(layout), truth, layout.key, log)
-        log.summarise()
-
-
-# Reading
-
-
-def _fault(path: Path, code: str, message: str, line: int | None, column: str | None) -> CellFault:
-    where = str(path) + (f":{line}" if line else "") + (f", {column}" if column else "")
-    return CellFault(where, message, code=code, file=str(path), line=line, column=column)
-
-
-def read_cells(path: Path, layout: FileLayout, findings: Findings, *, strict: bool = False) -> FileCells | None:
+def read_cells(path: Path, layout: FileLayout, findings: Findings, *, strict: bool = False) -> Side | None:
     """The index and targets of a file; None if its rows cannot be read at all.
 
-    A cell whose value cannot be read is a fault, and null.
+    A cell whose value cannot be read is a fault, and null. Columns `confidence` and `rank` have these names, however
+    the file spells them.
 
     Args:
-        strict: whether other columns are faults, as in a file of predictions; else they are ignored.
+        strict: whether it is a file of predictions, in which other columns are faults; in one of the truth they are
+            ignored.
     """
-    log = FaultLog(path, lambda row: 0, findings)
-    if not path.is_file():
-        log.add("no_such_file", no_file(path).message)
-        return None
-    if next(records_in(mapped(path), ","), None) is None:
-        log.add("empty_file", _EMPTY)
-        return None
     try:
-        source = _open_single_quoted(path, log) or open_texts(path)
+        _first_record(path)
+        texts = Side.of(PREDICTIONS if strict else TRUTH, _open_single_quoted(path, findings) or open_texts(path))
     except DataError as error:
         for fault in error.faults:
-            log.add(fault.code or "bad_quoting", fault.message, line=_line_in(fault.where))
+            findings.faults.append(file_fault(path, fault.code or "bad_quoting", fault.message, line_in(fault.where)))
         return None
-    log.line = FaultLog.of(source, findings).line
-    names = _choose_columns(source.schema.names, layout, log, strict=strict)
-    table = pa.Table.from_batches(source.batches(), source.schema)
-    if not table.num_rows:
-        log.add("no_rows", "has a header and no rows")
-    columns: dict[str, pa.Array] = {}
-    for column, (name, kind) in names.items():
-        may_be_empty = layout.sets and name in layout.targets
-        texts = join_chunks(table.column(column))
-        columns[name] = _convert(texts, column, kind, name in layout.index, may_be_empty, strict, log)
-    log.summarise()
-    _note_encoding(path, log)
-    complete = table.num_rows and layout.columns.keys() <= columns.keys()
-    return FileCells(path, pa.table(columns), log.line) if complete else None
-
-
-def _choose_columns(
-    header: Sequence[str], layout: FileLayout, log: FaultLog, *, strict: bool
-) -> dict[str, tuple[str, str]]:
-    """The columns to read: name in the file → our name and type; missing and unexpected columns are reported."""
-    expected = layout.columns
-    reserved = {name: name.lower() for name in header if name.lower() in _RESERVED and name not in expected}
-    for name in expected:
-        if name not in header:
-            role = "index" if name in layout.index else "target"
-            near = nearest(name, [other for other in header if other not in expected])
-            log.add("missing_column", f"the {role} {name!r} has no column{near}", column=name)
+    header, expected = texts.table.column_names, layout.columns
+    findings.faults += column_faults(texts, layout.index, [*layout.targets], layout.ignored if strict else None)
     if strict:
-        _check_unexpected([name for name in header if name not in layout.ignored], expected, reserved, log)
-    chosen = {name: (name, expected[name]) for name in header if name in expected}
-    if strict and [*chosen] != [name for name in expected if name in chosen]:
-        log.note("other_order", f"the columns are in the order {', '.join(header)}")
-    return chosen | {name: (lower, _RESERVED[lower]) for name, lower in reserved.items() if strict}
+        _note_columns(path, header, [*expected], findings)
+    if not texts.table.num_rows:
+        findings.faults.append(texts.fault("no_rows", "has a header and no rows"))
+    kinds = {name: kind for name, kind in expected.items() if name in header}
+    kinds |= {name: "real" for name in header if strict and name.lower() in (CONFIDENCE, RANK) and name not in expected}
+    columns = {}
+    for name, kind in kinds.items():
+        called = name if name in expected else name.lower()
+        columns[called] = _convert(texts, name, kind, layout, findings)
+    _note_encoding(path, findings)
+    complete = texts.table.num_rows and expected.keys() <= columns.keys()
+    return replace(texts, table=pa.table(columns)) if complete else None
 
 
-def _check_unexpected(header: Sequence[str], expected: dict[str, str], reserved: dict[str, str], log: FaultLog) -> None:
-    for name in header:
-        if name == "":
-            log.note("unnamed_column", "a column has no name; it is left out")
-        elif name not in expected and name not in reserved:
-            known = ", ".join([*expected, CONFIDENCE])
-            log.add("unexpected_column", f"unexpected column; the file may have {known}", column=name)
-    for name in [name for name, lower in reserved.items() if [*reserved.values()].count(lower) > 1][1:]:
-        log.add("twice_column", f"{reserved[name]} occurs twice", column=name)
+def _note_columns(path: Path, header: list[str], expected: list[str], findings: Findings) -> None:
+    if "" in header:
+        findings.note(str(path), "unnamed_column", "a column has no name; it is left out")
+    if [name for name in header if name in expected] != [name for name in expected if name in header]:
+        findings.note(str(path), "other_order", f"the columns are in the order {', '.join(header)}")
 
 
-def _convert(
-    texts: pa.Array, name: str, kind: str, is_index: bool, may_be_empty: bool, strict: bool, log: FaultLog
-) -> pa.Array:
+def _note_encoding(path: Path, findings: Findings) -> None:
+    with path.open("rb") as file:
+        head = file.read(1 << 16)
+    if head.startswith(b"\xef\xbb\xbf"):
+        findings.note(str(path), "byte_order_mark", "begins with a byte order mark")
+    if b"\r\n" in head:
+        findings.note(str(path), "line_ends", "lines end in CR LF")
+
+
+def _convert(side: Side, name: str, kind: str, layout: FileLayout, findings: Findings) -> pa.Array:
     """The values of a column; cells that are empty or of another type are reported, a truth without numbers once."""
+    texts, is_index = side.column(name), name in layout.index
     if (numbers := _plain_numbers(texts, kind)) is not None:
         return numbers
-    empty = pc.fill_null(pc.equal(texts, ""), True)
-    if kind != "text":
-        empty = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(texts), ""), True)
-    for row in [] if may_be_empty else _rows(empty):
-        log.add_cell("empty_index" if is_index else "empty_value", row, name, "is empty")
-    code, wrong = "index_type" if is_index else "wrong_type", dict[int, str]()
+    empty = np.asarray(pc.fill_null(pc.equal(texts if kind == "text" else pc.utf8_trim_whitespace(texts), ""), True))
+    if not (layout.sets and name in layout.targets):
+        code = "empty_index" if is_index else "empty_value"
+        findings.faults += side.faults(empty, name, code, lambda row: "is empty")
+    wrong = dict[int, str]()
     values = typed(texts, kind, wrong.__setitem__)
-    if kind == "real" and wrong and not strict and len(wrong) == pc.sum(pc.invert(empty)).as_py():
-        few = ", ".join(map(repr, sorted({texts[row].as_py() for row in wrong})[:3]))
-        log.add(code, f"has no numbers, only {few}", column=name)
-        wrong.clear()
-    for row, message in wrong.items():
-        log.add_cell(code, row, name, message)
+    code = "index_type" if is_index else "wrong_type"
+    if kind == "real" and wrong and side.name == TRUTH and len(wrong) == (~empty).sum():
+        few = "has no numbers, only " + ", ".join(map(repr, sorted({texts[row].as_py() for row in wrong})[:3]))
+        fault = side.fault(code, few, column=name)
+        if layout.numeric is not None:
+            number, metric = layout.numeric
+            needs = f"{metric} needs numbers, but the target {name!r} {few}"
+            fault = CriterionFault("", needs, code="not_applicable", number=number)
+        findings.faults.append(fault)
+        return values
+    findings.faults += side.faults(np.array([*wrong], np.int64), name, code, wrong.__getitem__)
     if kind == "integer" and (count := written_as_real(texts)):
         code = "index_as_real" if is_index else "real_for_integer"
-        log.note(code, f"{name}: {count:,} integers are written as 1.0; read as 1")
+        findings.note(str(side.path), code, f"{name}: {count:,} integers are written as 1.0; read as 1")
     if kind == "real":
-        for row in _rows(pc.fill_null(pc.invert(pc.is_finite(values)), False)):
-            log.add_cell("not_finite", row, name, f"is {texts[row].as_py().strip()[:60]!r}; give a finite number")
+        odd = np.asarray(pc.fill_null(pc.invert(pc.is_finite(values)), False))
+        message = lambda row: f"is {texts[row].as_py().strip()[:60]!r}; give a finite number"  # noqa: E731
+        findings.faults += side.faults(odd, name, "not_finite", message)
     return values
 
 
@@ -230,7 +151,7 @@ def _plain_numbers(texts: pa.Array, kind: str) -> pa.Array | None:
 _NUMBERS: Final = {"integer": pa.int64(), "real": pa.float64()}
 
 
-def _open_single_quoted(path: Path, log: FaultLog) -> DataSource | None:
+def _open_single_quoted(path: Path, findings: Findings) -> DataSource | None:
     """A file whose every row has cells in single quotes and none in double ones; None for any other file."""
     content = mapped(path)
     if content.find(b'"') >= 0 or content.find(b"'") < 0:
@@ -239,118 +160,10 @@ def _open_single_quoted(path: Path, log: FaultLog) -> DataSource | None:
     records = [*records_in(text, ",")]
     if len(records) < 2 or not all(_SINGLE_QUOTED.search(text[start:end]) for _, start, end in records[1:]):
         return None
-    check_quotes(text.translate(bytes.maketrans(b"'", b'"')), path, ",")
-    line, start, end = records[0]
-    header = header_of(text[start:end].decode(), f"{path}:{line}", ",", declared=False, fixed=True)
-    ragged: list[Fault] = []
-
-    def skip_ragged(row: Any) -> str:
-        message = f"{row.actual_columns} values where the header names {row.expected_columns}"
-        ragged.append(Fault(f"{path}:{records[row.number - 1][0]}", message, code="ragged_row"))
-        return "skip"
-
-    table = csv.read_csv(
-        path,
-        read_options=csv.ReadOptions(use_threads=False),
-        parse_options=csv.ParseOptions(quote_char="'", newlines_in_values=True, invalid_row_handler=skip_ragged),
-        convert_options=csv.ConvertOptions(column_types=dict.fromkeys(header, pa.string()), null_values=[""]),
-    )
-    if ragged:
-        raise DataError(ragged)
-    log.note("single_quotes", "cells are in single quotes; read as if they were double ones")
-    lines = [line for line, _, _ in records[1:]]
-    return DataSource(str(path), table.schema, lambda: iter(table.to_batches()), lambda row: f"{path}:{lines[row]}")
-
-
-def _note_encoding(path: Path, log: FaultLog) -> None:
-    with path.open("rb") as file:
-        head = file.read(1 << 16)
-    if head.startswith(b"\xef\xbb\xbf"):
-        log.note("byte_order_mark", "begins with a byte order mark")
-    if b"\r\n" in head:
-        log.note("line_ends", "lines end in CR LF")
-
-
-# Rows
-
-
-def _check_extra(keys: pa.Array, expected: pa.Array, known: pa.Array | None, layout: FileLayout, log: FaultLog) -> None:
-    extra = _rows(pc.and_(pc.is_valid(keys), pc.invert(pc.is_in(keys, value_set=expected))))
-    extra_keys = keys.take(pa.array(extra, pa.int64()))
-    training = set() if known is None else {*_rows(pc.is_in(extra_keys, value_set=known.cast(extra_keys.type)))}
-    for place, row in enumerate(extra):
-        if place in training:
-            log.add_cell("not_test_row", row, layout.key, f"{keys[row]} is a training row; leave it out")
-        else:
-            log.add_cell("extra_row", row, layout.key, f"no tested row has the index {keys[row]}; leave it out")
-
-
-def _check_missing(keys: pa.Array, expected: pa.Array, layout: FileLayout, log: FaultLog) -> None:
-    if keys.null_count:  # whose rows these are is not known
-        return
-    missing = pc.filter(expected, pc.invert(pc.is_in(expected, value_set=keys))).unique()
-    for key in missing[:MOST_SHOWN].to_pylist():
-        log.add("missing_row", f"the tested row {key} has no prediction", column=layout.key)
-    if len(missing) > MOST_SHOWN:
-        count = len(missing) - MOST_SHOWN
-        log.add("missing_row", f"{count:,} more tested rows have no prediction", column=layout.key)
-
-
-def _check_repeated(keys: pa.Array, cells: FileCells, key: str, log: FaultLog) -> None:
-    """Reports rows with the key of an earlier row."""
-    codes = np.asarray(keys.dictionary_encode().indices.fill_null(-1))
-    rows = repeated(codes)
-    labels, first = np.unique(codes, return_index=True) if len(rows) else (rows, rows)
-    for row, place in zip(rows.tolist(), first[np.searchsorted(labels, codes[rows])].tolist(), strict=True):
-        before = cells.line(place)
-        log.add_cell("duplicate_row", row, key, f"{keys[row]} occurs twice (first in line {before})")
-
-
-class FaultLog:
-    """Collects the faults of a file by line and column: the first `MOST_SHOWN` of each kind, and a count of the rest.
-
-    Args:
-        line: the line of a row.
-    """
-
-    def __init__(self, path: Path, line: Callable[[int], int], findings: Findings) -> None:
-        self.path, self.line, self.findings = path, line, findings
-        self._counts: dict[tuple[str, str | None], int] = {}
-        self.count = 0
-
-    @classmethod
-    def of(cls, source: DataSource, findings: Findings) -> FaultLog:
-        """The log of an open file."""
-        return cls(Path(source.name), lambda row: _line_in(source.where(row)) or 0, findings)
-
-    def add_cell(self, code: str, row: int, column: str | None, message: str) -> None:
-        """A fault of a cell, or of a row, listed unless there are too many of its kind."""
-        key = (code, column)
-        self._counts[key] = self._counts.get(key, 0) + 1
-        if self._counts[key] <= MOST_SHOWN:
-            self.add(code, message, line=self.line(row), column=column)
-
-    def add(self, code: str, message: str, *, line: int | None = None, column: str | None = None) -> None:
-        """A fault of a line, a column or the whole file."""
-        self.count += 1
-        self.findings.faults.append(_fault(self.path, code, message, line, column))
-
-    def note(self, code: str, message: str) -> None:
-        self.findings.note(str(self.path), code, message)
-
-    def summarise(self) -> None:
-        """Counts the faults that were not listed."""
-        for (code, column), count in self._counts.items():
-            if count > MOST_SHOWN:
-                self.add(code, f"{count - MOST_SHOWN:,} more of this kind", column=column)
-        self._counts.clear()
-
-
-def _rows(mask: Any) -> list[int]:
-    return np.flatnonzero(np.asarray(mask)).tolist()
-
-
-def _line_in(where: str) -> int | None:
-    """The line at the end of a place such as `a.csv:17`."""
-    number = where.rpartition(":")[2]
-    return int(number) if number.isdecimal() else None
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / path.name
+        copy.write_bytes(text.translate(bytes.maketrans(b"'", b'"')))
+        source = open_texts(copy)
+        batches = [*source.batches()]
+    findings.note(str(path), "single_quotes", "cells are in single quotes; read as if they were double ones")
+    return replace(source, name=str(path), batches=lambda: iter(batches))

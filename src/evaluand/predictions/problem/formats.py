@@ -8,19 +8,22 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Protocol
 
 from evaluand.core import registry
-from evaluand.core.errors import SpecError
+from evaluand.core.errors import Fault, SpecError
 from evaluand.core.files.json import Findings
 from evaluand.predictions.problem.problem import Problem
+from evaluand.predictions.problem.sides import CellFault, CriterionFault
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from evaluand.data.dataset import Dataset
     from evaluand.data.split import Folds
+    from evaluand.predictions.problem.parts import JudgedPart
     from evaluand.predictions.problem.truth import ProblemTruth
 
 GROUP = "problem_formats"
@@ -130,12 +133,24 @@ class ProblemFormat(ABC):
     def criterion_path(self, number: int, attribute: str | None) -> str:
         """Where the document has a criterion, or one of its attributes."""
 
-    @abstractmethod
-    def scores_table(self, rows: Sequence[Any], problem: Problem, layout: str) -> pa.Table:
-        """The scores of a problem as the format's file of scores has them.
+    def locate(self, fault: CriterionFault, document: Path | None, name: str) -> Fault:
+        """The fault of a criterion at its path in a document, in the words of documents.
 
         Args:
-            rows: `Score`s.
+            document: None of a problem without one.
+            name: how messages name the document.
+        """
+        message = f"{fault.where}: {fault.message}" if fault.where and document else fault.message
+        if document is None:
+            return replace(fault, where=self.translate(fault.where) or name, message=self.translate(message))
+        place = f"{name}: {self.criterion_path(fault.number, fault.key)}"
+        return CellFault(place, self.translate(message), code=fault.code, file=str(document))
+
+    @abstractmethod
+    def scores_table(self, parts: Sequence[JudgedPart], problem: Problem, layout: str) -> pa.Table:
+        """The scores of the parts of a split as the format's file of scores has them.
+
+        Args:
             layout: one of `score_layouts`.
         """
 

@@ -3,86 +3,100 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from evaluand.aggregation.groups import MetricRow, summarise
+from evaluand.aggregation.aggregator import Measure, MeasureResults, compute_measures
+from evaluand.aggregation.disparity import Kind
+from evaluand.aggregation.groups import MetricRow
+from evaluand.aggregation.shard import ATTRIBUTE
 from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, SpecError
-from evaluand.evaluation.prediction_table import scored_table
-from evaluand.metrics.base.metric import VALUE, Metric
+from evaluand.evaluation.prediction_table import SCORER, scored_table
+from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.detection.precision import average_precision_by_label
-from evaluand.predictions.problem import tables
-from evaluand.predictions.problem.alignment import AlignedTables
-from evaluand.predictions.problem.criteria import CriterionError, criterion_notes, label_parameters, vocabulary
+from evaluand.predictions.problem.aligned import AlignedTables, Columns
+from evaluand.predictions.problem.criteria import (
+    CriterionError,
+    criterion_notes,
+    label_parameters,
+    vocabulary,
+)
 from evaluand.predictions.problem.definitions import STANDARD, Reads, Rule, rule_of
 from evaluand.predictions.problem.problem import Criterion
-from evaluand.predictions.problem.reading import (
+from evaluand.predictions.problem.sides import (
     CONFIDENCE,
     PREDICTIONS,
     TRUTH,
+    Attribute,
+    CriterionFault,
     Keys,
     Side,
     column_faults,
     match_keys,
     repeated,
+    repeated_faults,
+    row_faults,
 )
 from evaluand.store.tables import SHARD_ROWS
 
 Labels = Sequence[Any] | Mapping[str, Sequence[Any]]
-Attribute = Literal["metric", "k", "positive", "jointly"]
-
-
-@dataclass(frozen=True)
-class CriterionFault(Fault):
-    """A criterion that cannot judge these examples.
-
-    Attributes:
-        number: its position among the criteria.
-        key: which of its attributes is wrong; None where it is the predictions that it cannot judge.
-    """
-
-    number: int = field(kw_only=True)
-    key: Attribute | None = field(default="metric", kw_only=True)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CriterionResult:
-    """The value of a criterion for one target, or for all together.
+    """What a criterion says of one target, or of all together.
 
     Attributes:
-        target: None where all targets are judged together.
-        value: NaN where undefined, with a `reason`.
-        low: lower end of the interval, NaN where there is none.
-        high: upper end of the interval, NaN where there is none.
-        reason: why the value, or only its interval, is undefined.
-        n: the number of examples judged.
-        metric: our kind of metric.
-        signature: the kind with all its parameters.
+        row: the value with its interval, reason, signature and counts; without a target where all are judged together.
         definition: the public definition of the metric.
-        made_metric: the metric with its parameters.
+        metric: with its parameters.
         reads: what it was computed from.
         notes: what is no fault but may be unintended.
-        data: further results of the metric.
+        results: the values of groups, the disparities between them, and the curves.
     """
 
     criterion: Criterion
-    target: str | None
-    value: float
-    low: float
-    high: float
-    reason: str | None
-    n: int
-    metric: str
-    signature: str
+    row: MetricRow
     definition: str
-    made_metric: Metric
+    metric: Metric
     reads: Reads
     notes: tuple[Fault, ...] = ()
-    data: Any = None
+    results: MeasureResults = field(repr=False)
+
+    @property
+    def target(self) -> str | None:
+        """None where all targets are judged together."""
+        return self.row.target
+
+    @property
+    def value(self) -> float:
+        """NaN where undefined; `row.reason` says why."""
+        return self.row.value
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeOptions:
+    """How criteria are judged.
+
+    Attributes:
+        definition: one of `DEFINITIONS`; the standard one if None.
+        labels: all possible labels, or those of each target; those of truth and predictions if None.
+        confidence: of the intervals; None for values alone.
+        groups: attribute → its value of each example, by which values are grouped too.
+        by: the groupings, by one attribute or by several together.
+        disparities: those between the groups of each grouping.
+    """
+
+    definition: str | None = None
+    labels: Labels | None = None
+    confidence: float | None = 0.95
+    groups: Mapping[str, pa.Array] = field(default_factory=dict)
+    by: Sequence[tuple[str, ...]] = ()
+    disparities: Sequence[Kind] = ()
 
 
 def judge(
@@ -120,81 +134,97 @@ def judge(
         >>> truth = pa.table({"id": [1, 2, 3], "kind": ["cat", "dog", "dog"]})
         >>> predictions = pa.table({"id": [3, 2, 1], "kind": ["dog", "cat", "cat"]})
         >>> [result] = judge(truth, predictions, [Criterion(metric="accuracy")], index=["id"], targets=["kind"])
-        >>> round(result.value, 3), result.target, result.n, result.signature
+        >>> round(result.value, 3), result.target, result.row.n, result.row.signature
         (0.667, 'kind', 3, 'accuracy v1 missing=leave_out reduce=first column=value interval=wilson 95%')
     """
-    aligned, rules = align(truth, predictions, criteria, index, targets, definition, several)
-    return judge_aligned(aligned, criteria, rules, targets, definition, labels, confidence_of_interval)
+    sides = Side(TRUTH, truth), Side(PREDICTIONS, predictions)
+    rules, faults = _rules(criteria, definition, sides[1], len(targets))
+    for side in sides:
+        faults += column_faults(side, index, targets, truth.column_names if side.name == PREDICTIONS else None)
+        if not side.table.num_rows and (side.name == TRUTH or {rule.reads for rule in rules} != {"boxes"}):
+            faults.append(side.fault("no_rows", "there is no row"))
+    _check(faults)
+    keys, faults = match_keys(*sides, index)
+    if keys is None:
+        raise DataError(dict.fromkeys(faults))
+    options = JudgeOptions(definition=definition, labels=labels, confidence=confidence_of_interval)
+    return judge_sides(*sides, keys, criteria, targets, options, several=several, unchecked=index, faults=faults)[1]
 
 
-def align(
-    truth: pa.Table,
-    predictions: pa.Table,
+def judge_sides(
+    truth: Side,
+    predictions: Side,
+    keys: Keys,
     criteria: Sequence[Criterion],
-    index: Sequence[str],
     targets: Sequence[str],
-    definition: str | None = None,
+    options: JudgeOptions,
+    *,
     several: bool | None = None,
     multi_label: bool = False,
-) -> tuple[AlignedTables, list[Rule]]:
-    """Checks both tables for the criteria and aligns their rows; see `judge`.
+    unchecked: Sequence[str] = (),
+    faults: Sequence[Fault] = (),
+) -> tuple[AlignedTables, list[CriterionResult]]:
+    """Aligns two tables and judges them; see `judge`.
 
     Args:
+        keys: the example of each row.
         multi_label: whether the problem says that examples have several labels, even if none of these has.
+        unchecked: the columns of the index, if their rows were not compared yet.
+        faults: those that are known already.
 
     Raises:
         DataError: something cannot be judged.
     """
-    sides = Side(TRUTH, truth), Side(PREDICTIONS, predictions)
-    rules, faults = _rules(criteria, definition, sides[1], len(targets))
-    faults += column_faults(*sides, index, targets)
+    rules, odd = _rules(criteria, options.definition, predictions, len(targets))
+    _check(odd)
     reads = {rule.reads for rule in rules}
-    for side in sides:
-        if not side.table.num_rows and (side.name == TRUTH or reads != {"boxes"}):
-            faults.append(Fault(side.name, "there is no row", code="no_rows"))
+    with_sets = _has_sets(reads, keys, truth, predictions, targets, several, multi_label)
+    has_scores = (
+        not keys.aligned and len(repeated(keys.predictions)) and predictions.find_column(CONFIDENCE) is not None
+    )
+    by_class = bool(not with_sets and has_scores and any(map(_uses_scores, rules)))
+    if with_sets:  # areas are those of each label, which need not be two or agree
+        _check([*_single_label_faults(criteria, rules)])
+        rules = [replace(rule, two_classes=False, one_value=False) if rule.of_sets else rule for rule in rules]
+    found = [*faults]
+    if unchecked and reads != {"boxes"}:
+        of_one = bool(reads - {"sets", "scores", "ranking", "boxes"}) or ("sets" in reads and not with_sets)
+        if of_one or ("scores" in reads and not with_sets):
+            found += repeated_faults(truth, unchecked, keys.truth)
+        found += row_faults(truth, predictions, unchecked, keys, one_prediction=of_one and not by_class)
+    aligned = AlignedTables(truth, predictions, keys, with_sets, by_class)
+    found += aligned.read(targets, reads, sound=not found)
+    for name in dict.fromkeys(name for rule in rules for name in rule.of_truth):
+        found += aligned.numbers_of_truth(name)[1]
+    _check(found)
+    return aligned, _judge_aligned(aligned, criteria, rules, targets, options)
+
+
+def _check(faults: Sequence[Fault]) -> None:
     if faults:
         raise DataError(dict.fromkeys(faults))
-    keys, faults = match_keys(*sides, index)
-    with_sets = _has_sets(reads, keys, sides, targets, several, multi_label)
-    by_class = not with_sets and any(map(_uses_scores, rules)) and _has_scores(sides[1], keys)
-    aligned = AlignedTables(*sides, tuple(index), keys, with_sets, by_class)
-    if with_sets:  # areas are those of each label, which need not be two or agree
-        rules = [replace(rule, two_classes=False, one_value=False) if rule.of_sets else rule for rule in rules]
-    single = [*_single_label_faults(criteria, rules)] if with_sets else []
-    if not single:  # else rows would be checked by the wrong rule
-        faults += aligned.faults(targets, reads)
-        for name in dict.fromkeys(name for rule in rules for name in rule.of_truth):
-            faults += aligned.faults_of_truth(name)
-    if faults or single:
-        raise DataError(dict.fromkeys([*faults, *single]))
-    return aligned, rules
 
 
-def judge_aligned(
+def _judge_aligned(
     aligned: AlignedTables,
     criteria: Sequence[Criterion],
     rules: Sequence[Rule],
     targets: Sequence[str],
-    definition: str | None = None,
-    labels: Labels | None = None,
-    confidence_of_interval: float | None = 0.95,
+    options: JudgeOptions,
 ) -> list[CriterionResult]:
-    """Judges aligned tables; see `judge`."""
     results, faults = list[CriterionResult](), list[Fault]()
     for number, (criterion, rule) in enumerate(zip(criteria, rules, strict=True)):
         judged = [*aligned.boxes] if rule.reads == "boxes" else targets
         together = criterion.jointly or (rule.always_jointly and len(targets) > 1) or len(judged) < len(targets)
         for names in [tuple(judged)] if together else [(name,) for name in judged]:
             try:
-                result = _judge(aligned, criterion, rule, names, labels, confidence_of_interval, together)
-                results.append(replace(result, definition=definition or STANDARD))
+                results.append(_judge(aligned, criterion, rule, names, options, together))
             except CriterionError as error:
                 where = f"{criterion.metric} of {', '.join(names)}"
                 faults.append(CriterionFault(where, str(error), code=error.code, number=number, key=error.attribute))
             except DataError as error:
                 faults += error.faults
-    if faults:
-        raise DataError(dict.fromkeys(faults))
+    _check(faults)
     return results
 
 
@@ -220,7 +250,7 @@ def _rules(
 
 def _contradictions(
     criterion: Criterion, rule: Rule, name: str, n_targets: int
-) -> Iterable[tuple[Literal["k", "positive", "jointly"], str, str]]:
+) -> Iterable[tuple[Attribute, str, str]]:
     """Attribute, code and message of each parameter that the metric needs or does not take."""
     if criterion.jointly and rule.jointly is None and n_targets > 1:
         yield "jointly", "not_applicable", f"the definition {name} judges each target alone, not several together"
@@ -236,24 +266,23 @@ def _contradictions(
 
 def _has_sets(
     reads: set[Reads],
-    keys: Keys | None,
-    sides: tuple[Side, Side],
+    keys: Keys,
+    truth: Side,
+    predictions: Side,
     targets: Sequence[str],
     several: bool | None,
     multi_label: bool,
 ) -> bool:
     """Whether examples have several labels: in the truth, or in predictions that are no scores of classes."""
-    if keys is None or keys.aligned or several is False or not ("sets" in reads or several):
+    if keys.aligned or several is False or not ("sets" in reads or several):
         return False
-    truth, predictions = sides
     if len(repeated(keys.truth)):
         return not reads & {"ranking", "boxes"}
-    with_scores = predictions.find_column(CONFIDENCE) is not None
     if not several or not len(repeated(keys.predictions)):
         return False
-    if with_scores:
-        return "scores" in reads and (multi_label or any(_has_empty_cells(truth.column(name)) for name in targets))
-    return "sets" in reads
+    if predictions.find_column(CONFIDENCE) is None:
+        return "sets" in reads
+    return "scores" in reads and (multi_label or any(_has_empty_cells(truth.column(name)) for name in targets))
 
 
 def _has_empty_cells(column: pa.Array) -> bool:
@@ -264,12 +293,6 @@ def _has_empty_cells(column: pa.Array) -> bool:
 def _uses_scores(rule: Rule) -> bool:
     """Whether a metric is defined on scores, even if a definition applies it to labels."""
     return rule.reads in ("scores", "confidence") or rule.parameters.get("scored_by") == "labels"
-
-
-def _has_scores(predictions: Side, keys: Keys | None) -> bool:
-    """Whether predictions are class scores: several rows of an example, with confidences."""
-    several = keys is not None and not keys.aligned and bool(len(repeated(keys.predictions)))
-    return several and predictions.find_column(CONFIDENCE) is not None
 
 
 def _single_label_faults(criteria: Sequence[Criterion], rules: Sequence[Rule]) -> Iterable[Fault]:
@@ -285,18 +308,13 @@ def _judge(
     criterion: Criterion,
     rule: Rule,
     targets: tuple[str, ...],
-    labels: Labels | None,
-    confidence: float | None,
+    options: JudgeOptions,
     together: bool,
 ) -> CriterionResult:
-    notes = tuple(note for name in targets for note in criterion_notes(aligned, rule, name))
     try:
-        metric = _metric(aligned, criterion, rule, targets, labels, confidence, together)
-        row = _boxes_row(aligned, metric, targets[0]) if rule.reads == "boxes" else _row(aligned, rule, metric, targets)
-        complements = rule.one_value and all(
-            tables.scores_are_complements(aligned.columns(name, rule.reads)) for name in targets
-        )
-        if rule.one_value and not complements:
+        metric = _metric(aligned, criterion, rule, targets, options, together)
+        results = _measure(aligned, rule, metric, targets, options)
+        if rule.one_value:
             _check_classes_agree(aligned, rule, metric, targets)
     except DataError as error:
         if error.code is not None:
@@ -304,22 +322,16 @@ def _judge(
         raise CriterionError(None, "cannot_be_scored", "; ".join(fault.message for fault in error.faults[:3])) from None
     except SpecError as error:
         raise CriterionError(None, "cannot_be_scored", str(error)) from None
-    with_interval = confidence is not None
+    called = None if together else targets[0]
+    values = [(scorer, row._replace(target=called)) for scorer, row in results.values if row.target is None]
     return CriterionResult(
         criterion=criterion,
-        target=None if together else targets[0],
-        value=row.value,
-        low=row.low if with_interval else math.nan,
-        high=row.high if with_interval else math.nan,
-        reason=row.reason,
-        n=row.n // len(targets),
-        metric=metric.kind,
-        signature=row.signature,
-        definition=STANDARD,
-        made_metric=metric,
-        reads=aligned.as_read(rule.reads),
-        notes=notes,
-        data=row.data,
+        row=values[0][1],
+        definition=options.definition or STANDARD,
+        metric=metric,
+        reads=rule.reads,
+        notes=tuple(note for name in targets for note in criterion_notes(aligned, rule, name)),
+        results=results._replace(values=values),
     )
 
 
@@ -328,15 +340,14 @@ def _metric(
     criterion: Criterion,
     rule: Rule,
     targets: tuple[str, ...],
-    labels: Labels | None,
-    confidence: float | None,
+    options: JudgeOptions,
     together: bool,
 ) -> Metric:
     """The metric with all its parameters."""
     parameters = dict(rule.parameters)
     if rule.k is not None:
         parameters["k"] = rule.k if criterion.k is None else criterion.k
-    if labels is not None and rule.labels:
+    if rule.labels and (labels := options.labels) is not None:
         listed = [labels.get(name) if isinstance(labels, Mapping) else labels for name in targets]
         if any(each != listed[0] for each in listed):
             message = "targets that are judged together must have the same labels"
@@ -344,28 +355,53 @@ def _metric(
         if listed[0] is not None:
             parameters["labels"] = list(listed[0])
     parameters |= label_parameters(aligned, criterion, rule, targets)
-    if rule.if_none_ranked and not any(map(aligned.has_ranked_answer, targets)):
+    if rule.if_none_ranked and all(
+        len(f := aligned.columns(t, "ranking")["first_rank"]) == f.null_count for t in targets
+    ):
         parameters |= rule.if_none_ranked
     if together and len(targets) > 1:
         parameters["over_targets"] = rule.jointly
     kind = registry.find("metrics", rule.kind)
     known = {each.name: each for each in fields(kind)}
-    if "confidence" in known and (confidence is not None or known["confidence"].type not in ("float", float)):
-        parameters["confidence"] = confidence
+    if "confidence" in known and (options.confidence is not None or known["confidence"].type not in ("float", float)):
+        parameters["confidence"] = options.confidence
     metric: Metric = kind(**parameters)
     return metric
 
 
-def _row(aligned: AlignedTables, rule: Rule, metric: Metric, targets: tuple[str, ...]) -> MetricRow:
-    further = {name: aligned.numbers_of_truth(name) for name in rule.of_truth}
-    columns: list[tables.Columns] = [{**aligned.columns(name, rule.reads), **further} for name in targets]
-    if VALUE in metric.columns:
-        columns = [tables.with_value(each) for each in columns]
+def _measure(
+    aligned: AlignedTables, rule: Rule, metric: Metric, targets: tuple[str, ...], options: JudgeOptions
+) -> MeasureResults:
+    """The values of a metric, for each target and over all if there are several, where needed without intervals."""
+    if rule.reads == "boxes":
+        columns: list[Columns] = [aligned.image_columns(targets[0])]
+    else:
+        further = {name: aligned.numbers_of_truth(name)[0] for name in rule.of_truth}
+        columns = [{**aligned.columns(name, rule.reads), **further} for name in targets]
     many = len(targets) > 1
     table = scored_table(columns, targets if many else None)
+    for name, column in options.groups.items():
+        table = table.append_column(ATTRIBUTE + name, pa.concat_arrays([column] * len(targets)))
     size = _ROWS_AT_ONCE if _keeps_no_rows(metric) and not many else max(table.num_rows, 1)
-    rows = summarise([table.slice(start, size) for start in range(0, table.num_rows, size)], [metric])
-    return next(row for row in rows if row.target is None) if many else rows[0]
+    shards = [table.slice(start, size) for start in range(0, max(table.num_rows, 1), size)]
+    measure = Measure(scorer_of(rule.reads), metric, options.by, options.disparities if options.by else ())
+    results = compute_measures([measure], lambda *_, **__: shards)
+    values = [(scorer, _of_examples(row, len(targets), options)) for scorer, row in results.values]
+    if rule.reads == "boxes":
+        values[0] = (values[0][0], _in_file_order(aligned, metric, targets[0], values[0][1]))
+    return results._replace(values=values)
+
+
+def scorer_of(reads: Reads) -> str:
+    """The kind of the scorer whose table metrics read."""
+    return {"boxes": "detection", "ranking": "ranking"}.get(reads, SCORER)
+
+
+def _of_examples(row: MetricRow, n_targets: int, options: JudgeOptions) -> MetricRow:
+    """A value with the number of examples, where it is over all targets, and without an interval if none is wanted."""
+    if row.target is None and n_targets > 1:
+        row = row._replace(n=row.n // n_targets, n_scored=row.n_scored // n_targets)
+    return row if options.confidence is not None else row._replace(low=math.nan, high=math.nan)
 
 
 def _keeps_no_rows(metric: Metric) -> bool:
@@ -375,20 +411,21 @@ def _keeps_no_rows(metric: Metric) -> bool:
 
 
 _ROWS_AT_ONCE: Final = 2 * SHARD_ROWS
+_EQUAL: Final = 1e-9
 
 
 def _check_classes_agree(aligned: AlignedTables, rule: Rule, metric: Any, targets: tuple[str, ...]) -> None:
     """Refuses scores of two classes that order the examples differently."""
     for name in targets:
         columns = aligned.columns(name, rule.reads)
-        values = [
-            _row(aligned, rule, replace(metric, label=label, over_targets=None), (name,)).value
-            for label in vocabulary(columns)
-        ]
+        if _are_complements(columns["scores"]):
+            continue
+        own = [replace(metric, label=label, over_targets=None) for label in vocabulary(columns)]
+        values = [_measure(aligned, rule, each, (name,), JudgeOptions()).values[0][1].value for each in own]
         if len(values) > 1 and abs(values[0] - values[1]) > _EQUAL:
             both = f"{values[0]:.6g} and {values[1]:.6g}"
             message = f"the scores of the two classes give different values: {both}; give the scores of both"
-            if tables.has_one_score_each(columns):
+            if (np.diff(np.asarray(columns["scores"].offsets)) == 1).all():
                 message = (
                     "each example has one row, and a class without a row has the score 0, so the two classes give "
                     f"different values: {both}; give a row for each class"
@@ -396,37 +433,24 @@ def _check_classes_agree(aligned: AlignedTables, rule: Rule, metric: Any, target
             raise CriterionError(None, "cannot_be_scored", f"{message}, such as 0.7 and 0.3")
 
 
-_EQUAL: Final = 1e-9
+def _are_complements(lists: pa.Array) -> bool:
+    """Whether the scores of two classes have the same sum in every row, so one determines the other."""
+    if not bool((np.diff(np.asarray(lists.offsets)) == 2).all()):
+        return False
+    total = np.asarray(pc.struct_field(lists.flatten(), "score")).reshape(-1, 2).sum(axis=1)
+    return bool(np.ptp(total) < 1e-12 * max(1.0, float(np.abs(total).max())))
 
 
-def _boxes_row(aligned: AlignedTables, metric: Any, target: str) -> MetricRow:
-    """The value of boxes in the order of their files, with the interval of images as rows if one is requested."""
+def _in_file_order(aligned: AlignedTables, metric: Any, target: str, row: MetricRow) -> MetricRow:
+    """The value of boxes in the order of their files, which counts where detections have one confidence."""
     truths, detections = aligned.boxes[target]
     curves = average_precision_by_label(detections, truths, definition=metric.definition)
     values = {label: curve.ap for label, curve in curves.items() if not math.isnan(curve.ap)}
     value = float(np.mean([*values.values()])) if values else math.nan
+    if value != value or abs(row.value - value) < _EQUAL:
+        return row
     data = None if truths.label is None else {"labels": {str(label): {"value": ap} for label, ap in values.items()}}
-    low = high = math.nan
-    reason = "no image has a true box" if value != value else None
-    if metric.confidence is not None and reason is None:
-        row = summarise([scored_table([aligned.image_columns(target)], None)], [metric])[0]
-        low, high, reason = row.low, row.high, row.reason
-        if not abs(row.value - value) < _EQUAL:
-            low = high = math.nan
-            reason = "no interval: detections of one confidence count in the order of the file"
-    n_images = tables.count_distinct(truths.image, detections.image)
-    counts = {"n": n_images, "n_scored": n_images, "n_failed": 0, "n_abstained": 0, "n_skipped": 0}
-    return MetricRow(
-        metric=metric.kind,
-        signature=metric.signature,
-        target=None,
-        by={},
-        value=value,
-        low=low,
-        high=high,
-        worst=math.nan,
-        best=math.nan,
-        reason=reason,
-        data=data,
-        **counts,
+    reason = "no interval: detections of one confidence count in the order of the file"
+    return row._replace(
+        value=value, low=math.nan, high=math.nan, worst=math.nan, best=math.nan, reason=reason, data=data
     )

@@ -8,7 +8,7 @@ from typing import Final
 
 from evaluand.core.errors import SpecError
 from evaluand.predictions.problem.definitions import Reads, Rule, rule_of
-from evaluand.predictions.problem.problem import STANDARD_METRICS, Problem, SubType, Target, TaskType
+from evaluand.predictions.problem.problem import STANDARD_METRICS, Criterion, Problem, SubType, Target, TaskType
 
 INDEX_COLUMN: Final = "d3mIndex"
 """The column that is the index of a file wherever it occurs; without it, the first column that is no target is."""
@@ -33,6 +33,7 @@ class FileLayout:
         by_class: whether predictions with a confidence have one row for each class.
         gathers: whether a key may have any number of rows, also none: an image with its boxes.
         sets: whether an example has any number of labels; with none, its one row is empty.
+        numeric: the number and the name of the first metric that needs numbers.
     """
 
     index: tuple[str, ...]
@@ -45,6 +46,7 @@ class FileLayout:
     by_class: bool = False
     gathers: bool = False
     sets: bool = False
+    numeric: tuple[int, str] | None = None
 
     @property
     def columns(self) -> dict[str, str]:
@@ -70,9 +72,10 @@ def layout_of(problem: Problem, index: tuple[str, ...], types: Mapping[str, str]
         several_rows: whether several rows of the truth may have one value of the first column of the index. Where it
             names images too, a file need not have their names.
     """
-    reads = reads_of(problem)
+    reads = reads_of(*problem.criteria)
     boxes = "boxes" in reads
     targets = predicted_targets(problem)
+    numeric = ((i, each.metric) for i, each in enumerate(problem.criteria) if reads_of(each) == {"numbers"})
     return FileLayout(
         index=index,
         key=index[-1] if boxes else index[0],
@@ -83,6 +86,7 @@ def layout_of(problem: Problem, index: tuple[str, ...], types: Mapping[str, str]
         by_class=bool(reads & BY_CLASS),
         gathers=boxes,
         sets=SubType.MULTI_LABEL in problem.sub_types,
+        numeric=next(numeric, None),
     )
 
 
@@ -94,7 +98,7 @@ def guess_layout(problem: Problem, header: Sequence[str]) -> FileLayout | None:
         return None
     index = [INDEX_COLUMN if INDEX_COLUMN in others else others[0]]
     remaining = [name for name in others if name not in index]
-    if "boxes" in reads_of(problem) and remaining:
+    if "boxes" in reads_of(*problem.criteria) and remaining:
         index.append(IMAGE_COLUMN if IMAGE_COLUMN in remaining else remaining[0])
     return layout_of(problem, tuple(index), {}, several_rows=False)
 
@@ -113,24 +117,21 @@ def predicted_targets(problem: Problem) -> tuple[Target, ...]:
     return with_targets[0].targets
 
 
-def reads_of(problem: Problem) -> set[Reads]:
-    """What the problem's metrics read of each example."""
-    rules = (rule_of(name, None) for name in _metric_names(problem))
+def reads_of(*criteria: Criterion) -> set[Reads]:
+    """What metrics read of each example."""
+    rules = (rule_of(criterion.metric, None) for criterion in criteria)
     return {rule.reads for rule in rules if isinstance(rule, Rule)}
 
 
 def _target_type(problem: Problem, declared: str | None, n_targets: int) -> str:
-    reads = reads_of(problem)
+    reads = reads_of(*problem.criteria)
     if "boxes" in reads and n_targets == 1:  # of several one is the label of the boxes
         return "vector"
     numeric = _NUMERIC.intersection(problem.task_types)
-    if "numbers" in reads or (declared is None and numeric and not _metric_names(problem) & {*STANDARD_METRICS}):
+    standard = any(criterion.metric in STANDARD_METRICS for criterion in problem.criteria)
+    if "numbers" in reads or (declared is None and numeric and not standard):
         return "real"
     return "text" if declared in (None, "time") else declared
-
-
-def _metric_names(problem: Problem) -> set[str]:
-    return {criterion.metric for criterion in problem.criteria}
 
 
 _NUMERIC: Final = frozenset({TaskType.REGRESSION, TaskType.FORECASTING})

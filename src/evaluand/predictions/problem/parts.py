@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -17,13 +17,23 @@ import pyarrow.compute as pc
 from evaluand.core.errors import DataError, Fault, SpecError, pluralize
 from evaluand.core.files.json import Findings
 from evaluand.core.files.paths import require_within
-from evaluand.predictions.problem.alignment import AlignedTables
+from evaluand.predictions.problem.aligned import AlignedTables
 from evaluand.predictions.problem.definitions import STANDARD
-from evaluand.predictions.problem.files import CellFault, FileCells, cell_fault, check_rows, read_cells
-from evaluand.predictions.problem.judging import CriterionFault, CriterionResult, align, judge_aligned
+from evaluand.predictions.problem.files import read_cells
+from evaluand.predictions.problem.judging import CriterionResult, JudgeOptions, judge_sides
 from evaluand.predictions.problem.problem import SubType
-from evaluand.predictions.problem.reading import CONFIDENCE, PREDICTIONS, RANK, TRUTH
-from evaluand.predictions.problem.truth import Mask, ProblemTruth
+from evaluand.predictions.problem.sides import (
+    CONFIDENCE,
+    PREDICTIONS,
+    RANK,
+    CellFault,
+    CriterionFault,
+    Keys,
+    Side,
+    match_keys,
+    row_faults,
+)
+from evaluand.predictions.problem.truth import ProblemTruth
 
 PartKey = tuple[int, int]
 """Repeat and fold."""
@@ -37,25 +47,14 @@ class Part:
     """The tested rows of one fold of one repeat, with their truth and predictions.
 
     Attributes:
-        truth: the tested rows with their true values.
-        predictions: the rows of predictions for them.
-        cells: the file of the predictions.
-        truth_rows: which rows of the truth file these are.
-        prediction_rows: which rows of the prediction file these are.
+        keys: the example of each row.
     """
 
     repeat: int
     fold: int
-    truth: pa.Table
-    predictions: pa.Table
-    cells: FileCells = field(repr=False)
-    truth_rows: np.ndarray[Any, np.dtype[np.int64]] = field(repr=False)
-    prediction_rows: np.ndarray[Any, np.dtype[np.int64]] = field(repr=False)
-
-    @property
-    def file(self) -> Path:
-        """The prediction file."""
-        return self.cells.path
+    truth: Side
+    predictions: Side
+    keys: Keys = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -137,33 +136,37 @@ def read_parts(files: Mapping[Path, list[PartKey]], truth: ProblemTruth, finding
     """The rows of each part, after all of them were checked against the tested rows."""
     layout = truth.layout
     for path, parts in files.items():
-        cells = read_cells(path, layout, findings, strict=True)
-        if cells is None:
+        predictions = read_cells(path, layout, findings, strict=True)
+        if predictions is None:
             continue
-        tested = _select(truth.cells.table, np.any([truth.parts[part] for part in parts], axis=0))
+        tested = truth.cells.filter(np.any([truth.parts[part] for part in parts], axis=0))
+        keys = match_keys(tested, predictions, [layout.key])[0]
+        assert keys is not None  # both have the type of the layout
         if truth.untested is not None:
-            of_all = pc.all(pc.is_in(tested.column(layout.key), value_set=cells.keys(layout))).as_py()
-            if not of_all:
+            if not np.isin(np.arange(keys.n), keys.predictions).all():
                 findings.faults.append(truth.untested)
                 continue
             message = "nothing says which rows are tested; all of the table are, since all have a prediction"
             findings.note(truth.untested.where, "no_split", message)
-        check_rows(cells, tested, truth.known.get(layout.key), layout, findings)
+        of_classes = layout.by_class and CONFIDENCE in predictions.table.column_names
+        findings.faults += row_faults(
+            tested,
+            predictions,
+            [layout.key],
+            keys,
+            one_prediction=not (layout.repeats or of_classes),
+            gathers=layout.gathers,
+            known=truth.known.get(layout.key),
+        )
         for part in parts:
-            mine = np.ones(cells.table.num_rows, bool)
+            own, said = tested, predictions
             if len(parts) > 1:
-                tested = _select(truth.cells.table, truth.parts[part])
-                keys = tested.column(layout.key).combine_chunks()
-                mine = np.asarray(pc.is_in(cells.keys(layout), value_set=keys))
-            yield Part(
-                repeat=part[0],
-                fold=part[1],
-                truth=tested,
-                predictions=_select(cells.table, mine),
-                cells=cells,
-                truth_rows=np.flatnonzero(truth.parts[part]),
-                prediction_rows=np.flatnonzero(mine),
-            )
+                own = truth.cells.filter(truth.parts[part])
+                is_own = pc.is_in(predictions.column(layout.key), value_set=own.column(layout.key))
+                said = predictions.filter(np.asarray(is_own))
+                keys = match_keys(own, said, [layout.key])[0]
+                assert keys is not None
+            yield Part(repeat=part[0], fold=part[1], truth=own, predictions=said, keys=keys)
 
 
 _NUMBERED: Final = {"repeat": re.compile(r"(?:repeat|rep)[_-]?(\d+)"), "fold": re.compile(r"fold[_-]?(\d+)")}
@@ -200,31 +203,23 @@ def _example_name(truth: ProblemTruth) -> str:
     return f"{Path(truth.problem.outputs.predictions).stem}_repeat0_fold0.csv"
 
 
-def _select(table: pa.Table, mask: Mask) -> pa.Table:
-    return table if mask.all() else table.filter(pa.array(mask))
-
-
-_ROW: Final = re.compile(r"(truth|predictions) row (\d+), column (.+)")
-
-
-def judge_part(part: Part, truth: ProblemTruth, definition: str | None, confidence: float | None) -> JudgedPart:
+def judge_part(part: Part, truth: ProblemTruth, options: JudgeOptions) -> JudgedPart:
     """Aligns the rows of a part with their truth, and judges them by each criterion of the problem."""
-    names = [truth.layout.key, *truth.layout.targets]
-    optional = [name for name in (CONFIDENCE, RANK) if name in part.predictions.column_names and name not in names]
-    predictions = part.predictions.select([*names, *optional])
-    own = None if definition or not truth.layout.gathers or CONFIDENCE in optional else truth.definition
-    try:
-        aligned, results = _judge(part.truth, predictions, truth, definition or own, confidence)
-        if own is not None:
-            other = _OTHER[own]
-            others = _judge(part.truth, predictions, truth, other, None)[1]
-            results = [_with_version(mine, theirs, own, other) for mine, theirs in zip(results, others, strict=True)]
-    except DataError as error:
-        raise DataError(_locate(fault, part, truth) for fault in error.faults) from None
+    has_confidence = CONFIDENCE in part.predictions.table.column_names
+    own = None if options.definition or not truth.layout.gathers or has_confidence else truth.definition
+    options = replace(options, definition=options.definition or own)
+    aligned, results = _judge(part, truth, options)
+    if own is not None:
+        other = _OTHER[own]
+        others = _judge(part, truth, replace(options, definition=other, confidence=None))[1]
+        pairs = zip(results, others, strict=True)
+        results = [_with_version(mine, theirs, own, other, part.predictions) for mine, theirs in pairs]
     return JudgedPart(part, aligned, results)
 
 
-def _with_version(result: CriterionResult, other: CriterionResult, own: str, name: str) -> CriterionResult:
+def _with_version(
+    result: CriterionResult, other: CriterionResult, own: str, name: str, predictions: Side
+) -> CriterionResult:
     """The result of boxes without confidence, with a note if another version of the schema gives another value."""
     if math.isclose(result.value, other.value, rel_tol=1e-9) or result.value != result.value:
         return result
@@ -232,7 +227,7 @@ def _with_version(result: CriterionResult, other: CriterionResult, own: str, nam
         f"there is no confidence, so the document's version of the schema decides: {result.value:.6g} by the definition"
         f" {own}, not {other.value:.6g} by {name}; give confidences, or name the definition"
     )
-    return replace(result, notes=(*result.notes, Fault(PREDICTIONS, message, code="other_version")))
+    return replace(result, notes=(*result.notes, predictions.fault("other_version", message)))
 
 
 _OTHER: Final = {STANDARD: "3.1.1", "3.1.1": STANDARD}
@@ -242,57 +237,22 @@ _OTHER: Final = {STANDARD: "3.1.1", "3.1.1": STANDARD}
 def scoring_faults(truth: ProblemTruth, definition: str | None = None) -> Iterator[Fault]:
     """Why no predictions could be scored: the faults that remain when the truth itself is given as predictions."""
     for (repeat, fold), mask in truth.parts.items():
-        rows = np.flatnonzero(mask)
-        table = truth.cells.table.take(pa.array(rows))
-        perfect = _perfect_predictions(table, truth)
-        part = Part(
-            repeat=repeat,
-            fold=fold,
-            truth=table,
-            predictions=perfect,
-            cells=truth.cells,
-            truth_rows=rows,
-            prediction_rows=rows,
-        )
+        own = truth.cells.filter(mask)
+        perfect = replace(own, name=PREDICTIONS, table=_perfect_predictions(own, truth))
+        keys = match_keys(own, perfect, [truth.layout.key])[0]
+        assert keys is not None  # the truth has the type of the layout
+        part = Part(repeat=repeat, fold=fold, truth=own, predictions=perfect, keys=keys)
         try:
-            _judge(table, perfect, truth, definition, None)
+            _judge(part, truth, JudgeOptions(definition=definition, confidence=None))
         except DataError as error:
-            yield from (
-                _locate(fault, part, truth) for fault in error.faults if not fault.where.startswith(PREDICTIONS)
-            )
+            yield from error.faults
             return
 
 
-def _judge(
-    table: pa.Table, predictions: pa.Table, truth: ProblemTruth, definition: str | None, confidence: float | None
-) -> tuple[AlignedTables, list[CriterionResult]]:
-    layout, criteria = truth.layout, truth.problem.criteria
-    targets = [*layout.targets]
-    multi_label = SubType.MULTI_LABEL in truth.problem.sub_types
-    several, table = True if multi_label else None, table.select([layout.key, *targets])
-    aligned, rules = align(table, predictions, criteria, (layout.key,), targets, definition, several, multi_label)
-    return aligned, judge_aligned(aligned, criteria, rules, targets, definition, None, confidence)
-
-
-def _locate(fault: Fault, part: Part, truth: ProblemTruth) -> Fault:
-    """A fault with its line in a file, or its path in the problem's document."""
-    if isinstance(fault, CriterionFault) and (fault.key is not None or part.cells is truth.cells):
-        return _in_document(fault, truth)
-    match = _ROW.fullmatch(fault.where)
-    if match is None:
-        where = f"{part.file}: {fault.where}" if fault.where else str(part.file)
-        translate = truth.format.translate
-        return CellFault(translate(where), translate(fault.message), code=fault.code, file=str(part.file))
-    side, row = match[1], int(match[2]) - 1
-    cells, rows = (truth.cells, part.truth_rows) if side == TRUTH else (part.cells, part.prediction_rows)
-    return cell_fault(cells, fault.code, fault.message, int(rows[row]), match[3])
-
-
-def _perfect_predictions(table: pa.Table, truth: ProblemTruth) -> pa.Table:
+def _perfect_predictions(side: Side, truth: ProblemTruth) -> pa.Table:
     """The truth as predictions with confidence 1; several answers are ranked in the order of their rows."""
-    layout = truth.layout
-    predictions = table.select([layout.key, *layout.targets])
-    codes = np.asarray(predictions.column(layout.key).combine_chunks().dictionary_encode().indices)
+    predictions = side.table.select([truth.layout.key, *truth.layout.targets])
+    codes = np.asarray(side.column(truth.layout.key).dictionary_encode().indices)
     order = np.argsort(codes, kind="stable")
     first = np.searchsorted(codes[order], codes[order])
     rank = np.empty(len(codes), np.int64)
@@ -303,11 +263,31 @@ def _perfect_predictions(table: pa.Table, truth: ProblemTruth) -> pa.Table:
     return predictions
 
 
-def _in_document(fault: CriterionFault, truth: ProblemTruth) -> Fault:
+def _judge(part: Part, truth: ProblemTruth, options: JudgeOptions) -> tuple[AlignedTables, list[CriterionResult]]:
+    targets, multi_label = [*truth.layout.targets], SubType.MULTI_LABEL in truth.problem.sub_types
+    try:
+        return judge_sides(
+            part.truth,
+            part.predictions,
+            part.keys,
+            truth.problem.criteria,
+            targets,
+            options,
+            several=True if multi_label else None,
+            multi_label=multi_label,
+        )
+    except DataError as error:
+        is_perfect = part.predictions.path == part.truth.path
+        raise DataError(_locate(fault, truth, part, is_perfect) for fault in error.faults) from None
+
+
+def _locate(fault: Fault, truth: ProblemTruth, part: Part, is_perfect: bool) -> Fault:
     """A fault of a criterion with its path in the problem's document, in the words of that document."""
     translate = truth.format.translate
-    if truth.is_inline:
-        return replace(fault, where=translate(fault.where), message=translate(fault.message))
-    path = truth.format.criterion_path(fault.number, fault.key)
-    message = translate(f"{fault.where}: {fault.message}")
-    return CellFault(f"{truth.name}: {path}", message, code=fault.code, file=str(truth.document))
+    if isinstance(fault, CellFault):
+        return fault
+    if isinstance(fault, CriterionFault) and (fault.key is not None or is_perfect):
+        return truth.format.locate(fault, None if truth.is_inline else truth.document, truth.name)
+    file = str(part.predictions.path)
+    where = f"{file}: {translate(fault.where)}"
+    return CellFault(where, translate(fault.message), code=fault.code, file=file)

@@ -298,7 +298,7 @@ class Problem:
     augmentations: tuple[Augmentation, ...] = ()
 
     def __post_init__(self) -> None:
-        faults = [*self._faults()]
+        faults = [Fault(where, message, code=code) for wrong, where, message, code in self._checks() if wrong]
         if faults:
             raise DataError(faults)
 
@@ -312,12 +312,11 @@ class Problem:
         """The position of the dataset whose rows are split and predicted: the first with targets."""
         return next((place for place, dataset in enumerate(self.datasets) if dataset.targets), 0)
 
-    def _faults(self) -> Iterator[Fault]:
-        if not self.id:
-            yield Fault("id", "is empty; give the problem an id", code="empty")
+    def _checks(self) -> Iterator[_Check]:
+        yield not self.id, "id", "is empty; give the problem an id", "empty"
         for i, sub_type in enumerate(self.sub_types):
-            if not sub_type.task_types.intersection(self.task_types):
-                yield Fault(f"sub_types[{i}]", misfit_message(sub_type, self.task_types), code="not_applicable")
+            misfit = not sub_type.task_types.intersection(self.task_types)
+            yield misfit, f"sub_types[{i}]", misfit_message(sub_type, self.task_types), "not_applicable"
         for i, dataset in enumerate(self.datasets):
             yield from _dataset_faults(dataset, f"datasets[{i}]", self.task_types)
         if self.division is not None:
@@ -326,8 +325,8 @@ class Problem:
             yield from _criterion_faults(criterion, f"criteria[{i}]")
         for name in ("predictions", "scores"):
             file = getattr(self.outputs, name)
-            if file is not None and not is_inside(file):
-                yield Fault(f"outputs.{name}", outside_message(file), code="unsafe_path")
+            outside = file is not None and not is_inside(file)
+            yield outside, f"outputs.{name}", outside_message(file or ""), "unsafe_path"
 
 
 def misfit_message(sub_type: SubType, task_types: tuple[TaskType, ...]) -> str:
@@ -341,50 +340,45 @@ def has_clusters(task_types: tuple[TaskType, ...]) -> bool:
     return bool(_CLUSTERED.intersection(task_types))
 
 
-def _dataset_faults(dataset: TargetDataset, where: str, task_types: tuple[TaskType, ...]) -> Iterator[Fault]:
-    if not dataset.id:
-        yield Fault(f"{where}.id", "is empty; name the dataset", code="empty")
-    seen: set[int] = set()
+_Check = tuple[bool, str, str, str]
+"""Whether something is wrong, where, what it is, and its code."""
+
+
+def _dataset_faults(dataset: TargetDataset, where: str, task_types: tuple[TaskType, ...]) -> Iterator[_Check]:
+    yield not dataset.id, f"{where}.id", "is empty; name the dataset", "empty"
+    clustered = has_clusters(task_types)
     for i, target in enumerate(dataset.targets):
-        place = f"{where}.targets[{i}]"
-        if target.index in seen:
-            yield Fault(f"{place}.index", f"two targets have the index {target.index}", code="twice")
-        seen.add(target.index)
-        if target.index < 0 or target.column < 0:
-            part, value = ("index", target.index) if target.index < 0 else ("column", target.column)
-            yield Fault(f"{place}.{part}", f"is {value}; count from 0", code="out_of_range")
-        if target.clusters is not None and target.clusters < 1:
-            yield Fault(f"{place}.clusters", f"is {target.clusters}; give at least 1", code="out_of_range")
-        elif target.clusters is not None and not has_clusters(task_types):
-            yield Fault(f"{place}.clusters", "is only for clustering and community detection", code="not_applicable")
+        place, index, n = f"{where}.targets[{i}]", target.index, target.clusters
+        again = index in {other.index for other in dataset.targets[:i]}
+        yield again, f"{place}.index", f"two targets have the index {index}", "twice"
+        for part in ("index", "column"):
+            value = getattr(target, part)
+            yield value < 0, f"{place}.{part}", f"is {value}; count from 0", "out_of_range"
+        yield n is not None and n < 1, f"{place}.clusters", f"is {n}; give at least 1", "out_of_range"
+        message = "is only for clustering and community detection"
+        yield n is not None and n >= 1 and not clustered, f"{place}.clusters", message, "not_applicable"
 
 
-def _division_faults(division: Division, where: str) -> Iterator[Fault]:
-    if division.method == "folds":
-        if division.test is not None:
-            yield Fault(f"{where}.test", "is only for hold-outs; folds test every row once", code="not_applicable")
-        if division.folds is not None and division.folds < 2:
-            yield Fault(f"{where}.folds", f"is {division.folds}; give at least 2", code="out_of_range")
-    else:
-        if division.folds is not None:
-            yield Fault(f"{where}.folds", "is only for folds; a hold-out has a test size", code="not_applicable")
-        if division.test is not None and not 0 <= division.test <= 1:
-            yield Fault(f"{where}.test", f"is {division.test}; give a share from 0 to 1", code="out_of_range")
-    if division.repeats < 1:
-        yield Fault(f"{where}.repeats", f"is {division.repeats}; give at least 1", code="out_of_range")
-    if division.seed is not None and not -(2**63) <= division.seed < 2**63:
-        yield Fault(f"{where}.seed", "does not fit in 64 bits", code="out_of_range")
+def _division_faults(division: Division, where: str) -> Iterator[_Check]:
+    test, folds, seed, folding = division.test, division.folds, division.seed, division.method == "folds"
+    wrong, out = "not_applicable", "out_of_range"
+    yield folding and test is not None, f"{where}.test", "is only for hold-outs; folds test every row once", wrong
+    share = f"is {test}; give a share from 0 to 1"
+    yield not folding and test is not None and not 0 <= test <= 1, f"{where}.test", share, out
+    yield folding and folds is not None and folds < 2, f"{where}.folds", f"is {folds}; give at least 2", out
+    message = "is only for folds; a hold-out has a test size"
+    yield not folding and folds is not None, f"{where}.folds", message, wrong
+    yield division.repeats < 1, f"{where}.repeats", f"is {division.repeats}; give at least 1", out
+    yield seed is not None and not -(2**63) <= seed < 2**63, f"{where}.seed", "does not fit in 64 bits", out
     for name in ("file", "script"):
         path = getattr(division, name)
-        if path is not None and not is_inside(path):
-            yield Fault(f"{where}.{name}", outside_message(path), code="unsafe_path")
+        yield path is not None and not is_inside(path), f"{where}.{name}", outside_message(path or ""), "unsafe_path"
 
 
-def _criterion_faults(criterion: Criterion, where: str) -> Iterator[Fault]:
-    standard = criterion.metric in STANDARD_METRICS
-    if criterion.k is not None and criterion.k < 1:
-        yield Fault(f"{where}.k", f"is {criterion.k}; give at least 1", code="out_of_range")
-    if criterion.k is not None and standard and criterion.metric not in TAKES_K:
-        yield Fault(f"{where}.k", f"{criterion.metric} takes no k", code="not_applicable")
-    if criterion.positive is not None and standard and criterion.metric not in TAKES_POSITIVE:
-        yield Fault(f"{where}.positive", f"{criterion.metric} has no positive label", code="not_applicable")
+def _criterion_faults(criterion: Criterion, where: str) -> Iterator[_Check]:
+    metric, k, standard = criterion.metric, criterion.k, criterion.metric in STANDARD_METRICS
+    yield k is not None and k < 1, f"{where}.k", f"is {k}; give at least 1", "out_of_range"
+    useless = standard and k is not None and metric not in TAKES_K
+    yield useless, f"{where}.k", f"{metric} takes no k", "not_applicable"
+    useless = standard and criterion.positive is not None and metric not in TAKES_POSITIVE
+    yield useless, f"{where}.positive", f"{metric} has no positive label", "not_applicable"

@@ -15,18 +15,11 @@ from evaluand.core.errors import DataError, Fault
 from evaluand.core.files.cells import typed
 from evaluand.core.files.json import Findings
 from evaluand.data.split import NOT_TESTED, Folds
-from evaluand.predictions.problem.files import (
-    MOST_SHOWN,
-    CellFault,
-    FileCells,
-    cell_fault,
-    check_truth,
-    read_cells,
-    read_header,
-)
+from evaluand.predictions.problem.files import read_cells, read_header
 from evaluand.predictions.problem.formats import ProblemFormat
-from evaluand.predictions.problem.layout import FileLayout, guess_layout, reads_of
+from evaluand.predictions.problem.layout import FileLayout, guess_layout
 from evaluand.predictions.problem.problem import Problem
+from evaluand.predictions.problem.sides import MOST_SHOWN, Side, repeated_faults
 
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
@@ -60,7 +53,7 @@ class ProblemTruth:
         name: how messages name the document.
         cells: the truth file.
         parts: (repeat, fold) → which rows of the truth are tested.
-        known: the index of all rows of the dataset by column; no columns if unknown.
+        known: the index of all rows of the dataset by column, and its attributes as text; no columns if unknown.
         predictions_path: where the problem expects predictions; raises a DataError if that is outside its folder.
         untested: why no row is known to be tested, so that predictions must be of all; None where the tested are known.
     """
@@ -69,7 +62,7 @@ class ProblemTruth:
     document: Path
     name: str
     layout: FileLayout
-    cells: FileCells
+    cells: Side
     parts: Mapping[tuple[int, int], Mask]
     known: Mapping[str, pa.Array]
     predictions_path: Callable[[], Path]
@@ -94,33 +87,7 @@ class ProblemTruth:
         return replace(self, layout=layout)
 
 
-def translate_numeric_faults(
-    problem: Problem,
-    place_of: Callable[[int], str],
-    translate: Callable[[str], str],
-    read: Findings,
-    findings: Findings,
-) -> None:
-    """Reports of a truth without numbers which metric needs them.
-
-    Args:
-        place_of: where messages say a criterion is, by its number.
-        translate: see `ProblemFormat.translate`.
-        read: what was found when the file was read.
-    """
-    reads = [reads_of(replace(problem, criteria=(criterion,))) for criterion in problem.criteria]
-    if {"numbers"} not in reads:
-        return
-    number = reads.index({"numbers"})
-    for fault in [*read.faults]:
-        if isinstance(fault, CellFault) and fault.code == "wrong_type" and fault.line is None:
-            findings.faults = [each for each in findings.faults if each != fault]
-            metric = translate(problem.criteria[number].metric)
-            message = f"{metric} needs numbers, but the target {fault.column!r} {fault.message}"
-            findings.fault(place_of(number), "not_applicable", message)
-
-
-def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tuple[FileLayout | None, FileCells | None]:
+def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tuple[FileLayout | None, Side | None]:
     """A truth file without a dataset's document, and its layout by its header and by what the problem says."""
     try:
         header = read_header(path)
@@ -148,38 +115,41 @@ def read_guessed_truth(problem: Problem, path: Path, findings: Findings) -> tupl
 
 
 def split_parts(
-    truth: FileCells, layout: FileLayout, keys: RowKeys | None, folds: Folds | None, findings: Findings
+    truth: Side, layout: FileLayout, keys: RowKeys | None, folds: Folds | None, findings: Findings
 ) -> dict[tuple[int, int], Mask]:
     """Which rows of the truth each fold of each repeat tests; all of them in one part where there is no split."""
-    check_truth(truth, layout, findings)
+    if not layout.repeats and not layout.gathers:
+        codes = np.asarray(truth.column(layout.key).dictionary_encode().indices.fill_null(-1))
+        findings.faults += repeated_faults(truth, [layout.key], codes)
     numbers = np.zeros((1, truth.table.num_rows), np.int32)
     if keys is not None and folds is not None:
         numbers = _fold_numbers(truth, layout, keys, folds, findings)
     tested = (numbers >= 0).any(axis=0)
     for name in [layout.key] if layout.sets else layout.columns:
         empty = np.asarray(truth.table.column(name).is_null()) & tested
-        for row in np.flatnonzero(empty)[:MOST_SHOWN].tolist():
-            message = "is empty; a tested row needs its true value"
-            findings.faults.append(cell_fault(truth, "empty_value", message, row, name))
+        findings.faults += truth.faults(empty, name, "empty_value", _is_empty)
     parts = ((repeat, fold) for repeat in range(len(numbers)) for fold in range(numbers.max(initial=0) + 1))
     return {(r, f): mask for r, f in parts if (mask := numbers[r] == f).any()}
 
 
+def _is_empty(row: int) -> str:
+    return "is empty; a tested row needs its true value"
+
+
 def _fold_numbers(
-    truth: FileCells, layout: FileLayout, keys: RowKeys, folds: Folds, findings: Findings
+    truth: Side, layout: FileLayout, keys: RowKeys, folds: Folds, findings: Findings
 ) -> np.ndarray[Any, Any]:
     """repeats × rows of the truth: the fold that tests a row, or -1."""
-    mine = truth.keys(layout)
+    mine = truth.column(layout.key)
     dataset_keys = keys.columns[layout.key].cast(mine.type)
     rows = pc.index_in(mine, value_set=dataset_keys, skip_nulls=True)
     unknown = np.asarray(pc.is_null(rows))
-    for row in np.flatnonzero(unknown)[:MOST_SHOWN].tolist():
-        message = f"the dataset has no row with the index {mine[row]}"
-        findings.faults.append(cell_fault(truth, "extra_row", message, row, layout.key))
+    message = lambda row: f"the dataset has no row with the index {mine[row]}"  # noqa: E731
+    findings.faults += truth.faults(unknown, layout.key, "extra_row", message)
     tested = (folds.numbers[:, keys.positions] >= 0).any(axis=0)
     without_truth = tested & ~np.asarray(pc.is_in(dataset_keys, value_set=mine))
     for row in np.flatnonzero(without_truth)[:MOST_SHOWN].tolist():
-        message = f"the tested row {dataset_keys[row]} is not in the truth"
-        findings.faults.append(cell_fault(truth, "missing_row", message, None, layout.key))
+        missing = f"the tested row {dataset_keys[row]} is not in the truth"
+        findings.faults.append(truth.fault("missing_row", missing, column=layout.key))
     numbers = folds.numbers[:, keys.positions[np.asarray(rows.fill_null(0))]]
     return np.where(unknown, NOT_TESTED, numbers)
