@@ -38,7 +38,8 @@ def evaluate(truth: Any, predictions: Any = None, **options: Unpack[Keywords]) -
 
     Args:
         truth: n values: text, integers, bools, numbers, or anything JSON-like. Lists of different
-            texts are sets of labels, whose order does not matter; so are n × k cells of 0 and 1.
+            texts are sets of labels, whose order does not matter; so are n × k cells of 0 and 1. Lists of the tags of
+            tokens, such as `B-PER`, are sets of spans.
         predictions: n values of the same type; or n × k probabilities of classes, as `predict_proba` returns them, of
             which the highest is the prediction; or n × k cells of 0 and 1; or a mapping system → any of these, whose
             systems are compared row by row. None with scores: the class with the highest score, or from `threshold` on.
