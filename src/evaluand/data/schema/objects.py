@@ -177,8 +177,8 @@ class _Builder:
         flat = [value for each in maps for value in each.values()]
         entries = self.build_column(map_type.value, map_type.nullable, flat, inner, arrow.item_type)
         texts = self._scalar(Scalar("string"), names, set(map(type, names)), inner, pa.string(), "the key ")
-        is_absent = np.array([type(value) is not dict for value in values], bool)
-        mask = pa.array(is_absent) if is_absent.any() else None
+        is_absent = None if types <= {dict} else np.array([type(value) is not dict for value in values])
+        mask = None if is_absent is None else pa.array(is_absent)
         array = pa.MapArray.from_arrays(offsets_from_ends(ends), texts.fill_null(""), entries, type=arrow, mask=mask)
         check_sizes(map_type, pa.array(np.diff(ends, prepend=0), mask=is_absent), place, self.collector, "entries")
         return array
