@@ -141,10 +141,8 @@ def arrow_type(type_: Type, *, dyff: bool = False) -> pa.DataType:
     return _Writer(dyff, implied=dyff).type(type_)
 
 
-def _title_words(type_: Type) -> dict[str, Any]:
-    if not isinstance(type_, StructType):
-        return {}
-    return {word: value for word, value in (("title", type_.title), ("description", type_.doc)) if value}
+def _title_words(struct: StructType) -> dict[str, Any]:
+    return {word: value for word, value in (("title", struct.title), ("description", struct.doc)) if value}
 
 
 class _Writer:
@@ -179,7 +177,7 @@ class _Writer:
     ) -> pa.Field:
         """An Arrow field with its keywords; a `known` one of Dyff's needs none."""
         flag = stores_null or self.dyff
-        words = {} if known else words | _title_words(type_) | _limit_words(type_)
+        words = {} if known else words | _own_words(type_)
         if nullable != (False if self.implied else flag):
             words["null"] = nullable
         metadata = {KEYWORDS: orjson.dumps(words)} if words else {}
@@ -188,14 +186,16 @@ class _Writer:
         return pa.field(name, self.type(type_, known), flag, metadata or None)
 
 
-def _limit_words(type_: Type) -> dict[str, Any]:
-    """The limits that the Arrow type does not express."""
+def _own_words(type_: Type) -> dict[str, Any]:
+    """The keywords of what the Arrow type does not express."""
     if isinstance(type_, Scalar):
         limits = keywords(type_)
         for word in ("x-digits", "x-places", *(("x-min-bytes", "x-max-bytes") if _has_fixed_size(type_) else ())):
             limits.pop(word, None)
         return limits
-    if isinstance(type_, StructType) or (isinstance(type_, Array) and type_.fixed):
+    if isinstance(type_, StructType):
+        return _title_words(type_)
+    if isinstance(type_, Array) and type_.fixed:
         return {}
     words = ("minItems", "maxItems") if isinstance(type_, Array) else ("minProperties", "maxProperties")
     lengths = zip(words, (type_.min_length, type_.max_length), strict=True)
