@@ -139,8 +139,7 @@ def plain_table(table: pa.Table, where: str) -> pa.Table:
 def plain_schema(schema: pa.Schema, where: str) -> pa.Schema:
     """The schema of `plain_table`."""
     kept = _kept_columns(schema)
-    if len(kept) < len(schema):
-        left_out = [field.name for place, field in enumerate(schema) if place not in set(kept)]
+    if left_out := [schema.names[place] for place in sorted({*range(len(schema))} - {*kept})]:
         warn(f"{where}: {', '.join(left_out)}, the index of a pandas frame, is left out", DataNote)
     names = rename_columns([schema.field(place).name for place in kept], where)
     fields = [_plain_field(schema.field(place)).with_name(name) for place, name in zip(kept, names, strict=True)]

@@ -272,11 +272,10 @@ def parse_cells(struct: StructType, row: Any) -> Any:
     if not isinstance(row, dict):
         return row
     fields = {each.name: each for each in struct.fields}
-    optional = {each.name for each in struct.fields if not each.required}
     return {
-        name: _parse_cell(fields[name].type, value) if name in fields else value
+        name: value if field is None else _parse_cell(field.type, value)
         for name, value in row.items()
-        if value is not None or name not in optional
+        if (field := fields.get(name)) is None or value is not None or field.required
     }
 
 

@@ -95,7 +95,7 @@ class Roles:
             if role not in roles:
                 message = f"there is no such role{nearest(role, roles)}; the roles are {', '.join(roles)}"
                 faults.append((role, message))
-            elif not (value is None or isinstance(value, str) or _is_column_names(value, role)):
+            elif not (value is None or isinstance(value, str) or (role in _ALLOWED and _are_column_names(value))):
                 faults.append((role, f"is {value!r}; give {_ALLOWED.get(role, 'the name of a column')}"))
         if faults:
             raise RoleError(faults)
@@ -122,10 +122,9 @@ _ALLOWED = {
 }
 
 
-def _is_column_names(value: Any, role: str) -> bool:
-    if isinstance(value, Mapping):
-        return role in _ALLOWED and all(isinstance(name, str) for pair in value.items() for name in pair)
-    return role in _ALLOWED and isinstance(value, list | tuple) and all(isinstance(name, str) for name in value)
+def _are_column_names(value: Any) -> bool:
+    names = [name for pair in value.items() for name in pair] if isinstance(value, Mapping) else value
+    return isinstance(names, list | tuple) and all(isinstance(name, str) for name in names)
 
 
 def _list_columns(value: Any) -> tuple[str, ...]:

@@ -112,15 +112,14 @@ class RowFilter:
             names: as in `check`.
         """
         self.check(schema, names)
-        found = _Columns(schema, names, self.text)
-        needed = list(dict.fromkeys(found.find(path)[0] for path in paths_in(self.condition)))
+        columns = _Columns(schema, names, self.text)
+        needed = list(dict.fromkeys(columns.find(path)[0] for path in paths_in(self.condition)))
         table = pa.Table.from_batches(
             [batch.select(needed) for batch in batches], pa.schema([schema.field(name) for name in needed])
         )
         batch = pa.RecordBatch.from_arrays([join_chunks(column) for column in table.columns], schema=table.schema)
-        reads = [_typed(batch, name) for name in needed]
-        said = [notes[name] for name in needed if name in notes]
-        for note in (*said, *(note for read in reads if read.type == "text" for note in read.notes)):
+        own = [note for name in needed if (typed := _typed(batch, name)).type == "text" for note in typed.notes]
+        for note in (*(notes[name] for name in needed if name in notes), *own):
             warn(f"where: {note}", DataNote)  # those of other types where they are compared
         return self.mask(batch, names)
 

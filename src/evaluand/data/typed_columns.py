@@ -122,7 +122,7 @@ class TypedColumn:
         """
         if self.words is not None:
             return pc.coalesce(_texts_of(self.values), self.words)
-        return _as_integers(self.values) if self.type == "number" else self.values
+        return as_integers(self.values) if self.type == "number" else self.values
 
     def texts(self) -> pa.Array:
         """Every value as text; texts that are numbers are alike where they are equal, as are spellings of true.
@@ -363,7 +363,7 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
     for start in range(0, len(texts), BATCH_ROWS):  # most columns of words show in a few cells that they are none
         form.see(texts.slice(start, BATCH_ROWS))
     if declared != "list" and form.type != pa.string():
-        values = _as_integers(form.convert(texts))
+        values = as_integers(form.convert(texts))
         notes = [note] if (note := form.note(name)) else _note_written(name, values) if is_written else []
         return TypedColumn(name, _type_values(name, values).type, values, notes=notes)
     missing = _matches(texts, IS_MISSING)
@@ -443,16 +443,22 @@ def _to_numbers(texts: pa.Array, numbers: np.ndarray) -> pa.Array:
     chosen = pc.replace_substring_regex(chosen, r"^\+", "")
     if _matches(chosen, _WHOLE)[numbers].all():
         return chosen.cast(pa.int64())
-    return _as_integers(chosen.cast(pa.float64()))
+    return as_integers(chosen.cast(pa.float64()))
 
 
-def _as_integers(numbers: pa.Array) -> pa.Array:
-    """Floats as integers if all are whole; other columns unchanged."""
+def as_integers(numbers: pa.Array) -> pa.Array:
+    """Floats as integers if all are whole, null for NaN; other columns unchanged.
+
+    Example:
+        >>> as_integers(pa.array([1.0, float("nan")])).to_pylist(), as_integers(pa.array([1.5])).to_pylist()
+        ([1, None], [1.5])
+    """
     if not pa.types.is_floating(numbers.type):
         return numbers
-    known = numbers.drop_null().to_numpy()
-    whole = bool(len(known)) and bool(((known == np.floor(known)) & (np.abs(known) < _EXACT)).all())
-    return numbers.cast(pa.int64()) if whole else numbers
+    plain = plain_values(numbers)
+    known = plain.drop_null().to_numpy()
+    whole = ((known == np.floor(known)) & (np.abs(known) < _EXACT)).all()
+    return plain.cast(pa.int64()) if whole else numbers
 
 
 def _to_booleans(texts: pa.Array, booleans: np.ndarray) -> pa.Array:
@@ -561,7 +567,7 @@ def _read_marked(name: str, texts: pa.Array, numbers: np.ndarray, known: np.ndar
     other = "." if decimal == "," else ","
     read = {text: float(cell.replace(other, "").replace(decimal, ".")) / share for text, cell in cells.items()}
     places = pc.index_in(pc.if_else(pa.array(known), texts, None), distinct)
-    values = _as_integers(pa.array([*read.values()], pa.float64()).take(places))
+    values = as_integers(pa.array([*read.values()], pa.float64()).take(places))
     note = f"{plural(n, 'cell')} of {name!r} {pluralize(n, 'has', 'have')} {_name_mark(shown, decimal)}: {shown!r} is "
     return TypedColumn(
         name,

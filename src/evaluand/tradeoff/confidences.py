@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from evaluand.aggregation.groups import group_text
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of, pluralize
+from evaluand.data.typed_columns import as_integers
 from evaluand.metrics.base.labels import encode_labels, in_order
 from evaluand.tradeoff.arguments import read_columns, read_list
 
@@ -109,7 +110,7 @@ class Confidences:
                 raise SpecError(f"by: no objective can name the attribute {name!r}; {hint}")
         if not isinstance(system, str):
             raise SpecError(f"system={system!r} must be text, such as 'linear'")
-        positive = _read_truth(_as_integers(_read_array("truth", truth)), label)
+        positive = _read_truth(as_integers(_read_array("truth", truth)), label)
         n, faults = len(positive), list[Fault]()
         confidences = {name: _read_numbers(f"models[{name!r}]", each, n, faults) for name, each in columns.items()}
         attributes = {name: _read_codes(f"by[{name!r}]", each, n, faults) for name, each in groups.items()}
@@ -486,7 +487,7 @@ def _read_clusters(values: Any, n: int, faults: list[Fault]) -> np.ndarray:
 
 def _read_codes(name: str, values: Any, n: int, faults: list[Fault]) -> tuple[np.ndarray, tuple[str, ...]]:
     try:
-        [codes], vocabulary = _encode(name, _as_integers(_read_array(name, values)))
+        [codes], vocabulary = _encode(name, as_integers(_read_array(name, values)))
     except DataError as error:
         faults.extend(error.faults)
         return np.empty(0, np.int64), ()
@@ -504,15 +505,6 @@ def _encode(name: str, column: pa.Array) -> tuple[list[np.ndarray], np.ndarray]:
         return encode_labels([column])
     except (SpecError, DataError) as error:
         raise DataError(Fault(name, str(error))) from None
-
-
-def _as_integers(column: pa.Array) -> pa.Array:
-    """Integers where all floats are integral, since pandas turns integers with missing values into floats."""
-    if pa.types.is_floating(column.type) and all(
-        value.is_integer() for value in column.unique().drop_null().to_pylist()
-    ):
-        return column.cast(pa.int64())
-    return column
 
 
 def _read_array(name: str, values: Any) -> pa.Array:

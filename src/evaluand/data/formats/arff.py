@@ -67,10 +67,6 @@ class _Header:
     attributes: tuple[_Attribute, ...]
     start: int
 
-    @property
-    def names(self) -> list[str]:
-        return [attribute.name for attribute in self.attributes]
-
     @classmethod
     def read(cls, file: SourceFile) -> _Header:
         found: list[tuple[str, str, tuple[str, ...]]] = []

@@ -32,7 +32,9 @@ class Parquet(FileFormat):
             with pq.ParquetFile(file.path) as opened:
                 schemas.append(opened.schema_arrow)
                 n_rows.append(opened.metadata.num_rows)
-                _check_footer(opened, Expansion.of(file))
+                expansion, values = Expansion.of(file), sum(map(_values_of_a_row, opened.schema_arrow.types)) or 1
+                expansion.check(float(VALUE_BYTES) * values * opened.metadata.num_rows)  # what the footer states
+                expansion.check(float(sum(_group_sizes(opened))))
         return _columnar(files, schemas, _parquet_batches, n_rows)
 
 
@@ -83,13 +85,6 @@ def _columnar(
 
 
 # Parquet
-
-
-def _check_footer(opened: Any, expansion: Expansion) -> None:
-    """Refuse a file whose footer states more rows or bytes than it may expand to."""
-    values = sum(map(_values_of_a_row, opened.schema_arrow.types)) or 1
-    expansion.check(float(VALUE_BYTES) * values * opened.metadata.num_rows)
-    expansion.check(float(sum(_group_sizes(opened))))
 
 
 def _group_sizes(opened: Any) -> list[int]:

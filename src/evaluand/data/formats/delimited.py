@@ -158,14 +158,11 @@ class _Table:
                     for start in range(0, batch.num_rows, BATCH_ROWS):
                         yield batch.slice(start, BATCH_ROWS)
         for row in broken:
-            faults.add(*self._ragged(row), "ragged_row")
-
-    def _ragged(self, row: Any) -> tuple[str, str]:
-        """The place and message of a row of the wrong length."""
-        where = self.where(row.number - 1)
-        if not self.texts_only:
-            where = _cell_place(where, row.text, self.delimiter, row.expected_columns)
-        return where, f"{plural(row.actual_columns, 'value')} where the header names {row.expected_columns}"
+            where = self.where(row.number - 1)
+            if not self.texts_only:
+                where = _cell_place(where, row.text, self.delimiter, row.expected_columns)
+            message = f"{plural(row.actual_columns, 'value')} where the header names {row.expected_columns}"
+            faults.add(where, message, "ragged_row")
 
 
 def _cell_place(where: str, text: str, delimiter: str, number: int) -> str:

@@ -119,14 +119,11 @@ def _rows(cells: Sequence[Sequence[Any]], name: str) -> Iterator[tuple[int, dict
         return
     (line, header), *rows = filled
     width = 1 + max(place for _, row in filled for place, cell in enumerate(row) if cell != "")
-    names = rename_columns([_title(cell) for cell in header[:width]], f"{name}:{line + 1}")
+    titles = [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in header[:width]]
+    names = rename_columns([*map(str, titles)], f"{name}:{line + 1}")
     columns = [_plain_column([row[place] for _, row in rows]) for place in range(width)]
     for (number, _), values in zip(rows, zip(*columns, strict=True), strict=True):
         yield number, dict(zip(names, values, strict=True))
-
-
-def _title(cell: Any) -> str:
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
 
 
 def _plain_column(cells: Sequence[Any]) -> list[Any]:

@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from evaluand.core.errors import SpecError, nearest
 from evaluand.data.schema import keys
+from evaluand.data.schema.json_schema import read_json_schema
 from evaluand.data.schema.kinds import (
     KINDS,
     MISSING,
@@ -29,9 +30,7 @@ from evaluand.data.schema.kinds import (
     StructType,
     Type,
     check_shapes,
-    from_json,
     keywords,
-    read_scalar,
     to_json,
 )
 
@@ -142,10 +141,8 @@ def arrow_type(type_: Type, *, dyff: bool = False) -> pa.DataType:
     return _Writer(dyff, implied=dyff).type(type_)
 
 
-def _title_words(type_: Type) -> dict[str, Any]:
-    if not isinstance(type_, StructType):
-        return {}
-    return {word: value for word, value in (("title", type_.title), ("description", type_.doc)) if value}
+def _title_words(struct: StructType) -> dict[str, Any]:
+    return {word: value for word, value in (("title", struct.title), ("description", struct.doc)) if value}
 
 
 class _Writer:
@@ -180,7 +177,7 @@ class _Writer:
     ) -> pa.Field:
         """An Arrow field with its keywords; a `known` one of Dyff's needs none."""
         flag = stores_null or self.dyff
-        words = {} if known else words | _title_words(type_) | _limit_words(type_)
+        words = {} if known else words | _own_words(type_)
         if nullable != (False if self.implied else flag):
             words["null"] = nullable
         metadata = {KEYWORDS: orjson.dumps(words)} if words else {}
@@ -189,14 +186,16 @@ class _Writer:
         return pa.field(name, self.type(type_, known), flag, metadata or None)
 
 
-def _limit_words(type_: Type) -> dict[str, Any]:
-    """The limits that the Arrow type does not express."""
+def _own_words(type_: Type) -> dict[str, Any]:
+    """The keywords of what the Arrow type does not express."""
     if isinstance(type_, Scalar):
         limits = keywords(type_)
         for word in ("x-digits", "x-places", *(("x-min-bytes", "x-max-bytes") if _has_fixed_size(type_) else ())):
             limits.pop(word, None)
         return limits
-    if isinstance(type_, StructType) or (isinstance(type_, Array) and type_.fixed):
+    if isinstance(type_, StructType):
+        return _title_words(type_)
+    if isinstance(type_, Array) and type_.fixed:
         return {}
     words = ("minItems", "maxItems") if isinstance(type_, Array) else ("minProperties", "maxProperties")
     lengths = zip(words, (type_.min_length, type_.max_length), strict=True)
@@ -211,81 +210,64 @@ def _has_fixed_size(scalar: Scalar) -> bool:
 
 
 def read_arrow(schema: pa.Schema) -> StructType:
-    """The row type that an Arrow schema describes."""
-    implied = any(each.name == keys.INDEX and _read_doc(each) == keys.INDEX_FIELD.doc for each in schema)
-    reader = _Reader(implied)
+    """The row type that an Arrow schema describes: that of its fields as parts of a JSON Schema."""
+    reader = _Reader(any(each.name == keys.INDEX and _read_doc(each) == keys.INDEX_FIELD.doc for each in schema))
     reader.faults += [] if len(schema) else ["the schema has no fields"]
     reader.faults += [f"{path}: two columns have this name" for path in repeated_names(schema)]
-    fields = tuple(reader.field(each, "") for each in schema)
+    part = reader.object(schema, "") | _read_words(schema.metadata)
     if reader.faults:
         raise SpecError("\n".join(reader.faults))
-    words = _read_words(schema.metadata)
-    return StructType(fields, words.get("title", ""), words.get("description", ""))
+    return read_json_schema(part)
 
 
 class _Reader:
-    """Reads Arrow fields and collects those that cannot be expressed."""
+    """Reads Arrow fields as parts of a JSON Schema, and collects those that cannot be expressed."""
 
     def __init__(self, implied: bool) -> None:
         self.implied = implied
         self.faults: list[str] = []
 
-    def field(self, field: pa.Field, path: str) -> Field:
-        known = _KEYS.get(field.name)
-        if known and KEYWORDS not in (field.metadata or {}) and _read_doc(field) == known.doc:
-            return known
-        words = _read_words(field.metadata)
-        type_ = self._type(field, f"{path}{field.name}", words)
-        required = words.get("required", True)
-        default = from_json(type_, words["default"]) if "default" in words else MISSING
-        return Field(field.name, type_, self._nullable(field, words), required, default, _read_doc(field))
+    def object(self, fields: Iterable[pa.Field], path: str) -> dict[str, Any]:
+        required = [field.name for field in fields if _read_words(field.metadata).get("required", True)]
+        properties = {field.name: self._part(field, f"{path}{field.name}") for field in fields}
+        return {"type": "object", "properties": properties, "required": required}
 
-    def _nullable(self, field: pa.Field, words: Mapping[str, Any]) -> bool:
-        return bool(words.get("null", False if self.implied else field.nullable))
+    def _part(self, field: pa.Field, path: str) -> dict[str, Any]:
+        known, doc, words = _KEYS.get(field.name), _read_doc(field), _read_words(field.metadata)
+        own = {"description": doc} if doc else {}
+        if known and KEYWORDS not in (field.metadata or {}) and doc == known.doc and isinstance(known.type, Scalar):
+            return KINDS[known.type.kind].json | keywords(known.type) | own
+        nullable = words.pop("null", False if self.implied else field.nullable)
+        own |= {"default": words["default"]} if "default" in words else {}
+        limits = {word: value for word, value in words.items() if word not in ("required", "default")}
+        part = self._type(field, path) | limits
+        return {"anyOf": [part, {"type": "null"}] if nullable else [part]} | own
 
-    def _type(self, field: pa.Field, path: str, words: Mapping[str, Any]) -> Type:
-        arrow = field.type
-        if pa.types.is_struct(arrow):
+    def _type(self, field: pa.Field, path: str) -> dict[str, Any]:
+        arrow, types = field.type, pa.types
+        if types.is_struct(arrow):
             if not arrow.num_fields:
                 self.faults.append(f"{path}: {arrow}: has no fields")
-            fields = tuple(self.field(arrow.field(i), f"{path}.") for i in range(arrow.num_fields))
-            return StructType(fields, words.get("title", ""), words.get("description", ""))
-        if pa.types.is_map(arrow):
-            if not (pa.types.is_string(arrow.key_type) or pa.types.is_large_string(arrow.key_type)):
+            return self.object(arrow.fields, f"{path}.")
+        if types.is_map(arrow):
+            if not (types.is_string(arrow.key_type) or types.is_large_string(arrow.key_type)):
                 self.faults.append(f"{path}: {arrow}: the keys are not text")
-            value, nullable = self._inner(arrow.item_field, f"{path}{{}}")
-            return Map(value, nullable, words.get("minProperties"), words.get("maxProperties"))
+            return {"type": "object", "additionalProperties": self._part(arrow.item_field, f"{path}{{}}")}
         if is_list_type(arrow):
-            item, nullable = self._inner(arrow.value_field, f"{path}[]")
-            if pa.types.is_fixed_size_list(arrow):
-                return Array(item, nullable, arrow.list_size, arrow.list_size)
-            return Array(item, nullable, words.get("minItems"), words.get("maxItems"))
-        try:
-            return self._scalar(field, path, words)
-        except (ValueError, TypeError) as error:
-            self.faults.append(f"{path}: {arrow}: {error}")
-            return Scalar("string")
-
-    def _inner(self, field: pa.Field, path: str) -> tuple[Type, bool]:
-        """The type of the items of a list or the values of a map, and whether they may be null."""
-        words = _read_words(field.metadata)
-        return self._type(field, path, words), self._nullable(field, words)
-
-    def _scalar(self, field: pa.Field, path: str, words: Mapping[str, Any]) -> Scalar:
-        arrow, words = field.type, dict(words)
-        if pa.types.is_decimal(arrow):
-            return read_scalar("decimal", words | {"x-digits": arrow.precision, "x-places": arrow.scale})
-        if pa.types.is_fixed_size_binary(arrow):
-            return read_scalar("binary", words | {"x-min-bytes": arrow.byte_width, "x-max-bytes": arrow.byte_width})
-        if JSON in (field.metadata or {}).items():
-            return read_scalar("json", words)
-        if pa.types.is_timestamp(arrow) and arrow.tz not in (None, *_UTC):
-            raise ValueError(f"timestamps with a time zone must be UTC; cast to {pa.timestamp(arrow.unit, 'UTC')}")
-        kind = scalar_kind(arrow)
-        if kind is None:
+            size = arrow.list_size if types.is_fixed_size_list(arrow) else None
+            lengths = {} if size is None else {"minItems": size, "maxItems": size}
+            return {"type": "array", "items": self._part(arrow.value_field, f"{path}[]")} | lengths
+        if types.is_decimal(arrow):
+            return KINDS["decimal"].json | {"x-digits": arrow.precision, "x-places": arrow.scale}
+        if types.is_fixed_size_binary(arrow):
+            return KINDS["binary"].json | {"x-min-bytes": arrow.byte_width, "x-max-bytes": arrow.byte_width}
+        kind = "json" if JSON in (field.metadata or {}).items() else scalar_kind(arrow)
+        if types.is_timestamp(arrow) and arrow.tz not in (None, *_UTC):
+            utc = pa.timestamp(arrow.unit, "UTC")
+            self.faults.append(f"{path}: {arrow}: timestamps with a time zone must be UTC; cast to {utc}")
+        elif kind is None:
             self.faults.append(f"{path}: {arrow}: has no counterpart in a schema")
-            return Scalar("string")
-        return read_scalar(kind, words)
+        return KINDS[kind or "string"].json
 
 
 def scalar_kind(arrow: pa.DataType) -> str | None:

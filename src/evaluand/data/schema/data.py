@@ -74,7 +74,13 @@ class Schema:
             return cls(_read_checked(read_arrow, schema, ""))
         if isinstance(schema, Mapping):
             stored = next((kind for name, kind in _STORED.items() if name in schema), None)
-            return _read_stored(stored, schema) if stored else cls(_read_checked(read_json_schema, schema, "$"))
+            if stored is None:
+                return cls(_read_checked(read_json_schema, schema, "$"))
+            try:
+                return stored.model_validate(dict(schema)).to_schema()
+            except ValidationError as error:
+                lines = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
+            raise SpecError("\n".join(lines))
         raise SpecError(
             f"{with_article(type(schema).__name__)} is not a schema; give a pydantic model, an Arrow schema, a JSON "
             "Schema, a name or a product"
@@ -360,14 +366,6 @@ class DataSchema(_StoredModel):
 
 _STORED: Mapping[str, type[DataSchema | DyffDataSchema]] = {"arrowSchema": DataSchema, "components": DyffDataSchema}
 """The field by which a mapping is a stored schema or a product, and no JSON Schema."""
-
-
-def _read_stored(kind: type[DataSchema | DyffDataSchema], value: Mapping[str, Any]) -> Schema:
-    try:
-        return kind.model_validate(dict(value)).to_schema()
-    except ValidationError as error:
-        lines = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors()]
-    raise SpecError("\n".join(lines))
 
 
 def arrow_schema(schema: SchemaLike, *, metadata: Mapping[str, str] | None = None) -> pa.Schema:

@@ -55,7 +55,7 @@ class Kind:
 
     arrow: pa.DataType
     python: type
-    json: Mapping[str, str]
+    json: dict[str, Any]
     write: Callable[[Any], Any] = lambda value: value
     read: Callable[[Any], Any] | None = None
 

@@ -75,8 +75,10 @@ def write_model(struct: StructType, name: str = "") -> Model:
         info: dict[str, Any] = {"description": each.doc} if each.doc else {}
         if each.default is not MISSING:
             info |= {"default": each.default, "validate_default": True}  # validation turns a choice into its member
+        elif not each.required and isinstance(each.type, Array | Map) and not each.nullable:
+            info["default_factory"] = list if isinstance(each.type, Array) else dict
         elif not each.required:
-            info |= _default_arguments(each)
+            info["default"] = None
         attribute = each.name
         if not _is_attribute(each.name) or each.name in fields:
             attribute = f"field{number}_{re.sub(r'[^0-9a-zA-Z]+', '_', each.name)}".rstrip("_")
@@ -197,7 +199,10 @@ class _Reader:
         if info.default_factory not in (None, list, dict):
             problem = "the default is the result of a function, which a schema cannot store; give a value as default="
             self._refuse(f"{path}.{alias}", info.annotation, problem)
-        default = _read_default(info, type_, nullable)
+        default = MISSING if info.default is PydanticUndefined else _as_data(info.default)
+        if info.default_factory in (list, dict):
+            fills_itself = isinstance(type_, Array if info.default_factory is list else Map) and not nullable
+            default = MISSING if fills_itself else info.default_factory()
         if default is None and not nullable:  # a common way to write "may be missing"
             default = MISSING
         if isinstance(default, float) and not math.isfinite(default):
@@ -317,16 +322,6 @@ _CLASSES = re.compile(r"(?<!\\)(?:\\\\)*(\\[wWdDsSbB])")
 """Classes that match all of Unicode in pydantic, but only ASCII in Arrow and JSON Schema."""
 
 
-def _read_default(info: FieldInfo, type_: Type, nullable: bool) -> Any:
-    """The default; MISSING where there is none, or where it is the empty list or object that fills the field anyway."""
-    if info.default_factory not in (list, dict):
-        return MISSING if info.default is PydanticUndefined else _as_data(info.default)
-    empty = Array if info.default_factory is list else Map
-    if isinstance(type_, empty) and not nullable:
-        return MISSING
-    return [] if empty is Array else {}
-
-
 def _as_data(value: Any) -> Any:
     """A default without enumerations, models and tuples."""
     if isinstance(value, enum.Enum):
@@ -369,13 +364,6 @@ def _annotation(type_: Type, nullable: bool, name: str) -> Any:
         limits |= {"allow_inf_nan": False} if type_.finite else {}
     annotation = Annotated[annotation, FieldOf(**limits)] if limits else annotation
     return annotation | None if nullable else annotation
-
-
-def _default_arguments(field: Field) -> dict[str, Any]:
-    """The arguments of a pydantic field that is optional and has no default."""
-    if isinstance(field.type, Array | Map) and not field.nullable:
-        return {"default_factory": list if isinstance(field.type, Array) else dict}
-    return {"default": None}
 
 
 def _is_attribute(name: str) -> bool:

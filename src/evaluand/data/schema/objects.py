@@ -128,27 +128,18 @@ class _Builder:
         return self._list(type_, values, types, place, arrow)
 
     def _check_names(self, struct: StructType, values: list[Any], place: Place) -> None:
-        known, required = set(struct.names), [each.name for each in struct.fields if each.required]
+        known, add = set(struct.names), self.collector.add
         for at, value in enumerate(values):
             if type(value) is dict:
-                for name in required:
-                    if name not in value:
-                        self.collector.add(
-                            place.field(name), at, "missing", f"is missing{_suggest(name, value, known)}"
-                        )
-                for name in value:
-                    if name not in known:
-                        self.collector.add(
-                            place.field(str(name)), at, "extra", f"is not a field{nearest(str(name), known)}"
-                        )
+                for name in (each.name for each in struct.fields if each.required and each.name not in value):
+                    add(place.field(name), at, "missing", f"is missing{_suggest(name, value, known)}")
+                for name in (str(name) for name in value if name not in known):
+                    add(place.field(name), at, "extra", f"is not a field{nearest(name, known)}")
 
     def _field_value(self, field: Field, value: Any) -> Any:
-        if type(value) is not dict:
-            return _INVALID
-        present = value.get(field.name, MISSING)
-        if present is not MISSING:
-            return present
-        if field.required:
+        if type(value) is dict and field.name in value:
+            return value[field.name]
+        if type(value) is not dict or field.required:
             return _INVALID
         return to_json(field.type, field.fill_value) if self.json else field.fill_value
 
@@ -177,8 +168,8 @@ class _Builder:
         flat = [value for each in maps for value in each.values()]
         entries = self.build_column(map_type.value, map_type.nullable, flat, inner, arrow.item_type)
         texts = self._scalar(Scalar("string"), names, set(map(type, names)), inner, pa.string(), "the key ")
-        is_absent = np.array([type(value) is not dict for value in values], bool)
-        mask = pa.array(is_absent) if is_absent.any() else None
+        is_absent = None if types <= {dict} else np.array([type(value) is not dict for value in values])
+        mask = None if is_absent is None else pa.array(is_absent)
         array = pa.MapArray.from_arrays(offsets_from_ends(ends), texts.fill_null(""), entries, type=arrow, mask=mask)
         check_sizes(map_type, pa.array(np.diff(ends, prepend=0), mask=is_absent), place, self.collector, "entries")
         return array
@@ -215,14 +206,13 @@ class _Builder:
         read = KINDS[scalar.kind].read if self.json else None
         exact = str if read else KINDS[scalar.kind].python
         if types - {exact, type(None)} or read or scalar.kind in _CHECKED:
-            native: list[Any] = []
+            native: list[Any] = [None] * len(values)
             for at, value in enumerate(values):
                 try:
-                    absent = value is None or value is _INVALID
-                    native.append(None if absent else _read_value(scalar, value, exact, read, self.json))
+                    if value is not None and value is not _INVALID:
+                        native[at] = _read_value(scalar, value, exact, read, self.json)
                 except _UnfitError as error:
                     self.collector.add(place, at, error.what, f"{name}{error}")
-                    native.append(None)
             values = native
         if scalar.kind == "uuid":
             values = [None if value is None else value.bytes for value in values]

@@ -38,11 +38,10 @@ class KeyChecker:
         if self._places:
             values = zip(*(columns[place].to_pylist() for place in self._places), strict=True)
             for row, key in enumerate(values, first):
-                if None not in key:
-                    for whole in dict.fromkeys(self._keys(key)):
-                        earlier = self._rows.setdefault(whole, row)
-                        if earlier != row:
-                            self._repeated.append(self._fault(row, whole, earlier))
+                for whole in dict.fromkeys(self._keys(key)) if None not in key else ():
+                    earlier = self._rows.setdefault(whole, row)
+                    if earlier != row:
+                        self._repeated.append(self._fault(row, whole, earlier))
 
     def faults(self, counts: Counter[tuple[str, str]], most: int | None) -> list[RowFault]:
         """The faults of all rows, which are counted; at most `most` are returned."""
@@ -50,11 +49,10 @@ class KeyChecker:
         return self._repeated[:most]
 
     def _keys(self, key: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-        if self._in_list and len(key) > 1:
-            *pair, responses = key
-            yield from ((*pair, item and item[RESPONSE_INDEX]) for item in responses or [None])
-        else:
-            yield key
+        if not self._in_list or len(key) == 1:
+            return iter([key])
+        *pair, responses = key
+        return ((*pair, item and item[RESPONSE_INDEX]) for item in responses or [None])
 
     def _fault(self, row: int, key: tuple[Any, ...], earlier: int) -> RowFault:
         if len(key) == 1:

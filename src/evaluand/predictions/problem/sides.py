@@ -19,6 +19,7 @@ from evaluand.core.errors import Fault, nearest
 from evaluand.core.files import cells
 from evaluand.data.columns import join_chunks
 from evaluand.data.sources import DataSource
+from evaluand.data.typed_columns import as_integers
 from evaluand.metrics.base.labels import contents
 
 CONFIDENCE, RANK = "confidence", "rank"
@@ -220,7 +221,7 @@ def match_keys(truth: Side, predictions: Side, index: Sequence[str]) -> tuple[Ke
 
 
 def _read_index(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
-    column = _as_integers(side.column(name))
+    column = as_integers(side.column(name))
     kind = contents(column.type)
     if kind not in (*_INDEX, ""):
         message = f"holds {_PLURAL[kind]}; an index has integers or text"
@@ -232,16 +233,6 @@ def _read_index(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
     return column, side.faults(
         np.asarray(column.is_null()), name, "empty_index", lambda row: "is empty; name the example"
     )
-
-
-def _as_integers(column: pa.Array) -> pa.Array:
-    """Integers where all floats are integral; other columns unchanged."""
-    if not pa.types.is_floating(column.type):
-        return column
-    empty = np.asarray(pc.is_null(column, nan_is_null=True))
-    filled = np.where(empty, 0.0, np.asarray(column.to_numpy(zero_copy_only=False), np.float64))
-    integral = (np.floor(filled) == filled).all() and (np.abs(filled) < 2.0**53).all()
-    return pa.array(filled.astype(np.int64), mask=empty) if integral else column
 
 
 def _number(truth: pa.Array, predictions: pa.Array) -> Keys:
@@ -356,7 +347,7 @@ _LABELS: Final = ("bools", "integers", "text")
 
 def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array, list[Fault]]:
     """A column of labels as a dictionary; with `sets` an empty cell is null and no fault."""
-    column = _as_integers(side.column(name))
+    column = as_integers(side.column(name))
     kind = contents(column.type)
     if kind not in (*_LABELS, ""):
         message = f"holds {_PLURAL[kind]}; labels are text, integers or bools"
