@@ -177,8 +177,7 @@ def read_labels(
     for file in files:
         for where, line in _rows(file):
             try:
-                row = _require_intact(line)
-                key, label = _key(row), _label(row, allowed)
+                key, label = _key(row := _require_intact(line)), _label(row, allowed)
             except DataError as error:
                 faults.append(Fault(where, str(error)))
                 continue
