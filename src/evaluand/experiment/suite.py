@@ -163,11 +163,11 @@ def _build(parsed: ParsedSuite, name: str, problem: ProblemParts | ProblemFolder
         for note in scores.notes:
             warn(f"problem {name}: {note}")
         assert isinstance(scores.graded, GradedProblem)
-        made = Experiment(**vars(scores.graded.steps(join_name(parsed.spec.name, name))))
-        return replace(made, origin=made.origin | origin)
-    tasks_folder, document = parsed.document.path.parent, problem.document
-    origin["digest"] = document.digest
-    return Experiment.from_parts(problem.parts, document, problem.folder, origin, tasks_folder=tasks_folder)
+        steps = scores.graded.steps(join_name(parsed.spec.name, name))
+        return Experiment(**vars(steps) | {"origin": steps.origin | origin})
+    home, document = parsed.document.path.parent, problem.document
+    origin |= {"digest": document.digest}
+    return Experiment.from_parts(problem.parts, document, problem.folder, origin, tasks_folder=home)
 
 
 def _choose_score(experiment: Experiment, problem: str, score: ScoreSpec) -> Measure:
