@@ -122,6 +122,19 @@ def test_lines_that_are_none_are_reported_with_their_place(tmp_path: Path) -> No
     assert len(raised.value.faults) == 6
 
 
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("a.csv", ",key,value\nx,a,1\n,b,0\n"),
+        ("a.jsonl", '{"": "x", "key": "a", "value": 1}\n{"key": "b", "value": 0}\n'),
+    ],
+)
+def test_a_column_without_a_name_is_no_column_of_labels(tmp_path: Path, name: str, text: str) -> None:
+    (tmp_path / name).write_text(text)
+    labels = read_labels([tmp_path / name]).labels
+    assert {key: label.value for key, [label] in labels.items()} == {"a": 1, "b": 0}
+
+
 def test_other_scorers_have_nobody_to_tell_of(run: Run) -> None:
     evaluation = Evaluator().evaluate(run, {"one": lambda output: 1.0})
     with pytest.raises(SpecError, match="'one' holds no labels"):

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 from evaluand.cli.validate import gathered_warnings, list_faults, list_notes, no_facts, plan_facts
 from evaluand.core.errors import EvaluandError
-from evaluand.experiment.access import Access, read_access
+from evaluand.core.files.paths import is_within
+from evaluand.experiment.access import Access, Reading, read_access
 from evaluand.experiment.suite import Suite
-from evaluand.experiment.suite_spec import ParsedSuite, parse_suite
+from evaluand.experiment.suite_spec import ParsedSuite, ProblemFolder, parse_suite
 from evaluand.report.facts.base import Facts
 from evaluand.run.request import PathRequest
 from evaluand.store.folder_store import FolderStore
@@ -27,7 +29,8 @@ def access_of_suite(file: Path, model: str | None) -> Facts:
         for name, found in access._asdict().items():
             known = facts["access"][name]
             known += [entry for each in found if (entry := each._asdict()) not in known]
-    for document in (parsed.document, *(problem.document for problem in parsed.problems.values())):
+    own = (each.document for each in parsed.problems.values() if not isinstance(each, ProblemFolder))
+    for document in (parsed.document, *own):
         try:
             document.check()
         except EvaluandError as error:
@@ -56,7 +59,14 @@ def plans(suite: Suite, store: FolderStore, request: PathRequest) -> list[Facts]
 
 def _accesses(parsed: ParsedSuite) -> Iterator[Access]:
     """What each problem reaches, and what the tasks reach, whose paths are relative to the file of the suite."""
+    home = parsed.document.path.parent
     for name, problem in parsed.problems.items():
+        if isinstance(problem, ProblemFolder):
+            read = [(f"tasks.{task}", path) for task, paths in problem.files.items() for path in paths]
+            read = [(f"problems.{name}", problem.folder), *read]
+            files = [Reading(where, os.path.relpath(path, home), not is_within(path, home)) for where, path in read]
+            yield Access([], [], [], files)
+            continue
         whole = problem.parts
         own = read_access(replace(whole, tasks={}), problem.folder)
         yield Access(
@@ -66,4 +76,4 @@ def _accesses(parsed: ParsedSuite) -> Iterator[Access]:
             [each._replace(where=f"{name}: {each.where}") for each in own.files],
         )
         alone = replace(whole, dataset=None, scorers={}, metrics={}, matches={}, prices=None)
-        yield read_access(alone, parsed.document.path.parent)
+        yield read_access(alone, home)

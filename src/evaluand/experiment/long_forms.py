@@ -64,7 +64,7 @@ def expand_matches(entry: Any) -> Any:
         if isinstance(word := full.get(key), str):
             full[key] = long_form(word) if key == "judge" else {"kind": word}
         elif isinstance(word, Mapping):
-            full[key] = _expand_kind(word) if key != "rating" or {*word} & {*get_args(RatingKind)} else word
+            full[key] = expand_kind(word) if key != "rating" or {*word} & {*get_args(RatingKind)} else word
     return full
 
 
@@ -131,7 +131,7 @@ def _with_text_version(entry: Any, document: Document, number: int) -> Any:
     return {**entry, "judge": {**judge, "version": text}}
 
 
-def _expand_kind(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+def expand_kind(entry: Mapping[str, Any]) -> Mapping[str, Any]:
     """`{by_score: {scorer: exact_match}}` or `{by_score: exact_match}` as `{kind: by_score, scorer: exact_match}`."""
     [(name, value), *others] = [*entry.items()] or [("", None)]
     if others or name in ("kind", "function"):

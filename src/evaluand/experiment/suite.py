@@ -9,15 +9,16 @@ from pathlib import Path
 from typing import Any, Unpack
 
 from evaluand.aggregation.aggregator import Measure
-from evaluand.core.errors import DataError, EvaluandError, Fault, SpecError, kind_of, nearest
+from evaluand.core.errors import DataError, EvaluandError, Fault, SpecError, kind_of, nearest, warn
 from evaluand.core.labels import join_name
 from evaluand.core.near import keywords
 from evaluand.engine.keyed_work import Progress
 from evaluand.engine.outcome import Unreachable
 from evaluand.experiment.experiment import Experiment
 from evaluand.experiment.suite_results import NotRun, ProblemResult, SuiteResults
-from evaluand.experiment.suite_spec import ParsedSuite, ProblemParts, ScoreSpec, parse_suite
+from evaluand.experiment.suite_spec import ParsedSuite, ProblemFolder, ProblemParts, ScoreSpec, parse_suite
 from evaluand.metrics.names import as_called, name_in_tables
+from evaluand.predictions.scoring import GradedProblem, score
 from evaluand.run.request import PathOptions, PathRequest
 from evaluand.store.store import MemoryStore, Store, check_name
 
@@ -154,10 +155,19 @@ class Suite:
         return SuiteResults(self.name, self.systems, found, self.macro_mean, self.seed, self.confidence, self.control)
 
 
-def _build(parsed: ParsedSuite, name: str, problem: ProblemParts) -> Experiment:
-    tasks_folder, document = parsed.document.path.parent, problem.document
-    origin = {"suite": os.path.abspath(parsed.document.path), "problem": name, "digest": document.digest}
-    return Experiment.from_parts(problem.parts, document, problem.folder, origin, tasks_folder=tasks_folder)
+def _build(parsed: ParsedSuite, name: str, problem: ProblemParts | ProblemFolder) -> Experiment:
+    origin = {"suite": os.path.abspath(parsed.document.path), "problem": name}
+    if isinstance(problem, ProblemFolder):
+        parsed.document.check()  # tasks without predictions
+        scores = score(problem.folder, problem.files)
+        for note in scores.notes:
+            warn(f"problem {name}: {note}")
+        assert isinstance(scores.graded, GradedProblem)
+        steps = scores.graded.steps(join_name(parsed.spec.name, name))
+        return Experiment(**vars(steps) | {"origin": steps.origin | origin})
+    home, document = parsed.document.path.parent, problem.document
+    origin |= {"digest": document.digest}
+    return Experiment.from_parts(problem.parts, document, problem.folder, origin, tasks_folder=home)
 
 
 def _choose_score(experiment: Experiment, problem: str, score: ScoreSpec) -> Measure:

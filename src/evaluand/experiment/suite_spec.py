@@ -9,7 +9,8 @@
       geography: {dataset: capitals.csv, scorers: exact_match, metrics: accuracy}
     score: accuracy
 
-Every task is run on every problem, as the experiment `assistants/arithmetic` and so on.
+Every task is run on every problem, as the experiment `assistants/arithmetic` and so on. A problem may also be the
+folder of a stated problem, if every task is a file of predictions: `small: {recorded: "small/{problem}.csv"}`.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from evaluand.core.errors import SpecError
 from evaluand.core.files.yaml import Advice, ComposedDocument, Document, Place
 from evaluand.core.labels import join_name
+from evaluand.experiment.long_forms import expand_kind
 from evaluand.experiment.near_keys import advice, meant_key
 from evaluand.experiment.parsing import ValidParts, parse_document
 from evaluand.store.store import check_name
@@ -48,7 +50,8 @@ class SuiteSpec(BaseModel):
     name: str = Field(min_length=1)
     tasks: Any = Field(description="the systems, as tasks of an experiment; {problem} in a path is that of the problem")
     problems: dict[str, Any] = Field(
-        min_length=1, description="name: an experiment file without tasks, or the same written here"
+        min_length=1,
+        description="name: an experiment file without tasks, or the same written here, or the folder of a problem",
     )
     score: ScoreSpec | None = Field(
         None, description="the metric by which systems are ranked; by default the first of each problem"
@@ -89,6 +92,21 @@ class ProblemParts:
 
 
 @dataclass(frozen=True)
+class ProblemFolder:
+    """One problem of a suite that is the folder of a stated problem, whose predictions exist.
+
+    Attributes:
+        files: task → the files of its predictions.
+        folder, score, score_place: see `ProblemParts`.
+    """
+
+    files: dict[str, list[Path]]
+    folder: Path
+    score: ScoreSpec
+    score_place: Place
+
+
+@dataclass(frozen=True)
 class ParsedSuite:
     """A suite file.
 
@@ -100,7 +118,7 @@ class ParsedSuite:
 
     spec: SuiteSpec
     document: Document
-    problems: dict[str, ProblemParts]
+    problems: dict[str, ProblemParts | ProblemFolder]
 
 
 def is_suite(document: Document) -> bool:
@@ -121,7 +139,7 @@ def parse_suite(path: Path, model: str | None = None) -> ParsedSuite:
     if not isinstance(document.value, dict):
         raise SpecError(f"{path}:1: a suite must be a mapping with name, tasks and problems")
     spec = _parse_spec(document)
-    problems = {}
+    problems: dict[str, ProblemParts | ProblemFolder] = {}
     entries = document.value.get("problems")
     for name, entry in entries.items() if isinstance(entries, dict) else ():
         with document.at("problems", name):
@@ -153,11 +171,11 @@ def _keys_at(place: Place) -> list[str]:
 
 def _parse_problem(
     document: Document, spec: SuiteSpec, name: str, entry: Any, model: str | None
-) -> ProblemParts | None:
+) -> ProblemParts | ProblemFolder | None:
     """A problem; None if the suite has no tasks, which is a fault by itself.
 
     Raises:
-        SpecError: the entry is neither a file nor a mapping, or there is no such file.
+        SpecError: the entry is neither a file, a folder nor a mapping, or there is no such file.
     """
     place: Place = ("problems", name)
     score, score_place = spec.score or ScoreSpec(), ("score",)
@@ -169,6 +187,9 @@ def _parse_problem(
         for key in entry.keys() - {"file", "score"}:
             document.add((*place, key), "cannot be given beside file; write it into that file")
     file = entry.get("file") if isinstance(entry, Mapping) and "file" in entry else entry
+    if isinstance(file, str) and (document.path.parent / file).is_dir():
+        files = {} if spec.tasks is None else _files_of_predictions(document, spec, name)
+        return ProblemFolder(files, document.path.parent / file, score, score_place)
     if isinstance(file, str):
         home = Document(document.path.parent / file)
         above: Place = ()
@@ -176,7 +197,8 @@ def _parse_problem(
         home, above = document, place
     else:
         raise SpecError(
-            "is neither a file nor a mapping; name an experiment file, or give dataset, scorers and metrics"
+            "is neither a file nor a mapping; name an experiment file or the folder of a problem, or give dataset,"
+            " scorers and metrics"
         )
     own = file if home is document else home.value
     if not isinstance(own, Mapping):
@@ -213,6 +235,20 @@ def _compose(
     if home is not document:  # whose faults nobody else reports
         composed.take_faults(home)
     return ProblemParts(found, composed, home.path.parent, *score)
+
+
+def _files_of_predictions(document: Document, spec: SuiteSpec, problem: str) -> dict[str, list[Path]]:
+    """The files of each task's predictions of a problem that is a folder; adds faults to the document."""
+    files: dict[str, list[Path]] = {}
+    for task, entry in spec.tasks.items() if isinstance(spec.tasks, Mapping) else [("", spec.tasks)]:
+        given = expand_kind(entry) if isinstance(entry, Mapping) else {}
+        if given.get("kind") != "recorded" or "path" not in given:
+            message = "is not a file of predictions, as a problem that is a folder needs; write NAME: {recorded: PATH}"
+            document.add(("tasks", task) if task else ("tasks",), message)
+            continue
+        path = document.path.parent / str(given["path"]).replace("{problem}", problem)
+        files[task] = sorted(path.glob("*.csv")) if path.is_dir() else [path]
+    return files
 
 
 def _paths_of(problem: str, tasks: Any) -> Any:

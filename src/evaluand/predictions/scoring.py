@@ -57,7 +57,7 @@ _CONFIDENCE: Final = 0.95
 
 def score(
     problem: str | os.PathLike[str] | OpenProblem | Problem,
-    predictions: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    predictions: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | Mapping[str, Sequence[Path]] = (),
     truth: str | os.PathLike[str] | None = None,
     *,
     definition: str | None = None,
@@ -78,8 +78,8 @@ def score(
     Args:
         problem: the problem's folder or document, an open folder, or a problem stated in code.
         predictions: the file; or one for each repeat and fold, with `repeat0`, `fold1` or both in its name; or those of
-            several systems, which are compared. By default the file that the problem names, or the numbered ones in
-            the same folder.
+            several systems, which are compared, by name or called after their files. By default the file that the
+            problem names, or the numbered ones in the same folder.
         truth: a CSV file of index and targets, or a dataset; by default the truth in the problem's folder.
         definition: the public definition that metrics follow where several are in use.
         part: TRAIN, TEST or SCORE, where each has its own documents.
@@ -110,7 +110,8 @@ def score(
     assert task is not None  # else there are faults
     if not task.problem.criteria:
         raise SpecError(f"{task.document}: the problem has no metric; name one under performanceMetrics")
-    systems = assign_files([Path(path) for path in paths] or find_files(task), task)
+    named = predictions if isinstance(predictions, Mapping) else [Path(path) for path in paths]
+    systems = assign_files(named or find_files(task), task)
     task = task.for_files(path for files in systems.values() for path in files)
     parts = {
         system: sorted(read_parts(files, task, findings), key=lambda part: (part.repeat, part.fold))
@@ -319,7 +320,7 @@ class GradedProblem:
         columns = self._plain_columns()
         if not columns:
             return self.save(MemoryStore(), "scores")
-        steps, store = self._steps("scores"), ColumnStore()
+        steps, store = self.steps("scores"), ColumnStore()
         return steps.summarise(store, store.put(steps.dataset, self._scorer(), columns), self._known_values())
 
     def save(self, store: Store, name: str) -> Results:
@@ -329,9 +330,14 @@ class GradedProblem:
             SpecError: a target has a reserved name, or metrics read rows in ways that no single scorer does.
         """
         scores = {system: {SCORER: each.scored_rows()} for system, each in self._plain_columns().items()}
-        return self._steps(name).run(store, known_scores=scores, known_values=self._known_values())
+        return self.steps(name).run(store, known_scores=scores, known_values=self._known_values())
 
-    def _steps(self, name: str) -> Steps:
+    def steps(self, name: str) -> Steps:
+        """The path of the dataset, and of the predictions of each system as a task.
+
+        Raises:
+            SpecError: see `save`.
+        """
         if INDEX in self.layout.targets:
             raise SpecError(f"a target called {INDEX!r} cannot be stored, since runs use this name; leave out --name")
         tasks = {system: self._task(system) for system in self.systems}

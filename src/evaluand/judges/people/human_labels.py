@@ -175,9 +175,9 @@ def read_labels(
     flags: list[str] = []
     counted, only_explained = "", list[str]()
     for file in files:
-        for where, row in _rows(file):
+        for where, line in _rows(file):
             try:
-                key, label = _key(row), _label(row, allowed)
+                key, label = _key(row := _require_intact(line)), _label(row, allowed)
             except DataError as error:
                 faults.append(Fault(where, str(error)))
                 continue
@@ -233,7 +233,8 @@ def parse_label(row: Mapping[str, Any]) -> Label:
 
 def n_filled_in(file: Path) -> int:
     """How many rows of a file of labels somebody has filled in, even if only with an explanation."""
-    return sum(any(_key(row) and row.get(name) is not None for name in _WORK) for _, row in _rows(file))
+    rows = (_require_intact(row) for _, row in _rows(file))
+    return sum(any(_key(row) and row.get(name) is not None for name in _WORK) for row in rows)
 
 
 class HumanLabels(Scorer):
@@ -356,8 +357,8 @@ def _more(places: Sequence[str]) -> str:
     return f" and {len(places) - _EXAMPLES:,} more" if len(places) > _EXAMPLES else ""
 
 
-def _rows(file: Path, written_by: str = _EXPORT) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The rows of a file, each with its place; a broken row holds only the reason, under `_BROKEN`."""
+def _rows(file: Path, written_by: str = _EXPORT) -> Iterator[tuple[str, dict[str, Any] | str]]:
+    """The rows of a file, each with its place; in place of a broken row the reason."""
     if file.suffix.lower() == ".csv":
         yield from _csv_rows(file, written_by)
         return
@@ -371,11 +372,9 @@ def _rows(file: Path, written_by: str = _EXPORT) -> Iterator[tuple[str, dict[str
         try:
             row = from_json(line)
         except ValueError as error:
-            row = {_BROKEN: f"is no JSON: {error}"}
-        yield f"{file}:{number}", row if isinstance(row, dict) else {_BROKEN: f"is {kind_of(row)}, not an object"}
-
-
-_BROKEN: Final = ""
+            yield f"{file}:{number}", f"is no JSON: {error}"
+        else:
+            yield f"{file}:{number}", row if isinstance(row, dict) else f"is {kind_of(row)}, not an object"
 
 
 def _csv_rows(file: Path, written_by: str) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -402,14 +401,14 @@ def _parse_value(cell: str | None) -> Any:
 _CELLS: Final = {"": None, "true": True, "false": False}
 
 
-def _require_intact(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    if _BROKEN in row:
-        raise DataError(row[_BROKEN])
+def _require_intact(row: Mapping[str, Any] | str) -> Mapping[str, Any]:
+    if isinstance(row, str):
+        raise DataError(row)
     return row
 
 
 def _key(row: Mapping[str, Any]) -> str:
-    key = _require_intact(row).get("key")
+    key = row.get("key")
     if not isinstance(key, str):
         raise DataError(f"has no key; keep the key that {_EXPORT} wrote")
     return key.strip()

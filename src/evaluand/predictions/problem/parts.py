@@ -85,20 +85,26 @@ def find_files(truth: ProblemTruth) -> list[Path]:
     return [require_within(path, expected.parent) for path in numbered]
 
 
-def assign_files(files: Sequence[Path], truth: ProblemTruth) -> dict[str, dict[Path, list[PartKey]]]:
+def assign_files(
+    files: Sequence[Path] | Mapping[str, Sequence[Path]], truth: ProblemTruth
+) -> dict[str, dict[Path, list[PartKey]]]:
     """System → its files → the parts that each is for; every system has one file for each part.
 
-    Files are those of several systems if two are for the same part. Each is then called after its files, without the
-    numbers of repeats and folds.
+    Files are those of several systems if systems are named, or if two are for the same part. Each is then called after
+    its files, without the numbers of repeats and folds.
     """
     if not truth.parts:
         raise SpecError(f"{truth.document}: the split tests no row, so there is nothing to score; list rows as TEST")
+    named = files if isinstance(files, Mapping) else {}
+    files = [path for own in named.values() for path in own] if isinstance(files, Mapping) else files
     twice = next((path for place, path in enumerate(files) if path in files[:place]), None)
     if twice is not None:
         raise SpecError(f"{twice}: is given twice; give each file once")
     parts = {path: _parts_of_file(path, truth) for path in files}
     claims = [part for of_file in parts.values() for part in of_file]
-    if len(claims) == len({*claims}):
+    if named:
+        systems = {name: {path: parts[path] for path in own} for name, own in named.items()}
+    elif len(claims) == len({*claims}):
         systems = {ONE_SYSTEM: parts}
     else:
         stems = {path: path.stem if len(truth.parts) == 1 else _without_numbers(path.stem) for path in files}
