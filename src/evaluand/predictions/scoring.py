@@ -34,6 +34,7 @@ from evaluand.core.files.csv import write_table
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns
+from evaluand.metrics.base.curves import Drawn
 from evaluand.predictions.columns.gates import check_system_gates
 from evaluand.predictions.columns.notes import PYTHON, Notes
 from evaluand.predictions.columns.scoring import check_groups
@@ -154,6 +155,7 @@ def score(
         graded=graded,
         made=made,
         about=graded.about,
+        curves=graded.curves(),
     )
 
 
@@ -300,6 +302,7 @@ class GradedProblem:
             for signature, each in metrics.items()
         ]
 
+    @cached_property
     def _known_values(self) -> list[MeasureResults]:
         """The results of each system; none of several parts, of which the values over all rows are others."""
         if len(self._parts) > 1:
@@ -312,6 +315,13 @@ class GradedProblem:
             known.append(merged._replace(values=[*distinct.values()]).with_families())
         return known
 
+    def curves(self) -> list[tuple[str, dict[str, Any], Drawn]]:
+        """The curves of each system; none of several parts."""
+        found: dict[Any, tuple[str, dict[str, Any], Drawn]] = {}
+        for system, results in zip(self.systems, self._known_values, strict=False):
+            found |= {(system, repr(head)): (system, head, curve) for head, curve in results.curves}
+        return [*found.values()]
+
     # Artifacts
 
     def unsaved(self) -> Results:
@@ -320,7 +330,7 @@ class GradedProblem:
         if not columns:
             return self.save(MemoryStore(), "scores")
         steps, store = self._steps("scores"), ColumnStore()
-        return steps.summarise(store, store.put(steps.dataset, self._scorer(), columns), self._known_values())
+        return steps.summarise(store, store.put(steps.dataset, self._scorer(), columns), self._known_values)
 
     def save(self, store: Store, name: str) -> Results:
         """The results in a store.
@@ -329,7 +339,7 @@ class GradedProblem:
             SpecError: a target has a reserved name, or metrics read rows in ways that no single scorer does.
         """
         scores = {system: {SCORER: each.scored_rows()} for system, each in self._plain_columns().items()}
-        return self._steps(name).run(store, known_scores=scores, known_values=self._known_values())
+        return self._steps(name).run(store, known_scores=scores, known_values=self._known_values)
 
     def _steps(self, name: str) -> Steps:
         if INDEX in self.layout.targets:
