@@ -25,7 +25,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure, MeasureResults
-from evaluand.aggregation.disparity import Kind, check_kinds
 from evaluand.aggregation.groups import MetricRow
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity, registry
@@ -64,7 +63,6 @@ def score(
     definition: str | None = None,
     part: str | None = None,
     by: str | Sequence[str] = (),
-    disparities: Kind | Sequence[Kind] = (),
     gates: str | Sequence[str] = (),
     intervals: bool = True,
     groups: int = MOST_GROUPS,
@@ -84,8 +82,8 @@ def score(
         truth: a CSV file of index and targets, or a dataset; by default the truth in the problem's folder.
         definition: the public definition that metrics follow where several are in use.
         part: TRAIN, TEST or SCORE, where each has its own documents.
-        by: columns of the learning table to group by, several together as `sex,age`.
-        disparities: those between the groups.
+        by: columns of the learning table to group by, several together as `sex,age`, and between whose groups there are
+            differences.
         gates: rules such as `f1Macro >= 0.8`; of several systems all but the first are judged.
         intervals: whether to compute intervals; without them large files are scored faster.
         groups: the most groups of a grouping.
@@ -130,7 +128,6 @@ def score(
                 confidence=_CONFIDENCE if intervals else None,
                 groups=attributes.of(keys),
                 by=groupings,
-                disparities=check_kinds(disparities),
             )
             judged[system].append(judge_part(each, task, options))
     of_criteria = (
