@@ -445,7 +445,7 @@ def _in_file_order(aligned: AlignedTables, metric: Any, target: str, row: Metric
     values = {label: curve.ap for label, curve in curves.items() if not math.isnan(curve.ap)}
     value = float(np.mean([*values.values()])) if values else math.nan
     if value != value or abs(row.value - value) < _EQUAL:
-        return row
+        return row._replace(value=value)
     data = None if truths.label is None else {"labels": {str(label): {"value": ap} for label, ap in values.items()}}
     reason = "no interval: detections of one confidence count in the order of the file"
     return row._replace(
