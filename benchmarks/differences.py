@@ -111,7 +111,7 @@ def disparity(gate: str, n: int) -> Timed:
         Measure("prediction", make_metric(name, label="c1"), ("group",), ("difference",), "equalized_odds")
         for name in ("tpr", "fpr")
     ]
-    return lambda: check_gates([gate], {"mine": made[1]}, {"baseline": made[0]}, measures=odds)
+    return lambda: check_gates([gate], {"mine": made[1], "baseline": made[0]}, "baseline", measures=odds)
 
 
 def _compare(metric: str, truth: np.ndarray, **both: list[np.ndarray]) -> Timed:

@@ -30,10 +30,10 @@ def assert_gate(
     """Fails the test unless a gate holds.
 
     Args:
-        result: an evaluation, what `evaluate` returns, or an experiment's result for one task or for all tasks, each of
-            which must then pass. Of several systems of `evaluate` the first is `baseline`. Or `Ratings`, whose rules
-            name the systems: `win_rate(mine, base) >= 0.55 at 95%`; or an experiment's result with matches, whose
-            ratings such a rule is about.
+        result: an evaluation, what `evaluate` returns, or an experiment's result for one task or for all tasks. Of
+            several systems the first is `baseline`, and the others must pass. Or `Ratings`, whose rules name the
+            systems: `win_rate(mine, base) >= 0.55 at 95%`; or an experiment's result with matches, whose ratings such a
+            rule is about.
         gate: the rule, see `evaluand.comparison.gates`.
         baseline: the evaluation, or an experiment's result for one task, that the rule calls `baseline`.
         scorer: the scorer to use if the rule names none.
@@ -68,14 +68,14 @@ def assert_gate(
         checked = evaluate_match_gates([rule], result.ratings, result.unrated, allow_unmeasured_judges=allowed)
     else:
         evaluations, options = _read_subjects(result)
-        others = {} if baseline is None else dict(zip([BASELINE], _evaluations(baseline), strict=True))
-        is_several = isinstance(result, SystemScores) and len(evaluations) > 1
-        if is_several and baseline is None and Gate.parse(gate).baseline in (None, BASELINE):
-            others = {BASELINE: evaluations[result.systems[0]]}
+        first = next(iter(evaluations)) if len(evaluations) > 1 else None
+        if baseline is not None:
+            [other], first = _evaluations(baseline), BASELINE
+            evaluations = {label: each for label, each in evaluations.items() if each != other} | {BASELINE: other}
         checked = check_gates(
             [gate],
-            {label: each for label, each in evaluations.items() if each not in others.values()},
-            others,
+            evaluations,
+            first,
             scorer=scorer,
             missing=missing,
             allow_unmeasured_judges=allowed,

@@ -379,8 +379,24 @@ def test_gates_that_need_a_system_without_results_fail(folder: Path) -> None:
     write_suite(folder, tasks, "run: {same_failures: 3}", a=(PROBLEM % "a")[:-1] + f", {gates}}}")
     result = suite(folder, "--junit", str(folder / "gates.xml"))
     assert result.exit_code == 1
-    assert 'tests="3" failures="2"' in (folder / "gates.xml").read_text()
-    assert "undefined: no result of broken" in result.stdout
+    assert 'tests="2" failures="1"' in (folder / "gates.xml").read_text()
+    assert "UNDECIDED  accuracy better than broken  a/right\n           undefined: no result of broken" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("further", "rules", "judged"),
+    [
+        ("", ["accuracy >= 0"], ["half"]),
+        ("control: half", ["accuracy >= 0", "accuracy not worse than baseline by 1"], ["right", "right"]),
+        ("", ["accuracy >= 0", "accuracy not worse than half by 1"], ["right", "right"]),
+    ],
+)
+def test_gates_judge_the_candidates_and_not_the_baseline(
+    folder: Path, further: str, rules: list[str], judged: list[str]
+) -> None:
+    write_suite(folder, further=further, a=(PROBLEM % "a")[:-1] + f", gates: {json.dumps(rules)}}}")
+    gates = json.loads(suite(folder, "--json").stdout)["gates"]
+    assert [gate["subject"] for gate in gates] == [f"a/{system}" for system in judged]
 
 
 def test_a_gate_with_results_of_its_baseline_alone_is_undecided(folder: Path) -> None:

@@ -538,7 +538,7 @@ def test_rows_without_weight_say_nothing_in_a_comparison() -> None:
         b = evaluated(store, f"b{n}", scores([0.1, 0.5, 0.9, -0.05] + [0.0, 1.0] * (n // 2 - 2)), rows, weight="weight")
         pairs += compare(a, b, metrics=Mean(weighted=True)).pairs
         measures = [Measure("score", Mean(weighted=True, range=(-1, 1)))]
-        [gate] = check_gates(["mean better than a"], {"b": b}, {"a": a}, measures=measures)
+        [gate] = check_gates(["mean better than a"], {"b": b, "a": a}, "a", measures=measures)
         assert not gate.passed
     apart = [0.1, 0.5, 0.9, -0.05]
     low, high = scipy.stats.t.interval(0.95, 3, np.mean(apart), scipy.stats.sem(apart))

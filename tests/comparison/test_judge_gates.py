@@ -183,7 +183,7 @@ def test_the_judge_of_a_baseline_must_be_measured_too(tmp_path: Path) -> None:
     evaluation = judge_numbers(store, NUMBERS)
     measure(evaluation, tmp_path)
     other = judge_numbers(store, NUMBERS, Rounding(limit=60))
-    [result] = check_gates(["accuracy not worse than base by 0.2"], {"mine": evaluation}, {"base": other})
+    [result] = check_gates(["accuracy not worse than base by 0.2"], {"mine": evaluation, "base": other}, "base")
     assert not result.passed
     assert "is stale" in result.message
 

@@ -287,7 +287,7 @@ def test_a_disparity_is_compared_with_that_of_a_baseline() -> None:
         for name in ("tpr", "fpr")
     ]
     gate = "equalized_odds difference by sex better than base"
-    [found] = check_gates([gate], {"mine": fair}, {"base": unfair}, measures=odds)
+    [found] = check_gates([gate], {"mine": fair, "base": unfair}, "base", measures=odds)
     [facts] = found.facts["values"]
     expected = rates(truth, sides[0], group) - rates(truth, sides[1], group)
     assert found.passed
@@ -299,12 +299,12 @@ def test_a_disparity_is_compared_with_that_of_a_baseline() -> None:
     above, below = facts["high"] - facts["difference"], facts["difference"] - facts["low"]
     assert above == pytest.approx(1.97 * np.std(drawn), rel=0.2)
     assert below > above  # the fair system may be unfair by chance alone
-    [found] = check_gates([gate], {"mine": unfair}, {"base": fair}, measures=odds)
+    [found] = check_gates([gate], {"mine": unfair, "base": fair}, "base", measures=odds)
     assert not found.passed
-    [found] = check_gates(["accuracy ratio by sex not worse than base by 0.1"], {"mine": fair}, {"base": unfair})
+    [found] = check_gates(["accuracy ratio by sex not worse than base by 0.1"], {"mine": fair, "base": unfair}, "base")
     assert found.passed
     with pytest.raises(SpecError, match="kind 'max' has no difference with an interval; take difference or ratio"):
-        check_gates(["accuracy max by sex better than base"], {"mine": fair}, {"base": unfair})
+        check_gates(["accuracy max by sex better than base"], {"mine": fair, "base": unfair}, "base")
 
 
 def test_groups_below_the_declared_size_count_in_no_gate_on_a_disparity() -> None:
@@ -321,14 +321,16 @@ def test_groups_below_the_declared_size_count_in_no_gate_on_a_disparity() -> Non
         [Measure("prediction", make_metric("fpr", label="c1"), ("sex",), ("difference",), rules=each)]
         for each in (read_rules([("sex",)], smallest=30), None)
     )
-    [better, _, absolute] = check_gates(rules, {"fair": fair, "unfair": unfair}, {"base": unfair}, measures=without)[:3]
+    [better, _, absolute] = check_gates(
+        rules, {"fair": fair, "unfair": unfair, "base": unfair}, "base", measures=without
+    )[:3]
     assert better.passed
     assert absolute.passed
     assert "too few rows, so not judged: sex=stiny" in better.message
     [facts] = better.facts["values"]
     fprs = [[np.mean(side[(group == name) & (truth == 0)]) for name in ("a", "b")] for side in (sides[1], sides[0])]
     assert facts["difference"] == pytest.approx(np.ptp(fprs[0]) - np.ptp(fprs[1]))
-    [better] = check_gates(rules[:1], {"fair": fair}, {"base": unfair}, measures=of_all)
+    [better] = check_gates(rules[:1], {"fair": fair, "base": unfair}, "base", measures=of_all)
     assert "few rows: sex=stiny" in better.message
     [facts] = better.facts["values"]
     assert -1 <= facts["low"] <= facts["high"] <= 1
@@ -371,14 +373,14 @@ def test_equality_needs_both_bounds_within_the_margin() -> None:
     c = graded(store, "c", truth, sides[1], group)
     for metric in ("accuracy", "f1_macro"):
         gates = [f"{metric} equal to base within {margin}" for margin in (0.05, 0.01)]
-        near, far = check_gates(gates, {"mine": b}, {"base": a})
+        near, far = check_gates(gates, {"mine": b, "base": a}, "base")
         assert near.passed
         assert not far.passed
         [facts] = near.facts["values"]
         [bounds] = [compare(a, b, metrics=make_metric(metric), confidence=0.9).pairs]
         assert -0.05 < bounds[0]["low"] < bounds[0]["high"] < 0.05
         assert facts["low"] < facts["difference"] < facts["high"]
-    [found] = check_gates(["f1_macro better than base"], {"mine": a}, {"base": c})
+    [found] = check_gates(["f1_macro better than base"], {"mine": a, "base": c}, "base")
     assert not found.passed
-    [same] = check_gates(["accuracy equal to base within 0.01"], {"mine": a}, {"base": a})
+    [same] = check_gates(["accuracy equal to base within 0.01"], {"mine": a, "base": a}, "base")
     assert same.passed

@@ -305,7 +305,7 @@ def test_gates_against_a_baseline_are_decided_by_the_paired_difference(run: Run)
     measures = [Measure("polite", PredictionPoweredMean(range=(0, 1)))]
 
     def check(*rules: str) -> list[bool]:
-        found = check_gates(rules, {"mine": mine}, {"base": base}, measures=measures)
+        found = check_gates(rules, {"mine": mine, "base": base}, "base", measures=measures)
         return [each.passed for each in found]
 
     assert check("prediction_powered_mean better than base", "prediction_powered_mean not worse than base by 0.02") == [
@@ -320,7 +320,7 @@ def test_a_gate_against_a_baseline_fails_without_labels(run: Run) -> None:
     measures = [Measure("polite", PredictionPoweredMean(range=(0, 1)))]
 
     [found] = check_gates(
-        ["prediction_powered_mean not worse than base by 0.5"], {"mine": mine}, {"base": base}, measures=measures
+        ["prediction_powered_mean not worse than base by 0.5"], {"mine": mine, "base": base}, "base", measures=measures
     )
 
     assert not found.passed

@@ -64,7 +64,7 @@ def test_an_adapter_stays_what_it_was_made_of() -> None:
     adapter.configuration["n"] = given["n"] = 9
     adapter.spec["configuration"]["n"] = 9
     assert pipeline.spec == [spec("TransformJSON", {"n": 2, "prompt": "$.text"})]
-    assert pipeline.adapt(row) == pipeline.adapt_batch(batch).to_pylist() == [{"n": 2, "prompt": "a"}]  # type: ignore[union-attr]
+    assert pipeline.apply(row) == pipeline.adapt_batch(batch).to_pylist() == [{"n": 2, "prompt": "a"}]  # type: ignore[union-attr]
     with pytest.raises(AttributeError):
         adapter.configuration = {"n": 9}  # type: ignore[misc]
 
@@ -1136,7 +1136,7 @@ def test_what_no_table_can_store_is_reported() -> None:
     batches = in_batches([{"n": 1, "l": []}])
     with pytest.raises(DataError, match="new row 0 is a number, not an object; a table is made of objects"):
         Pipeline([spec("TransformJSON", "$.n")]).table(batches)
-    with pytest.raises(DataError, match=r"^t: .*surrogate"):
+    with pytest.raises(DataError, match=r"^new row 0: t: .*surrogate"):
         Pipeline([spec("TransformJSON", {"t": "\ud800"})]).table(batches)
     with pytest.raises(DataError, match="the new rows have no fields; a table needs at least one"):
         Pipeline([spec("Select", {"fields": []})]).table(batches)

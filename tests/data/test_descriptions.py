@@ -183,7 +183,7 @@ def test_patterns_of_a_description_take_linear_time_and_are_checked(tmp_path: Pa
     described = croissant(tmp_path, fields[:1], [file_object()])
     assert values(open_file(described)) == [{"name": "a" * 5000 + "b"}, {"name": "xé-ü"}]
     assert values(open_file(croissant(tmp_path, fields[1:2], [file_object()])))[1] == {"name": "ü"}
-    with pytest.raises(DataError, match=r"croissant.json: regex of the field 'people/name': '\(a' is not a pattern"):
+    with pytest.raises(DataError, match=r"croissant.json: the field 'people/name': regex: '\(a' is not a pattern"):
         open_file(croissant(tmp_path, fields[2:], [file_object()]))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.core.selector.conditions import parse_condition
 from evaluand.data.dataset import Dataset
 from evaluand.data.row_filter import RowFilter, combine
+from evaluand.data.source import DataNote
 from evaluand.store.tables import json_field
 
 JANUARY, MARCH = dt.date(2026, 1, 1), dt.date(2026, 3, 1)
@@ -170,6 +172,36 @@ def test_columns_give_what_rows_give_one_by_one(condition: str) -> None:
 def test_any_text_is_a_condition_or_refused(text: str) -> None:
     with suppress(SpecError):
         RowFilter(text).mask(TABLE)
+
+
+BOOLS, MANY = ["true", "FALSE", "NA", None], ["true", "yes", "no", "maybe"]
+
+
+@pytest.mark.parametrize(
+    ("cells", "condition", "expected"),
+    [
+        (BOOLS, "z == true", [T, F, N, N]),
+        (BOOLS, "z != true", [F, T, N, N]),
+        (BOOLS, "z in [false]", [F, T, N, N]),
+        (BOOLS, "z", [T, F, N, N]),
+        (BOOLS, "not z", [F, T, N, N]),
+        (BOOLS, 'z == "true"', [T, F, F, N]),
+        (BOOLS, "z == 1", "z is text and 1 is a number, which are never equal"),
+        (MANY, "z == true", 'z is text and true is true or false, which are never equal; write "true"'),
+        (MANY, "z", "z is not true or false; compare it, or write z != null"),
+        (["1", "2", "NA", "0"], "z == true", "z is text and true is true or false"),
+    ],
+)
+def test_texts_of_true_and_false_are_compared_as_bools(cells: list[Any], condition: str, expected: Any) -> None:
+    batches = [pa.RecordBatch.from_pydict({"z": pa.array(part, pa.string())}) for part in (cells[:2], cells[2:])]
+    if isinstance(expected, list):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataNote)
+            assert RowFilter(condition).mask_of(batches, batches[0].schema).to_pylist() == expected
+    else:
+        with pytest.raises(SpecError) as refused:
+            RowFilter(condition).mask_of(batches, batches[0].schema)
+        assert expected in str(refused.value)
 
 
 def test_a_dataset_has_only_matching_rows_and_their_indices() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any
@@ -10,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from evaluand.core import identity
 from evaluand.core.errors import DataError
 from evaluand.data.sources import open_file
 from evaluand.data.typed_columns import TypedColumn, type_column
@@ -23,7 +23,7 @@ def texts(*cells: str | None) -> pa.Array:
 
 def mixed(*cells: Any) -> pa.Array:
     """Cells of several types, as JSON lines have them."""
-    encoded = [None if cell is None else json.dumps(cell) for cell in cells]
+    encoded = [None if cell is None else identity.encode(cell).decode() for cell in cells]
     return pa.ExtensionArray.from_storage(pa.json_(pa.string()), pa.array(encoded, pa.string()))
 
 
@@ -113,6 +113,14 @@ def test_labels_that_are_equal_numbers_are_one_label_beside_words() -> None:
     column = read(texts("1", "1.0", "01x", "2"))
     assert column.labels().to_pylist() == ["1", "1", "01x", "2"]
     assert read(mixed(1.0, "TRUE", "b")).texts().to_pylist() == ["1", "true", "b"]
+
+
+def test_integers_beyond_64_bits_equal_the_floats_of_their_value() -> None:
+    huge = read(mixed(10**21, 10**21 + 1, 1e21, 2**70, float(2**70)))
+    digits = [str(10**21), str(10**21 + 1), str(10**21), str(2**70), str(2**70)]
+    assert (huge.type, huge.texts().to_pylist()) == ("text", digits)
+    floats = read(mixed(1e21, "1e21", float(2**70), 0.5, N))
+    assert (floats.type, floats.texts().to_pylist()) == ("number", [digits[0], digits[0], digits[3], "0.5", N])
 
 
 def test_what_rows_were_chosen_changes_no_type() -> None:

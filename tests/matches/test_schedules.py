@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from support.thinned import thinned
 
 from evaluand import Dataset, MemoryStore, Run, Runner, SpecError, comparison_scorer
 from evaluand.matches import InformationGain, Matcher, Matches, Swiss
-from evaluand.matches.schedule import Budgeted, Field, Pairs, Played
+from evaluand.matches.schedule import Budgeted, Field, Pairs, Played, Schedule
 from evaluand.metrics.ratings.bradley_terry import fit_bradley_terry
 from evaluand.metrics.ratings.counts import MatchRows, count_matches
 
@@ -36,7 +37,7 @@ def all_different(rows: int, systems: int) -> np.ndarray:
 
 
 def play(
-    schedule: Budgeted, field: Field, strengths: Sequence[float] | None = None, no_outcome: float = 0.0
+    schedule: Schedule, field: Field, strengths: Sequence[float] | None = None, no_outcome: float = 0.0
 ) -> list[Played]:
     """All rounds; a stronger system wins by the model of Bradley and Terry, with random numbers of the match alone."""
     theta = np.zeros(len(field.systems)) if strengths is None else np.array(strengths)
@@ -313,8 +314,11 @@ def rank_correlation(rounds: Sequence[Played], strengths: np.ndarray) -> float:
     return float(np.mean(np.sign(estimate[i] - estimate[j]) * np.sign(strengths[i] - strengths[j])))
 
 
-class RandomPairs(Budgeted):
+@dataclass(frozen=True)
+class RandomPairs(Schedule):
     kind = "random"
+
+    budget: int
 
     def next(self, field: Field, rounds: Sequence[Played]) -> Pairs | None:
         if rounds:

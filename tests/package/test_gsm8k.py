@@ -140,5 +140,5 @@ def test_verification_of_a_small_model_beats_fine_tuning_of_a_large_one(whole: R
     ]
 
     gates = ["accuracy better than 175b_finetuning", "accuracy not worse than 175b_verification by 0.1"]
-    checked = check_gates(gates, {"6b": evaluations["6b_verification"]}, evaluations)
+    checked = [each for each in check_gates(gates, evaluations) if each.subject == "6b_verification"]
     assert [result.passed for result in checked] == [True, False]

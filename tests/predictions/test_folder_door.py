@@ -146,7 +146,10 @@ def test_targets_of_several_types_are_stored_too(made: Made) -> None:
     [
         ({"by": "colour"}, "by='colour': the learning table has no such column; known: d3mIndex, image, code, label"),
         ({"by": "d3mIndex", "groups": 39}, "by='d3mIndex': 40 groups in 40 rows; group by a column with fewer values"),
-        ({"gates": "accuracy > baseline"}, "compares two systems; name a second one"),
+        (
+            {"gates": "accuracy > baseline"},
+            "there is predictions: name a second system",
+        ),
     ],
 )
 def test_what_cannot_be_grouped_or_judged_is_refused(made: Made, options: dict[str, Any], message: str) -> None:

@@ -493,3 +493,32 @@ def test_messages_name_the_arguments_of_their_door() -> None:
         evaluate("y", "n", data=table)
     with pytest.raises(SpecError, match="give the column that names each row as id"):
         evaluate("y", "m", data=[{"y": ["a"], "m": ["a"]}, {"y": ["a", "b"], "m": ["a", "b"]}], truth_file=table)
+
+
+TRUE, NEAR, FAR = [1.5, 2.5, 3.0, 4.1], [1.4, 2.6, 3.3, 4.0], [1.0, 2.0, 3.0, 4.0]
+SCALE = [1.0, 2.0, 1.0, 4.0]
+SCALED = {"near": (0.1 + 0.1 / 2 + 0.3 + 0.1 / 4) / 4, "far": (0.5 + 0.5 / 2 + 0.1 / 4) / 4}
+
+
+@pytest.mark.parametrize("systems", [["near"], ["near", "far"]])
+def test_gates_and_comparisons_read_further_columns_too(systems: list[str]) -> None:
+    metric, threshold = "mean_absolute_scaled_error", (SCALED["near"] + SCALED["far"]) / 2
+    options: Any = {"metrics": metric, "gates": f"{metric} <= {threshold}"}
+    table = {"y": TRUE, "near": NEAR, "far": FAR, "scale": SCALE}
+    arrays = evaluate(TRUE, {name: table[name] for name in systems}, columns={"scale": SCALE}, **options)
+    columns = evaluate("y", systems, data=table, columns=["scale"], **options)
+    for result in (arrays, columns):
+        assert [row.value for row in result.rows] == pytest.approx([SCALED[name] for name in systems])
+        [gate] = result.gates
+        assert (gate.subject, gate.passed) == (systems[-1], systems == ["near"])
+        assert gate.facts["values"][0]["value"] == pytest.approx(SCALED[gate.subject])
+        pairs = result.results.comparison.pairs if result.results.comparison else []
+        expected = [SCALED["far"] - SCALED["near"]] * (len(systems) - 1)
+        assert [pair["difference"] for pair in pairs] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("name", ["value", "status", "reason", "target", "_digest_"])
+@pytest.mark.parametrize("gates", [(), "accuracy >= 0"])
+def test_a_further_column_may_not_have_the_name_of_one_that_scores_have(name: str, gates: Any) -> None:
+    with pytest.raises(SpecError, match=f"columns: '{name}' is a reserved name; choose another"):
+        evaluate("y", "p", data={"y": LABEL, "p": SAID, name: SAID}, columns=[name], gates=gates)

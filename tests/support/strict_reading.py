@@ -68,7 +68,7 @@ def spell(cell: Any) -> str | None:
         return json.dumps(cell, ensure_ascii=False)
     if isinstance(cell, bool):
         return str(cell).lower()
-    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell)
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() and abs(cell) < 2**53 else str(cell)
 
 
 def few(n_words: int, n: int) -> bool:
@@ -84,7 +84,8 @@ def is_whole(text: str) -> bool:
 
 
 def value_of(text: str) -> Fraction:
-    return Fraction(Decimal(text.strip()))
+    """The exact value of an integer, or of the float that other digits stand for."""
+    return Fraction(Decimal(text.strip()) if WHOLE.fullmatch(text) else float(text))
 
 
 def read(cells: Sequence[Any], declared: str | None = None) -> Column:

@@ -112,14 +112,14 @@ def command(options: _Options) -> None:
     )
     declared = find_measures(store, options.artifacts)
     require_gates(options.gates, options.junit)
-    (label, first), *others = zip(short_labels(labels, [e.id for e in evaluations]), evaluations, strict=True)
+    short = short_labels(labels, [e.id for e in evaluations])
     known = declared_measures(evaluations) if declared is None else declared
     usual = options.scorers[0] if len(options.scorers) == 1 else None
     results = gate_facts(
         check_gates(
-            rules if others else [],  # else `compare` raises the more helpful error
-            dict(others),
-            {label: first},
+            rules if len(evaluations) > 1 else [],  # else `compare` raises the more helpful error
+            dict(zip(short, evaluations, strict=True)),
+            short[0],
             measures=declared,
             scorer=usual,
             missing=options.missing,

@@ -14,7 +14,7 @@ from evaluand.comparison.gates import check_gates
 from evaluand.core.errors import NotFound
 from evaluand.core.files.yaml import Document
 from evaluand.core.provenance import experiment_origin
-from evaluand.experiment.gates import check_experiment_gates, evaluate_match_gates
+from evaluand.experiment.gates import check_experiment_gates, choose_baseline, evaluate_match_gates
 from evaluand.experiment.parsing import parse_file
 from evaluand.matches.kind import MATCHES, RATINGS
 from evaluand.matches.ratings.rating import Ratings
@@ -84,10 +84,11 @@ def read_results(store: FolderStore, file: Path) -> FileResults:
     evaluations = {} if aggregation is None else dict(zip(aggregation.labels, aggregation.evaluations, strict=True))
     measures = [measure for measure in aggregation.measures if measure.where is None] if aggregation else []
     allowed, results = parts.allow_unmeasured_judges, list[GateResult]()
+    base = choose_baseline(gates.values(), parts.task_names)
     for place, gate in of_metrics.items():
         with document.at("gates", place):
-            if has_results(gate, [*evaluations], parts.task_names):
-                results += check_gates([gate], evaluations, measures=measures, allow_unmeasured_judges=allowed)
+            if has_results(gate, [*evaluations], parts.task_names, base):
+                results += check_gates([gate], evaluations, base, measures=measures, allow_unmeasured_judges=allowed)
     document.check()
     ratings = {one: Ratings(store, ids[RATINGS, each]) for one, each in names.items() if (RATINGS, each) in ids}
     unrated = {one: "its systems have not been rated" for one in names if one not in ratings}

@@ -12,7 +12,7 @@ from click.exceptions import Exit
 from evaluand.cli.options import name_store
 from evaluand.cli.output import show
 from evaluand.comparison.checking import GateResult
-from evaluand.comparison.rule import Gate
+from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.core.files.paths import replaced
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.gates import list_gates
@@ -51,16 +51,18 @@ def look_at_any_time(gates: list[Gate], *, anytime: bool, where: str) -> list[Ga
     return [gate.at_any_time() for gate in gates] if anytime else gates
 
 
-def has_results(gate: Gate, tasks: Sequence[str], known: Sequence[str]) -> bool:
+def has_results(gate: Gate, tasks: Sequence[str], known: Sequence[str], baseline: str | None) -> bool:
     """Whether there are results that a gate can compare; notes the task that it lacks.
 
     Args:
         tasks: those with results; `known` are those of the experiment file.
+        baseline: the task of the file that gates call `baseline`.
     """
-    if gate.baseline in known and gate.baseline not in tasks:
-        click.echo(f"note: gate {safe(gate.text)!r} needs the task {safe(gate.baseline)}; not checked", err=True)
+    reference = baseline if gate.baseline == BASELINE else gate.baseline
+    if reference in known and reference not in tasks:
+        click.echo(f"note: gate {safe(gate.text)!r} needs the task {safe(reference)}; not checked", err=True)
         return False
-    return [*tasks] != [gate.baseline]
+    return [*tasks] != [reference]
 
 
 def show_gates(results: Sequence[Facts]) -> None:

@@ -45,7 +45,7 @@ from evaluand.core.provenance import AFTER_LOOKS, look_for_git_changes
 from evaluand.engine.budget import Budget
 from evaluand.evaluation.scorer import as_scorer
 from evaluand.experiment.experiment import Experiment
-from evaluand.experiment.gates import check_experiment_gates, evaluate_experiment_gates
+from evaluand.experiment.gates import check_experiment_gates, choose_baseline, evaluate_experiment_gates
 from evaluand.predictions.steps import Results
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
@@ -125,6 +125,7 @@ def command(options: _Options) -> None:
         experiment = _read_experiment(options)
         tasks = [options.task] if options.task else [*experiment.tasks]
         gates = _read_gates(options, last_rule, experiment, tasks, store)
+        baseline = choose_baseline(gates, tasks)
         for tournament in experiment.matches if options.task is None else ():
             note_unpinned(tournament, in_yaml=True)
         is_part = options.limit is not None or options.where or options.until
@@ -138,12 +139,12 @@ def command(options: _Options) -> None:
         else:
             allowed = options.allow_unmeasured or experiment.allow_unmeasured_judges
             experiment = _only_shared(experiment, last_rule, tasks, store)
-            results, stop = _carry_out_until(last_rule, experiment, store, request, progress, again, allowed)
+            results, stop = _carry_out_until(last_rule, baseline, experiment, store, request, progress, again, allowed)
     checked: list[Facts] = []
     try:
         with stdout_to_stderr(), show_notes():
             allowed = options.allow_unmeasured
-            evaluated = evaluate_experiment_gates(gates, experiment, results, allow_unmeasured_judges=allowed)
+            evaluated = evaluate_experiment_gates(gates, experiment, results, baseline, allow_unmeasured_judges=allowed)
             checked = gate_facts(evaluated)
             if stop is not None and last_rule is not None:
                 checked = _say_why_it_stopped(checked, last_rule, stop)
@@ -217,13 +218,14 @@ def gates_of_file(experiment: Experiment, tasks: Sequence[str], known: Sequence[
     Args:
         known: the tasks of the file.
     """
+    baseline = choose_baseline(experiment.gates, known)
     for gate in experiment.gates:
         if experiment.is_of_matches(gate):
             if len(tasks) == len(experiment.tasks):
                 yield gate
             else:
                 click.echo(f"note: gate {safe(gate.text)!r} needs matches; not checked", err=True)
-        elif has_results(gate, tasks, known):
+        elif has_results(gate, tasks, known, baseline):
             yield gate
 
 
@@ -293,6 +295,7 @@ def _note_smaller_runs(before: Mapping[str, Run], results: Results, store: Folde
 
 def _carry_out_until(
     rule: Gate,
+    baseline: str | None,
     experiment: Experiment,
     store: FolderStore,
     request: ExperimentRequest,
@@ -314,7 +317,7 @@ def _carry_out_until(
         allow_unmeasured_judges=allow_unmeasured,
         drawn_from=experiment.dataset,
     )
-    return run_until(most, carry_out_drawn, lambda found: check(found.evaluations))
+    return run_until(most, carry_out_drawn, lambda found: check(found.evaluations, baseline))
 
 
 def _write_report(store: FolderStore, title: str, results: Results, gates: Sequence[Facts]) -> None:

@@ -21,10 +21,11 @@ from evaluand.cli.run import gates_of_file
 from evaluand.cli.suite_validation import plans
 from evaluand.cli.validate import print_plan, unpinned_notes
 from evaluand.comparison.checking import GateResult
+from evaluand.comparison.gates import find_candidates
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import EvaluandError, SpecError
 from evaluand.core.labels import shown_name
-from evaluand.experiment.gates import check_experiment_gates, evaluate_experiment_gates
+from evaluand.experiment.gates import check_experiment_gates, choose_baseline, evaluate_experiment_gates
 from evaluand.experiment.suite import Suite
 from evaluand.experiment.suite_results import SuiteResults
 from evaluand.report.facts.base import Facts
@@ -135,11 +136,14 @@ def _check_gates(
     for each in results.problems:
         experiment, without, judged = suite.problems[each.problem], each.without(suite.systems), list[Gate]()
         undecided: list[GateResult] = []
+        baseline = suite.control or choose_baseline(gates[each.problem], suite.systems)
+        names = {system: experiment.run_name(system) for system in suite.systems}
         for gate in sorted(gates[each.problem], key=experiment.is_of_matches):
             of_matches = experiment.is_of_matches(gate)
-            others = [system for system in suite.systems if system != gate.baseline]
-            for subject in [gate.scorer or "judge"] if of_matches else others:
-                absent = [name for name in (without if of_matches else (subject, gate.baseline)) if name in without]
+            candidates = [] if of_matches else find_candidates(gate, names, baseline)
+            compares = of_matches or gate.baseline is not None
+            for subject in candidates or [gate.scorer or "judge"]:
+                absent = [name for name in without if name == subject or (compares and name not in candidates)]
                 if absent:
                     undecided.append(GateResult.undecided(gate, subject, f"undefined: no result of {absent[0]}"))
                 elif gate not in judged:
@@ -147,7 +151,7 @@ def _check_gates(
         found: list[GateResult] = []
         if each.results is not None:
             found += evaluate_experiment_gates(
-                judged, experiment, each.results, allow_unmeasured_judges=allow_unmeasured
+                judged, experiment, each.results, baseline, allow_unmeasured_judges=allow_unmeasured
             )
         facts = gate_facts([*found, *undecided])
         checked += [one | {"subject": f"{each.problem}/{one['subject']}"} for one in facts]

@@ -95,7 +95,9 @@ def find_baseline(gate: Gate, store: Store, known: Sequence[str]) -> Evaluation:
         found = find_evaluations(store, name)
     except NotFound:
         stored = (ref.name for ref in store.refs() if ref.kind in (EVALUATIONS, RUNS))
-        hint = nearest(name, [*known, *stored]) or f"; there are {', '.join(known)}"
+        hint = nearest(name, [*known, *stored]) or (
+            f"; there are {', '.join(known)}" if len(known) > 1 else f"; there is {known[0]}: name a second system"
+        )
         raise gate.fault(f"no baseline is called {name!r}{hint}") from None
     if len(found) > 1:
         raise gate.fault(f"{name!r} refers to {len(found)} evaluations; name one")

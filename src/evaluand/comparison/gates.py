@@ -61,7 +61,7 @@ from evaluand.store.store import Store
 def check_gates(
     gates: Sequence[str | Gate],
     evaluations: Mapping[str, Evaluation],
-    baselines: Mapping[str, Evaluation] | None = None,
+    baseline: str | None = None,
     *,
     measures: Sequence[Measure] | None = None,
     scorer: str | None = None,
@@ -70,13 +70,13 @@ def check_gates(
     allow_unmeasured_judges: bool = False,
     drawn_from: Dataset | None = None,
 ) -> list[GateResult]:
-    """Checks each gate for each evaluation.
+    """Checks each gate for each candidate.
 
     Args:
         gates: rules, as text.
-        evaluations: label → the evaluation that must pass.
-        baselines: label → a further baseline, besides the evaluations and those that the store has by name; the first
-            is `baseline`.
+        evaluations: by label; what rules compare with is one of them, or in the store by name.
+        baseline: the label that rules call `baseline`, whose evaluation, if there is one, is no candidate; see
+            `find_candidates`.
         measures: the metrics that gates refer to by kind and scorer, with their parameters; None takes those that
             summarised each evaluation, or else its baseline.
         scorer: the scorer of gates that name none.
@@ -91,21 +91,19 @@ def check_gates(
         SpecError: a text is no gate, or names a metric, scorer, attribute or baseline that does not exist.
     """
     parsed = [gate if isinstance(gate, Gate) else Gate.parse(gate) for gate in gates]
-    others = dict(baselines or {})
+    first = [evaluation for label, evaluation in evaluations.items() if label == baseline]
     declared_of = {
-        label: (declared_measures([each]) or declared_measures(others.values())) if measures is None else measures
+        label: (declared_measures([each]) or declared_measures(first)) if measures is None else measures
         for label, each in evaluations.items()
     }
-    named = {**evaluations, **others}
-    if others:
-        named.setdefault(BASELINE, next(iter(others.values())))
+    named = dict.fromkeys([BASELINE] if first else [], *first) | dict(evaluations)
     known: dict[tuple[str, str], ScorerStanding] = {}  # so that all messages name the same way to measure a judge
     for evaluation in evaluations.values() if parsed else ():
         for name, standing in scorer_standings(evaluation).items():
             known.setdefault((name, standing.digest), standing)
     results = []
     for gate in parsed:
-        for label in find_subjects(gate, [*evaluations]):
+        for label in find_candidates(gate, {label: each.name for label, each in evaluations.items()}, baseline):
             evaluation, declared = evaluations[label], declared_of[label]
             chosen = find_scorer(gate, evaluation.scorers, scorer, declared)
             undeclared = partial(undeclared_metric, evaluations=[evaluation], scorer=chosen, declared=declared)
@@ -142,16 +140,28 @@ def check_gates(
     return results
 
 
-def find_subjects(gate: Gate, labels: Sequence[str]) -> list[str]:
-    """The evaluations, by label, for which a gate is checked: all but its baseline.
+def find_candidates(gate: Gate, names: Mapping[str, str | None], baseline: str | None) -> list[str]:
+    """The evaluations, by label, that a gate judges: all but the one it compares with, or else but the baseline.
+
+    Args:
+        names: label → the name in stores.
 
     Raises:
         SpecError: there are no others.
+
+    Example:
+        >>> rules = ["accuracy >= 0.9", "accuracy better than baseline", "accuracy better than exp/b"]
+        >>> names = {"a": "exp/a", "b": "exp/b", "c": "exp/c"}
+        >>> [find_candidates(Gate.parse(rule), names, "a") for rule in rules]
+        [['b', 'c'], ['b', 'c'], ['a', 'c']]
     """
-    subjects = [label for label in labels if label != gate.baseline]
-    if not subjects:
+    reference = gate.baseline if gate.baseline in names or gate.baseline not in (None, BASELINE) else baseline
+    if reference is not None and reference not in names:
+        reference = next((label for label, name in names.items() if name == reference), None)
+    candidates = [label for label in names if label != reference]
+    if not candidates:
         raise gate.fault("compares an evaluation with itself; name another baseline")
-    return subjects
+    return candidates
 
 
 def check_fit(

@@ -249,13 +249,9 @@ def compare_names(names: Sequence[str], expected: Sequence[str], first: str) -> 
 def _common_type(one: pa.DataType, other: pa.DataType) -> pa.DataType | None:
     if one == other:
         return one
-    whole = [pa.types.is_integer(kind) for kind in (one, other)]
-    real = [pa.types.is_floating(kind) for kind in (one, other)]
-    if all(whole):
-        return pa.int64()
-    if all(a or b for a, b in zip(whole, real, strict=True)):
-        return pa.float64()
-    return None
+    if not all(pa.types.is_integer(kind) or pa.types.is_floating(kind) for kind in (one, other)):
+        return None
+    return pa.int64() if all(map(pa.types.is_integer, (one, other))) else pa.float64()
 
 
 def cast(column: Any, kind: pa.DataType, where: str) -> Any:
@@ -277,7 +273,12 @@ def cast(column: Any, kind: pa.DataType, where: str) -> Any:
     except pa.ArrowNotImplementedError:
         return pa.array(column.to_pylist(), kind)
     except pa.ArrowInvalid as error:
-        raise DataError(Fault(where, _explain_time(str(error)) or str(error))) from None
+        message = str(error)
+        if message.startswith("Casting from timestamp") and "out of bounds" in message:
+            message = _FAR
+        elif re.search("(timestamp|time|duration).*lose data", message):
+            message = "a time is finer than a microsecond; round it"
+        raise DataError(Fault(where, message)) from None
 
 
 def _without_views(column: pa.Array) -> pa.Array:
@@ -299,14 +300,3 @@ def _has_views(kind: pa.DataType) -> bool:
     if pa.types.is_list_view(kind) or pa.types.is_large_list_view(kind):
         return True
     return any(_has_views(kind.field(i).type) for i in range(kind.num_fields))
-
-
-def _explain_time(message: str) -> str | None:
-    """What is wrong with a time that Arrow does not cast; None if it is about something else."""
-    if message.startswith("Casting from timestamp") and "out of bounds" in message:
-        return _FAR
-    return (
-        "a time is finer than a microsecond; round it"
-        if re.search("(timestamp|time|duration).*lose data", message)
-        else None
-    )

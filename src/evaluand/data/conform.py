@@ -50,11 +50,10 @@ def conform(source: DataSource, adapters: Any = None, schema: Any = None) -> tup
         pipeline = _read_pipeline(adapters)
         return (source, None) if pipeline is None else _adapt(source, pipeline)
     struct = _read_struct(schema)
-    pipeline = _read_pipeline(adapters)
-    rows = _Rows(source, pipeline)
+    rows = _Rows(source, _read_pipeline(adapters))
     valid = _Valid(rows, struct)
     valid.check()
-    return valid.source, rows.counts if pipeline else None
+    return valid.source, rows.counts if rows.pipeline else None
 
 
 def _read_pipeline(adapters: Any) -> Pipeline | None:
@@ -111,11 +110,6 @@ class _Rows:
     def texts(self) -> DataSource | None:
         """The cells of a CSV file as text, which get the types of the schema."""
         return None if self.source.texts is None else self.source.texts()
-
-    @property
-    def is_json(self) -> bool:
-        """Whether times, UUIDs, decimals and bytes are texts."""
-        return self.texts is not None or self.source.is_json
 
     def written(self) -> Iterator[Any]:
         """The rows as they are written."""
@@ -184,18 +178,21 @@ class _Valid:
         self.rows = rows
         self.is_table = rows.pipeline is None and rows.texts is None and rows.source.objects is None
         self.is_table = self.is_table and not any(map(tables.is_json, rows.source.schema))
-        self.struct = _with_index(struct) if self._has_index() else _without_index(struct)
-        self.is_json = rows.is_json
+        fields = tuple(field for field in struct.fields if field.name != keys.INDEX)
+        if self._has_index():  # else the dataset numbers the rows
+            fields = struct.fields if keys.INDEX in struct.names else (Field(keys.INDEX, Scalar("int64")), *fields)
+        self.struct = replace(struct, fields=fields)
+        self.is_json = rows.texts is not None or rows.source.is_json  # in which times, UUIDs and the like are texts
 
     @property
     def source(self) -> DataSource:
-        schema = pa.schema([_native_field(each, arrow) for each, arrow in self._arrow])
+        """The valid rows."""
+        fields = zip(self.struct.fields, write_arrow(self.struct), strict=True)
+        schema = pa.schema(
+            [arrow.remove_metadata() if _is_native(f.type) else tables.json_field(f.name) for f, arrow in fields]
+        )
         source = self.rows.source
         return DataSource(source.name, schema, lambda: self._batches(schema), self.rows.where, check=source.check)
-
-    @property
-    def _arrow(self) -> Iterator[tuple[Field, pa.Field]]:
-        return zip(self.struct.fields, write_arrow(self.struct), strict=True)
 
     def check(self) -> None:
         """Raise a DataError with every fault of every row."""
@@ -262,17 +259,6 @@ class _Valid:
                 yield pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
-def _with_index(struct: StructType) -> StructType:
-    if keys.INDEX in struct.names:
-        return struct
-    return replace(struct, fields=(Field(keys.INDEX, Scalar("int64")), *struct.fields))
-
-
-def _without_index(struct: StructType) -> StructType:
-    """The fields without `_index_`, which the dataset numbers."""
-    return replace(struct, fields=tuple(each for each in struct.fields if each.name != keys.INDEX))
-
-
 def _chunks(rows: Iterator[Any]) -> Iterator[list[Any]]:
     while chunk := list(islice(rows, tables.BATCH_ROWS)):
         yield chunk
@@ -286,10 +272,11 @@ def parse_cells(struct: StructType, row: Any) -> Any:
     if not isinstance(row, dict):
         return row
     fields = {each.name: each for each in struct.fields}
+    optional = {each.name for each in struct.fields if not each.required}
     return {
-        name: value if field is None else _parse_cell(field.type, value)
+        name: _parse_cell(fields[name].type, value) if name in fields else value
         for name, value in row.items()
-        if not ((field := fields.get(name)) is not None and value is None and not field.required)
+        if value is not None or name not in optional
     }
 
 
@@ -297,16 +284,14 @@ def _parse_cell(type_: Type, value: Any) -> Any:
     """The value of a cell; a text of another type is returned unchanged, for validation to report."""
     if not isinstance(value, str):
         return value
-    if not isinstance(type_, Scalar):
-        try:
-            return orjson.loads(value)
-        except orjson.JSONDecodeError:
-            return value
+    is_plain = value.isascii() and value.strip() == value and "_" not in value
     try:
-        if type_.kind in RANGES:
-            return int(value) if value.isascii() and value.strip() == value and "_" not in value else value
-        if type_.kind in ("float32", "float64"):
-            return float(value) if value.strip() == value and "_" not in value else value
+        if not isinstance(type_, Scalar):
+            return orjson.loads(value)
+        if type_.kind in RANGES and is_plain:
+            return int(value)
+        if type_.kind in ("float32", "float64") and is_plain:
+            return float(value)
     except ValueError:
         return value
     return _BOOLEANS.get(value.lower(), value) if type_.kind == "bool" else value
@@ -321,10 +306,6 @@ _BOOLEANS: Final = {"true": True, "false": False}
 def _is_native(type_: Type) -> bool:
     """Whether a dataset has a column of this type; others are JSON text, as objects are."""
     return isinstance(type_, Scalar) or (isinstance(type_, Array) and isinstance(type_.item, Scalar))
-
-
-def _native_field(field: Field, arrow: pa.Field) -> pa.Field:
-    return arrow.remove_metadata() if _is_native(field.type) else tables.json_field(field.name)
 
 
 def _native_array(field: Field, array: pa.Array) -> pa.Array:

@@ -27,6 +27,7 @@ from evaluand.core.key_columns import DIGEST, INDEX
 from evaluand.core.near import Explained
 from evaluand.core.text.html_table import escape_markup
 from evaluand.data.adapters.base.adapter import Counts
+from evaluand.data.cell_texts import digests_of
 from evaluand.data.conform import conform
 from evaluand.data.kind import DATASETS
 from evaluand.data.paths import read_paths
@@ -34,7 +35,15 @@ from evaluand.data.ranges import Ranges
 from evaluand.data.roles import Roles, read_roles
 from evaluand.data.row_filter import RowFilter, combine
 from evaluand.data.row_index import add_index
-from evaluand.data.row_values import RowDigests, RowNumbers, RowValues, digest_column, digest_rows, join_inputs
+from evaluand.data.row_values import (
+    RowDigests,
+    RowNumbers,
+    RowValues,
+    digest_column,
+    digest_rows,
+    input_texts,
+    join_inputs,
+)
 from evaluand.data.sources import (
     DataNote,
     DataSource,
@@ -138,7 +147,9 @@ class Dataset(metaclass=Explained):
         _check_names(source)
         if not [name for name in names if name != INDEX]:
             raise DataError(f"{source.name}: there are no columns, and so no examples")
-        source, roles = read_paths(_drop_digests(source), roles or dict(source.roles))
+        if DIGEST in source.schema.names:  # which may come from elsewhere
+            source = _select(source, names)
+        source, roles = read_paths(source, roles or dict(source.roles))
         names = source.schema.names
         self.roles = Roles.over([name for name in names if name != INDEX], **roles)
         for name in self.roles.columns:
@@ -428,12 +439,28 @@ class Dataset(metaclass=Explained):
     def inputs(self) -> Iterator[Any]:
         """What tasks see of each example, in order; faster than through `Example.input`."""
         for batch in self._source.batches():
-            if self._view is not None:
-                yield from self._view.inputs(batch)
-            else:
-                names = (self.roles.input,) if isinstance(self.roles.input, str) else self.roles.input
-                values = {name: read_column(batch, name) for name in names}
-                yield from join_inputs(values, self.roles, batch.num_rows)
+            yield from self._inputs(batch)
+
+    def _inputs(self, batch: pa.RecordBatch) -> Iterable[Any]:
+        if self._view is not None:
+            return self._view.inputs(batch)
+        names = (self.roles.input,) if isinstance(self.roles.input, str) else self.roles.input
+        return join_inputs({name: read_column(batch, name) for name in names}, self.roles, batch.num_rows)
+
+    def input_digests(self, reads: Sequence[str] = ()) -> Iterator[bytes]:
+        """The digest of what a task sees of each example, in order.
+
+        Args:
+            reads: "index" and "id" where the task reads these, too.
+        """
+        for batch in self._source.batches():
+            texts = None if self._view is not None else input_texts(batch, self.roles, reads)
+            if texts is not None:
+                yield from digests_of(texts)
+                continue
+            more = {"index": read_column(batch, INDEX), "id": map(str, read_column(batch, self.roles.id or INDEX))}
+            columns = [self._inputs(batch), *(more[name] for name in reads)]
+            yield from map(ids.digest, zip(*columns, strict=True) if reads else columns[0])
 
     def example_digests(self) -> Iterator[bytes]:
         """The digest of each example, in order."""
@@ -547,11 +574,7 @@ def _check_names(source: DataSource) -> None:
         )
 
 
-def _drop_digests(source: DataSource) -> DataSource:
-    """The source without the column of digests, which may come from elsewhere."""
-    if DIGEST not in source.schema.names:
-        return source
-    names = [name for name in source.schema.names if name != DIGEST]
+def _select(source: DataSource, names: Sequence[str]) -> DataSource:
     schema = pa.schema([source.schema.field(name) for name in names])
     return replace(source, schema=schema, batches=lambda: (batch.select(names) for batch in source.batches()))
 
@@ -600,26 +623,17 @@ def _check_rows(source: DataSource, roles: Roles) -> None:
     faults, row = Faults(), 0
     seen: dict[bytes, int] = {}
     for batch in source.batches():
-        if roles.id is not None:
-            for i, value in enumerate(read_column(batch, roles.id)):
-                _check_id(value, row + i, source, seen, faults)
-        if roles.weight is not None:
-            for i, value in enumerate(read_column(batch, roles.weight)):
-                if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
-                    faults.add(source.where(row + i), f"weight {value!r} is not a finite number of at least 0")
+        for i, value in enumerate(read_column(batch, roles.id) if roles.id is not None else (), row):
+            if value is None or value == "":
+                faults.add(source.where(i), "the id is empty; give each example a unique id")
+            elif (first := seen.setdefault(ids.digest(str(value)), i)) != i:
+                message = f"the id {str(value)[:80]!r} occurs twice (first at {source.where(first)})"
+                faults.add(source.where(i), message)
+        for i, value in enumerate(read_column(batch, roles.weight) if roles.weight is not None else (), row):
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+                faults.add(source.where(i), f"weight {value!r} is not a finite number of at least 0")
         row += batch.num_rows
     faults.check()
-
-
-def _check_id(value: Any, row: int, source: DataSource, seen: dict[bytes, int], faults: Faults) -> None:
-    if value is None or value == "":
-        return faults.add(source.where(row), "the id is empty; give each example a unique id")
-    key = ids.digest(str(value))
-    if key in seen:
-        return faults.add(
-            source.where(row), f"the id {str(value)[:80]!r} occurs twice (first at {source.where(seen[key])})"
-        )
-    seen[key] = row
 
 
 _SHOWN: Final = 5
@@ -627,5 +641,5 @@ _LONGEST: Final = 120
 
 
 def _shorten(value: Any) -> str:
-    text = value if isinstance(value, str) else str(value)
+    text = str(value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"

@@ -15,6 +15,7 @@ import tempfile
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib import import_module
 from pathlib import Path
 from typing import IO, Any, Final
 from urllib.parse import unquote
@@ -68,20 +69,12 @@ class SourceFile:
         return cls(path if spool is None else spool.path, str(path), path, partition, spool)
 
     @classmethod
-    def read_pipe(cls, path: Path) -> SourceFile:
-        """What a pipe holds, as a file."""
-        spool = Spool()
-        with path.open("rb") as source, spool.path.open("wb") as target:
-            shutil.copyfileobj(source, target, _BLOCK)
-        return cls._of_spool(spool, str(path))
-
-    @classmethod
-    def read_stdin(cls) -> SourceFile:
-        """What standard input holds, as a file."""
-        return cls._of_spool(Spool.read_stdin(), "<stdin>")
-
-    @classmethod
-    def _of_spool(cls, spool: Spool, name: str) -> SourceFile:
+    def of_stream(cls, name: str, stream: IO[bytes] | None = None) -> SourceFile:
+        """What a pipe holds, as a file; by default what standard input does."""
+        spool = Spool.read_stdin() if stream is None else Spool()
+        if stream is not None:
+            with spool.path.open("wb") as target:
+                shutil.copyfileobj(stream, target, _BLOCK)
         codec = read_codec(spool.path)
         spool = spool if codec is None else Spool.decompress(spool.path, codec)
         return cls(spool.path, name, None, (), spool)
@@ -113,9 +106,9 @@ class Spool:
                             f"{path}: expands to more than {MAX_EXPANSION} times its size; decompress it yourself if"
                             " you trust it"
                         )
-        except DataError:
-            raise
         except Exception as error:  # codecs raise errors of different classes
+            if isinstance(error, DataError):
+                raise
             raise DataError(f"{path}: cannot be decompressed: {error}") from None
         return spool
 
@@ -151,21 +144,11 @@ def read_codec(path: Path) -> str | None:
 
 
 def _open_codec(path: Path, codec: str) -> Any:
-    if codec == "gzip":
-        import gzip
+    if codec == "zstd":
+        import pyarrow as pa
 
-        return gzip.open(path)
-    if codec == "xz":
-        import lzma
-
-        return lzma.open(path)
-    if codec == "bzip2":
-        import bz2
-
-        return bz2.open(path)
-    import pyarrow as pa
-
-    return pa.CompressedInputStream(pa.OSFile(str(path)), codec)
+        return pa.CompressedInputStream(pa.OSFile(str(path)), codec)
+    return import_module({"gzip": "gzip", "xz": "lzma", "bzip2": "bz2"}[codec]).open(path)
 
 
 def kind_of_name(path: Path) -> str:
@@ -221,12 +204,11 @@ def _partition(path: Path) -> tuple[tuple[str, str | None], ...]:
 
 def file_states(files: Sequence[SourceFile]) -> list[tuple[int, int, int] | None]:
     """What changes when one of the files changes."""
-    return [None if file.origin is None else _state(file.origin) for file in files]
-
-
-def _state(path: Path) -> tuple[int, int, int] | None:
-    try:
-        stat = path.stat()
-    except OSError:
-        return None
-    return stat.st_ino, stat.st_size, stat.st_mtime_ns
+    states: list[tuple[int, int, int] | None] = []
+    for file in files:
+        try:
+            stat = None if file.origin is None else file.origin.stat()
+        except OSError:
+            stat = None
+        states.append(None if stat is None else (stat.st_ino, stat.st_size, stat.st_mtime_ns))
+    return states

@@ -97,9 +97,15 @@ def read_paths(source: DataSource, declared: Mapping[str, Any]) -> tuple[DataSou
                 faults.append((role, f"{name!r} is the name of two paths; rename one"))
         if isinstance(value, Mapping) and role != "expected":
             roles[role] = [*named]
-    if paths and roles.get("input") is None and "input" not in columns:
-        roles["input"] = _find_inputs(roles, columns, paths)
-    faults += _find_collisions(paths, columns, roles)
+    if paths and roles.get("input") is None and "input" not in columns:  # a task must not see an expected value
+        used = {name for role, value in roles.items() for name, _ in _named_paths(role, value)}
+        used |= {path.column for path in paths.values()} | {"expected", "id"}
+        roles["input"] = [name for name in columns if name not in used]
+    for name, path in paths.items():
+        named_so = [role for role, value in roles.items() for other, _ in _named_paths(role, value) if other == name]
+        if name in columns and len(named_so) > 1:
+            message = f"the name {name!r} is a column and the name of the path {path.selector.text}; rename one"
+            faults.append((path.role, message))
     if faults:
         raise RoleError(faults)
     return (_add_columns(source, [*paths.values()]) if paths else source), roles
@@ -132,7 +138,8 @@ def find_path(role: str, name: str, text: str, columns: Sequence[str], schema: p
     """
     path = _parse(text)
     if text in columns:
-        if path is not None and len(path.steps) > 1 and path.steps[0] in columns and _holds_more(schema, path):
+        inner = schema.field(str(path.steps[0])) if path and len(path.steps) > 1 and path.steps[0] in columns else None
+        if path and inner is not None and (pa.types.is_nested(inner.type) or tables.is_json(inner)):
             warn(
                 f"{role}: {text!r} is read as the column of this name, not as a path into the column"
                 f" {str(path.steps[0])!r}; for the path write $.{text.removeprefix('.')}"
@@ -149,13 +156,6 @@ def find_path(role: str, name: str, text: str, columns: Sequence[str], schema: p
         whole = _quoted_prefix(text, columns)
         raise SpecError(f"{text}: {f'write {whole}' if whole else missing_column(str(first), columns)}")
     return ColumnPath(role, name, path)
-
-
-def _find_inputs(roles: Mapping[str, Any], columns: Sequence[str], paths: Mapping[str, ColumnPath]) -> list[str]:
-    """The columns without a role, of which no path selects a part either: a task must not see an expected value."""
-    used = {name for role, value in roles.items() for name, _ in _named_paths(role, value)}
-    used |= {path.column for path in paths.values()} | {"expected", "id"}
-    return [name for name in columns if name not in used]
 
 
 def _named_paths(role: str, value: Any) -> Iterator[tuple[str, str]]:
@@ -175,27 +175,11 @@ def _parse(text: str) -> Selector | None:
         return None
 
 
-def _holds_more(schema: pa.Schema, path: Selector) -> bool:
-    """Whether the column at the beginning of a path contains objects or lists."""
-    field = schema.field(str(path.steps[0]))
-    return pa.types.is_nested(field.type) or tables.is_json(field)
-
-
 def _quoted_prefix(text: str, columns: Iterable[str]) -> str:
     """The path in which the longest column that the text begins with is in quotes; empty if there is none."""
     fit = [name for name in columns if text.startswith((f"{name}.", f"{name}["))]
     longest = max(fit, key=len, default="")
     return f"[{quoted(longest)}]{text[len(longest) :]}" if longest else ""
-
-
-def _find_collisions(
-    paths: Mapping[str, ColumnPath], columns: Sequence[str], roles: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
-    """Paths whose name is that of a column that another role uses."""
-    for name, path in paths.items():
-        others = [role for role, value in roles.items() for other, _ in _named_paths(role, value) if other == name]
-        if name in columns and len(others) > 1:
-            yield path.role, f"the name {name!r} is a column and the name of the path {path.selector.text}; rename one"
 
 
 def _add_columns(source: DataSource, paths: Sequence[ColumnPath]) -> DataSource:
@@ -222,24 +206,23 @@ def _infer_fields(source: DataSource, paths: Sequence[ColumnPath]) -> list[pa.Fi
     Raises:
         RoleError: a path selects nothing in any row.
     """
-    guesses = [ColumnGuess() for _ in paths]
-    missing: list[list[int]] = [[] for _ in paths]
+    seen = [(path, ColumnGuess(), list[int]()) for path in paths]  # with the rows in which it selects nothing
     total = 0
     for batch in source.batches():
-        for path, guess, rows in zip(paths, guesses, missing, strict=True):
-            for place, value in enumerate(path.read(batch)):
+        for path, guess, missing in seen:
+            for place, value in enumerate(path.read(batch), total):
                 guess.see(value)
                 if value is None or value == []:
-                    rows.append(total + place)
+                    missing.append(place)
         total += batch.num_rows
-    empty = [path for path, rows in zip(paths, missing, strict=True) if total and len(rows) == total]
+    empty = [path for path, _, missing in seen if total and len(missing) == total]
     if empty:
         raise RoleError([(path.role, _describe_empty(path, source, total)) for path in empty])
-    for path, rows in zip(paths, missing, strict=True):
-        if rows and path.role == "input":
-            count = f"{len(rows):,} of {plural(total, 'row')}"
-            warn(f"{path.role}: {path.selector.text} selects nothing in {count}, first {source.where(rows[0])}")
-    return [guess.field(path.name) for path, guess in zip(paths, guesses, strict=True)]
+    for path, _, missing in seen:
+        if missing and path.role == "input":
+            count = f"{len(missing):,} of {plural(total, 'row')}"
+            warn(f"{path.role}: {path.selector.text} selects nothing in {count}, first {source.where(missing[0])}")
+    return [guess.field(path.name) for path, guess, _ in seen]
 
 
 def _describe_empty(path: ColumnPath, source: DataSource, total: int) -> str:

@@ -21,7 +21,7 @@ import pyarrow as pa
 from evaluand.core import identity
 from evaluand.core.errors import DataError, kind_of
 from evaluand.core.json_like import surrogate_fault
-from evaluand.data.source import Faults, OpenFiles
+from evaluand.data.source import DataSource, Faults
 from evaluand.data.spool import Spool
 from evaluand.store import tables
 from evaluand.store.tables import BATCH_CHARACTERS, BATCH_ROWS
@@ -30,8 +30,10 @@ Records = Callable[[], Iterable[tuple[int, Any]]]
 """Starts a pass over the rows of a file: (line from 0, row); a row is a mapping, or `Broken`."""
 
 
-def read_objects(files: Sequence[Records], where: Callable[[int, int], str], *, is_json: bool = False) -> OpenFiles:
-    """Rows of objects.
+def read_objects(
+    files: Sequence[Records], where: Callable[[int, int], str], *, is_json: bool = False
+) -> list[DataSource]:
+    """The rows of each file, which are objects.
 
     Args:
         where: the place of a line of a file, for messages.
@@ -48,19 +50,18 @@ def read_objects(files: Sequence[Records], where: Callable[[int, int], str], *, 
     if spool is None or not spool.schema.equals(schema, True):
         spool = _convert(files, schema)
 
-    def batches(number: int) -> Iterator[pa.RecordBatch]:
-        if spool is not None:
-            return spool.batches(number)
-        return (build_batch(rows, schema) for _, rows in _chunks(files[number]()))
+    def open_part(number: int) -> DataSource:
+        def batches() -> Iterator[pa.RecordBatch]:
+            if spool is not None:
+                return spool.batches(number)
+            return (build_batch(rows, schema) for _, rows in _chunks(files[number]()))
 
-    return OpenFiles(
-        schema,
-        batches,
-        lambda number, row: where(number, lines[number][row]),
-        n_rows=[len(each) for each in lines],
-        objects=lambda number: (record for _, record in files[number]()),
-        is_json=is_json,
-    )
+        places, objects = lines[number], lambda: (record for _, record in files[number]())
+        return DataSource(
+            "", schema, batches, lambda row: where(number, places[row]), len(places), objects=objects, is_json=is_json
+        )
+
+    return [open_part(number) for number in range(len(files))]
 
 
 def _schema(guesses: Mapping[str, ColumnGuess]) -> pa.Schema:
@@ -93,10 +94,10 @@ def _read_files(
             is_spooled = spool.schema.equals(schema, True)
             if is_spooled:
                 batch = build_batch(rows, schema) if columns is None else _build(columns, schema, len(rows))
-                is_spooled = _is_appended(spool, number, batch)
+                is_spooled = spool.append(number, batch)
         contiguous = not lines or lines[-1] == len(lines) - 1
         found.append(range(len(lines)) if contiguous else lines)
-    return found, _finished(spool) if is_spooled else None
+    return found, spool if is_spooled and (spool is None or spool.finish()) else None
 
 
 def _convert(files: Sequence[Records], schema: pa.Schema) -> Spool | None:
@@ -104,26 +105,9 @@ def _convert(files: Sequence[Records], schema: pa.Schema) -> Spool | None:
     spool = Spool(schema)
     for number, records in enumerate(files):
         for _, rows in _chunks(records()):
-            if not _is_appended(spool, number, build_batch(rows, schema)):
+            if not spool.append(number, build_batch(rows, schema)):
                 return None
-    return _finished(spool)
-
-
-def _is_appended(spool: Spool, number: int, batch: pa.RecordBatch) -> bool:
-    try:
-        spool.append(number, batch)
-    except OSError:
-        return False
-    return True
-
-
-def _finished(spool: Spool | None) -> Spool | None:
-    try:
-        if spool is not None:
-            spool.finish()
-    except OSError:
-        return None
-    return spool
+    return spool if spool.finish() else None
 
 
 def _chunks(records: Iterable[tuple[int, Any]]) -> Iterator[tuple[list[int], list[Any]]]:
@@ -154,18 +138,13 @@ def _see_columns(rows: Sequence[Any], guesses: Mapping[str, ColumnGuess]) -> dic
         return None
     columns = {}
     for name in names:
-        columns[name] = values = _column(rows, name)
+        try:
+            columns[name] = values = [*map(itemgetter(name), rows)]
+        except KeyError:
+            columns[name] = values = [row.get(name) for row in rows]
         if not guesses[name].see_all(values):
             return None
     return columns
-
-
-def _column(rows: Sequence[dict[str, Any]], name: str) -> list[Any]:
-    """The values of a column; None in rows without it."""
-    try:
-        return [*map(itemgetter(name), rows)]
-    except KeyError:
-        return [row.get(name) for row in rows]
 
 
 def _inspect(
@@ -243,8 +222,10 @@ class ColumnGuess:
         """Sees many values; False if one has a fault, of which nothing is noted."""
         types = {*map(type, values)}
         self.kinds |= {_SCALARS[kind] for kind in types & _QUICK}
-        if str in types and not _is_sound("".join(_of_type(str, values, types))):
-            return False
+        if str in types:
+            text = "".join(_of_type(str, values, types))
+            if not text.isascii() and surrogate_fault(text) is not None:
+                return False
         if int in types:
             whole = _of_type(int, values, types)
             for extreme in (min(whole), max(whole)):
@@ -298,13 +279,7 @@ def _of_type(kind: type, values: Sequence[Any], types: set[type]) -> Sequence[An
     return values if types == {kind} else [each for each in values if type(each) is kind]
 
 
-def _is_sound(text: str) -> bool:
-    return text.isascii() or surrogate_fault(text) is None
-
-
 def _widest(kinds: set[str], inexact: bool) -> str:
     if len(kinds) == 1:
         return next(iter(kinds))
-    if kinds == {"int", "float"} and not inexact:
-        return "float"
-    return "json"
+    return "float" if kinds == {"int", "float"} and not inexact else "json"

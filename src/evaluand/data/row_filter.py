@@ -2,7 +2,7 @@
 
 A filter is computed column by column in Arrow; only conditions on JSON and on paths that no Arrow column has go row by
 row, with the same result. Missing values (null and NaN) match nothing, and are counted. Where texts are compared with a
-number, those that are numbers are read as such, and words such as NA as missing.
+number, or with true or false, they are read as such, and words such as NA as missing.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from evaluand.core.selector.patterns import anchored
 from evaluand.core.selector.steps import quoted
 from evaluand.data.columns import join_chunks
 from evaluand.data.source import DataNote, missing_column, read_column
-from evaluand.data.typed_columns import TypedColumn, is_code, is_missing, is_number, type_column
+from evaluand.data.typed_columns import TypedColumn, is_code, is_missing, is_number, plain_values, type_column
 from evaluand.store import tables
 
 
@@ -98,38 +98,31 @@ class RowFilter:
         return _Evaluation(batch, columns).evaluate(self.condition)
 
     def mask_of(
-        self, batches: Iterable[pa.RecordBatch], schema: pa.Schema, notes: Mapping[str, str] = {}
+        self,
+        batches: Iterable[pa.RecordBatch],
+        schema: pa.Schema,
+        notes: Mapping[str, str] = {},
+        names: Mapping[str, str] = {},
     ) -> pa.BooleanArray:
         """Of each row of a whole table whether it matches, as `mask`; the types of columns are those of all rows.
 
         Args:
             schema: of the table.
             notes: column → what was converted in it when it was read.
+            names: as in `check`.
         """
-        self.check(schema)
-        for name in self.columns:
-            if name in notes:
-                warn(f"where: {notes[name]}", DataNote)
-        paths = [*paths_in(self.condition)]
-        names = [name for name in schema.names if any(name in (path.text, str(path.steps[0])) for path in paths)]
+        self.check(schema, names)
+        found = _Columns(schema, names, self.text)
+        needed = list(dict.fromkeys(found.find(path)[0] for path in paths_in(self.condition)))
         table = pa.Table.from_batches(
-            [batch.select(names) for batch in batches], pa.schema([schema.field(n) for n in names])
+            [batch.select(needed) for batch in batches], pa.schema([schema.field(name) for name in needed])
         )
-        columns = [join_chunks(column) for column in table.columns]
-        batch = pa.RecordBatch.from_arrays(columns, schema=table.schema)
-        reads = [_typed(batch, name) for name in names]
-        for note in (note for read in reads if read.type == "text" for note in read.notes):  # others where compared
-            warn(f"where: {note}", DataNote)
-        return self.mask(batch)
-
-    def apply(self, batch: pa.RecordBatch, names: Mapping[str, str] = {}) -> tuple[pa.RecordBatch, int]:
-        """The rows that match, and how many do not because a value is missing.
-
-        Raises:
-            SpecError: as `check`.
-        """
-        mask = self.mask(batch, names)
-        return batch.filter(mask, null_selection_behavior="drop"), mask.null_count
+        batch = pa.RecordBatch.from_arrays([join_chunks(column) for column in table.columns], schema=table.schema)
+        reads = [_typed(batch, name) for name in needed]
+        said = [notes[name] for name in needed if name in notes]
+        for note in (*said, *(note for read in reads if read.type == "text" for note in read.notes)):
+            warn(f"where: {note}", DataNote)  # those of other types where they are compared
+        return self.mask(batch, names)
 
     def describe_unknown(self, missing: int, total: int, noun: str = "row") -> str:
         """How many of all rows do not match because a value is missing.
@@ -193,13 +186,15 @@ class _Columns:
         return kind.value_type if pa.types.is_dictionary(kind) else kind
 
     def check(self, condition: Condition) -> None:
+        for path in paths_in(condition):
+            self.find(path)
         if isinstance(condition, AllOf | AnyOf):
             for each in condition.conditions:
                 self.check(each)
         elif isinstance(condition, Negation):
             self.check(condition.condition)
         elif isinstance(condition, Comparison):
-            self._check_comparison(condition)
+            self._check_kinds(condition.left, condition.right, condition.sign)
         elif isinstance(condition, Choice):
             for each in condition.literals:
                 self._check_kinds(condition.operand, Literal(each), "==")
@@ -207,17 +202,10 @@ class _Columns:
             if self.kind(condition.operand) not in (None, "text"):
                 raise self.error(f"{condition.name} needs a text, and {_describe(condition.operand)} is none")
         elif isinstance(condition, Truth):
-            kind = self.kind(condition.path)
-            if kind not in (None, "boolean"):
-                name = condition.path.text
-                raise self.error(f"{name} is not true or false; compare it, or write {name} != null")
+            if self.kind(condition.path) not in (None, "boolean", "text"):
+                raise self.untrue(condition.path)
         else:
             self.kind(condition.operand)
-
-    def _check_comparison(self, condition: Comparison) -> None:
-        for name in paths_in(condition):
-            self.find(name)
-        self._check_kinds(condition.left, condition.right, condition.sign)
 
     def _check_kinds(self, left: Operand, right: Operand, sign: str) -> None:
         one, other = self.kind(left), self.kind(right)
@@ -225,12 +213,11 @@ class _Columns:
             if kind == "time" and isinstance(literal, Literal):
                 self._check_time(side, literal)
                 return
-            if (kind, self.kind(literal)) == ("text", "number") and isinstance(literal, Literal):
-                return  # the texts may be numbers
-        if one and other and one != other:
-            raise self.unequal(left, right, one, other)
         if sign not in ("==", "!=") and "boolean" in (one, other):
             raise self.error("true and false have no order; write == or !=")
+        literals = [isinstance(operand, Literal) for operand in (left, right) if self.kind(operand) != "text"]
+        if one and other and one != other and not ("text" in (one, other) and all(literals)):  # texts may be numbers
+            raise self.unequal(left, right, one, other)
 
     def _check_time(self, side: Operand, literal: Literal) -> None:
         kind = self.type(side) if isinstance(side, Path) else None
@@ -249,8 +236,11 @@ class _Columns:
         return f"{message}{hint}{text}"
 
     def unequal(self, left: Operand, right: Operand, one: str, other: str) -> SpecError:
-        kinds = f"{_describe(left)} is {_kind_word(one)} and {_describe(right)} is {_kind_word(other)}"
+        kinds = f"{_describe(left)} is {_KIND_WORDS[one]} and {_describe(right)} is {_KIND_WORDS[other]}"
         return self.error(f"{kinds}, which are never equal{_remedy(left, right, one, other)}")
+
+    def untrue(self, path: Path) -> SpecError:
+        return self.error(f"{path.text} is not true or false; compare it, or write {path.text} != null")
 
     def error(self, message: str) -> SpecError:
         return SpecError(f"filter {self.text!r}: {message}")
@@ -279,22 +269,21 @@ class _Evaluation:
         """The condition computed from columns; None if it must go row by row."""
         if isinstance(condition, Comparison):
             return self._compare(condition)
-        if isinstance(condition, Truth):
-            column = self._column(condition.path)
-            return column if column is not None and pa.types.is_boolean(column.type) else None
         if isinstance(condition, Choice):
             found = [self._compare(Comparison(condition.operand, "==", Literal(each))) for each in condition.literals]
             return None if any(each is None for each in found) else reduce(pc.or_kleene, found)
+        if isinstance(condition, Truth):
+            column = self._values_of_texts(condition.path, "boolean")
+            column = self._column(condition.path) if column is None else column
+            if column is not None and _is_text(column.type):
+                raise self.columns.untrue(condition.path)
+            return column if column is not None and pa.types.is_boolean(column.type) else None
         column = self._column(condition.operand)
         if isinstance(condition, Presence):
-            numbers = self._numbers(condition.operand)
+            numbers = self._values_of_texts(condition.operand, "number")
             column = column if numbers is None or numbers.null_count == len(numbers) else numbers
-        if column is None:
-            return None
-        if isinstance(condition, Presence):
-            absent = pc.is_null(column, nan_is_null=True)
-            return absent if condition.missing else pc.invert(absent)
-        if not _is_text(column.type):
+            return None if column is None else column.is_null() if condition.missing else column.is_valid()
+        if column is None or not _is_text(column.type):
             return None
         return pc.match_substring_regex(column, anchored(condition.pattern, whole=condition.name == "match"))
 
@@ -302,72 +291,67 @@ class _Evaluation:
         left, right, sign = condition.left, condition.right, condition.sign
         if isinstance(left, Literal):
             left, right, sign = right, left, _MIRRORED.get(sign, sign)
-        number = right if isinstance(right, Literal) and _literal_kind(right.literal) == "number" else None
-        if number and (numbers := self._numbers(left, number)) is not None:
-            value = _as_scalar(number.literal, numbers.type)
-            if value is None:  # infinite beyond all floats
-                numbers, value = numbers.cast(pa.float64(), safe=False), pa.scalar(float(str(number.literal)))
-            return _SIGNS[sign](numbers, value)
-        column = self._column(left)
-        if column is None or _type_kind(column.type) is None or pa.types.is_decimal(column.type):
+        if not isinstance(right, Literal):
+            column, other = self._column(left), self._column(right)
+            if column is None or other is None or other.type != column.type or _is_inexact(column.type):
+                return None
+            return _SIGNS[sign](column, other)
+        kind = _literal_kind(right.literal)
+        column = self._values_of_texts(left, kind, right) if kind in ("number", "boolean") else None
+        converted = column is not None
+        column = column if converted else self._column(left)
+        if column is None or _is_inexact(column.type):
             return None
-        if isinstance(right, Literal):
-            value = _as_scalar(right.literal, column.type)
-            return None if value is None else _SIGNS[sign](_without_nan(column), value)
-        other = self._column(right)
-        if other is None or other.type != column.type:
-            return None
-        return _SIGNS[sign](_without_nan(column), _without_nan(other))
+        value = _as_scalar(right.literal, column.type)
+        if value is None and converted:  # beyond the integers, or infinite beyond all floats
+            column, value = column.cast(pa.float64(), safe=False), pa.scalar(float(str(right.literal)))
+        return None if value is None else _SIGNS[sign](column, value)
 
-    def _numbers(self, operand: Operand, compared: Literal | None = None) -> pa.Array | None:
-        """The numbers of a column of text, or of JSON with texts among numbers; None if it holds anything else.
+    def _values_of_texts(self, operand: Operand, kind: str | None, compared: Literal | None = None) -> pa.Array | None:
+        """The numbers or bools in a column of text, or of JSON with texts among them; None if it holds anything else.
 
         Raises:
-            SpecError: texts that are compared with a number are words, or numbers and many words.
+            SpecError: texts that are compared with a number or a bool are words, or numbers and many words.
         """
         if not isinstance(operand, Path) or not self.columns.find(operand)[1]:
             return None
-        given = self.batch.column(self.columns.find(operand)[0])
-        if not _is_text(given.type) and self.columns.type(operand) is not None:
+        name, given = self.columns.find(operand)[0], self.columns.kind(operand)
+        if given != "text" and self.columns.type(operand) is not None:
             return None
-        read = _typed(self.batch, self.columns.find(operand)[0])
+        read = _typed(self.batch, name)
         if read.type == "empty":
-            return pa.nulls(len(given), pa.float64())
-        if read.type in ("integer", "number") and read.has_few_words:
+            return pa.nulls(len(read), pa.bool_() if kind == "boolean" else pa.float64())
+        if _KINDS.get(read.type) == kind and read.has_few_words:
             noted = read.describe_words(lambda row: f"row {row}", "counts as missing")
             for note in (*read.notes, *filter(None, [noted])):
                 warn(f"where: {note}", DataNote)
             return read.values
-        if read.type not in ("integer", "number", "text"):
+        if compared is None:
             return None
-        texts = [text for text in self._read(self.columns.find(operand)[0]) if isinstance(text, str)]
-        written = [is_number(text) and not is_code(text) for text in texts]
-        if compared is not None and any(written):
-            word = next(text for text, known in zip(texts, written, strict=True) if not known and not is_missing(text))
-            raise self.columns.error(f"{_describe(operand)} has {word!r} among numbers; leave such cells empty")
-        if compared is not None and self.columns.kind(operand) == "text":
-            raise self.columns.unequal(operand, compared, "text", "number")
+        if kind == "number" and read.type in ("integer", "number", "text"):
+            texts = [text for text in self._read(name) if isinstance(text, str)]
+            numbers = [is_number(text) and not is_code(text) for text in texts]
+            if any(numbers):
+                word = next(t for t, known in zip(texts, numbers, strict=True) if not known and not is_missing(t))
+                raise self.columns.error(f"{_describe(operand)} has {word!r} among numbers; leave such cells empty")
+        if given == "text":
+            raise self.columns.unequal(operand, compared, "text", str(kind))
         return None
 
     def _column(self, operand: Operand) -> pa.Array | None:
-        """The values of an operand as one column; None if Arrow has no such column."""
+        """The values of an operand as one column, null for NaN; None if Arrow has no such column."""
         if isinstance(operand, Function):
-            return self._lengths(operand) if operand.name == "length" else None
+            column = self._column(operand.path) if operand.name == "length" else None
+            if column is not None and _is_text(column.type):
+                return pc.utf8_length(column)
+            return pc.list_value_length(column) if column is not None and pa.types.is_list(column.type) else None
         if isinstance(operand, Literal) or self.columns.type(operand) is None:
             return None
         name, full = self.columns.find(operand)
         column = self.batch.column(name)
         for step in () if full else operand.steps[1:]:
             column = pc.struct_field(column, [step])
-        return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
-
-    def _lengths(self, function: Function) -> pa.Array | None:
-        column = self._column(function.path)
-        if column is None:
-            return None
-        if _is_text(column.type):
-            return pc.utf8_length(column)
-        return pc.list_value_length(column) if pa.types.is_list(column.type) else None
+        return plain_values(column)
 
     def _by_row(self, condition: Any) -> pa.BooleanArray:
         paths = {path: self.columns.find(path) for path in paths_in(condition)}
@@ -411,10 +395,9 @@ def _with_full_names(condition: Any, literal: Mapping[Path, Any]) -> Any:
     return type(condition)(**{**vars(condition), **parts})
 
 
-def _without_nan(column: pa.Array) -> pa.Array:
-    if not pa.types.is_floating(column.type):
-        return column
-    return pc.if_else(pc.is_nan(column), pa.scalar(None, column.type), column)
+def _is_inexact(kind: pa.DataType) -> bool:
+    """Whether Arrow does not compare values of a type as they are."""
+    return _type_kind(kind) is None or bool(pa.types.is_decimal(kind))
 
 
 def _as_scalar(value: Any, kind: pa.DataType) -> pa.Scalar | None:
@@ -434,6 +417,7 @@ def _as_scalar(value: Any, kind: pa.DataType) -> pa.Scalar | None:
 
 
 _EXACT: Final = 2**53
+_KINDS: Final = {"integer": "number", "number": "number", "boolean": "boolean"}
 
 
 def _as_time(value: Any, kind: pa.DataType) -> pa.Scalar | None:
@@ -473,8 +457,7 @@ def _is_text(kind: pa.DataType) -> bool:
     return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _kind_word(kind: str) -> str:
-    return {"text": "text", "number": "a number", "boolean": "true or false", "time": "a time"}[kind]
+_KIND_WORDS: Final = {"text": "text", "number": "a number", "boolean": "true or false", "time": "a time"}
 
 
 def _describe(operand: Operand) -> str:
@@ -489,18 +472,10 @@ def _remedy(left: Operand, right: Operand, one: str, other: str) -> str:
     if not isinstance(literal, Literal):
         return ""
     if kind == "text":
-        return f'; write "{literal.literal}"'
+        return f'; write "{_describe(literal)}"'
     if kind == "number" and isinstance(literal.literal, str):
-        return f"; write {literal.literal} without quotes" if _is_numeric(literal.literal) else ""
+        return f"; write {literal.literal} without quotes" if is_number(literal.literal) else ""
     return "; write true or false without quotes" if kind == "boolean" else ""
-
-
-def _is_numeric(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
 
 
 def combine(filters: Sequence[str]) -> str | None:

@@ -56,9 +56,8 @@ def _as_int64(value: Any) -> int | None:
     digits = isinstance(value, str) and value.isascii() and value.removeprefix("-").isdigit()
     if digits or (isinstance(value, float) and value.is_integer()):
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int):
-        return None
-    return value if -(2**63) <= value < 2**63 else None
+    is_whole = isinstance(value, int) and not isinstance(value, bool)
+    return value if is_whole and -(2**63) <= value < 2**63 else None
 
 
 def _with_int64_index(source: DataSource) -> DataSource:

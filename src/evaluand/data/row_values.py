@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import pairwise
-from typing import Any, Final
+from itertools import chain
+from typing import Any
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity as ids
 from evaluand.core.key_columns import INDEX
+from evaluand.data.cell_texts import TEXT, cell_texts, digests_of, join_texts, object_pieces
 from evaluand.data.roles import Roles
 from evaluand.data.source import read_column
 from evaluand.store import tables
@@ -60,12 +60,10 @@ def _join(values: Mapping[str, list[Any]], names: Sequence[str], n: int) -> list
 
 
 def _join_expected(values: Mapping[str, list[Any]], expected: str | Mapping[str, str] | None, n: int) -> list[Any]:
-    if expected is None:
-        return [None] * n
-    if isinstance(expected, str):
-        return values[expected]
-    columns = {target: values[column] for target, column in expected.items()}
-    return [{target: column[i] for target, column in columns.items()} for i in range(n)]
+    if expected is None or isinstance(expected, str):
+        return [None] * n if expected is None else values[expected]
+    rows = zip(*(values[column] for column in expected.values()), strict=True)
+    return [dict(zip(expected, row, strict=True)) for row in rows]
 
 
 def digest_rows(batch: pa.RecordBatch, roles: Roles) -> list[bytes]:
@@ -73,18 +71,14 @@ def digest_rows(batch: pa.RecordBatch, roles: Roles) -> list[bytes]:
     texts = _texts_of_rows(batch, roles)
     if texts is None:
         return [ids.digest(row) for row in RowValues(batch, roles).rows()]
-    _, ends, characters = texts.buffers()
-    content = memoryview(characters) if characters else memoryview(b"")
-    places = memoryview(ends).cast("q")[texts.offset : texts.offset + len(texts) + 1].tolist()
-    hashed, size = hashlib.blake2b, ids.DIGEST_SIZE
-    return [hashed(content[start:end], digest_size=size).digest() for start, end in pairwise(places)]
+    return digests_of(texts)
 
 
 def _texts_of_rows(batch: pa.RecordBatch, roles: Roles) -> pa.Array | None:
     """The canonical text of each row of `RowValues.rows`, joined by Arrow; None if a column needs more than that."""
     expected = roles.expected
-    targets = () if expected is None or isinstance(expected, str) else expected
-    if any(key.startswith("$") for key in (*roles.columns, *targets)):  # which canonical text marks
+    names = () if expected is None or isinstance(expected, str) else expected
+    if any(key.startswith("$") for key in (*roles.columns, *names)):  # which canonical text marks
         return None
     cells: dict[str, pa.Array] = {}
     for name in roles.columns:
@@ -93,9 +87,10 @@ def _texts_of_rows(batch: pa.RecordBatch, roles: Roles) -> pa.Array | None:
             return None
         cells[name] = text
     null: list[Any] = ["null"]
+    targets = [] if isinstance(expected, str | None) else _object({t: cells[name] for t, name in expected.items()})
     parts = [
         [cells[roles.input]] if isinstance(roles.input, str) else _object({name: cells[name] for name in roles.input}),
-        null if expected is None else _expected(cells, expected),
+        [cells[expected]] if isinstance(expected, str) else null if expected is None else targets,
         _object({name: cells[name] for name in roles.attributes}),
         [cells[roles.weight]] if roles.weight else null,
         [cells[roles.cluster]] if roles.cluster else null,
@@ -105,62 +100,40 @@ def _texts_of_rows(batch: pa.RecordBatch, roles: Roles) -> pa.Array | None:
     pieces: list[Any] = ["["]
     for place, part in enumerate(parts):
         pieces += [*([","] if place else []), *part]
-    return _concatenate([*pieces, "]"], batch.num_rows)
+    return join_texts([*pieces, "]"]) if cells else pa.repeat(pa.scalar("".join(pieces) + "]", TEXT), batch.num_rows)
 
 
-def _expected(cells: Mapping[str, pa.Array], expected: str | Mapping[str, str]) -> list[Any]:
-    if isinstance(expected, str):
-        return [cells[expected]]
-    return _object({target: cells[name] for target, name in expected.items()})
+def input_texts(batch: pa.RecordBatch, roles: Roles, reads: Sequence[str]) -> pa.Array | None:
+    """The canonical text of what a task sees of each row; None if a column needs more than Arrow.
+
+    Args:
+        reads: "index" and "id" where the task reads these, too; the text is then a list that begins with the input.
+    """
+    name = batch.column(roles.id or INDEX)
+    is_plain = pa.types.is_string(name.type) or pa.types.is_signed_integer(name.type)
+    if not roles.input or not is_plain or any(key.startswith("$") for key in roles.columns):
+        return None
+    names = [roles.input] if isinstance(roles.input, str) else [*roles.input]
+    cells = {name: _texts_of_cells(batch.column(name), batch.schema.field(name)) for name in names}
+    if None in cells.values():
+        return None
+    shown = [cells[roles.input]] if isinstance(roles.input, str) else _object(cells)
+    more = {"index": batch.column(INDEX), "id": name.cast(TEXT)}
+    if not reads:
+        return join_texts(shown)
+    return join_texts(["[", *shown, *chain.from_iterable((",", cell_texts(more[name])) for name in reads), "]"])
 
 
 def _object(cells: Mapping[str, pa.Array]) -> list[Any]:
-    """The pieces of an object's text, whose keys are sorted."""
-    pieces: list[Any] = []
-    for place, key in enumerate(sorted(cells)):
-        pieces += [f"{',' if place else ''}{orjson.dumps(key).decode()}:", cells[key]]
-    return ["{", *pieces, "}"]
-
-
-def _concatenate(pieces: Sequence[Any], n: int) -> pa.Array:
-    """The concatenation of texts and columns of texts, in each of `n` rows."""
-    merged: list[Any] = []
-    for piece in pieces:
-        if isinstance(piece, str) and merged and isinstance(merged[-1], str):
-            merged[-1] += piece
-        else:
-            merged.append(piece)
-    columns = [pa.scalar(each, _TEXT) if isinstance(each, str) else each for each in merged]
-    if len(columns) == 1:  # no column has a role
-        return pa.repeat(columns[0], n)
-    return pc.binary_join_element_wise(*columns, pa.scalar("", _TEXT))
-
-
-_TEXT: Final = pa.large_string()
-_ESCAPED: Final = r'["\\\x00-\x1f]'
+    return object_pieces({key: cells[key] for key in sorted(cells)})
 
 
 def _texts_of_cells(column: pa.Array, field: pa.Field) -> pa.Array | None:
     """The canonical text of each cell of texts, whole or finite numbers or booleans; None for all others."""
-    types = pa.types
-    if tables.is_json(field):
-        return None
-    if types.is_string(field.type):
-        text = _quoted(column)
-    elif types.is_signed_integer(field.type) or types.is_boolean(field.type):
-        text = column.cast(_TEXT)
-    elif types.is_float64(field.type) and pc.all(pc.is_finite(column)).as_py() is not False:
-        text = pa.array(orjson.dumps(column.to_pylist())[1:-1].decode().split(",") if len(column) else [], _TEXT)
-    else:
-        return None
-    return pc.fill_null(text, "null")
-
-
-def _quoted(column: pa.Array) -> pa.Array:
-    if pc.any(pc.match_substring_regex(column, _ESCAPED)).as_py():
-        return pa.array([orjson.dumps(value).decode() for value in column.to_pylist()], _TEXT)
-    quote = pa.scalar('"', _TEXT)
-    return pc.binary_join_element_wise(quote, column.cast(_TEXT), quote, pa.scalar("", _TEXT))
+    types, kind = pa.types, field.type
+    is_plain = types.is_string(kind) or types.is_signed_integer(kind) or types.is_boolean(kind)
+    is_finite = types.is_float64(kind) and pc.all(pc.is_finite(column)).as_py() is not False
+    return cell_texts(column) if not tables.is_json(field) and (is_plain or is_finite) else None
 
 
 def digest_column(batch: pa.RecordBatch, roles: Roles) -> pa.Array:

@@ -68,32 +68,6 @@ class Reading:
     types: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class OpenFiles:
-    """The rows of files that are parts of one table.
-
-    Attributes:
-        schema: the native columns of all files.
-        batches: starts a pass over the rows of a file, by its number from 0.
-        where: the place of a row (from 0) of a file, for messages.
-        n_rows: the number of rows of each file, if known without reading them.
-        objects: starts a pass over the rows of a file as they are written, if they are objects.
-        is_json: whether these objects are JSON, in which times are text.
-        texts: the same rows with every cell as text, if the files have no types.
-        roles, notes: as in `DataSource`.
-    """
-
-    schema: pa.Schema
-    batches: Callable[[int], Iterator[pa.RecordBatch]]
-    where: Callable[[int, int], str]
-    n_rows: Sequence[int] | None = None
-    objects: Callable[[int], Iterator[Any]] | None = None
-    is_json: bool = False
-    texts: Callable[[], OpenFiles] | None = None
-    roles: tuple[tuple[str, Any], ...] = ()
-    notes: Mapping[str, str] = field(default_factory=dict)
-
-
 class FileFormat:
     """A format of files with rows. A kind is one class in `data/formats/`, found by the suffix of its files.
 
@@ -109,8 +83,8 @@ class FileFormat:
     has_delimiter: ClassVar[bool] = False
     has_parts: ClassVar[bool] = False
 
-    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
-        """The rows of files, whose columns get types that fit all of them.
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> Sequence[DataSource]:
+        """The rows of each file, all with the same columns in types that fit all of them.
 
         Raises:
             DataError: rows break the format; lists every fault with its row.
@@ -140,13 +114,16 @@ class Faults:
 
 def read_column(batch: pa.RecordBatch, name: str) -> list[Any]:
     """A column as Python values."""
-    column = batch.column(name)
-    if tables.is_json(batch.schema.field(name)):
-        return [None if text is None else identity.decode(text) for text in column.to_pylist()]
+    return read_values(batch.column(name), batch.schema.field(name))
+
+
+def read_values(array: pa.Array, field: pa.Field) -> list[Any]:
+    """The values of a column as Python has them, with JSON parsed."""
     try:
-        return column.to_pylist()  # type: ignore[no-any-return]
+        values: list[Any] = array.to_pylist()
     except ValueError as error:  # such as objects of which two fields have one name
-        raise DataError(f"the column {name!r} cannot be read: {error}") from None
+        raise DataError(f"the column {field.name!r} cannot be read: {error}") from None
+    return [None if text is None else identity.decode(text) for text in values] if tables.is_json(field) else values
 
 
 def read_rows(source: DataSource) -> Iterator[tuple[dict[str, Any], str]]:

@@ -7,9 +7,11 @@ or without a byte order mark.
 from __future__ import annotations
 
 import os
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from itertools import accumulate
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +38,6 @@ from evaluand.data.source import (
     DataSource as DataSource,
     Faults as Faults,
     FileFormat as FileFormat,
-    OpenFiles as OpenFiles,
     Reading as Reading,
     missing_column as missing_column,
     read_column as read_column,
@@ -88,8 +89,11 @@ def open_files(
     reading = reading or Reading()
     kind = _choose_kind(name, files, format)
     chosen: FileFormat = registry.find("formats", kind)()
-    if reading.delimiter is not None:
-        _check_delimiter(reading.delimiter, kind, chosen)
+    delimiter: Any = reading.delimiter
+    if delimiter is not None and not chosen.has_delimiter:
+        raise SpecError(f"delimiter is for CSV files; {kind} has none")
+    if delimiter is not None and not _is_delimiter(delimiter):
+        raise SpecError(f'delimiter must be one character such as ";", not {delimiter!r}')
     if reading.part is not None and not chosen.has_parts:
         raise SpecError(f"{name}#{reading.part}: a {kind} file has no parts that #{reading.part} could choose")
     return _open_checked(name, files, chosen, reading)
@@ -168,8 +172,8 @@ def from_objects(
         where: the place of a line, for messages.
         is_json: whether the objects are JSON, in which times are text.
     """
-    opened = read_objects([records], lambda _, line: where(line), is_json=is_json)
-    return _concatenate(name, [], opened)
+    [source] = read_objects([records], lambda _, line: where(line), is_json=is_json)
+    return replace(source, name=name)
 
 
 def from_table(table: pa.Table, name: str = "table") -> DataSource:
@@ -197,11 +201,12 @@ def names_files(path: str) -> bool:
 
 def _find_files(path: str) -> list[SourceFile]:
     if path == STDIN:
-        return [SourceFile.read_stdin()]
+        return [SourceFile.of_stream("<stdin>")]
     if os.path.isfile(path):
         return [SourceFile.open(Path(path))]
     if os.path.exists(path) and not os.path.isdir(path):  # a pipe, such as that of a process substitution
-        return [SourceFile.read_pipe(Path(path))]
+        with open(path, "rb") as stream:
+            return [SourceFile.of_stream(path, stream)]
     if not is_glob(path) and not os.path.isdir(path):
         raise DataError(f"{path}: no such file")
     found = list_files(path)
@@ -237,11 +242,8 @@ def _kind_of_file(file: SourceFile) -> str:
     return kind_of_content(file.path) if file.origin is None else kind_of_name(file.origin)
 
 
-def _check_delimiter(delimiter: Any, kind: str, chosen: FileFormat) -> None:
-    if not chosen.has_delimiter:
-        raise SpecError(f"delimiter is for CSV files; {kind} has none")
-    if not (isinstance(delimiter, str) and len(delimiter) == 1 and delimiter.isascii()) or delimiter in '"\r\n':
-        raise SpecError(f'delimiter must be one character such as ";", not {delimiter!r}')
+def _is_delimiter(text: Any) -> bool:
+    return isinstance(text, str) and len(text) == 1 and text.isascii() and text not in '"\r\n'
 
 
 def _open_checked(name: str, files: Sequence[SourceFile], chosen: FileFormat, reading: Reading) -> DataSource:
@@ -251,18 +253,14 @@ def _open_checked(name: str, files: Sequence[SourceFile], chosen: FileFormat, re
             check_text(file)
     before = file_states(files)
     try:
-        opened = chosen.open(files, reading)
+        parts = chosen.open(files, reading)
     except (pa.ArrowException, UnicodeDecodeError, OSError) as error:
         for file in files if chosen.is_text else ():
             check_utf8(file)
         raise DataError(f"{name}: {error}") from error
     except RecursionError:
         raise DataError(f"{name}: has values that are nested too deeply to be read; make them flatter") from None
-    return _refuse_changes(_concatenate(name, files, opened), files, before)
-
-
-def _refuse_changes(source: DataSource, files: Sequence[SourceFile], before: Any) -> DataSource:
-    """A source that raises if a file changes, so that the rows it yields are those that were checked."""
+    source = _concatenate(name, files, parts)
 
     def check() -> None:
         for file, old, now in zip(files, before, file_states(files), strict=True):
@@ -282,56 +280,47 @@ def _refuse_changes(source: DataSource, files: Sequence[SourceFile], before: Any
     return replace(source, batches=batches, check=check, objects=objects if source.objects else None)
 
 
-def _concatenate(name: str, files: Sequence[SourceFile], opened: OpenFiles) -> DataSource:
-    """The rows of all files, one file after the other, with the columns that their folders name."""
-    columns = _partition_columns(files, opened.schema)
-    count = max(len(files), 1)
-    schema = opened.schema
-    for field, _ in columns:
-        schema = schema.append(field)
+def _concatenate(name: str, files: Sequence[SourceFile], parts: Sequence[DataSource]) -> DataSource:
+    """The rows of all parts, one after the other, with the columns that the folders of their files name."""
+    first = parts[0]
+    columns = _partition_columns(files, first.schema)
+    if len(parts) == 1 and not columns:
+        return replace(first, name=name)
+    schema = pa.schema([*first.schema, *(field for field, _ in columns)])
 
     def batches() -> Iterator[pa.RecordBatch]:
-        for number in range(count):
-            for batch in opened.batches(number):
+        for number, part in enumerate(parts):
+            for batch in part.batches():
                 added = [pa.repeat(pa.scalar(values[number], f.type), batch.num_rows) for f, values in columns]
                 yield pa.RecordBatch.from_arrays([*batch.columns, *added], schema=schema) if added else batch
 
     def objects() -> Iterator[Any]:
-        for number in range(count):
+        for number, part in enumerate(parts):
             added = {field.name: values[number] for field, values in columns}
-            for row in opened.objects(number) if opened.objects else ():
+            for row in part.objects() if part.objects else ():
                 yield {**row, **added} if added and isinstance(row, Mapping) else row
 
-    opened_texts = opened.texts
-    return DataSource(
-        name,
-        schema,
-        batches,
-        (lambda row: opened.where(0, row)) if count == 1 else _Places(opened, count),
-        None if opened.n_rows is None else sum(opened.n_rows),
-        objects=objects if opened.objects else None,
-        is_json=opened.is_json,
-        texts=None if opened_texts is None else lambda: _concatenate(name, files, opened_texts()),
-        roles=opened.roles,
-        notes=opened.notes,
+    def count(part: DataSource) -> int:
+        return sum(batch.num_rows for batch in part.batches()) if part.n_rows is None else part.n_rows
+
+    @cache
+    def ends() -> list[int]:
+        return [*accumulate(map(count, parts))]
+
+    def where(row: int) -> str:
+        number = bisect_right(ends(), row)
+        return parts[number].where(row - (ends()[number - 1] if number else 0))
+
+    return replace(
+        first,
+        name=name,
+        schema=schema,
+        batches=batches,
+        where=where,
+        n_rows=None if first.n_rows is None else ends()[-1],
+        objects=objects if first.objects else None,
+        texts=first.texts and (lambda: _concatenate(name, files, [part.texts() for part in parts if part.texts])),
     )
-
-
-class _Places:
-    """The file and row of each row of several files."""
-
-    def __init__(self, opened: OpenFiles, files: int) -> None:
-        self._opened, self._files = opened, files
-        self._ends: list[int] | None = None
-
-    def __call__(self, row: int) -> str:
-        if self._ends is None:
-            counts = self._opened.n_rows or [
-                sum(batch.num_rows for batch in self._opened.batches(number)) for number in range(self._files)
-            ]
-            self._ends = [*accumulate(counts)]
-        number = bisect_right(self._ends, row)
-        return self._opened.where(number, row - (self._ends[number - 1] if number else 0))
 
 
 def _partition_columns(files: Sequence[SourceFile], schema: pa.Schema) -> list[tuple[pa.Field, list[Any]]]:
@@ -343,16 +332,14 @@ def _partition_columns(files: Sequence[SourceFile], schema: pa.Schema) -> list[t
         if lacking is not None:
             raise DataError(f"{lacking.name}: no folder names the column {name!r}, as {name}=… does for other files")
         texts = [dict(file.partition)[name] for file in files]
-        whole = all(text is None or (text == str(_as_integer(text))) for text in texts)
+        whole = all(text is None or _INTEGER.fullmatch(text) for text in texts)
         values = [None if text is None else int(text) if whole else text for text in texts]
         known = any(text is not None for text in texts)
         columns.append((pa.field(name, pa.int64() if whole and known else pa.string()), values))
     return columns
 
 
-def _as_integer(text: str) -> int | None:
-    digits = text.removeprefix("-")
-    return int(text) if digits.isascii() and digits.isdigit() and len(digits) < 19 else None
+_INTEGER: Final = re.compile(r"0|-?[1-9][0-9]{0,17}")
 
 
 # Tables in memory
@@ -371,41 +358,28 @@ def read_table(data: Any) -> pa.Table | None:
     for attribute, read in _READERS:
         if not hasattr(data, attribute) or (attribute == "with_format" and not hasattr(data, "__len__")):
             continue
-        _check_no_objects(data)
+        kind = f"{type(data).__module__.partition('.')[0].lstrip('_')}.{type(data).__name__}"
+        if kind == "polars.DataFrame" and (names := [n for n, each in data.schema.items() if str(each) == "Object"]):
+            columns = ", ".join(map(repr, names))  # which would give their addresses as values
+            raise DataError(f"a {kind} cannot give Python objects as Arrow: {columns}; cast them")
         if attribute == "__arrow_c_stream__" and hasattr(data, "to_frame"):
-            raise SpecError(f"a {_kind_of_table(data)} is one column; give a table, such as its to_frame()")
+            raise SpecError(f"a {kind} is one column; give a table, such as its to_frame()")
         try:
-            return read(data)
+            table = read(data)
+            return table if isinstance(table, pa.Table) else pa.table(table)
         except Exception as error:  # of another library, which may raise anything
-            raise DataError(f"a {_kind_of_table(data)} cannot give its rows as Arrow: {error}") from error
+            raise DataError(f"a {kind} cannot give its rows as Arrow: {error}") from error
     return None
 
 
-def _check_no_objects(data: Any) -> None:
-    """Refuse columns of Python objects in polars, which would give their addresses as values."""
-    if _kind_of_table(data) == "polars.DataFrame":
-        names = [name for name, kind in data.schema.items() if str(kind) == "Object"]
-        if names:
-            columns = ", ".join(map(repr, names))
-            raise DataError(f"a {_kind_of_table(data)} cannot give Python objects as Arrow: {columns}; cast them")
-
-
-def _kind_of_table(data: Any) -> str:
-    return f"{type(data).__module__.partition('.')[0].lstrip('_')}.{type(data).__name__}"
-
-
-def _as_table(data: Any) -> pa.Table:
-    return data if isinstance(data, pa.Table) else pa.table(data)
-
-
-_READERS: Final = (
+_READERS: Final[Sequence[tuple[str, Callable[[Any], Any]]]] = (
     ("collect", lambda data: read_table(data.collect())),  # a lazy frame of polars
-    ("__arrow_c_stream__", pa.table),
+    ("__arrow_c_stream__", lambda data: data),
     ("__arrow_c_array__", lambda data: pa.Table.from_batches([pa.record_batch(data)])),
-    ("to_table", lambda data: _as_table(data.to_table())),  # a dataset or scanner of Arrow
-    ("to_arrow_table", lambda data: _as_table(data.to_arrow_table())),  # what a connection of DuckDB has executed
-    ("to_arrow", lambda data: _as_table(data.to_arrow())),
-    ("with_format", lambda data: _as_table(data.with_format("arrow")[:])),  # a dataset of Hugging Face
+    ("to_table", lambda data: data.to_table()),  # a dataset or scanner of Arrow
+    ("to_arrow_table", lambda data: data.to_arrow_table()),  # what a connection of DuckDB has executed
+    ("to_arrow", lambda data: data.to_arrow()),
+    ("with_format", lambda data: data.with_format("arrow")[:]),  # a dataset of Hugging Face
 )
 
 
@@ -418,18 +392,16 @@ def from_pandas(frame: Any, name: str = "frame") -> DataSource:
     """A source over a pandas frame without its index; NaN, NaT and NA are missing values."""
     names = [label if isinstance(label, str) else str(label) for label in frame.columns]
     frame = frame.set_axis(rename_columns(names, name), axis=1)
-    if not any(map(_has_objects, (frame[label] for label in frame.columns))):
+    columns = (frame[label] for label in frame.columns if frame[label].dtype == object)
+    if not any(
+        isinstance(value, list | tuple | Mapping) for column in columns for value in column
+    ):  # Arrow merges keys
         try:
             return from_table(pa.Table.from_pandas(frame, preserve_index=False), name)
         except (pa.ArrowException, OverflowError):  # mixed types or large integers, which rows support
             pass
     objects = frame.astype(object)
     return from_rows(objects.where(objects.notna(), None).to_dict("records"), name)
-
-
-def _has_objects(series: Any) -> bool:
-    """Whether values are lists or mappings, of which Arrow's inference merges keys."""
-    return series.dtype == object and any(isinstance(value, list | tuple | Mapping) for value in series)
 
 
 def _rows_of_columns(columns: Mapping[Any, Any]) -> list[dict[str, Any]]:

@@ -87,13 +87,19 @@ class Split:
 
     def __post_init__(self) -> None:
         if self.file is not None:
-            return self._check_file()
+            parameters = [each for each in fields(self) if each.name != "file"]
+            others = [each.name for each in parameters if getattr(self, each.name) != each.default]
+            if others:
+                raise SpecError(f"file has the division; leave out {', '.join(others)}")
+            repeats = self._read_file().numbers("repeat")
+            return object.__setattr__(self, "repeats", int(repeats.max(initial=0)) + 1)
         if (self.test is None) == (self.folds is None):
             raise SpecError("a split needs either test (a hold-out) or folds (a cross-validation), or a file")
         if self.folds is not None and not (_is_integer(self.folds) and self.folds >= 2):
             raise SpecError(f"folds is {self.folds!r}; give an integer of at least 2")
-        if self.test is not None:
-            _check_test(self.test)
+        is_share = isinstance(self.test, float) and 0 < self.test < 1
+        if self.test is not None and not is_share and not (_is_integer(self.test) and self.test >= 1):
+            raise SpecError(f"test is {self.test!r}; give a share between 0 and 1, or a number of examples")
         if not (_is_integer(self.repeats) and self.repeats >= 1):
             raise SpecError(f"repeats is {self.repeats!r}; give an integer of at least 1")
         if not _is_integer(self.seed):
@@ -108,14 +114,6 @@ class Split:
         if self.file is not None:
             return {"file": digest_of_files(self.file)}
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "file"}
-
-    def _check_file(self) -> None:
-        parameters = [each for each in fields(self) if each.name != "file"]
-        others = [each.name for each in parameters if getattr(self, each.name) != each.default]
-        if others:
-            raise SpecError(f"file has the division; leave out {', '.join(others)}")
-        repeats = self._read_file().numbers("repeat")
-        object.__setattr__(self, "repeats", int(repeats.max(initial=0)) + 1)
 
     def _read_file(self) -> _SplitFile:
         source = open_file(self.file or "")
@@ -146,8 +144,11 @@ class Split:
             order = _sort_positions(self.seed, repeat, digests, strata)
             if self.folds is not None:
                 numbers[repeat, order] = np.arange(n) % self.folds
-            else:
-                numbers[repeat, order] = _hold_out_first(np.bincount(strata), held_out)
+            else:  # of each stratum the first
+                sizes = np.bincount(strata)
+                places = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+                counts = _divide_proportionally(sizes, held_out)
+                numbers[repeat, order] = np.where(places < np.repeat(counts, sizes), 0, NOT_TESTED)
         return Folds(numbers, self.folds or 1)
 
     def _assign_groups(self, groups: _Groups, strata: Integers, held_out: int, repeat: int) -> Integers:
@@ -358,14 +359,11 @@ class _SplitFile:
             numbers = column.cast(pa.int64())
             wrong = pc.index(pc.is_null(numbers), True).as_py()
         except pa.ArrowInvalid:
-            wrong = next(row for row, value in enumerate(column.to_pylist()) if not _is_whole(value))
+            values = enumerate(column.to_pylist())
+            wrong = next(row for row, value in values if not isinstance(value, int | float) or value % 1 != 0)
         if wrong >= 0:
             raise DataError(f"{self.source.where(wrong)}: {name} is {column[wrong].as_py()!r}; give an integer")
         return np.asarray(numbers, np.int64)
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int) or (isinstance(value, float) and value.is_integer())
 
 
 @dataclass(frozen=True, eq=False)
@@ -388,15 +386,11 @@ class _Groups:
         keys: list[bytes] = []
         codes = np.empty(len(texts), np.int64)
         for place, (text, digest) in enumerate(zip(texts, digests, strict=True)):
-            if text == b"null":
-                codes[place] = len(keys)
-                keys.append(b"row" + digest)
-                continue
-            number = numbers.get(text)
-            if number is None:
-                number = numbers[text] = len(keys)
-                keys.append(b"group" + text)
-            codes[place] = number
+            codes[place] = numbers.get(text, len(keys))
+            if codes[place] == len(keys):
+                keys.append(b"row" + digest if text == b"null" else b"group" + text)
+            if text != b"null":
+                numbers[text] = codes[place]
         return cls(column, codes, keys)
 
     def assign(self, strata: Integers, folds: int | None, held_out: int, order: Integers) -> Integers:
@@ -453,8 +447,7 @@ def _check_numbers(numbers: Integers, what: str, fault: AddFault) -> None:
 
 def _check_agreement(cells: Integers, tested: Booleans, repeats: Integers, folds: Integers, fault: AddFault) -> None:
     """Report examples that a fold both tests and learns from."""
-    _, first, back = np.unique(cells, return_index=True, return_inverse=True)
-    for row in np.flatnonzero(tested != tested[first][back]).tolist():
+    for row in np.flatnonzero(tested != _first_of_equals(cells, tested)).tolist():
         use, other = ("tested", "learnt from") if tested[row] else ("learnt from", "tested")
         fault(row, "contradicted", f"{use}, and {other} in another row of repeat {repeats[row]}, fold {folds[row]}")
 
@@ -462,11 +455,16 @@ def _check_agreement(cells: Integers, tested: Booleans, repeats: Integers, folds
 def _check_tested_once(examples: Integers, folds: Integers, tested: Booleans, fault: AddFault) -> None:
     """Report examples tested in two folds of a repeat."""
     tests = np.flatnonzero(tested)
-    _, first, back = np.unique(examples[tests], return_index=True, return_inverse=True)
-    earlier = folds[tests][first][back]
+    earlier = _first_of_equals(examples[tests], folds[tests])
     differs = folds[tests] != earlier
     for row, fold in zip(tests[differs].tolist(), earlier[differs].tolist(), strict=True):
         fault(row, "tested_twice", f"tested in fold {folds[row]} and, in the same repeat, in fold {fold}")
+
+
+def _first_of_equals(keys: Integers, values: Any) -> Any:
+    """Of each row the value of the first row with an equal key."""
+    _, first, back = np.unique(keys, return_index=True, return_inverse=True)
+    return values[first][back]
 
 
 def _check_complete(n: int, cells: Integers, tested: Booleans, count: int, fault: AddFault) -> None:
@@ -491,13 +489,6 @@ def _check_column(parameter: str, column: str, dataset: Dataset) -> None:
 
 def _is_integer(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _check_test(test: Any) -> None:
-    if isinstance(test, float) and 0 < test < 1:
-        return
-    if not (_is_integer(test) and test >= 1):
-        raise SpecError(f"test is {test!r}; give a share between 0 and 1, or a number of examples")
 
 
 def _column_texts(dataset: Dataset, column: str) -> Iterator[bytes]:
@@ -525,13 +516,6 @@ def _sort_positions(seed: int, repeat: int, digests: Sequence[bytes], strata: In
         keys += hashlib.blake2b(text, digest_size=identity.DIGEST_SIZE).digest()
     pairs = np.frombuffer(bytes(keys), dtype=">u8").reshape(-1, 2)
     return np.lexsort((pairs[:, 1], pairs[:, 0], strata))
-
-
-def _hold_out_first(sizes: Integers, held_out: int) -> Integers:
-    """The folds of examples sorted by stratum: the first examples of each stratum are held out."""
-    counts = _divide_proportionally(sizes, held_out)
-    parts = [[0] * int(count) + [NOT_TESTED] * int(size - count) for size, count in zip(sizes, counts, strict=True)]
-    return np.array([fold for part in parts for fold in part], np.int32)
 
 
 def _divide_proportionally(sizes: Integers, total: int) -> Integers:

@@ -25,7 +25,8 @@ class Spool:
 
     Example:
         >>> spool = Spool(pa.schema([("a", pa.int64())]))
-        >>> spool.append(0, pa.record_batch({"a": [1, 2]}))
+        >>> spool.append(0, pa.record_batch({"a": [1, 2]})), spool.finish()
+        (True, True)
         >>> [batch.num_rows for batch in spool.batches(0)], [*spool.batches(1)]
         ([2], [])
     """
@@ -40,38 +41,36 @@ class Spool:
         self._writer: pa.RecordBatchFileWriter | None = None
         self._content: mmap.mmap | None = None
 
-    def append(self, part: int, batch: pa.RecordBatch) -> None:
-        """Adds a batch of a part.
-
-        Raises:
-            OSError: there is no room for temporary files.
-        """
+    def append(self, part: int, batch: pa.RecordBatch) -> bool:
+        """Adds a batch of a part; False if there is no room for temporary files."""
         self._places[part].append(self._n_batches)
         self._n_batches += 1
         self._size += batch.nbytes
-        if self._writer is None and self._size > LARGEST:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `finish`, or with this spool)
-            finalize(self, self._file.close)
-            self._writer = pa.ipc.new_file(self._file, self.schema)
-            for earlier in self._batches:
-                self._writer.write_batch(earlier)
-            self._batches = []
-        if self._writer is None:
-            self._batches.append(batch)
-        else:
-            self._writer.write_batch(batch)
+        self._batches.append(batch)
+        try:
+            if self._writer is None and self._size > LARGEST:
+                self._file = tempfile.TemporaryFile()  # noqa: SIM115 (closed by `finish`, or with this spool)
+                finalize(self, self._file.close)
+                self._writer = pa.ipc.new_file(self._file, self.schema)
+            if self._writer is not None:
+                for each in self._batches:
+                    self._writer.write_batch(each)
+                self._batches = []
+        except OSError:
+            return False
+        return True
 
-    def finish(self) -> None:
-        """Ends the writing.
-
-        Raises:
-            OSError: there is no room for temporary files.
-        """
-        if self._writer is not None and self._file is not None:
-            self._writer.close()
-            self._file.flush()
-            self._content = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
-            self._file.close()
+    def finish(self) -> bool:
+        """Ends the writing; False if there is no room for temporary files."""
+        try:
+            if self._writer is not None and self._file is not None:
+                self._writer.close()
+                self._file.flush()
+                self._content = mmap.mmap(self._file.fileno(), 0, access=mmap.ACCESS_READ)
+                self._file.close()
+        except OSError:
+            return False
+        return True
 
     def batches(self, part: int) -> Iterator[pa.RecordBatch]:
         """The batches of a part, in order; from any thread."""

@@ -30,29 +30,21 @@ def check_text(file: SourceFile) -> None:
 
 def check_utf8(file: SourceFile) -> None:
     """Raise a DataError for the first byte that is not UTF-8."""
-    offset = 0
+    decoder, offset, lines = codecs.getincrementaldecoder("utf-8")(), 0, 1
     with file.path.open("rb") as stream:
-        for number, line in enumerate(stream, 1):
+        while True:
+            block = stream.read(_BLOCK)
+            pending = len(decoder.getstate()[0])
             try:
-                line.decode()
+                decoder.decode(block, final=not block)
             except UnicodeDecodeError as error:
-                byte = f"byte {line[error.start]:#04x} at offset {offset + error.start:,}"
+                number = lines + block[: max(error.start - pending, 0)].count(b"\n")
+                byte = f"byte {error.object[error.start]:#04x} at offset {offset - pending + error.start:,}"
                 message = f"{byte} is not UTF-8; save the file as UTF-8 (if it is Latin-1: {convert_command('LATIN1')})"
                 raise DataError(Fault(f"{file.name}:{number}", message, code="not_utf8")) from None
-            offset += len(line)
-
-
-def check_decodes(file: SourceFile) -> None:
-    """Refuse a file of which a byte is not UTF-8; the readers of Arrow print errors where rows are also ragged."""
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    with file.path.open("rb") as stream:
-        try:
-            while block := stream.read(_BLOCK):
-                decoder.decode(block)
-            decoder.decode(b"", final=True)
-        except UnicodeDecodeError:
-            check_utf8(file)
-            raise
+            if not block:
+                return
+            offset, lines = offset + len(block), lines + block.count(b"\n")
 
 
 _BLOCK: Final = 1 << 20

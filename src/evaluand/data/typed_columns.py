@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final, NoReturn
 
@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, plural, pluralize
 from evaluand.data.columns import join_chunks, plain_type
+from evaluand.store.tables import BATCH_ROWS
 
 TYPES: Final = ("integer", "number", "boolean", "text", "list")
 """The types that a column can be declared to have."""
@@ -31,6 +32,13 @@ MISSING: Final = ("", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "?
 
 IS_MISSING: Final = r"^\s*(?i:" + "|".join(map(re.escape, MISSING)) + r")\s*$"
 """A pattern of them."""
+
+_FORMS: Final = {
+    pa.int64(): r"^-?(0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$",
+    pa.float64(): r"^-?((0|[1-9][0-9]{0,14})(\.[0-9]+)?|\.[0-9]+)([eE][+-]?([0-9]{1,2}|[12][0-9]{2}))?$",
+    pa.bool_(): r"^(?i:true|false)$",
+}
+"""Type → what all of its cells look like in text: numbers that lose no digit before the point and do not overflow."""
 
 _NUMBER: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"
 _CODE: Final = r"^\s*[+-]?(0[0-9]|[0-9]{16})"
@@ -126,10 +134,8 @@ class TypedColumn:
         if self.type != "text":
             return self.labels() if self.words is not None else _texts_of(self.values)
         numbers = _matches(self.values, _NUMBER) & ~_matches(self.values, _CODE)
-        found = pc.if_else(pa.array(numbers), _texts_of(_to_numbers(self.values, numbers)), self.values)
-        return pc.if_else(
-            pa.array(_matches(self.values, _BOOLEAN)), pc.utf8_lower(pc.utf8_trim_whitespace(found)), found
-        )
+        texts = pc.if_else(pa.array(numbers), _texts_of(_to_numbers(self.values, numbers)), self.values)
+        return pc.if_else(pa.array(_matches(self.values, _BOOLEAN)), _lowered(texts), texts)
 
     def numbers(self, where: Callable[[int], str]) -> pa.Array:
         """The numbers, null for a word.
@@ -163,8 +169,10 @@ class TypedColumn:
         Args:
             role: what they count as, such as `a class of its own`.
         """
-        is_mixed = self.type == "text" and (self.numbers_among or self.booleans_among)
-        words = self._words_of_text() if is_mixed else self.words
+        words = self.words
+        if self.type == "text" and (self.numbers_among or self.booleans_among):
+            numbers = _matches(self.values, _NUMBER) & ~_matches(self.values, _CODE)
+            words = pc.if_else(pa.array(numbers | _matches(self.values, _BOOLEAN)), None, self.values)
         if words is None:
             return None
         row = int(np.flatnonzero(np.asarray(words.is_valid()))[0])
@@ -175,10 +183,6 @@ class TypedColumn:
             f"{self.name!r} has {plural(n_words, 'word')} among {what}, such as {words[row].as_py()!r}"
             f" ({where(row)}): {pluralize(n_words, '', 'each ')}{role}"
         )
-
-    def _words_of_text(self) -> pa.Array:
-        numbers = _matches(self.values, _NUMBER) & ~_matches(self.values, _CODE)
-        return pc.if_else(pa.array(numbers | _matches(self.values, _BOOLEAN)), None, self.values)
 
     def _refuse_words(self, words: pa.Array, where: Callable[[int], str]) -> NoReturn:
         rows = np.flatnonzero(np.asarray(words.is_valid()))
@@ -219,7 +223,7 @@ def type_column(name: str, column: pa.Array | pa.ChunkedArray, declared: str | N
         >>> mixed.type, mixed.values.to_pylist(), mixed.words.to_pylist()
         ('integer', [1, 2, 3, None], [None, None, None, 'about 4'])
     """
-    array = _with_nan_as_null(join_chunks(column) if isinstance(column, pa.ChunkedArray) else column)
+    array = plain_values(join_chunks(column) if isinstance(column, pa.ChunkedArray) else column)
     if declared == "text":
         return TypedColumn(name, "text", _without_blanks(_texts_of(array)))
     if array.type == _JSON:
@@ -234,7 +238,7 @@ def type_column(name: str, column: pa.Array | pa.ChunkedArray, declared: str | N
     return read
 
 
-def _with_nan_as_null(array: pa.Array) -> pa.Array:
+def plain_values(array: pa.Array) -> pa.Array:
     """The values in a plain layout, null for NaN."""
     if array.type == _JSON:
         cells = pc.if_else(pc.equal(array.storage, _NAN), None, array.storage)
@@ -268,15 +272,61 @@ def _type_values(name: str, array: pa.Array) -> TypedColumn:
     return TypedColumn(name, "list" if types.is_list(kind) or types.is_fixed_size_list(kind) else "object", array)
 
 
+class TextForm:
+    """The form that all cells of a column of text have, seen batch by batch, but for words for a missing value.
+
+    Example:
+        >>> cells, form = pa.array(["1", "2.5", "NA"]), TextForm()
+        >>> form.see(cells)
+        >>> form.type, form.convert(cells).to_pylist(), form.note("x")
+        (DataType(double), [1.0, 2.5, None], "'x' has 1 cell with 'NA', taken as missing")
+    """
+
+    def __init__(self, *, is_text: bool = False) -> None:
+        """`is_text`: the cells stay text, whatever they look like."""
+        self._words = {} if is_text else {kind: Counter[str]() for kind in _FORMS}  # the missing words of each form
+        self._has_values = self._has_gaps = False
+
+    def see(self, cells: pa.Array) -> None:
+        self._has_gaps |= cells.null_count > 0
+        for kind in [*self._words]:
+            fits = pc.match_substring_regex(cells, _FORMS[kind])
+            if (alike := pc.min_max(fits).as_py())["min"] is False:
+                others = cells.filter(pc.invert(fits))
+                if pc.all(pc.match_substring_regex(others, IS_MISSING)).as_py() is False:
+                    del self._words[kind]
+                    continue
+                self._words[kind] += _count(others)
+            self._has_values |= alike["max"] is True
+
+    @property
+    def type(self) -> pa.DataType:
+        """Text where the cells have no form in common, or no value."""
+        return next(iter(self._words)) if self._words and self._has_values else pa.string()
+
+    def note(self, name: str) -> str | None:
+        """A sentence on words that are taken as missing; None without any."""
+        return _describe_missing(name, self._words.get(self.type, {}))
+
+    def convert(self, cells: pa.Array) -> pa.Array:
+        """The cells in their type; in text a quoted empty cell is missing if an unquoted one is."""
+        if self.type == pa.string():
+            return pc.if_else(pc.equal(cells, ""), None, cells) if self._has_gaps else cells
+        if self._words[self.type]:
+            cells = pc.if_else(pc.match_substring_regex(cells, _FORMS[self.type]), cells, None)
+        return cells.cast(self.type)
+
+
 def _type_json(name: str, array: pa.Array, declared: str | None) -> TypedColumn:
     """The type of cells of several types."""
     cells = _decode(array)
     counts = Counter(map(type, cells))
     n_text, n_boolean, n_number = counts[str], counts[bool], counts[int] + counts[float]
-    texts = pa.array(map(_text_of, cells), pa.string())
+    is_huge = any(type(cell) is int and not -(2**63) <= cell < 2**63 for cell in cells)
+    texts = pa.array((_text_of(cell) if is_huge else _short_text(cell) for cell in cells), pa.string())
     n = n_text + n_boolean + n_number
-    read = _type_texts(name, texts, declared, is_written=n_text == n)
-    are_lists = read.type == "list" and 0 < n_text == n  # some of them as text
+    column = _type_texts(name, texts, declared, is_written=n_text == n)
+    are_lists = column.type == "list" and 0 < n_text == n  # some of them as text
     if n + counts[list] * are_lists < len(cells) - array.null_count:
         return TypedColumn(name, "object", array)
     notes = []
@@ -286,7 +336,7 @@ def _type_json(name: str, array: pa.Array, declared: str | None) -> TypedColumn:
     if 0 < n_text < n:
         others = plural(n_number, "number") if n_number else plural(n_boolean, "bool")
         notes.append(f"{name!r} has {plural(n_text, 'text')} among {others}; both are read as in a CSV file")
-    return replace(read, notes=[*notes, *read.notes])
+    return replace(column, notes=[*notes, *column.notes])
 
 
 def _decode(array: pa.Array) -> list[Any]:
@@ -294,7 +344,7 @@ def _decode(array: pa.Array) -> list[Any]:
 
 
 def _text_of(cell: Any) -> str | None:
-    """A value as text: whole numbers without a point, lists and objects as JSON."""
+    """A value as text: whole numbers with all of their digits, lists and objects as JSON."""
     if cell is None or isinstance(cell, str):
         return cell
     if isinstance(cell, float):
@@ -302,41 +352,50 @@ def _text_of(cell: Any) -> str | None:
     return identity.encode(cell).decode() if isinstance(cell, list | dict) else str(cell).lower()
 
 
+def _short_text(cell: Any) -> str | None:
+    """As `_text_of`, but large floats with the digits that tell them from other floats, as a CSV file has them."""
+    return repr(cell) if isinstance(cell, float) and abs(cell) >= _EXACT else _text_of(cell)
+
+
 def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written: bool) -> TypedColumn:
     """The type that the cells of a column of text have."""
-    known = np.asarray(texts.is_valid())
+    form = TextForm()
+    for start in range(0, len(texts), BATCH_ROWS):  # most columns of words show in a few cells that they are none
+        form.see(texts.slice(start, BATCH_ROWS))
+    if declared != "list" and form.type != pa.string():
+        values = _as_integers(form.convert(texts))
+        notes = [note] if (note := form.note(name)) else _note_written(name, values) if is_written else []
+        return TypedColumn(name, _type_values(name, values).type, values, notes=notes)
     missing = _matches(texts, IS_MISSING)
-    numbers = _matches(texts, _NUMBER)
-    if numbers.any() and declared not in ("integer", "number"):
-        codes = _matches(texts, _CODE)
-        if (numbers & codes).any() and not _matches(texts, _WHOLE)[numbers].all():
-            numbers &= ~codes
-    booleans = _matches(texts, _BOOLEAN)
-    n_known = int((known & ~missing).sum())
-    n_numbers, n_booleans = int(numbers.sum()), int(booleans.sum())
+    known = np.asarray(texts.is_valid()) & ~missing
+    numbers, booleans = _matches(texts, _NUMBER), _matches(texts, _BOOLEAN)
+    if numbers.any() and declared not in ("integer", "number") and not _matches(texts, _WHOLE)[numbers].all():
+        numbers &= ~_matches(texts, _CODE)
+    n_known, n_numbers, n_booleans = int(known.sum()), int(numbers.sum()), int(booleans.sum())
+    words_for_missing = _count(texts.filter(pa.array(missing)))
+    note = _describe_missing(name, words_for_missing)
+    notes = [note] if note else []
     if not n_known:
-        return TypedColumn(name, "empty", pa.nulls(len(texts)), notes=_note_missing(name, texts, missing))
-    if declared == "list" or _are_lists(texts, known, missing):
-        read = _read_lists(name, texts, known & ~missing)
-        written = None if declared == "list" else texts
-        return replace(read, notes=[*read.notes, *_note_missing(name, texts, missing)], written=written)
-    if n_numbers < n_known and (marked := _read_marked(name, texts, numbers, known & ~missing)) is not None:
+        return TypedColumn(name, "empty", pa.nulls(len(texts)), notes=notes)
+    if declared == "list" or _are_lists(texts, known):
+        column = _read_lists(name, texts, known)
+        return replace(column, notes=[*column.notes, *notes], written=None if declared == "list" else texts)
+    if n_numbers < n_known and (marked := _read_marked(name, texts, numbers, known)) is not None:
         return marked
     for n_own, own, convert in ((n_numbers, numbers, _to_numbers), (n_booleans, booleans, _to_booleans)):
         n_words = n_known - n_own
         if n_own <= n_words or not (_are_few(n_words, n_known) or declared in ("integer", "number", "boolean")):
             continue
-        values, notes = convert(texts, own), _note_missing(name, texts, missing)
+        values = convert(texts, own)
+        words = pc.if_else(pa.array(known & ~own), texts, None) if n_words else None
         if not (notes or n_words) and is_written:
-            what = ("numbers", "numbers") if convert is _to_numbers else ("true and false", "bools")
-            notes = [f"{name!r} has {what[0]} written as text, taken as {what[1]}"]
-        words = pc.if_else(pa.array(known & ~missing & ~own), texts, None) if n_words else None
+            notes = _note_written(name, values)
         return TypedColumn(name, _type_values(name, values).type, values, words, notes)
-    notes = []
-    if missing.any() and (shown := _show_missing(texts, missing)):
+    if note:
+        n_missing, shown = int(missing.sum()), ", ".join(repr(word) for word in words_for_missing if word.strip())
         notes = [
-            f"{name!r} has {plural(int(missing.sum()), 'cell')} with {shown}, counted as a class; if they mean a"
-            " missing value, leave these cells empty"
+            f"{name!r} has {plural(n_missing, 'cell')} with {shown}, counted as a class; if they mean a missing value,"
+            " leave these cells empty"
         ]
     return TypedColumn(
         name,
@@ -362,32 +421,20 @@ def _matches(texts: pa.Array, pattern: str) -> np.ndarray:
     return np.asarray(pc.fill_null(pc.match_substring_regex(texts, pattern), False))
 
 
-def _show_missing(texts: pa.Array, missing: np.ndarray) -> str:
-    words = pc.unique(texts.filter(pa.array(missing))).to_pylist()
-    return ", ".join(repr(word) for word in words if word.strip())
-
-
-def _note_missing(name: str, texts: pa.Array, missing: np.ndarray) -> list[str]:
-    return [note] if (note := describe_missing(name, count_texts(texts.filter(pa.array(missing))))) else []
-
-
-def count_texts(texts: pa.Array) -> Counter[str]:
-    """How often each text occurs."""
+def _count(texts: pa.Array) -> Counter[str]:
     return Counter({pair["values"]: pair["counts"] for pair in pc.value_counts(texts).to_pylist()})
 
 
-def describe_missing(name: str, words: Mapping[str, int]) -> str | None:
-    """A sentence on the words that were taken as missing; None if all are blank.
-
-    Args:
-        words: how often each occurs.
-    """
+def _describe_missing(name: str, words: Mapping[str, int]) -> str | None:
+    """A sentence on the words that were taken as missing, with how often each occurs; None if all are blank."""
     written = {word: n for word, n in words.items() if word.strip()}
-    if not written:
-        return None
-    return (
-        f"{name!r} has {plural(sum(written.values()), 'cell')} with {', '.join(map(repr, written))}, taken as missing"
-    )
+    shown = ", ".join(map(repr, written))
+    return f"{name!r} has {plural(sum(written.values()), 'cell')} with {shown}, taken as missing" if written else None
+
+
+def _note_written(name: str, values: pa.Array) -> list[str]:
+    form, kind = ("true and false", "bools") if pa.types.is_boolean(values.type) else ("numbers", "numbers")
+    return [f"{name!r} has {form} written as text, taken as {kind}"]
 
 
 def _to_numbers(texts: pa.Array, numbers: np.ndarray) -> pa.Array:
@@ -400,51 +447,51 @@ def _to_numbers(texts: pa.Array, numbers: np.ndarray) -> pa.Array:
 
 
 def _as_integers(numbers: pa.Array) -> pa.Array:
-    """Numbers as integers if all are whole."""
-    known = numbers.drop_null().cast(pa.float64()).to_numpy()
+    """Floats as integers if all are whole; other columns unchanged."""
+    if not pa.types.is_floating(numbers.type):
+        return numbers
+    known = numbers.drop_null().to_numpy()
     whole = bool(len(known)) and bool(((known == np.floor(known)) & (np.abs(known) < _EXACT)).all())
     return numbers.cast(pa.int64()) if whole else numbers
 
 
 def _to_booleans(texts: pa.Array, booleans: np.ndarray) -> pa.Array:
-    chosen = pc.utf8_lower(pc.utf8_trim_whitespace(pc.if_else(pa.array(booleans), texts, None)))
-    return pc.equal(chosen, "true")
+    return pc.equal(_lowered(pc.if_else(pa.array(booleans), texts, None)), "true")
+
+
+def _lowered(texts: pa.Array) -> pa.Array:
+    return pc.utf8_lower(pc.utf8_trim_whitespace(texts))
 
 
 def _texts_of(values: pa.Array) -> pa.Array:
     """Values as texts; see `_text_of`."""
     kind = values.type
-    if pa.types.is_string(kind):
-        return values
     if kind == _JSON:
         return pa.array(map(_text_of, _decode(values)), pa.string())
-    if pa.types.is_null(kind):
-        return values.cast(pa.string())
     if pa.types.is_floating(kind) or pa.types.is_nested(kind):
         return pa.array(map(_text_of, values.to_pylist()), pa.string())
     return values.cast(pa.string())
 
 
 def number_text(number: float) -> str:
-    """A number as text, alike where numbers are equal.
+    """A number as text, alike where numbers are equal: all digits of a whole one.
 
     Example:
-        >>> number_text(1.0), number_text(1), number_text(0.5)
-        ('1', '1', '0.5')
+        >>> number_text(1.0), number_text(1), number_text(0.5), number_text(1e21) == number_text(10**21)
+        ('1', '1', '0.5', True)
     """
-    return str(int(number)) if float(number).is_integer() and abs(number) < _EXACT else repr(number)
+    return str(int(number)) if number % 1 == 0 else repr(number)
 
 
 # Lists
 
 
-def _are_lists(texts: pa.Array, known: np.ndarray, missing: np.ndarray) -> bool:
+def _are_lists(texts: pa.Array, known: np.ndarray) -> bool:
     """Whether every cell is a list as Python or JSON writes it."""
-    rows = np.flatnonzero(known & ~missing)
-    if not str(texts[int(rows[0])].as_py()).lstrip().startswith("["):
+    if not str(texts[int(np.flatnonzero(known)[0])].as_py()).lstrip().startswith("["):
         return False
-    return bool(_matches(texts, _LIST)[rows].all()) and all(
-        _parse_list(text) is not None for text in pc.unique(texts.filter(pa.array(known & ~missing))).to_pylist()
+    return bool(_matches(texts, _LIST)[known].all()) and all(
+        _parse_list(text) is not None for text in pc.unique(texts.filter(pa.array(known))).to_pylist()
     )
 
 
@@ -493,27 +540,26 @@ def _read_marked(name: str, texts: pa.Array, numbers: np.ndarray, known: np.ndar
         return None
     if len({sign for text in pc.unique(texts).drop_null().to_pylist() for sign in text if sign in "$€£¥"}) > 1:
         return None  # amounts of several currencies are no numbers
-    cells: Mapping[str, str] = {text: _strip(text) for text in pc.unique(texts.filter(pa.array(known))).to_pylist()}
+    distinct = pc.unique(texts.filter(pa.array(known)))
+    cells = {text: re.sub(r"[\s$€£¥%'\u00a0\u202f]", "", text) for text in distinct.to_pylist()}  # digits, separators
     shown = texts[row].as_py()
     n, is_percent = int(marked.sum()), ["%" in text for text in cells]
+    signs, fault = _decimal_signs(cells.values()), ""
     if any(is_percent) and not all(is_percent):
         fault = f"{name!r} is {shown!r}, and other cells have no percent sign; write all of them alike"
-        return TypedColumn(name, "text", texts, numbers_among=True, fault=fault)
-    signs = _decimal_signs([*cells.values()])
-    if len(signs) > 1:
+    elif len(signs) > 1:
         fault = f"{name!r} is {shown!r}, and other cells have another decimal sign; write all of them alike"
-        return TypedColumn(name, "text", texts, numbers_among=True, fault=fault)
-    decimal = next(iter(signs), None if any("," in cell for cell in cells.values()) else ".")
-    if decimal is None:
+    elif not signs and any("," in cell for cell in cells.values()):
         point, comma = shown.replace(",", "."), shown.replace(",", "")
         fault = (
             f"{name!r} is {shown!r}, as {plural(n, 'cell')} with a comma; write {comma} if it separates thousands,"
             f" {point} if it is a decimal comma"
         )
+    if fault:
         return TypedColumn(name, "text", texts, numbers_among=True, fault=fault)
-    share = 100 if all(is_percent) else 1
-    read = {text: float(_join_digits(cell, decimal)) / share for text, cell in cells.items()}
-    distinct = pa.array([*read], pa.string())
+    decimal, share = next(iter(signs), "."), 100 if all(is_percent) else 1
+    other = "." if decimal == "," else ","
+    read = {text: float(cell.replace(other, "").replace(decimal, ".")) / share for text, cell in cells.items()}
     places = pc.index_in(pc.if_else(pa.array(known), texts, None), distinct)
     values = _as_integers(pa.array([*read.values()], pa.float64()).take(places))
     note = f"{plural(n, 'cell')} of {name!r} {pluralize(n, 'has', 'have')} {_name_mark(shown, decimal)}: {shown!r} is "
@@ -526,12 +572,7 @@ def _read_marked(name: str, texts: pa.Array, numbers: np.ndarray, known: np.ndar
     )
 
 
-def _strip(text: str) -> str:
-    """The digits and separators of a number."""
-    return re.sub(r"[\s$€£¥%'\u00a0\u202f]", "", text)
-
-
-def _decimal_signs(cells: Sequence[str]) -> set[str]:
+def _decimal_signs(cells: Iterable[str]) -> set[str]:
     """The signs before fractions of which the cells leave no doubt: a single group of three digits may be thousands."""
     signs: set[str] = set()
     for cell in cells:
@@ -546,11 +587,6 @@ def _decimal_signs(cells: Sequence[str]) -> set[str]:
         elif points and not re.fullmatch(r"[+-]?[1-9][0-9]{0,2}\.[0-9]{3}", cell):
             signs.add(".")
     return signs
-
-
-def _join_digits(cell: str, decimal: str) -> str:
-    other = "." if decimal == "," else ","
-    return cell.replace(other, "").replace(decimal, ".")
 
 
 def _name_mark(text: str, decimal: str) -> str:

@@ -49,12 +49,7 @@ class ViewSpec:
             schema = adapters["schema"] if schema is None else schema
             adapters = configuration if configuration else []
         pipeline = adapters if isinstance(adapters, Pipeline) else Pipeline.of(adapters)
-        return cls(pipeline, None if schema is None else _without_index(ValueSchema.of(schema)))
-
-
-def _without_index(schema: ValueSchema) -> ValueSchema:
-    """The schema of what a task or scorer sees, which has no `_index_`."""
-    return schema.without(INDEX)
+        return cls(pipeline, None if schema is None else ValueSchema.of(schema).without(INDEX))  # as the task sees it
 
 
 class View:

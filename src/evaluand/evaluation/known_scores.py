@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from orjson import Fragment
 
 from evaluand.core import identity
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
+from evaluand.data.cell_texts import cell_texts, join_texts
 from evaluand.engine.keyed_work import Tally
 from evaluand.evaluation.units import RowStream, Unit
 from evaluand.store import tables
@@ -302,16 +303,18 @@ class _Writer:
         columns |= {RESPONSE_INDEX: pa.array(np.zeros(n, np.int64)), "digest": pa.array(seen, pa.binary(16))}
         columns["status"] = pa.array([SCORED] * n, pa.string())
         arrays = [columns[f.name] if f.name in columns else pa.nulls(n, f.type) for f in self.schema]
-        heads = zip(*(keys.column(name).to_pylist() for name in (INDEX, "replication", "fold")), strict=True)
-        digested = (_to_list(column.slice(start, n)) for column in self._digested)
-        rows = zip(value.to_pylist(), *digested, strict=True)
-        texts = [
-            orjson.dumps(((*head, 0, None), SCORED, None, (number, None, None, None, *own)))
-            for head, (number, *own) in zip(heads, rows, strict=True)
-        ]
+        texts = [] if not n else join_texts(self._pieces(keys, value, start)).cast(pa.large_binary()).to_pylist()
         if n:
             self.counts[SCORED] = self.counts.get(SCORED, 0) + n
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema), texts
+
+    def _pieces(self, keys: pa.RecordBatch, value: pa.Array, start: int) -> list[Any]:
+        """Of each row what `row_digest` gives, for `join_texts`."""
+        index, replication, fold = (cell_texts(keys.column(name)) for name in (INDEX, "replication", "fold"))
+        own = (cell_texts(column.slice(start, len(value))) for column in self._digested)
+        end = chain.from_iterable((",", texts) for texts in own)
+        head = ["[[", index, ",", replication, ",", fold, f',0,null],"{SCORED}",null,[']
+        return [*head, cell_texts(value), ",null,null,null", *end, "]]"]
 
     def _other_rows(
         self, keys: pa.RecordBatch, records: Sequence[list[Any]], first: int, texts: list[bytes]
@@ -329,7 +332,3 @@ class _Writer:
                 places.append(place)
         arrays = [pa.array(column, f.type) for column, f in zip(zip(*rows, strict=True), self.schema, strict=True)]
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema), places
-
-
-def _to_list(column: pa.Array) -> list[Any]:
-    return [None] * len(column) if column.null_count == len(column) else column.to_pylist()

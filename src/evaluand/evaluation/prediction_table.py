@@ -6,27 +6,25 @@ where values are lists, objects or of mixed types.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
 from typing import Any, Final, Self
 
 import numpy as np
-import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity, registry
 from evaluand.core.errors import DataError, Fault, SpecError, with_article
 from evaluand.core.key_columns import INDEX
+from evaluand.data.cell_texts import TEXT, cell_texts, join_lists, join_texts, object_pieces
 from evaluand.data.columns import cast, join_chunks, plain_type
 from evaluand.evaluation.known_scores import ScoredRows
 from evaluand.evaluation.scorer import Scorer
 from evaluand.metrics.base.labels import contents, encode_labels
 from evaluand.metrics.base.metric import VALUE, WEIGHT
-from evaluand.store.tables import ABSTAINED, FAILED, SCORE_STATUSES, SCORED, SHARD_ROWS
+from evaluand.store.tables import ABSTAINED, FAILED, SCORE_STATUSES, SCORED, SHARD_ROWS, scores_schema
 
 SCORER: Final = "prediction"
-_MOST_LABELS: Final = 65_536
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +38,7 @@ class PredictionColumns:
         confidence: n numbers; None without confidences.
         scores: n lists of label and score; None without scores of classes.
         weight: n numbers; None if all rows count equally.
+        further: columns that metrics read besides these, by name.
 
     Example:
         >>> columns = PredictionColumns.build(["cat", "dog", "dog"], ["cat", "cat", None])
@@ -53,6 +52,7 @@ class PredictionColumns:
     confidence: pa.Array | None = None
     scores: pa.Array | None = None
     weight: pa.Array | None = None
+    further: Mapping[str, pa.Array] = field(default_factory=dict, kw_only=True)
 
     @classmethod
     def build(
@@ -96,15 +96,19 @@ class PredictionColumns:
         )
 
     def take(self, rows: pa.Array) -> Self:
-        """Some rows."""
+        """Some rows, without further columns."""
         columns = (self.truth, self.prediction, self.confidence, self.scores, self.weight)
-        return type(self)(self.type, *(None if column is None else column.take(rows) for column in columns))
+        return type(self)(self.type, *[None if column is None else column.take(rows) for column in columns])
 
     @property
     def scorer(self) -> Scorer:
-        """The scorer that gives the same table row by row for `outputs`."""
+        """The scorer that gives the same table row by row for `outputs`, but for further columns."""
         keys = {} if self.confidence is not None or self.scores is not None else {"prediction_key": None}
-        scorer: Scorer = registry.find("scorers", SCORER)(type=self.type, **keys)
+        kind: Any = registry.find("scorers", SCORER)
+        scorer: Scorer = kind(type=self.type, **keys)
+        if self.further:
+            more = {"version": kind.version, "readable": (*scorer.readable, *self.further)}
+            scorer = type(kind.__name__, (kind,), more)(**vars(scorer))
         return scorer
 
     def status(self) -> pa.DictionaryArray:
@@ -126,7 +130,11 @@ class PredictionColumns:
         return codes
 
     def table(self) -> pa.Table:
-        """The scorer's table, with `_index_` from 0 and without columns that no row has."""
+        """The scorer's table and further columns, with `_index_` from 0 and without columns that no row has.
+
+        Raises:
+            SpecError: a further column has the name of another.
+        """
         columns = {INDEX: pa.array(np.arange(len(self.truth))), "status": self.status()}
         columns |= {"truth": self.truth, "prediction": self.prediction}
         if self.type != "number":
@@ -135,7 +143,10 @@ class PredictionColumns:
         columns |= {name: column for name, column in optional.items() if column is not None}
         if self.scores is not None and self.confidence is not None:
             columns["confidence_of"] = pc.if_else(pc.is_valid(self.confidence), self.prediction, None)
-        return pa.table(columns)
+        for name in self.further:
+            if name in columns or name in scores_schema({}).names or name.startswith("_"):
+                raise SpecError(f"columns: {name!r} is a reserved name; choose another")
+        return pa.table(columns | dict(self.further))
 
     def truths(self) -> Iterator[Any]:
         """Of each row the truth as a plain value."""
@@ -156,23 +167,27 @@ class PredictionColumns:
         pairs = zip(predictions, confidences, strict=True)
         return ({"prediction": p, "confidence": c} if p is not None else None for p, c in pairs)
 
-    def output_texts(self) -> Iterator[bytes]:
-        """Of each row the canonical text of that output; equal labels are encoded once."""
-        known: dict[Any, bytes] = {}
-        write = partial(orjson.dumps, option=orjson.OPT_SORT_KEYS) if self._is_plain_json else identity.encode
-        for output in self.outputs():
-            key = (type(output), output) if isinstance(output, str | int | None) else None
-            text = None if key is None else known.get(key)
-            if text is None:
-                text = write(output)
-                if key is not None and len(known) < _MOST_LABELS:
-                    known[key] = text
-            yield text
+    def output_texts(self) -> pa.Array:
+        """Of each row the canonical text of that output."""
+        if not self._is_plain_json:
+            return pa.array([*map(identity.encode, self.outputs())], TEXT)
+        parts = range(0, max(len(self.truth), 1), SHARD_ROWS)  # as Python numbers, all at once would take gigabytes
+        indices = (pa.array(np.arange(start, min(start + SHARD_ROWS, len(self.truth)))) for start in parts)
+        return pa.concat_arrays([self.take(rows)._output_texts() for rows in indices])
+
+    def _output_texts(self) -> pa.Array:
+        prediction = self.prediction.cast(TEXT) if self.type == "json" else cell_texts(self.prediction)
+        if self.confidence is None and self.scores is None:
+            return prediction.fill_null("null")
+        confidence = cell_texts(self.confidence) if self.scores is None else _score_texts(self.scores)
+        texts = join_texts(object_pieces({"confidence": confidence, "prediction": prediction}))
+        return pc.if_else(self.prediction.is_valid(), texts, "null")
 
     @property
     def _is_plain_json(self) -> bool:
         """Whether outputs are JSON as they are: finite numbers, and no key that canonical text marks."""
-        if self.type in ("json", "number") or len(infinite_rows(self.confidence)):
+        numbers = [self.prediction] if self.type == "number" else []
+        if any(map(len, map(infinite_rows, [*numbers, self.confidence]))):
             return False
         if self.scores is None or pa.types.is_null(self.scores.type):
             return True
@@ -248,6 +263,17 @@ def scores_by_row(by_class: Mapping[str, pa.Array]) -> pa.Array:
     labels = pa.array([*by_class], pa.string()).take(pa.array(code))
     pairs = pa.StructArray.from_arrays([labels, pa.array(scores)], names=["label", "score"])
     return lists_by_row(pairs, rows, len(table))
+
+
+def _score_texts(scores: pa.Array) -> pa.Array:
+    """Of each row label → score as the text of an object, whose keys are sorted."""
+    if pa.types.is_null(scores.type):
+        return cell_texts(scores)
+    pairs, labels = scores.flatten(), scores.flatten().field("label").dictionary_encode()
+    rank = np.argsort(np.argsort(np.array(labels.dictionary.to_pylist(), object)))
+    order = np.lexsort((rank[labels.indices.to_numpy()], scores.value_parent_indices().to_numpy()))
+    texts = join_texts([cell_texts(labels), ":", cell_texts(pairs.field("score"))]).take(pa.array(order))
+    return join_texts(["{", join_lists(texts, scores.value_lengths()), "}"]).fill_null("null")
 
 
 def class_score(scores: pa.Array, label: str) -> np.ndarray:

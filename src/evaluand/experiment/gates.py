@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from evaluand.comparison.checking import GateResult
-from evaluand.comparison.gates import check_fit, check_gates, find_subjects
+from evaluand.comparison.gates import check_fit, check_gates, find_candidates
 from evaluand.comparison.rule import AGAINST, BASELINE, Gate
 from evaluand.core.errors import SpecError, nearest
 from evaluand.matches.ratings.method import RatingMethod
@@ -15,6 +15,23 @@ from evaluand.matches.ratings.rating_gates import check_limits, check_rating_gat
 from evaluand.predictions.steps import Results, Steps
 from evaluand.predictions.tournament import Tournament
 from evaluand.store.store import Store
+
+
+def choose_baseline(gates: Iterable[Gate], tasks: Sequence[str]) -> str | None:
+    """The task that gates on metrics do not judge: what a rule names first as its baseline, or else the first task.
+
+    Returns:
+        None where all are candidates: of a single task, and if what is named first is in the store alone.
+
+    Example:
+        >>> choose_baseline([Gate.parse("accuracy >= 0.9")], ["base", "mine"])
+        'base'
+        >>> choose_baseline([Gate.parse("cost <= 2"), Gate.parse("accuracy better than old")], ["mine", "old"])
+        'old'
+    """
+    named = next((gate.baseline for gate in gates if gate.baseline is not None), BASELINE)
+    baseline = tasks[0] if named == BASELINE and named not in tasks else named
+    return baseline if len(tasks) > 1 and baseline in tasks else None
 
 
 def check_experiment_gates(
@@ -34,22 +51,29 @@ def check_experiment_gates(
         raise SpecError(f"gate {of_metrics[0].text!r} is about a metric; write scorers and metrics into the file")
     of_matches = [*filter(experiment.is_of_matches, gates)]
     check_match_gates(of_matches, experiment.matches if has_matches else (), [*experiment.tasks])
+    baseline, names = choose_baseline(gates, tasks), {task: experiment.run_name(task) for task in tasks}
     for gate in of_metrics:
-        find_subjects(gate, tasks)
-    baselines, attributes = [*tasks, *map(experiment.run_name, tasks)], experiment.dataset.roles.attributes
-    check_fit(of_metrics, [*experiment.scorers], experiment.measures_of_all_rows, attributes, baselines, store)
+        find_candidates(gate, names, baseline)
+    known, attributes = [*names, *names.values()], experiment.dataset.roles.attributes
+    known += [BASELINE] if baseline else []
+    check_fit(of_metrics, [*experiment.scorers], experiment.measures_of_all_rows, attributes, known, store)
 
 
 def evaluate_experiment_gates(
-    gates: Sequence[Gate], experiment: Steps, results: Results, *, allow_unmeasured_judges: bool = False
+    gates: Sequence[Gate],
+    experiment: Steps,
+    results: Results,
+    baseline: str | None,
+    *,
+    allow_unmeasured_judges: bool = False,
 ) -> list[GateResult]:
-    """Checks gates by the results of an experiment: those on metrics first."""
+    """Checks gates by the results of an experiment: those on metrics first; see `choose_baseline`."""
     allowed = allow_unmeasured_judges or experiment.allow_unmeasured_judges
     of_metrics = [gate for gate in gates if not experiment.is_of_matches(gate)]
     of_matches = [*filter(experiment.is_of_matches, gates)]
     measures = experiment.measures_of_all_rows
     return [
-        *check_gates(of_metrics, results.evaluations, measures=measures, allow_unmeasured_judges=allowed),
+        *check_gates(of_metrics, results.evaluations, baseline, measures=measures, allow_unmeasured_judges=allowed),
         *evaluate_match_gates(of_matches, results.ratings, results.unrated, allow_unmeasured_judges=allowed),
     ]
 

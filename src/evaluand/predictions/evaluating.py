@@ -38,7 +38,8 @@ def evaluate(truth: Any, predictions: Any = None, **options: Unpack[Keywords]) -
 
     Args:
         truth: n values: text, integers, bools, numbers, or anything JSON-like. Lists of different
-            texts are sets of labels, whose order does not matter; so are n × k cells of 0 and 1.
+            texts are sets of labels, whose order does not matter; so are n × k cells of 0 and 1. Lists of the tags of
+            tokens, such as `B-PER`, are sets of spans.
         predictions: n values of the same type; or n × k probabilities of classes, as `predict_proba` returns them, of
             which the highest is the prediction; or n × k cells of 0 and 1; or a mapping system → any of these, whose
             systems are compared row by row. None with scores: the class with the highest score, or from `threshold` on.
@@ -116,8 +117,6 @@ def evaluate(truth: Any, predictions: Any = None, **options: Unpack[Keywords]) -
     for name in ("truth_file", "id", "inputs", "where", "types"):
         if getattr(given, name):
             raise SpecError(f"{name} is for columns of a table; give data=TABLE and the names of its columns")
-    if isinstance(predictions, Mapping) and given.columns:
-        raise SpecError("columns are for one system; evaluate each by itself")
     base, specs, chosen = read_arrays(truth, predictions, given)
     result = score_systems(base, specs, chosen, Notes(PYTHON, arrays=True), given.store, given.name)
     return _require_use_of_label(result, given)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from evaluand.core import identity
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
@@ -136,7 +137,7 @@ def _with_key(table: pa.Table) -> pa.Table:
 
 def _outputs_of(given: PredictionColumns, rows: np.ndarray) -> pa.RecordBatch:
     """Rows of the table of responses."""
-    texts = [text.decode() for text in given.take(pa.array(rows)).output_texts()]
-    n, no_digest = len(rows), bytes(identity.DIGEST_SIZE)
-    key = {INDEX: rows, "replication": np.zeros(n), "fold": [None] * n, "digest": [no_digest] * n}
-    return recorded_batch(key | {"status": ["completed"] * n}, [None if text == "null" else text for text in texts])
+    texts, n = given.take(pa.array(rows)).output_texts(), len(rows)
+    columns = {INDEX: pa.array(rows), "replication": pa.array(np.zeros(n, np.int32)), "fold": pa.nulls(n)}
+    columns |= {"digest": pa.repeat(bytes(identity.DIGEST_SIZE), n), "status": pa.repeat("completed", n)}
+    return recorded_batch(columns, pc.if_else(pc.equal(texts, "null"), None, texts))

@@ -20,7 +20,7 @@ from __future__ import annotations
 import base64
 import datetime as dt
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from itertools import chain
 from typing import IO, Any
 
@@ -87,15 +87,14 @@ def flat(
         raise SpecError(f"{singular(artifact.manifest['kind'])} {artifact.id} is not finished; resume it first")
     if status is not None:
         _check_status(status, artifact, table)
-    batches = view_of(artifact).rows(artifact, table)
-    first = next(batches)  # every table has at least one batch, possibly empty
-    whole: Iterator[pa.RecordBatch] = chain([first], batches)
-    if status is not None:
-        whole = (batch.filter(pc.equal(batch.column("status"), status)) for batch in whole)
-    if where is not None:
-        condition, names = RowFilter(where), _dataset_names(artifact, first.schema)
-        condition.check(first.schema, names)
-        whole = _matching(whole, condition, names)
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        batches = view_of(artifact).rows(artifact, table)
+        return batches if status is None else (b.filter(pc.equal(b.column("status"), status)) for b in batches)
+
+    whole = rows()
+    first = next(whole)  # every table has at least one batch, possibly empty
+    whole = chain([first], whole) if where is None else _matching(rows, RowFilter(where), artifact, first.schema)
     return pa.RecordBatchReader.from_batches(first.schema, whole)
 
 
@@ -110,16 +109,20 @@ def _dataset_names(artifact: Any, schema: pa.Schema) -> dict[str, str]:
 
 
 def _matching(
-    batches: Iterator[pa.RecordBatch], condition: RowFilter, names: Mapping[str, str]
+    rows: Callable[[], Iterator[pa.RecordBatch]], condition: RowFilter, artifact: Any, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
-    """The rows that match a condition; warns at the end of those that match nothing because a value is missing."""
-    total = missing = 0
-    for batch in batches:
-        matching, unknown = condition.apply(batch, names)
-        total, missing = total + batch.num_rows, missing + unknown
-        yield matching
-    if missing:
-        warn(f"where: {condition.describe_unknown(missing, total)}, which matches nothing")
+    """The rows that match a condition; warns of those that match nothing because a value is missing."""
+    mask = condition.mask_of(rows(), schema, names=_dataset_names(artifact, schema))
+    if mask.null_count:
+        warn(f"where: {condition.describe_unknown(mask.null_count, len(mask))}, which matches nothing")
+
+    def matching() -> Iterator[pa.RecordBatch]:
+        start = 0
+        for batch in rows():
+            yield batch.filter(mask.slice(start, batch.num_rows))
+            start += batch.num_rows
+
+    return matching()
 
 
 def _check_status(status: str, artifact: Any, table: str) -> None:

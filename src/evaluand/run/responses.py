@@ -28,6 +28,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, Skipped, storable_message, with_article
 from evaluand.core.fingerprint.homes import is_first_party
 from evaluand.core.key_columns import INDEX
+from evaluand.data.cell_texts import TEXT, cell_texts, digests_of, join_texts
 from evaluand.engine.keyed_work import Tally
 from evaluand.engine.outcome import Failure, Outcome
 from evaluand.engine.reuse import Inputs, digest_words
@@ -229,17 +230,16 @@ def responses_of(batches: Iterator[pa.RecordBatch], items: bool) -> Iterator[Res
 
 def contents_of(batches: Iterator[pa.RecordBatch], items: bool) -> Iterator[bytes]:
     """The `content` of each row of a run, from batches that have the columns `READ`."""
-    known = ContentDigests()
     for batch in batches:
         texts = None if items or batch.column("error").null_count < batch.num_rows else _single_texts(batch)
         if texts is None:
             yield from (response.content for response in responses_of(iter([batch]), items))
         else:
-            yield from map(known.of, batch.column("status").to_pylist(), texts)
+            yield from _contents(batch.column("status").cast(TEXT), texts)
 
 
-def _single_texts(batch: pa.RecordBatch) -> list[str | None] | None:
-    """The text of each row's one answer, None for no answer; None if a row has several, or an empty list of them."""
+def _single_texts(batch: pa.RecordBatch) -> pa.Array | None:
+    """The text of each row's one answer, null for no answer; None if a row has several, or an empty list of them."""
     column = batch.column("responses")
     has_answer = np.asarray(column.is_valid())
     items = column.flatten()
@@ -248,8 +248,7 @@ def _single_texts(batch: pa.RecordBatch) -> list[str | None] | None:
         return None
     if np.any(items.field(0).to_numpy(zero_copy_only=False)):
         return None
-    texts = iter(items.field(1).to_pylist())
-    return [next(texts) if answered else None for answered in has_answer.tolist()]
+    return items.field(1).take(pa.array(np.cumsum(has_answer) - 1, mask=~has_answer))
 
 
 def response_of(record: Sequence[Any]) -> Response:
@@ -490,20 +489,23 @@ def seal_recorded(
         tally: counts the calls.
     """
     state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
-    content = ContentDigests()
     with drafted(store, "runs", manifest["id"]) as draft:
         draft.append("responses", pa.RecordBatch.from_pylist([], tables.RESPONSES))
-        rows = zip(*keys, *recorded, strict=True)
-        while batch := [*islice(rows, BATCH_ROWS)]:
-            index, replication, digest, texts, fold = zip(*batch, strict=True)
-            status = [SKIPPED if text is None else COMPLETED for text in texts]
-            answers = [None if text == _NULL else text for text in texts]
-            places = map(orjson.dumps, zip(index, replication, fold, strict=True))
-            state.update(b"".join(chain.from_iterable(zip(places, map(content.of, status, answers), strict=True))))
+        rows = zip(*keys, recorded.folds, strict=True)
+        for start in range(0, len(recorded.texts), BATCH_ROWS):
+            texts = recorded.texts.slice(start, BATCH_ROWS)
+            types = [pa.int64(), pa.int32(), pa.binary(16), pa.int32()]
+            cells = zip(*islice(rows, len(texts)), strict=True)
+            index, replication, digest, fold = map(pa.array, cells, types)
+            status = pc.if_else(texts.is_valid(), pa.scalar(COMPLETED, TEXT), pa.scalar(SKIPPED, TEXT))
+            answers = pc.if_else(pc.equal(texts, _NULL), None, texts)
+            places = join_texts(["[", index.cast(TEXT), ",", replication.cast(TEXT), ",", cell_texts(fold), "]"])
+            contents = zip(map(str.encode, places.to_pylist()), _contents(status, answers), strict=True)
+            state.update(b"".join(chain.from_iterable(contents)))
             columns = {INDEX: index, "replication": replication, "fold": fold, "digest": digest, "status": status}
             draft.append("responses", recorded_batch(columns, answers))
-            tally.skipped += status.count(SKIPPED)
-            tally.called += status.count(COMPLETED)
+            tally.skipped += texts.null_count
+            tally.called += len(texts) - texts.null_count
         counts = {name: n for name, n in ((COMPLETED, tally.called), (SKIPPED, tally.skipped)) if n}
         draft.seal(manifest | {"digest": state.hexdigest(), "counts": counts, "sealed": now()})
 
@@ -511,42 +513,33 @@ def seal_recorded(
 _NULL = "null"
 
 
-def recorded_batch(columns: Mapping[str, Any], answers: Sequence[str | None]) -> pa.RecordBatch:
-    """Rows of the table of responses, each with one answer or none; nothing says when the answers were made."""
-    has_answer = np.array([answer is not None for answer in answers])
-    attempts = np.array([status == COMPLETED for status in columns["status"]])
-    given = pa.array([answer for answer in answers if answer is not None], pa.string())
+def recorded_batch(columns: Mapping[str, pa.Array], answers: pa.Array) -> pa.RecordBatch:
+    """Rows of the table of responses, each with one answer or none; nothing says when the answers were made.
+
+    Args:
+        columns: `_index_`, replication, fold, digest and status.
+        answers: canonical texts.
+    """
+    has_answer = np.asarray(answers.is_valid())
+    attempts = pc.equal(columns["status"], COMPLETED)
+    given = answers.drop_null().cast(pa.string())
     item = pa.StructArray.from_arrays([pa.array(np.zeros(len(given), np.int64)), given], fields=[*tables.RESPONSE_ITEM])
     offsets = pa.array(np.concatenate([[0], np.cumsum(has_answer)]).astype(np.int32))
     type_ = tables.RESPONSES.field("responses").type
     made = {
         "responses": pa.ListArray.from_arrays(offsets, item, mask=pa.array(~has_answer)).cast(type_),
         "n_responses": pa.array(has_answer.astype(np.int32)),
-        "attempts": pa.array(attempts.astype(np.int32)),
+        "attempts": attempts.cast(pa.int32()),
     }
-    made |= {name: pa.array(values, tables.RESPONSES.field(name).type) for name, values in columns.items()}
+    made |= {name: values.cast(tables.RESPONSES.field(name).type) for name, values in columns.items()}
     arrays = [made[f.name] if f.name in made else pa.nulls(len(answers), f.type) for f in tables.RESPONSES]
     return pa.RecordBatch.from_arrays(arrays, schema=tables.RESPONSES)
 
 
-class ContentDigests:
-    """The digests of outcomes of calls with one answer or none; those of equal outcomes are computed once."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, str | None], bytes] = {}
-
-    def of(self, status: str, text: str | None) -> bytes:
-        """The digest of a call that did not fail, from the canonical text of its answer."""
-        key = status, text
-        found = self._known.get(key)
-        if found is None:
-            found = _content(status, None, None if text is None else [(0, text)], int(text is not None), False)
-            if len(self._known) < _MOST_KNOWN:
-                self._known[key] = found
-        return found
-
-
-_MOST_KNOWN = 4096
+def _contents(status: pa.Array, texts: pa.Array) -> list[bytes]:
+    """The `_content` of each call that did not fail, from the canonical text of its answer, or null for none."""
+    with_answer = join_texts(['["', status, '",null,[[0,', cell_texts(texts), "]],1,false]"])
+    return digests_of(pc.if_else(texts.is_valid(), with_answer, join_texts(['["', status, '",null,null,0,false]'])))
 
 
 def _flush(draft: Draft, responses: TableWriter, spans: TableWriter) -> None:

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeVar, final, overload
 from weakref import WeakKeyDictionary
 
+import pyarrow as pa
+
 from evaluand.core.errors import SpecError, with_article
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.identity import digest, seed_of
@@ -77,11 +79,11 @@ class Recorded(NamedTuple):
     """Outputs that exist already, in the order of the calls.
 
     Attributes:
-        texts: the canonical text of each output; None for a skipped one.
+        texts: large strings: the canonical text of each output; null for a skipped one.
         folds: the fold of a cross-validation that each belongs to, or None.
     """
 
-    texts: Iterator[str | None]
+    texts: pa.Array
     folds: Iterator[int | None]
 
 

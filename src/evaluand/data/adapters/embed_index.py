@@ -32,7 +32,10 @@ class EmbedIndex(Adapter):
         index = [(name, number_elements(name, path, row, length)) for name, path in self._index.items()]
         new_row = row.copy()
         for collection, objects in zip(self._collections, lists, strict=True):
-            new_row[collection] = new = [_copy_object(collection, i, each) for i, each in enumerate(objects)]
+            for place, element in enumerate(objects):
+                if not isinstance(element, dict):
+                    raise WrongType(f"{collection}[{place}] is {kind_of(element)}, not an object")
+            new_row[collection] = new = [element.copy() for element in objects]
             for name, values in index:
                 for each, value in zip(new, values, strict=True):
                     if name in each:
@@ -41,9 +44,3 @@ class EmbedIndex(Adapter):
                         )
                     each[name] = value
         return [new_row]
-
-
-def _copy_object(collection: str, place: int, element: Any) -> Row:
-    if not isinstance(element, dict):
-        raise WrongType(f"{collection}[{place}] is {kind_of(element)}, not an object")
-    return element.copy()

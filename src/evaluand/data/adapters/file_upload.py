@@ -69,29 +69,24 @@ class FileUpload(Adapter):
         if self._encoding == "json":
             try:
                 return json.dumps(value, allow_nan=False).encode()
-            except TypeError as error:
-                raise WrongType(f"field: cannot be written as JSON: {error}") from None
-            except ValueError as error:
-                raise AdapterError(f"field: cannot be written as JSON: {error}") from None
+            except (TypeError, ValueError) as error:
+                kind = WrongType if isinstance(error, TypeError) else AdapterError
+                raise kind(f"field: cannot be written as JSON: {error}") from None
         if isinstance(value, bytes | bytearray | memoryview) and self._encoding in ("base64", "binary"):
             return bytes(value)
         if isinstance(value, str) and self._encoding == "utf-8":
             return value.encode()
         if isinstance(value, str) and self._encoding == "base64":
-            return _decode_base64(value)
+            try:
+                return base64.b64decode("".join(value.split()), validate=True)
+            except (binascii.Error, ValueError) as error:
+                raise AdapterError(f"field: is not base64 text: {error}") from None
         expected = {"base64": "base64 text or bytes", "binary": "bytes", "utf-8": "text"}[self._encoding]
         hint = "; encoding base64 accepts both" if self._encoding == "binary" and isinstance(value, str) else ""
         raise AdapterError(f"field: is {kind_of(value)}, not {expected}{hint}")
 
 
 _ENCODINGS = ("base64", "binary", "utf-8", "json")
-
-
-def _decode_base64(text: str) -> bytes:
-    try:
-        return base64.b64decode("".join(text.split()), validate=True)
-    except (binascii.Error, ValueError) as error:
-        raise AdapterError(f"field: is not base64 text: {error}") from None
 
 
 def _check_text(key: str, value: Any) -> str:

@@ -34,16 +34,11 @@ class Map(Adapter):
     def adapt(self, row: Row) -> list[Row]:
         new_row = dict(row)
         for name in self._collections:
-            new_row[name] = self._adapt_elements(name, read_collection(row, name))
+            new_row[name] = new = list[Row]()
+            for place, element in enumerate(read_collection(row, name)):
+                try:
+                    new += self._pipeline.apply(element)
+                except AdapterError as error:
+                    error.add_place(f"{name}[{place}]")
+                    raise
         return [new_row]
-
-    def _adapt_elements(self, name: str, elements: Any) -> list[Row]:
-        new: list[Row] = []
-        place = 0
-        try:
-            for place, element in enumerate(elements):  # noqa: B007 - the message names the place
-                new += self._pipeline.apply(element)
-        except AdapterError as error:
-            error.add_place(f"{name}[{place}]")
-            raise
-        return new

@@ -14,8 +14,8 @@ from evaluand.core.errors import DataError, Fault
 from evaluand.data.columns import rename_columns
 from evaluand.data.files import SourceFile
 from evaluand.data.records import Broken, read_objects
-from evaluand.data.source import FileFormat, OpenFiles, Reading
-from evaluand.data.text import check_decodes
+from evaluand.data.source import DataSource, FileFormat, Reading
+from evaluand.data.text import check_utf8
 
 _TOKEN: Final = re.compile(r"""\s*(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|([^,'"{}]*?))\s*(,|$)""")
 _ATTRIBUTE: Final = re.compile(r"""@attribute\s+(?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)"|(\S+))\s+(.+)""", re.I)
@@ -29,9 +29,9 @@ class Arff(FileFormat):
 
     kind = "arff"
 
-    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> Sequence[DataSource]:
         for file in files:
-            check_decodes(file)
+            check_utf8(file)
         headers = [_Header.read(file) for file in files]
         for header in headers[1:]:
             if header.attributes != headers[0].attributes:

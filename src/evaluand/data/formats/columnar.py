@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -13,7 +14,7 @@ from evaluand.core.errors import DataError
 from evaluand.data.columns import common_schema, plain_batches, plain_schema
 from evaluand.data.files import SourceFile
 from evaluand.data.formats.expansion import PART_BYTES, VALUE_BYTES, Expansion
-from evaluand.data.source import FileFormat, OpenFiles, Reading
+from evaluand.data.source import DataSource, FileFormat, Reading
 from evaluand.store.tables import BATCH_ROWS
 
 
@@ -23,10 +24,10 @@ class Parquet(FileFormat):
     kind = "parquet"
     is_text = False
 
-    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> Sequence[DataSource]:
         import pyarrow.parquet as pq
 
-        schemas, n_rows = [], []
+        schemas, n_rows = [], list[int | None]()
         for file in files:
             with pq.ParquetFile(file.path) as opened:
                 schemas.append(opened.schema_arrow)
@@ -41,12 +42,12 @@ class Arrow(FileFormat):
     kind = "arrow"
     is_text = False
 
-    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> Sequence[DataSource]:
         schemas = []
         for file in files:
             with pa.memory_map(str(file.path)) as opened:
                 schemas.append(_open_ipc(opened).schema)
-        return _columnar(files, schemas, _arrow_batches)
+        return _columnar(files, schemas, _arrow_batches, [None] * len(files))
 
 
 class Feather(Arrow):
@@ -59,20 +60,26 @@ def _columnar(
     files: Sequence[SourceFile],
     schemas: Sequence[pa.Schema],
     read: Callable[[SourceFile], Iterator[pa.RecordBatch]],
-    n_rows: Sequence[int] | None = None,
-) -> OpenFiles:
+    n_rows: Sequence[int | None],
+) -> list[DataSource]:
     plain = [(file.name, plain_schema(schema, file.name)) for file, schema in zip(files, schemas, strict=True)]
     schema = common_schema(plain)
 
-    def batches(number: int) -> Iterator[pa.RecordBatch]:
-        file, expansion = files[number], Expansion.of(files[number])
+    def batches(file: SourceFile) -> Iterator[pa.RecordBatch]:
+        expansion = Expansion.of(file)
         try:
             parts = (part for batch in read(file) for part in expansion.parts(batch))
             yield from plain_batches(parts, schema, file.name)
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{file.name}: {error}") from error
 
-    return OpenFiles(schema, batches, lambda number, row: f"{files[number].name}: row {row + 1}", n_rows)
+    def where(file: SourceFile, row: int) -> str:
+        return f"{file.name}: row {row + 1}"
+
+    return [
+        DataSource(file.name, schema, partial(batches, file), partial(where, file), n)
+        for file, n in zip(files, n_rows, strict=True)
+    ]
 
 
 # Parquet

@@ -23,6 +23,7 @@ from evaluand.data.files import SourceFile, kind_of_name
 from evaluand.data.formats.descriptions import (
     ROLE,
     Column,
+    Description,
     check_digest,
     choose_part,
     find_file,
@@ -33,7 +34,7 @@ from evaluand.data.formats.descriptions import (
     read_roles,
 )
 from evaluand.data.formats.json_rows import read_json
-from evaluand.data.source import DataNote, DataSource, FileFormat, OpenFiles, Reading
+from evaluand.data.source import DataNote, DataSource
 from evaluand.data.sources import from_rows, open_files
 
 _PREFIX: Final = re.compile(
@@ -63,20 +64,17 @@ _TYPES: Final[Mapping[str, pa.DataType]] = (
 )
 
 
-class Croissant(FileFormat):
+class Croissant(Description):
     """A Croissant description; `croissant.json#name` chooses a record set."""
 
     kind = "croissant"
-    has_parts = True
+    noun = "Croissant description"
 
-    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
-        file = files[0]
-        value = _strip_prefixes(read_json(file))
-        if len(files) > 1 or not isinstance(value, dict) or file.origin is None:
-            raise DataError(f"{file.name}: give one file with a Croissant description")
+    def open_part(self, value: Mapping[str, Any], name: str, folder: Path, part: str | None) -> DataSource:
+        value = _strip_prefixes(value)
         for key in ("distribution", "recordSet"):
-            objects_in(value.get(key), f"{file.name}: {key}")
-        return _Description(file.name, file.origin.parent, value).open(reading.part)
+            objects_in(value.get(key), f"{name}: {key}")
+        return _Dataset(name, folder, value).open(part)
 
 
 def _name(text: str) -> str:
@@ -138,7 +136,7 @@ class _Field:
             [_name(str(kind)) for kind in listed(field.get("dataType"))],
             _id(origin) if origin else "",
             _read_extract(source, where),
-            [_read_transform(each, where) for each in objects_in(source.get("transform"), f"{where}: transform")],
+            [_check_transform(each, where) for each in objects_in(source.get("transform"), f"{where}: transform")],
             bool(field.get("repeated") or field.get("isArray")),
             str(field.get(ROLE) or ""),
             parts,
@@ -159,11 +157,20 @@ class _Field:
         unknown = {key for each in self.transforms for key in each} - {"regex", "separator"}
         return f"it is transformed by {', '.join(sorted(unknown))}" if unknown else ""
 
-    @property
-    def type(self) -> pa.DataType | None:
-        if self.repeated or self.parts:
-            return None
-        return next((_TYPES[kind] for kind in self.types if kind in _TYPES), None)
+    def column(self, is_text: bool) -> Column:
+        """The column that the field declares; the name of a file is a column as if its folder named it.
+
+        Args:
+            is_text: whether the cells are text, in which objects are JSON.
+        """
+        types = [] if self.repeated or self.parts else [_TYPES[kind] for kind in self.types if kind in _TYPES]
+        return Column(
+            self.name,
+            str(self.extract.get("column") or f"file {self.extract.get('fileProperty')}"),
+            pa.list_(pa.string()) if any("separator" in each for each in self.transforms) else next(iter(types), None),
+            self.transform if self.transforms else None,
+            is_json=bool(self.parts) and is_text,
+        )
 
     def transform(self, value: Any) -> Any:
         """The value after the transforms."""
@@ -182,10 +189,14 @@ def _read_extract(source: Mapping[str, Any], where: str) -> Mapping[str, str]:
     return extract
 
 
-def _read_transform(transform: Mapping[str, Any], where: str) -> Mapping[str, Any]:
+def _check_transform(transform: Mapping[str, Any], where: str) -> Mapping[str, Any]:
     separator = transform.get("separator", ",")
     if not isinstance(separator, str) or not separator:
         raise DataError(f"{where}: separator must be a text that is not empty, not {separator!r}")
+    try:
+        first_group(str(transform.get("regex", "")))
+    except SpecError as error:
+        raise DataError(f"{where}: regex: {error}; correct it") from None
     return transform
 
 
@@ -207,12 +218,12 @@ def _is_catalogue(record_set: Mapping[str, Any]) -> bool:
 
 
 @dataclass(frozen=True)
-class _Description:
+class _Dataset:
     name: str
     folder: Path
     value: Mapping[str, Any]
 
-    def open(self, part: str | None) -> OpenFiles:
+    def open(self, part: str | None) -> DataSource:
         sets: dict[str, Mapping[str, Any]] = {_id(each): each for each in listed(self.value.get("recordSet"))}
         rows = {name: each for name, each in sets.items() if not _is_catalogue(each)}
         chosen = choose_part(rows if part is None else sets, part, self.name, "record set")
@@ -226,38 +237,28 @@ class _Description:
                 {key.removeprefix(prefix): value for key, value in row.items()}
                 for row in inline_rows(chosen["data"], f"{self.name}: data of {name!r}")
             ]
-            return _opened(from_rows(data, f"{self.name}#{name}"), self._roles(chosen, fields, True))
+            return replace(from_rows(data, f"{self.name}#{name}"), roles=self._roles(chosen, fields))
         left_out = [f"{field.name} ({field.obstacle})" for field in fields if field.obstacle]
         fields = [field for field in fields if not field.obstacle]
         if left_out:
             warn(f"{self.name}: fields of {name!r} are left out: {'; '.join(left_out)}", DataNote)
-        self._check_patterns(fields)
         origins = {field.origin for field in fields}
         if len(origins) != 1:
             what = f"joins {', '.join(sorted(origins))}" if origins else "has no fields that can be read"
             raise DataError(f"{self.name}: the record set {name!r} {what}; choose another, or read its files")
         files = self._files(origins.pop(), name)
         is_text = (files[0].kind or kind_of_name(files[0].path)) in ("csv", "tsv")
-        roles = self._roles(chosen, fields, is_text)
+        roles = self._roles(chosen, fields)
         if any("jsonPath" in field.extract for field in fields):
-            return _opened(_select(files, fields), roles)
-        columns = [_column(field, is_text) for field in fields]
+            return replace(_select(files, fields), roles=roles)
+        columns = [field.column(is_text) for field in fields]
         return read_declared(open_files(self.name, files), columns, roles, self.name)
 
-    def _check_patterns(self, fields: Sequence[_Field]) -> None:
-        for field in fields:
-            for pattern in (str(each["regex"]) for each in field.transforms if "regex" in each):
-                try:
-                    first_group(pattern)
-                except SpecError as error:
-                    raise DataError(f"{self.name}: regex of the field {field.id!r}: {error}; correct it") from None
-
-    def _roles(self, chosen: Mapping[str, Any], fields: Sequence[_Field], is_text: bool) -> Sequence[tuple[str, Any]]:
+    def _roles(self, chosen: Mapping[str, Any], fields: Sequence[_Field]) -> tuple[tuple[str, Any], ...]:
         names = {field.id: field.name for field in fields}
         keys = [names[_id(key)] for key in listed(chosen.get("key")) if _id(key) in names]
         labels = [field.name for field in fields if "Label" in field.types]
-        columns = [_column(field, is_text) for field in fields]
-        return read_roles(columns, keys, labels, self.name)
+        return read_roles({field.name: field.roles for field in fields}, keys, labels, self.name)
 
     # Files
 
@@ -280,16 +281,8 @@ class _Description:
             for algorithm in ("sha256", "md5"):
                 if entry.get(algorithm):
                     check_digest(paths[0], algorithm, str(entry[algorithm]), f"{self.name}: {origin}")
-        return [
-            replace(
-                SourceFile.open(
-                    path,
-                    (("file filename", path.name), ("file fullpath", path.relative_to(self.folder).as_posix())),
-                ),
-                kind=kind,
-            )
-            for path in paths
-        ]
+        names = [(("file filename", p.name), ("file fullpath", p.relative_to(self.folder).as_posix())) for p in paths]
+        return [replace(SourceFile.open(path, name), kind=kind) for path, name in zip(paths, names, strict=True)]
 
     def _matching(self, entry: Mapping[str, Any]) -> list[Path]:
         """The files of a file set below the folder."""
@@ -306,26 +299,6 @@ class _Description:
         if not found:
             raise DataError(f"{self.name}: no file in {self.folder} matches {', '.join(includes)} of {_id(entry)!r}")
         return found
-
-
-def _column(field: _Field, is_text: bool) -> Column:
-    """The column that a field declares; the name of a file is a column as if its folder named it.
-
-    Args:
-        is_text: whether the cells are text, in which objects are JSON.
-    """
-    return Column(
-        field.name,
-        str(field.extract.get("column") or f"file {field.extract.get('fileProperty')}"),
-        pa.list_(pa.string()) if any("separator" in each for each in field.transforms) else field.type,
-        field.transform if field.transforms else None,
-        is_json=bool(field.parts) and is_text,
-        roles=field.roles,
-    )
-
-
-def _opened(source: DataSource, roles: Sequence[tuple[str, Any]]) -> OpenFiles:
-    return OpenFiles(source.schema, lambda _: source.batches(), lambda _, row: source.where(row), roles=tuple(roles))
 
 
 def _select(files: Sequence[SourceFile], fields: Sequence[_Field]) -> DataSource:

@@ -21,6 +21,7 @@ from evaluand.data.files import SourceFile, Spool, kind_of_name
 from evaluand.data.formats.descriptions import (
     ROLE,
     Column,
+    Description,
     check_digest,
     choose_part,
     find_file,
@@ -32,25 +33,21 @@ from evaluand.data.formats.descriptions import (
     texts_in,
 )
 from evaluand.data.formats.json_rows import read_json
-from evaluand.data.source import DataNote, DataSource, FileFormat, OpenFiles, Reading
+from evaluand.data.source import DataNote, DataSource, Reading
 from evaluand.data.sources import from_rows, open_files
 
 
-class DataPackage(FileFormat):
+class DataPackage(Description):
     """A Data Package; `datapackage.json#name` chooses a resource."""
 
     kind = "datapackage"
-    has_parts = True
+    noun = "Data Package"
 
-    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
-        file = files[0]
-        value = read_json(file)
-        if len(files) > 1 or not isinstance(value, dict) or file.origin is None:
-            raise DataError(f"{file.name}: give one file with a Data Package")
-        folder, resources = file.origin.parent, listed(value.get("resources"))
+    def open_part(self, value: Mapping[str, Any], name: str, folder: Path, part: str | None) -> DataSource:
+        resources = listed(value.get("resources"))
         named = {str(resource.get("name")): resource for resource in resources if isinstance(resource, dict)}
-        resource = choose_part(named, reading.part, file.name, "resource")
-        name = f"{file.name}: the resource {resource.get('name')!r}"
+        resource = choose_part(named, part, name, "resource")
+        name = f"{name}: the resource {resource.get('name')!r}"
         schema = _read_object(resource.get("schema"), folder, f"{name}: its schema")
         fields = objects_in(schema.get("fields", []), f"{name}: fields")
         for number, field in enumerate(fields):
@@ -59,7 +56,8 @@ class DataPackage(FileFormat):
         source = _open_resource(resource, folder, name)
         columns = _columns(schema, fields, source, name)
         keys = texts_in(schema.get("primaryKey") or [], f"{name}: primaryKey")
-        return read_declared(source, columns, read_roles(columns, keys, [], name), name)
+        written = {field["name"]: str(field.get(ROLE) or "") for field in fields}
+        return read_declared(source, columns, read_roles(written, keys, [], name), name)
 
 
 def _read_object(value: Any, folder: Path, what: str) -> Mapping[str, Any]:
@@ -152,15 +150,12 @@ def _columns(
     rows = source.schema
     if not fields:
         return [Column(n, n, None if source.texts is None else rows.field(n).type) for n in rows.names]
-    missing = schema.get("missingValues", [""])
-    columns = [
-        _column(field, missing, source, f"{name}: fields[{number}]", name) for number, field in enumerate(fields)
-    ]
     kinds = [(each["name"], str(each.get("type") or "any")) for each in fields]
     as_text = [f"{field} ({kind}) is read as text" for field, kind in kinds if kind not in (*_TYPES, *_UNTYPED)]
     if as_text:
         warn(f"{name}: {'; '.join(as_text)}", DataNote)
-    return columns
+    missing = schema.get("missingValues", [""])
+    return [_column(field, missing, source, f"{name}: fields[{number}]", name) for number, field in enumerate(fields)]
 
 
 def _column(field: Mapping[str, Any], missing: Any, source: DataSource, where: str, table: str) -> Column:
@@ -178,7 +173,6 @@ def _column(field: Mapping[str, Any], missing: Any, source: DataSource, where: s
         _TYPES.get(kind, pa.string()),
         _parser(kind, field, where),
         frozenset(str(text.get("value") if isinstance(text, Mapping) else text) for text in texts),
-        roles=str(field.get(ROLE) or ""),
         constraints=constraints,
     )
     if kind in ("object", "array"):
@@ -209,10 +203,8 @@ def _parser(kind: str, field: Mapping[str, Any], where: str) -> Callable[[str], 
         marks = {key: str(field[key]) for key in ("groupChar", "decimalChar") if field.get(key)}
         bare = field.get("bareNumber", True)
         return partial(_parse_number, int if kind != "number" else float, marks, bare)
-    if kind == "date":
-        return partial(_parse_time, dt.date.fromisoformat if form in ("default", "any") else None, form, date=True)
-    if kind == "datetime":
-        return partial(_parse_time, dt.datetime.fromisoformat if form in ("default", "any") else None, form)
+    if kind in ("date", "datetime"):
+        return partial(_parse_time, dt.date if kind == "date" else dt.datetime, form)
     return None
 
 
@@ -234,6 +226,8 @@ def _parse_number(kind: Callable[[str], Any], marks: Mapping[str, str], bare: bo
     return kind(text)
 
 
-def _parse_time(read: Callable[[str], Any] | None, form: str, text: str, *, date: bool = False) -> Any:
-    value = dt.datetime.strptime(text, form) if read is None else read(text)
-    return value.date() if date and isinstance(value, dt.datetime) else value
+def _parse_time(kind: type[dt.date], form: str, text: str) -> dt.date:
+    if form in ("default", "any"):
+        return kind.fromisoformat(text)
+    value = dt.datetime.strptime(text, form)
+    return value if kind is dt.datetime else value.date()

@@ -10,10 +10,9 @@ import csv
 import io
 import json
 from array import array
-from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from itertools import islice
 from typing import Any, ClassVar, Final
 
@@ -23,9 +22,9 @@ from evaluand.core.errors import plural, warn
 from evaluand.core.files.csv import check_names, check_quotes, header_cells, mapped, records_in
 from evaluand.data.columns import compare_names, rename_columns
 from evaluand.data.files import SourceFile
-from evaluand.data.source import DataNote, Faults, FileFormat, OpenFiles, Reading
-from evaluand.data.text import check_decodes
-from evaluand.data.typed_columns import IS_MISSING, count_texts, describe_missing
+from evaluand.data.source import DataNote, DataSource, Faults, FileFormat, Reading
+from evaluand.data.text import check_utf8
+from evaluand.data.typed_columns import TextForm
 from evaluand.store.tables import BATCH_ROWS
 
 
@@ -37,7 +36,7 @@ class Csv(FileFormat):
     delimiter: ClassVar[str] = ","
     others: ClassVar[str] = ";\t|"
 
-    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> Sequence[DataSource]:
         tables = [_Table.read(file, self.delimiter, self.others, reading) for file in files]
         names = tables[0].header
         faults = Faults()
@@ -45,18 +44,17 @@ class Csv(FileFormat):
             if message := compare_names(table.header, names, tables[0].file.name):
                 faults.add(table.file.name, message)
         faults.check()
-        texts = {name: _Guess(()) for name in names}
-        fixed = names if reading.texts_only else reading.types
-        guesses = {name: _Guess(() if name in fixed else [*_TYPES]) for name in names}
+        texts = {name: TextForm(is_text=True) for name in names}
+        forms = {name: TextForm(is_text=reading.texts_only or name in reading.types) for name in names}
         for table in tables:
             for batch in table.texts(faults):
-                for name, guess in guesses.items():
-                    guess.see(batch.column(name))
+                for name, form in forms.items():
+                    form.see(batch.column(name))
         faults.check()
         if reading.texts_only:
-            return _typed(tables, texts)
-        notes = {name: note for name, guess in guesses.items() if (note := guess.note(name))}
-        return replace(_typed(tables, guesses), notes=notes, texts=lambda: _typed(tables, texts))
+            return [table.typed(texts) for table in tables]
+        notes = {name: note for name, form in forms.items() if (note := form.note(name))}
+        return [replace(table.typed(forms), notes=notes, texts=partial(_Table.typed, table, texts)) for table in tables]
 
 
 class Tsv(Csv):
@@ -64,79 +62,6 @@ class Tsv(Csv):
 
     kind = "tsv"
     delimiter = "\t"
-
-
-def _typed(tables: Sequence[_Table], guesses: Mapping[str, _Guess]) -> OpenFiles:
-    schema = pa.schema([pa.field(name, guess.type) for name, guess in guesses.items()])
-
-    def batches(number: int) -> Iterator[pa.RecordBatch]:
-        for batch in tables[number].texts(Faults()):
-            columns = [guess.convert(batch.column(name)) for name, guess in guesses.items()]
-            yield pa.RecordBatch.from_arrays(columns, schema=schema)
-
-    return OpenFiles(schema, batches, lambda number, row: tables[number].where(row))
-
-
-# Integers of 64 bits; numbers that a float represents without losing a digit before the point or overflowing.
-_INTEGER: Final = r"^-?(0|[1-9][0-9]{0,17}|[1-8][0-9]{18})$"
-_NUMBER: Final = r"^-?(0|[1-9][0-9]{0,14})?(\.[0-9]+)?([eE][+-]?([0-9]{1,2}|[12][0-9]{2}))?$"
-_BOOLEAN: Final = r"^(?i:true|false)$"
-_TYPES: Final = {_INTEGER: pa.int64(), _NUMBER: pa.float64(), _BOOLEAN: pa.bool_()}
-
-
-class _Guess:
-    """The type of a column: the first one that all of its cells have, but for words for a missing value.
-
-    A column without any such cell is text. There a quoted empty cell is missing if an unquoted one is.
-    """
-
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self._words = {pattern: Counter[str]() for pattern in patterns}  # of each that still holds, the missing words
-        self._has_values = self._has_gaps = False
-
-    def see(self, cells: pa.Array) -> None:
-        import pyarrow.compute as pc  # on use: its import takes 40 ms, and only CSV needs it
-
-        self._has_gaps |= cells.null_count > 0
-        for pattern in [*self._words]:
-            form = _has_form(cells, pattern)
-            if (alike := pc.min_max(form).as_py())["min"] is False:
-                others = cells.filter(pc.invert(form))
-                if pc.all(pc.match_substring_regex(others, IS_MISSING)).as_py() is False:
-                    del self._words[pattern]
-                    continue
-                self._words[pattern] += count_texts(others)
-            self._has_values |= alike["max"] is True
-
-    @property
-    def _pattern(self) -> str | None:
-        return next(iter(self._words), None) if self._has_values else None
-
-    @property
-    def type(self) -> pa.DataType:
-        return pa.string() if self._pattern is None else _TYPES[self._pattern]
-
-    def note(self, name: str) -> str | None:
-        """A sentence on words that are taken as missing; None without any."""
-        return None if self._pattern is None else describe_missing(name, self._words[self._pattern])
-
-    def convert(self, cells: pa.Array) -> pa.Array:
-        import pyarrow.compute as pc  # as above
-
-        if self._pattern is None:
-            return pc.if_else(pc.equal(cells, ""), None, cells) if self._has_gaps else cells
-        if self._words[self._pattern]:
-            cells = pc.if_else(_has_form(cells, self._pattern), cells, None)
-        return cells.cast(self.type)
-
-
-def _has_form(cells: pa.Array, pattern: str) -> pa.Array:
-    import pyarrow.compute as pc  # as above
-
-    matching = pc.match_substring_regex(cells, pattern)
-    if pattern != _NUMBER:
-        return matching
-    return pc.and_not(matching, pc.match_substring_regex(cells, r"^-?([eE].*)?$"))  # which has no digits
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,7 +89,7 @@ class _Table:
         Raises:
             DataError: the header cannot be read, or a quoted cell is not closed.
         """
-        check_decodes(file)
+        check_utf8(file)
         text = mapped(file.path)
         delimiter = reading.delimiter or default
         if reading.delimiter is None and not reading.texts_only:
@@ -182,8 +107,25 @@ class _Table:
         header = check_names(cells, place) if reading.texts_only else rename_columns(cells, place)
         check_quotes(text, file.name, delimiter)
         is_empty = next(records, None) is None  # Arrow rejects a header without rows
-        where = _row_places(file, delimiter)
-        return cls(file, delimiter, header, end, is_empty, where, reading.texts_only)
+
+        @cache
+        def lines() -> array[int]:  # in which a row begins, which may span several; blank lines are not rows
+            return array("q", (line for line, _, _ in records_in(mapped(file.path), delimiter)))
+
+        return cls(
+            file, delimiter, header, end, is_empty, lambda row: f"{file.name}:{lines()[row + 1]}", reading.texts_only
+        )
+
+    def typed(self, forms: Mapping[str, TextForm]) -> DataSource:
+        """The rows in the types of their forms."""
+        schema = pa.schema([pa.field(name, form.type) for name, form in forms.items()])
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for batch in self.texts(Faults()):
+                columns = [form.convert(batch.column(name)) for name, form in forms.items()]
+                yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+        return DataSource(self.file.name, schema, batches, self.where)
 
     def texts(self, faults: Faults) -> Iterator[pa.RecordBatch]:
         """The cells as text; rows of the wrong length are left out and reported after the last batch."""
@@ -224,16 +166,6 @@ class _Table:
         if not self.texts_only:
             where = _cell_place(where, row.text, self.delimiter, row.expected_columns)
         return where, f"{plural(row.actual_columns, 'value')} where the header names {row.expected_columns}"
-
-
-def _row_places(file: SourceFile, delimiter: str) -> Callable[[int], str]:
-    """The line in which a row begins; a row may span several lines, and blank lines are not rows."""
-
-    @cache
-    def lines() -> array[int]:
-        return array("q", (line for line, _, _ in records_in(mapped(file.path), delimiter)))
-
-    return lambda row: f"{file.name}:{lines()[row + 1]}"
 
 
 def _cell_place(where: str, text: str, delimiter: str, number: int) -> str:

@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from typing import Any, ClassVar, Final
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
@@ -21,10 +21,12 @@ import pyarrow as pa
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of, nearest, warn
 from evaluand.core.files.paths import is_within
+from evaluand.data.files import SourceFile
+from evaluand.data.formats.json_rows import read_json
 from evaluand.data.schema import kinds
 from evaluand.data.schema.arrow import scalar_kind
 from evaluand.data.schema.declared import check_declared, find_faults
-from evaluand.data.source import MAX_FAULTS, DataNote, DataSource, Faults, OpenFiles, missing_column
+from evaluand.data.source import MAX_FAULTS, DataNote, DataSource, Faults, FileFormat, Reading, missing_column
 from evaluand.store.tables import is_json, json_field
 
 ROLE: Final = "evaluand:role"
@@ -44,7 +46,6 @@ class Column:
         parse: reads the text of a cell, raises a ValueError; None if Arrow's own conversion does.
         missing: texts that stand for a missing value.
         is_json: whether its cells are texts of JSON.
-        roles: its roles, as `ROLE` has them.
         constraints: what its values must be, in the words of a Table Schema.
     """
 
@@ -54,8 +55,25 @@ class Column:
     parse: Callable[[str], Any] | None = None
     missing: frozenset[str] = field(default=frozenset({""}))
     is_json: bool = False
-    roles: str = ""
     constraints: Mapping[str, Any] = field(default_factory=dict)
+
+
+class Description(FileFormat):
+    """A dialect of descriptions, of which `file#name` chooses a part."""
+
+    has_parts = True
+    noun: ClassVar[str]
+
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> Sequence[DataSource]:
+        file = files[0]
+        value = read_json(file)
+        if len(files) > 1 or not isinstance(value, dict) or file.origin is None:
+            raise DataError(f"{file.name}: give one file with a {self.noun}")
+        return [self.open_part(value, file.name, file.origin.parent, reading.part)]
+
+    def open_part(self, value: Mapping[str, Any], name: str, folder: Path, part: str | None) -> DataSource:
+        """The rows of a part of a description with this name, whose files are below a folder."""
+        raise NotImplementedError
 
 
 def listed(value: Any) -> list[Any]:
@@ -159,8 +177,7 @@ def check_digest(path: Path, algorithm: str, expected: str, what: str) -> None:
     if algorithm not in hashlib.algorithms_guaranteed or algorithm.startswith("shake"):
         warn(f"{what}: the checksum is {algorithm}, which cannot be verified", DataNote)
         return
-    with path.open("rb") as file:
-        digest = hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
+    digest = digest_of(path, algorithm)
     if digest != expected.lower():
         raise DataError(
             f"{path}: {algorithm} is {digest}, but {expected} in the description; restore the file, or correct its"
@@ -168,31 +185,37 @@ def check_digest(path: Path, algorithm: str, expected: str, what: str) -> None:
         )
 
 
+def digest_of(path: Path, algorithm: str) -> str:
+    """The checksum of a file, in hexadecimal digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.new(algorithm, usedforsecurity=False)).hexdigest()
+
+
 # Roles
 
 
 def read_roles(
-    columns: Sequence[Column], keys: Sequence[str], labels: Sequence[str], name: str
+    written: Mapping[str, str], keys: Sequence[str], labels: Sequence[str], name: str
 ) -> tuple[tuple[str, Any], ...]:
     """The roles of columns: as they are written, or by the key and the labels that a description declares.
 
     Args:
+        written: column → its roles, as `ROLE` has them.
         keys: the columns of its key, of which a single one is the id.
         labels: the columns that are expected.
         name: of the table, for messages.
 
     Example:
-        >>> columns = [Column("x", "x", roles="input"), Column("age", "age", roles="attributes")]
-        >>> read_roles([*columns, Column("y", "y", roles="expected:label")], [], [], "people")
+        >>> read_roles({"x": "input", "age": "attributes", "y": "expected:label"}, [], [], "people")
         (('input', 'x'), ('attributes', ['age']), ('expected', {'label': 'y'}))
     """
     roles: dict[str, Any] = {}
-    for column in columns:
-        for role, _, target in (part.partition(":") for part in column.roles.split()):
+    for column, words in written.items():
+        for role, _, target in (word.partition(":") for word in words.split()):
             if target:
-                roles.setdefault(role, {})[unquote(target)] = column.name
+                roles.setdefault(role, {})[unquote(target)] = column
             else:
-                roles.setdefault(role, []).append(column.name)
+                roles.setdefault(role, []).append(column)
     if labels and not roles:
         roles["expected"] = list(labels)
     if len(keys) > 1:
@@ -209,8 +232,8 @@ def read_roles(
 
 
 def read_declared(
-    source: DataSource, columns: Sequence[Column], roles: Sequence[tuple[str, Any]], name: str
-) -> OpenFiles:
+    source: DataSource, columns: Sequence[Column], roles: tuple[tuple[str, Any], ...], name: str
+) -> DataSource:
     """The declared columns of a file in their declared types.
 
     Raises:
@@ -227,7 +250,12 @@ def read_declared(
     lacking = [column.source for column in columns if column.source not in rows.schema.names]
     if lacking:
         raise DataError([Fault(source.name, missing_column(name, rows.schema.names)) for name in lacking])
-    schema = pa.schema([_declared_field(column, rows.schema.field(column.source)) for column in columns])
+    fields = []
+    for column in columns:
+        stored = rows.schema.field(column.source)
+        as_json = column.is_json or (is_json(stored) and column.type in (None, pa.string()))
+        fields.append(json_field(column.name) if as_json else pa.field(column.name, column.type or stored.type))
+    schema = pa.schema(fields)
 
     def read(report: Callable[[int, Column, Any], None]) -> Iterator[pa.RecordBatch]:
         start = 0
@@ -250,15 +278,9 @@ def read_declared(
     for _ in read(add_fault):
         pass
     faults.check()
-    opened = OpenFiles(schema, lambda _: read(add_fault), lambda _, row: source.where(row), roles=tuple(roles))
-    _check_constraints(columns, source, opened, name)
+    opened = DataSource(source.name, schema, lambda: read(add_fault), source.where, roles=roles)
+    _check_constraints(columns, opened, name)
     return opened
-
-
-def _declared_field(column: Column, stored: pa.Field) -> pa.Field:
-    if column.is_json or (is_json(stored) and column.type in (None, pa.string())):
-        return json_field(column.name)
-    return pa.field(column.name, column.type or stored.type)
 
 
 def _convert(
@@ -295,13 +317,13 @@ def _parse(text: str, column: Column, kind: pa.DataType) -> Any:
 # Constraints
 
 
-def _check_constraints(columns: Sequence[Column], source: DataSource, opened: OpenFiles, name: str) -> None:
+def _check_constraints(columns: Sequence[Column], source: DataSource, name: str) -> None:
     """Report every cell that breaks a constraint of its field.
 
     Raises:
         DataError: lists every fault with its row.
     """
-    fields = [_constrained_field(column, opened.schema.field(column.name), name) for column in columns]
+    fields = [_constrained_field(column, source.schema.field(column.name), name) for column in columns]
     unique = {column.name: set[Any]() for column in columns if column.constraints.get("unique")}
     constrained = [field for field, column in zip(fields, columns, strict=True) if column.constraints]
     if not constrained:
@@ -314,7 +336,7 @@ def _check_constraints(columns: Sequence[Column], source: DataSource, opened: Op
 
     def rows() -> Iterator[dict[str, Any]]:
         number = 0
-        for batch in opened.batches(0):
+        for batch in source.batches():
             for row in batch.select(struct.names).to_pylist():
                 yield row
                 for column, seen in unique.items():

@@ -17,7 +17,8 @@ from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, SpecError, kind_of, nearest
 from evaluand.data.files import SourceFile
 from evaluand.data.records import Broken, read_objects
-from evaluand.data.source import FileFormat, OpenFiles, Reading
+from evaluand.data.schema.limits import is_json_text
+from evaluand.data.source import DataSource, FileFormat, Reading
 from evaluand.data.text import check_utf8
 
 
@@ -26,7 +27,7 @@ class JsonLines(FileFormat):
 
     kind = "jsonl"
 
-    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> Sequence[DataSource]:
         return read_objects(
             [partial(_read_lines, file) for file in files],
             lambda number, line: f"{files[number].name}:{line + 1}",
@@ -46,12 +47,12 @@ class JsonArray(FileFormat):
     kind = "json"
     has_parts = True
 
-    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> Sequence[DataSource]:
         if all(map(_has_lines, files)):
             return JsonLines().open(files, reading)
         values = [read_json(file, empty=[]) for file in files]
         if len(files) == 1 and isinstance(values[0], dict) and (described := described_kind(values[0])):
-            opened: OpenFiles = registry.find("formats", described)().open(files, reading)
+            opened: Sequence[DataSource] = registry.find("formats", described)().open(files, reading)
             return opened
         arrays = [_as_array(file, value, reading.part) for file, value in zip(files, values, strict=True)]
         return read_objects(
@@ -73,13 +74,7 @@ def _has_lines(file: SourceFile) -> bool:
     """Whether the first line is an object and another line follows, as in JSON lines."""
     with file.path.open("rb") as stream:
         first, second = stream.readline().removeprefix(codecs.BOM_UTF8), stream.readline()
-    if not first.startswith(b"{") or not second.strip():
-        return False
-    try:
-        orjson.loads(first)
-    except orjson.JSONDecodeError:
-        return False
-    return True
+    return first.startswith(b"{") and bool(second.strip()) and is_json_text(first)
 
 
 def _as_array(file: SourceFile, value: Any, part: str | None) -> list[Any]:
@@ -152,7 +147,7 @@ def _parse_each(file: SourceFile, lines: Sequence[bytes], first: int) -> Iterato
         try:
             yield number, _parse(line)
         except orjson.JSONDecodeError as error:
-            if not _is_utf8(line):
+            if line.decode(errors="replace").encode() != line:
                 check_utf8(file)
             yield number, Broken(f"not JSON at column {error.pos + 1}: {_explain(error)}")
 
@@ -164,14 +159,6 @@ def _explain(error: orjson.JSONDecodeError) -> str:
 
 
 _NOT_A_NUMBER: Final = re.compile(r"[\s:,\[]?(NaN|-?Infinity)\b")
-
-
-def _is_utf8(text: bytes) -> bool:
-    try:
-        text.decode()
-    except UnicodeDecodeError:
-        return False
-    return True
 
 
 def _parse(text: bytes) -> Any:

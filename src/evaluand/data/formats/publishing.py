@@ -9,9 +9,9 @@ from __future__ import annotations
 import base64
 import csv
 import datetime as dt
-import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -23,11 +23,14 @@ from evaluand.core.errors import DataError, SpecError, warn
 from evaluand.core.files.paths import replaced
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
-from evaluand.data.formats.descriptions import ROLE
+from evaluand.data.formats.descriptions import ROLE, digest_of
+from evaluand.data.schema.arrow import scalar_kind
+from evaluand.data.schema.kinds import RANGES
 from evaluand.data.source import DataNote
 from evaluand.store.tables import is_json
 
 Form = Literal["croissant", "datapackage"]
+_About = Mapping[str, str | None]
 
 
 def publish(
@@ -68,12 +71,12 @@ def publish(
     title = name or dataset.name
     if not title:
         raise SpecError("the dataset has no name; give name")
-    about = _About(title, description or f"The dataset {title}.", license or None, url or None)
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     fields = _fields(dataset)
     write = _write_croissant if form == "croissant" else _write_package
-    value = _without_absent(write(dataset, folder, fields, about))
+    about = {"name": title, "description": description or f"The dataset {title}.", "license": license, "url": url}
+    value = _without_absent(write(dataset, folder, fields, {key: text or None for key, text in about.items()}))
     path = folder / f"{form}.json"
     with replaced(path) as file:
         file.write(json.dumps(value, indent=2, ensure_ascii=False).encode() + b"\n")
@@ -81,14 +84,6 @@ def publish(
     if notes := [f"{field.name} {field.note}" for field in fields if field.note and field.kind not in lossless]:
         warn(f"{path}: not all can be represented: {'; '.join(notes)}", DataNote)
     return path
-
-
-@dataclass(frozen=True)
-class _About:
-    name: str
-    description: str
-    license: str | None
-    url: str | None
 
 
 @dataclass(frozen=True)
@@ -110,15 +105,15 @@ class _Field:
 
 
 _KINDS: Final[Mapping[str, tuple[str, str]]] = {
-    "text": ("sc:Text", "string"),
-    "integer": ("sc:Integer", "integer"),
-    "number": ("sc:Float", "number"),
-    "boolean": ("sc:Boolean", "boolean"),
+    "string": ("sc:Text", "string"),
+    "bool": ("sc:Boolean", "boolean"),
+    **dict.fromkeys(RANGES, ("sc:Integer", "integer")),
+    **dict.fromkeys(("float32", "float64"), ("sc:Float", "number")),
     "date": ("sc:Date", "date"),
-    "time": ("sc:DateTime", "datetime"),
+    **dict.fromkeys(("datetime", "datetime-local"), ("sc:DateTime", "datetime")),
+    "binary": ("sc:Text", "string"),
     "json": ("sc:Text", "any"),
     "object": ("sc:Text", "object"),
-    "bytes": ("sc:Text", "string"),
 }
 """Kind → type in Croissant, type in a Table Schema."""
 
@@ -151,46 +146,33 @@ def _roles(dataset: Dataset) -> dict[str, str]:
 
 
 def _field(column: pa.Field, roles: str) -> _Field:
-    kind = column.type
-    repeated = pa.types.is_list(kind)
-    item = kind.value_type if repeated else kind
+    repeated = pa.types.is_list(column.type)
+    item = column.type.value_type if repeated else column.type
+    kind = "binary" if pa.types.is_fixed_size_binary(item) else scalar_kind(item)
+    note = ""
     if is_json(column) or pa.types.is_nested(item):
-        return _Field(column.name, "json", False, roles, "has objects or values of mixed types, written as JSON text")
-    if pa.types.is_binary(item) or pa.types.is_fixed_size_binary(item):
-        return _Field(column.name, "bytes", repeated, roles, "has bytes, written as text in base64")
-    name = next((name for name, test in _TESTS if test(item)), None)
-    if name is None:
-        return _Field(column.name, "text", repeated, roles, f"is {item}, written as text")
-    return _Field(column.name, name, repeated, roles, "")
-
-
-_TESTS: Final[Sequence[tuple[str, Callable[[pa.DataType], bool]]]] = (
-    ("text", pa.types.is_string),
-    ("boolean", pa.types.is_boolean),
-    ("integer", pa.types.is_integer),
-    ("number", pa.types.is_floating),
-    ("date", pa.types.is_date),
-    ("time", pa.types.is_timestamp),
-)
+        kind, repeated, note = "json", False, "has objects or values of mixed types, written as JSON text"
+    elif kind == "binary":
+        note = "has bytes, written as text in base64"
+    elif kind not in _KINDS:
+        kind, note = "string", f"is {item}, written as text"
+    return _Field(column.name, str(kind), repeated, roles, note)
 
 
 def _without_absent(value: Mapping[str, Any]) -> dict[str, Any]:
     return {key: part for key, part in value.items() if part is not None}
 
 
-def _digest(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 # Croissant
 
 
-def _write_croissant(dataset: Dataset, folder: Path, fields: Sequence[_Field], about: _About) -> dict[str, Any]:
+def _write_croissant(
+    dataset: Dataset, folder: Path, fields: Sequence[_Field], about: Mapping[str, str | None]
+) -> dict[str, Any]:
     import pyarrow.parquet as pq
 
     path = folder / "data.parquet"
-    as_text = {field.name for field in fields if field.note and field.kind == "text"}
+    as_text = {field.name for field in fields if field.note and field.kind == "string"}
     schema = pa.schema([dataset.schema.field(field.name) for field in fields])  # in which JSON has its mark
     for place, field in enumerate(fields):
         if field.name in as_text:
@@ -212,7 +194,7 @@ def _write_croissant(dataset: Dataset, folder: Path, fields: Sequence[_Field], a
         "contentUrl": path.name,
         "contentSize": f"{path.stat().st_size} B",
         "encodingFormat": "application/x-parquet",
-        "sha256": _digest(path),
+        "sha256": digest_of(path, "sha256"),
     }
     keys = [{"@id": f"examples/{field.name}"} for field in fields if "id" in field.roles.split()]
     record_set = {
@@ -225,11 +207,8 @@ def _write_croissant(dataset: Dataset, folder: Path, fields: Sequence[_Field], a
     return {
         "@context": json.loads(Path(__file__).with_name("croissant_context.json").read_bytes()),
         "@type": "sc:Dataset",
-        "name": about.name,
-        "description": about.description,
+        **about,
         "conformsTo": "http://mlcommons.org/croissant/1.0",
-        "license": about.license,
-        "url": about.url,
         "distribution": [file_object],
         "recordSet": [_without_absent(record_set)],
     }
@@ -260,7 +239,9 @@ def _texts(value: Any) -> Any:
 # Data Package
 
 
-def _write_package(dataset: Dataset, folder: Path, fields: Sequence[_Field], about: _About) -> dict[str, Any]:
+def _write_package(
+    dataset: Dataset, folder: Path, fields: Sequence[_Field], about: Mapping[str, str | None]
+) -> dict[str, Any]:
     path = folder / "data.csv"
     missing = _missing_text(dataset, fields)
     with replaced(path) as file:
@@ -284,23 +265,23 @@ def _write_package(dataset: Dataset, folder: Path, fields: Sequence[_Field], abo
         "mediatype": "text/csv",
         "encoding": "utf-8",
         "bytes": path.stat().st_size,
-        "hash": f"sha256:{_digest(path)}",
+        "hash": f"sha256:{digest_of(path, 'sha256')}",
         "schema": _without_absent(schema),
     }
-    slug = "".join(c if (c.isalnum() and c.isascii()) or c in "-_." else "-" for c in about.name.lower())
+    title, license = str(about["name"]), about["license"]
     return {
-        "name": slug,
-        "title": about.name,
-        "description": about.description,
-        "licenses": about.license and [{"path" if "://" in about.license else "name": about.license}],
-        "homepage": about.url,
+        "name": re.sub(r"[^a-z0-9._-]", "-", title.lower()),
+        "title": title,
+        "description": about["description"],
+        "licenses": license and [{"path" if "://" in license else "name": license}],
+        "homepage": about["url"],
         "resources": [resource],
     }
 
 
 def _missing_text(dataset: Dataset, fields: Sequence[_Field]) -> str:
     """The text of a missing value: empty, unless a text of the data is."""
-    texts = [field.name for field in fields if field.kind == "text" and not field.repeated]
+    texts = [field.name for field in fields if field.kind == "string" and not field.repeated]
     used: set[Any] = set()
     for batch in dataset.columns(texts):
         for column in batch.columns:

@@ -19,7 +19,7 @@ from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.data.columns import rename_columns
 from evaluand.data.files import SourceFile
 from evaluand.data.records import read_objects
-from evaluand.data.source import FileFormat, OpenFiles, Reading
+from evaluand.data.source import DataSource, FileFormat, Reading
 
 MAX_BYTES: Final = 1 << 28
 """A workbook is a compressed archive, which may expand to so many bytes, since a sheet is read at once."""
@@ -35,7 +35,7 @@ class Workbook(FileFormat):
     is_text = False
     has_parts = True
 
-    def open(self, files: Sequence[SourceFile], reading: Reading) -> OpenFiles:
+    def open(self, files: Sequence[SourceFile], reading: Reading) -> Sequence[DataSource]:
         sheets = [_Sheet.read(file, reading.part) for file in files]
         return read_objects(
             [partial(iter, sheet.rows) for sheet in sheets], lambda number, line: f"{sheets[number].name}:{line + 1}"

@@ -156,13 +156,17 @@ class _Writer:
 
     def field(self, field: Field) -> pa.Field:
         known = self.implied and (_KEYS.get(field.name) == field or field.name == keys.RESPONSES)
-        words = self._field_words(field)
+        words: dict[str, Any] = {} if field.required else {"required": False}
+        words |= {} if field.default is MISSING else {"default": to_json(field.type, field.default)}
         arrow = self._with_words(field.name, field.type, field.stores_null, known, field.nullable, words)
         return arrow.with_metadata({DOC: field.doc, **(arrow.metadata or {})}) if field.doc else arrow
 
     def type(self, type_: Type, known: bool = False) -> pa.DataType:
         if isinstance(type_, Scalar):
-            return _scalar_type(type_)
+            if type_.kind == "decimal":
+                decimal = pa.decimal128 if (type_.digits or 0) <= 38 else pa.decimal256
+                return decimal(type_.digits, type_.places)
+            return pa.binary(type_.max_length) if _has_fixed_size(type_) else KINDS[type_.kind].arrow
         if isinstance(type_, StructType):
             return pa.struct([self.field(each) for each in type_.fields])
         if isinstance(type_, Map):
@@ -184,11 +188,6 @@ class _Writer:
             metadata |= dict([JSON])
         return pa.field(name, self.type(type_, known), flag, metadata or None)
 
-    @staticmethod
-    def _field_words(field: Field) -> dict[str, Any]:
-        words: dict[str, Any] = {} if field.required else {"required": False}
-        return words if field.default is MISSING else words | {"default": to_json(field.type, field.default)}
-
 
 def _limit_words(type_: Type) -> dict[str, Any]:
     """The limits that the Arrow type does not express."""
@@ -202,13 +201,6 @@ def _limit_words(type_: Type) -> dict[str, Any]:
     words = ("minItems", "maxItems") if isinstance(type_, Array) else ("minProperties", "maxProperties")
     lengths = zip(words, (type_.min_length, type_.max_length), strict=True)
     return {word: value for word, value in lengths if value is not None}
-
-
-def _scalar_type(scalar: Scalar) -> pa.DataType:
-    if scalar.kind == "decimal":
-        decimal = pa.decimal128 if (scalar.digits or 0) <= 38 else pa.decimal256
-        return decimal(scalar.digits, scalar.places)
-    return pa.binary(scalar.max_length) if _has_fixed_size(scalar) else KINDS[scalar.kind].arrow
 
 
 def _has_fixed_size(scalar: Scalar) -> bool:

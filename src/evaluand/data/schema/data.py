@@ -218,9 +218,7 @@ SchemaLike: TypeAlias = "DyffDataSchema | str | type[BaseModel] | pa.Schema | Sc
 
 def _as_component(schema: Any) -> Any:
     """The stored form of a component: a name, or the JSON Schema of a model."""
-    if isinstance(schema, str | Mapping):
-        return schema
-    return Schema.of(schema).json
+    return schema if isinstance(schema, str | Mapping) else Schema.of(schema).json
 
 
 Component = Annotated[str | dict[str, Any], BeforeValidator(_as_component)]
@@ -256,8 +254,9 @@ class DyffDataSchema(_StoredModel):
         faults = []
         parts = []
         for number, component in enumerate(self.components):
-            struct, name = Schema.of(component).struct, _component_name(component, number)
+            struct, name = Schema.of(component).struct, str(component)
             if not isinstance(component, str):
+                name = f"{component.get('title') or 'the schema'} (component {number + 1})"
                 _check_names(struct, name)
             for field in struct.names:
                 if field in owners:
@@ -268,12 +267,6 @@ class DyffDataSchema(_StoredModel):
         if faults:
             raise SpecError("\n".join(faults))
         return Schema(StructType(tuple(field for part in reversed(parts) for field in part), "Product"))
-
-
-def _component_name(component: str | Mapping[str, Any], number: int) -> str:
-    if isinstance(component, str):
-        return component
-    return f"{component.get('title') or 'the schema'} (component {number + 1})"
 
 
 class DataSchema(_StoredModel):
@@ -424,7 +417,8 @@ def _output_struct(struct: StructType) -> StructType:
     _check_names(struct, struct.title or "the schema")
     own = _without(struct, keys.RESPONSE_INDEX_FIELD)
     item = StructType((keys.RESPONSE_INDEX_FIELD, *own), f"{struct.title}ResponseItem")
-    return StructType((keys.INDEX_FIELD, keys.REPLICATION_FIELD, keys.responses_field(item)), "Response")
+    responses = kinds.Field(keys.RESPONSES, kinds.Array(item), doc="Inference responses")
+    return StructType((keys.INDEX_FIELD, keys.REPLICATION_FIELD, responses), "Response")
 
 
 def _check_names(struct: StructType, where: str) -> None:

@@ -133,40 +133,32 @@ def _iterate_types(type_: Type, path: str, depth: int) -> Iterator[tuple[str, Fi
 
 
 def _find_faults(item: Field | Type) -> Iterator[str]:
-    if isinstance(item, Scalar):
-        yield from _scalar_faults(item)
-    elif isinstance(item, Array | Map):
+    if isinstance(item, Scalar | Array | Map):
         yield from _length_faults(item)
+    if isinstance(item, Scalar):
+        bound_faults = list(_bound_faults(item))
+        yield from bound_faults or _value_faults(replace(item, choices=(), names=()), item.choices, "the choice")
+        if len(set(item.choices)) < len(item.choices):
+            yield "a choice occurs twice"
+        if item.names and not len(set(item.names)) == len(item.names) == len(item.choices):
+            names = len(set(item.names))
+            yield f"has {len(item.choices)} choices and {names} names; give each choice one distinct name"
     elif isinstance(item, Field) and item.default is not MISSING:
         default = Field("default", item.type, item.nullable)
         for fault in check_rows(StructType((default,)), [{"default": item.default}])[1]:
             yield f"the {fault.path}: {fault.message}"
 
 
-def _scalar_faults(scalar: Scalar) -> Iterator[str]:
-    yield from _length_faults(scalar)
-    bound_faults = list(_bound_faults(scalar))
-    yield from bound_faults or _value_faults(replace(scalar, choices=(), names=()), scalar.choices, "the choice")
-    if len(set(scalar.choices)) < len(scalar.choices):
-        yield "a choice occurs twice"
-    if scalar.names and not len(set(scalar.names)) == len(scalar.names) == len(scalar.choices):
-        names = len(set(scalar.names))
-        yield f"has {len(scalar.choices)} choices and {names} names; give each choice one distinct name"
-
-
 def _bound_faults(scalar: Scalar) -> Iterator[str]:
     unlimited = Scalar(scalar.kind, finite=scalar.kind in ("float32", "float64"))
     if scalar.kind == "decimal":
         unlimited = Scalar("decimal", digits=76, places=38)
-    faulty = False
-    for word in BOUNDS:
-        bounds = [each for each in [getattr(scalar, word)] if each is not None]
-        for fault in _value_faults(unlimited, bounds, f"the {word.replace('_', ' ')}"):
-            faulty = True
-            yield fault
+    bounds = {word: value for word in BOUNDS if (value := getattr(scalar, word)) is not None}
+    faults = [f for word in bounds for f in _value_faults(unlimited, [bounds[word]], f"the {word.replace('_', ' ')}")]
+    yield from faults
     for low, high, empty in _BETWEEN:
-        least, most = getattr(scalar, low), getattr(scalar, high)
-        if not faulty and least is not None and most is not None and empty(least, most):
+        least, most = bounds.get(low), bounds.get(high)
+        if not faults and least is not None and most is not None and empty(least, most):
             names = f"its {low} and {high}".replace("_", " ")
             yield f"no value is between {format_value(least)} and {format_value(most)}, {names}"
 

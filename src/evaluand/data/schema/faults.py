@@ -93,16 +93,13 @@ class FaultCollector:
         key = place.path, what
         room = len(positions) if self._most is None else max(self._most - self._counts[key], 0)
         self._counts[key] += len(positions)
-        for at in islice(positions, room):
-            self._store(place, int(at), what, message(int(at)))
-
-    def _store(self, place: Place, at: int, what: str, message: str) -> None:
-        row, path = place.locate(at)
-        index = self._index(row)
-        index = index if isinstance(index, int) and not isinstance(index, bool) else None
-        row += self._first
-        name = f"row {row}" if index is None else f"row {row} ({keys.INDEX} {index})"
-        self.faults.append(RowFault(f"{name}: {path}" if path else name, message, row, index, path, what))
+        for at in map(int, islice(positions, room)):
+            row, path = place.locate(at)
+            index = self._index(row)
+            index = index if isinstance(index, int) and not isinstance(index, bool) else None
+            row += self._first
+            name = f"row {row}" if index is None else f"row {row} ({keys.INDEX} {index})"
+            self.faults.append(RowFault(f"{name}: {path}" if path else name, message(at), row, index, path, what))
 
     def add_column(self, path: str, message: str, what: str = "type") -> None:
         """Add a fault of a whole column."""
@@ -125,55 +122,46 @@ def sort_faults(faults: Iterable[RowFault]) -> list[RowFault]:
 _FIELD, _ITEM = re.compile(r"[.\[]"), re.compile(r"\[(\d+)\]")
 
 
+@dataclass(frozen=True)
 class Place:
-    """Where the values of a flattened column come from. This is the row itself; subclasses are fields and items.
+    """Where the values of a flattened column come from: the rows themselves, a field of objects, or items of lists.
 
     Attributes:
-        path: the path of all values in their rows, such as `responses[].text`.
+        name: of the field.
+        ends: the end of each list, or of each map whose values have `keys`.
     """
 
-    path = ""
-
-    def locate(self, at: int) -> tuple[int, str]:
-        """The row and the path in it of the value at a position of the column."""
-        return at, ""
-
-    def field(self, name: str) -> Place:
-        """The place of a field of these objects."""
-        return _FieldPlace(self, name)
-
-    def items(self, ends: np.ndarray[Any, Any], keys: Sequence[Any] | None = None) -> Place:
-        """The place of the items of these lists, or of the values of these maps under their keys."""
-        return _ItemPlace(self, ends, keys)
-
-
-@dataclass
-class _FieldPlace(Place):
-    parent: Place
-    name: str
+    parent: Place | None = None
+    name: str = ""
+    ends: np.ndarray[Any, Any] | None = None
+    keys: Sequence[Any] | None = None
 
     @property
-    def path(self) -> str:  # type: ignore[override]
+    def path(self) -> str:
+        """The path of all values in their rows, such as `responses[].text`."""
+        if self.parent is None:
+            return ""
+        if self.ends is not None:
+            return self.parent.path + ("[]" if self.keys is None else "{}")
         return f"{self.parent.path}.{self.name}" if self.parent.path else self.name
 
     def locate(self, at: int) -> tuple[int, str]:
-        row, path = self.parent.locate(at)
-        return row, f"{path}.{self.name}" if path else self.name
-
-
-@dataclass
-class _ItemPlace(Place):
-    parent: Place
-    ends: np.ndarray[Any, Any]
-    keys: Sequence[Any] | None
-
-    @property
-    def path(self) -> str:  # type: ignore[override]
-        return self.parent.path + ("[]" if self.keys is None else "{}")
-
-    def locate(self, at: int) -> tuple[int, str]:
+        """The row and the path in it of the value at a position of the column."""
+        if self.parent is None:
+            return at, ""
+        if self.ends is None:
+            row, path = self.parent.locate(at)
+            return row, f"{path}.{self.name}" if path else self.name
         owner = int(np.searchsorted(self.ends, at, side="right"))
         row, path = self.parent.locate(owner)
         if self.keys is not None:
             return row, f"{path}[{self.keys[at]!r}]"
         return row, f"{path}[{at - (int(self.ends[owner - 1]) if owner else 0)}]"
+
+    def field(self, name: str) -> Place:
+        """The place of a field of these objects."""
+        return Place(self, name)
+
+    def items(self, ends: np.ndarray[Any, Any], keys: Sequence[Any] | None = None) -> Place:
+        """The place of the items of these lists, or of the values of these maps under their keys."""
+        return Place(self, "", ends, keys)

@@ -72,7 +72,9 @@ class _Writer:
 
     def _type(self, type_: Type, name: str) -> dict[str, Any]:
         if isinstance(type_, Scalar):
-            return _write_scalar(type_)
+            low, high = RANGES.get(type_.kind, (None, None))
+            bounds = {} if low is None else {"minimum": low, "maximum": high}
+            return dict(KINDS[type_.kind].json) | bounds | keywords(type_)
         if isinstance(type_, StructType):
             return {"$ref": f"#/$defs/{self._define(type_, type_.title or name.title().replace('_', ''))}"}
         if isinstance(type_, Map):
@@ -90,12 +92,6 @@ class _Writer:
             name = f"{title}{number}"
         self.defs[name] = schema
         return name
-
-
-def _write_scalar(scalar: Scalar) -> dict[str, Any]:
-    low, high = RANGES.get(scalar.kind, (None, None))
-    bounds = {} if low is None else {"minimum": low, "maximum": high}
-    return dict(KINDS[scalar.kind].json) | bounds | keywords(scalar)
 
 
 def _lengths(type_: Array | Map, least: str, most: str) -> dict[str, int]:
@@ -283,8 +279,11 @@ def _read_kind(part: Mapping[str, Any]) -> str:
     kind = _WITHOUT_FORMAT[json_type] if format is None else _BY_FORMAT.get(key) or _OTHER_FORMATS.get(key)
     if kind is None:
         raise ValueError(f"the format {format!r} of {with_article(json_type)} cannot be validated; leave it out")
-    if json_type == "integer" and format is None and _needs_uint64(part):
-        return "uint64"
+    if json_type == "integer" and format is None:
+        low, high = (
+            value if isinstance(value := part.get(word), int | float) else 0 for word in ("minimum", "maximum")
+        )
+        kind = "uint64" if high > RANGES["int64"][1] and low >= 0 else kind
     encoding, media = part.get("contentEncoding"), part.get("contentMediaType")
     if encoding is not None and (encoding, kind) not in (("base64", "binary"), ("base64", "string")):
         raise ValueError(
@@ -293,12 +292,6 @@ def _read_kind(part: Mapping[str, Any]) -> str:
     if media is not None and (media, kind, encoding) != (_JSON, "string", None):
         raise ValueError(f"contentMediaType {media!r} cannot be validated; only {_JSON} of plain text can be")
     return "binary" if encoding else "json" if media else kind
-
-
-def _needs_uint64(part: Mapping[str, Any]) -> bool:
-    low, high = (part.get(word) for word in ("minimum", "maximum"))
-    low, high = (value if isinstance(value, int | float) else 0 for value in (low, high))
-    return bool(high > RANGES["int64"][1] and low >= 0)
 
 
 _JSON: Final = "application/json"

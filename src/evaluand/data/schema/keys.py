@@ -12,7 +12,7 @@ from typing import Final
 from evaluand.core.errors import SpecError
 from evaluand.core.json_like import surrogate_fault
 from evaluand.core.key_columns import RESPONSE_INDEX
-from evaluand.data.schema.kinds import RANGES, Array, Field, Scalar, StructType
+from evaluand.data.schema.kinds import RANGES, Field, Scalar, StructType
 
 INDEX: Final = "_index_"
 REPLICATION: Final = "_replication_"
@@ -30,11 +30,6 @@ RESPONSE_INDEX_FIELD: Final = Field(
     Scalar("int64", minimum=0),
     doc="The index of the response among responses to the corresponding _index_",
 )
-
-
-def responses_field(item: StructType) -> Field:
-    """The list of responses, each of which is an `item`."""
-    return Field(RESPONSES, Array(item), doc="Inference responses")
 
 
 def is_reserved(name: str) -> bool:

@@ -17,7 +17,7 @@ import math
 import re
 import uuid
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import partial
 from typing import Any, Final
@@ -393,7 +393,7 @@ _MAX_LENGTH: Final = 2**31 - 1
 _TEXTS: Final = (*("title", "description", "format", "contentEncoding", "contentMediaType", "pattern", "x-enum-title"),)
 
 
-def check_decimal(digits: Any, places: Any) -> None:
+def _check_decimal(digits: Any, places: Any) -> None:
     """Refuse digits and decimal places that no column has; None means undeclared."""
     for name, value in (("digits", digits), ("decimal places", places)):
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 0):
@@ -413,15 +413,6 @@ def check_decimal(digits: Any, places: Any) -> None:
 _MAX_DIGITS: Final = 76
 
 
-def is_pattern(pattern: Any) -> bool:
-    """Whether a regular expression can be matched in columns: RE2 has no lookahead, lookbehind or backreference."""
-    try:
-        pc.match_substring_regex(pa.array([""]), pattern)
-    except (pa.ArrowException, TypeError):
-        return False
-    return True
-
-
 def _check_words(kind: str, words: Mapping[str, Any]) -> None:
     check_shapes(words)
     python = KINDS[kind].python
@@ -433,10 +424,12 @@ def _check_words(kind: str, words: Mapping[str, Any]) -> None:
     if words.get("pattern") is not None:
         if kind != "string":
             raise ValueError(f"pattern does not apply to {kind}")
-        if not is_pattern(words["pattern"]):
-            raise ValueError(f"the pattern {words['pattern']!r} is not supported by RE2")
+        try:
+            pc.match_substring_regex(pa.array([""]), words["pattern"])
+        except pa.ArrowException:  # RE2 has no lookahead, lookbehind or backreference
+            raise ValueError(f"the pattern {words['pattern']!r} is not supported by RE2") from None
     if kind == "decimal":
-        check_decimal(words.get("x-digits"), words.get("x-places"))
+        _check_decimal(words.get("x-digits"), words.get("x-places"))
     factor = _read_native(kind, words.get("multipleOf"))
     number = is_json_number(kind) or kind == "decimal"
     if factor is not None and not (number and _is_number(factor, kind) and factor > 0):
@@ -476,15 +469,6 @@ def _is_number(value: Any, kind: str) -> bool:
 
 WORDS: Final = {*KEYWORDS.values(), *_BYTE_WORDS.values(), *(_format_word(KEYWORDS[limit]) for limit in BOUNDS[:-1])}
 """Every keyword that `keywords` can return."""
-
-
-def add_limits(scalar: Scalar, **limits: Any) -> Scalar:
-    """A scalar with further limits."""
-    merged = {each.name: getattr(scalar, each.name) for each in fields(scalar)}
-    for name, value in limits.items():
-        undeclared = (name, merged[name]) in (("digits", DIGITS), ("places", PLACES))
-        merged[name] = value if undeclared else merge_limits(name, merged[name], value)
-    return Scalar(**merged)
 
 
 def merge_limits(name: str, old: Any, new: Any) -> Any:

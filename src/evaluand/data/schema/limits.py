@@ -64,7 +64,7 @@ def _tests(scalar: Scalar) -> Iterator[tuple[str, str, Callable[[Any], bool]]]:
         choices = [float(np.float32(choice)) for choice in scalar.choices] if is_narrow else scalar.choices
         yield "choice", words, choices.__contains__
     if scalar.kind == "json":
-        yield "json", "is not JSON", _is_json
+        yield "json", "is not JSON", is_json_text
 
 
 def build_list(
@@ -107,11 +107,6 @@ def _size_message(sizes: pa.Array, problem: str, at: int) -> str:
     return f"has {sizes[at].as_py()} {problem}"
 
 
-def map_sizes(array: pa.MapArray) -> pa.Array:
-    """The number of entries of each map; null for a null."""
-    return pa.array(np.diff(np.asarray(array.offsets)), mask=as_booleans(array.is_null()))
-
-
 def _is_multiple(value: Any, factor: Any, spacing: float) -> bool:
     """Whether a value is a multiple of a factor; `spacing` is the relative distance between floats of its kind."""
     if isinstance(value, float):
@@ -125,7 +120,8 @@ def _is_multiple(value: Any, factor: Any, spacing: float) -> bool:
 _TOLERANCE = 1e-9
 
 
-def _is_json(value: str) -> bool:
+def is_json_text(value: str | bytes) -> bool:
+    """Whether a text is JSON."""
     try:
         orjson.loads(value)
     except orjson.JSONDecodeError:

@@ -7,12 +7,13 @@ sets, untyped lists, models that contain themselves, …) are refused, all in on
 import datetime as dt
 import decimal
 import enum
-import keyword
+import keyword as python
 import math
 import re
 import types
 import uuid
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Annotated, Any, Literal, NewType, Union, get_args, get_origin
 
 import annotated_types as at
@@ -32,6 +33,7 @@ from pydantic_core import PydanticUndefined
 from evaluand.core.errors import SpecError
 from evaluand.data.schema.kinds import (
     BOUNDS,
+    KEYWORDS,
     MISSING,
     Array,
     Field,
@@ -39,11 +41,9 @@ from evaluand.data.schema.kinds import (
     Scalar,
     StructType,
     Type,
-    add_limits,
-    check_decimal,
-    is_json_number,
-    is_pattern,
+    keyword,
     merge_limits,
+    read_scalar,
 )
 from evaluand.data.schema.stored import SIZED, Json, SchemaModel, Stored
 
@@ -148,29 +148,45 @@ class _Reader:
             rest = [each for each in arguments if each is not type(None)]
             if len(rest) == 1:
                 return self.read(rest[0], limits, path, above)[0], True
-            return self._refused(path, annotation, "only a type or null (Optional) is supported, no other union")
+            return self._refuse(path, annotation, "only a type or null (Optional) is supported, no other union")
+        if origin is list:
+            item, nullable = self.read(arguments[0], (), f"{path}[]", above)
+            return Array(item, nullable, **self._lengths(limits, path, annotation)), False
+        if annotation is list:
+            return self._refuse(path, annotation, "the type of its items is missing; write list[…]")
+        if origin in (dict, Mapping) or annotation is dict:
+            if not arguments:
+                return self._refuse(
+                    path, annotation, "the types of its keys and values are missing; write dict[str, …]"
+                )
+            if arguments[0] is not str:
+                return self._refuse(path, annotation, "its keys are not text; write dict[str, …]")
+            value, nullable = self.read(arguments[1], (), f"{path}{{}}", above)
+            return Map(value, nullable, **self._lengths(limits, path, annotation)), False
         if origin is Literal or _is_class(annotation, (enum.Enum, BaseModel)):
-            for limit in limits:
-                if _read_limit(limit) != {}:
-                    self._refuse(path, annotation, f"{limit!r} is not supported")
+            self._limits(limits, (), path, annotation)
         if origin is Literal:
             return self._choices(annotation, arguments, path)
-        if origin is list:
-            return self._list(arguments[0], limits, path, above), False
-        if origin in (dict, Mapping) or annotation is dict:
-            return self._map(annotation, arguments, limits, path, above)
-        if annotation is list:
-            return self._refused(path, annotation, "the type of its items is missing; write list[…]")
         if _is_class(annotation, enum.Enum):
-            return self._enumeration(annotation, path)
+            type_, _ = self._choices(annotation, tuple(each.value for each in annotation), path)
+            names = tuple(each.name for each in annotation)
+            if isinstance(type_, Scalar) and type_.choices:
+                type_ = replace(type_, names=names, title=annotation.__name__)
+            return type_, False
         if _is_class(annotation, BaseModel):
             return self.struct(annotation, path, above), False
         stored = next((limit.kind for limit in limits if isinstance(limit, Stored)), None)
         is_hashable = getattr(annotation, "__hash__", None) is not None
         kind = stored or (_KIND_BY_TYPE.get(annotation) if is_hashable else None)
         if kind is None:
-            return self._refused(path, annotation, "has no counterpart in Arrow")
-        return self._add_limits(Scalar(kind), limits, path, annotation), False
+            return self._refuse(path, annotation, "has no counterpart in Arrow")
+        words = self._limits(limits, KEYWORDS, path, annotation)
+        if kind == "decimal":
+            words |= {name: str(words[name]) for name in BOUNDS if isinstance(words.get(name), int | float)}
+        try:
+            return read_scalar(kind, {keyword(kind, name): value for name, value in words.items()}), False
+        except (ValueError, TypeError) as error:
+            return self._refuse(path, annotation, str(error))
 
     def _field(self, name: str, info: FieldInfo, path: str, above: tuple[Model, ...]) -> Field:
         alias = info.alias or name
@@ -188,100 +204,39 @@ class _Reader:
             self._refuse(f"{path}.{alias}", info.annotation, f"the default {default} cannot be written as JSON")
         return Field(alias, type_, nullable, info.is_required(), default, (info.description or "").strip())
 
-    def _list(self, item: Any, limits: Iterable[Any], path: str, above: tuple[Model, ...]) -> Array:
-        type_, nullable = self.read(item, (), f"{path}[]", above)
-        return Array(type_, nullable, **self._read_lengths(limits, path, list[item]))
-
-    def _map(
-        self, annotation: Any, arguments: tuple[Any, ...], limits: Iterable[Any], path: str, above: tuple[Model, ...]
-    ) -> tuple[Type, bool]:
-        if not arguments:
-            return self._refused(path, annotation, "the types of its keys and values are missing; write dict[str, …]")
-        if arguments[0] is not str:
-            return self._refused(path, annotation, "its keys are not text; write dict[str, …]")
-        value, nullable = self.read(arguments[1], (), f"{path}{{}}", above)
-        return Map(value, nullable, **self._read_lengths(limits, path, annotation)), False
-
     def _choices(self, annotation: Any, values: tuple[Any, ...], path: str) -> tuple[Type, bool]:
         some = tuple(value for value in values if value is not None)
         if any(isinstance(value, enum.Enum) for value in some):
-            return self._refused(path, annotation, "names members of an enumeration; write the enumeration, or values")
-        return self._choice_type(some, annotation, path), len(some) < len(values)
-
-    def _enumeration(self, annotation: type[enum.Enum], path: str) -> tuple[Type, bool]:
-        type_ = self._choice_type(tuple(each.value for each in annotation), annotation, path)
-        if isinstance(type_, Scalar):
-            names = tuple(each.name for each in annotation)
-            type_ = Scalar(type_.kind, choices=type_.choices, names=names, title=annotation.__name__)
-        return type_, False
-
-    def _choice_type(self, values: tuple[Any, ...], annotation: Any, path: str) -> Type:
-        kinds = {_KIND_BY_TYPE.get(type(value)) for value in values}
+            return self._refuse(path, annotation, "names members of an enumeration; write the enumeration, or values")
+        kinds = {_KIND_BY_TYPE.get(type(value)) for value in some}
         kind = next(iter(kinds)) if len(kinds) == 1 else None
         if kind is None:
-            return self._refused(path, annotation, "its values are not all of one type that Arrow has")[0]
-        return Scalar(kind, choices=values)
+            return self._refuse(path, annotation, "its values are not all of one type that Arrow has")
+        return Scalar(kind, choices=some), len(some) < len(values)
 
-    def _add_limits(self, scalar: Scalar, limits: Iterable[Any], path: str, annotation: Any) -> Scalar:
-        """The scalar with the limits that apply to it; others are collected as faults."""
+    def _limits(self, limits: Iterable[Any], known: Iterable[str], path: str, annotation: Any) -> dict[str, Any]:
+        """The limits by the attributes of `Scalar`; those that are not `known`, or contradict others, are faults."""
+        words: dict[str, Any] = {}
         for limit in limits:
-            words = _read_limit(limit)
-            problem = _limit_fault(scalar, limit, words)
-            if words is None or problem:
-                self._refuse(path, annotation, problem)
-                continue
-            if scalar.kind == "decimal":
-                bounds = {word: value for word, value in words.items() if word in BOUNDS}
-                words |= {word: decimal.Decimal(str(v)) for word, v in bounds.items() if isinstance(v, int | float)}
             try:
-                scalar = add_limits(scalar, **words)
+                new = _read_limit(limit)
+                if new is None or new.keys() - {*known}:
+                    self._refuse(path, annotation, f"{limit!r} is not supported")
+                else:
+                    words |= {name: merge_limits(name, words.get(name), value) for name, value in new.items()}
             except ValueError as error:
                 self._refuse(path, annotation, str(error))
-        if scalar.kind == "decimal":
-            declared = [words for limit in limits if (words := _read_limit(limit))]
-            try:
-                check_decimal(*(next((w[name] for w in declared if name in w), None) for name in ("digits", "places")))
-            except ValueError as error:
-                self._refuse(path, annotation, str(error))
-        return scalar
+        return words
 
-    def _read_lengths(self, limits: Iterable[Any], path: str, annotation: Any) -> dict[str, Any]:
-        lengths: dict[str, Any] = {}
-        for limit in limits:
-            words = _read_limit(limit)
-            if words is None or words.keys() - {"min_length", "max_length"}:
-                self._refuse(path, annotation, f"{limit!r} is not supported")
-            else:
-                lengths |= {name: merge_limits(name, lengths.get(name), value) for name, value in words.items()}
+    def _lengths(self, limits: Iterable[Any], path: str, annotation: Any) -> dict[str, Any]:
+        lengths = self._limits(limits, ("min_length", "max_length"), path, annotation)
         return {name: value for name, value in lengths.items() if (name, value) != ("min_length", 0)}
 
-    def _refused(self, path: str, annotation: Any, problem: str) -> tuple[Type, bool]:
+    def _refuse(self, path: str, annotation: Any, problem: str) -> tuple[Type, bool]:
         """Collect a fault, and return any type so that reading goes on."""
-        self._refuse(path, annotation, problem)
-        return Scalar("string"), False
-
-    def _refuse(self, path: str, annotation: Any, problem: str) -> None:
         is_class = isinstance(annotation, type) and not get_args(annotation)
         self.faults.append(f"{path}: {annotation.__name__ if is_class else annotation}: {problem}")
-
-
-def _limit_fault(scalar: Scalar, limit: Any, words: Mapping[str, Any] | None) -> str:
-    """Why a limit does not apply to a scalar; empty where it does."""
-    if words is None or ("multiple_of" in words and not is_json_number(scalar.kind) and scalar.kind != "decimal"):
-        return f"{limit!r} is not supported"
-    pattern = words.get("pattern")
-    if pattern is None:
-        return ""
-    if not is_pattern(pattern):
-        return f"the pattern {pattern!r} is not supported by RE2"
-    compiled = getattr(limit, "pattern", None)
-    is_ascii = isinstance(compiled, re.Pattern) and compiled.flags & re.ASCII
-    if not is_ascii and (match := _CLASSES.search(pattern)):
-        return (
-            f"in the pattern {pattern!r}, {match[1]} means all of Unicode to pydantic, but ASCII to JSON Schema and "
-            "Arrow; write which characters ([0-9], [A-Za-z_], \\p{L}), or compile it with re.ASCII"
-        )
-    return ""
+        return Scalar("string"), False
 
 
 def _unwrap(annotation: Any, limits: Iterable[Any]) -> tuple[Any, list[Any]]:
@@ -323,40 +278,40 @@ _LIMITS: Mapping[Any, tuple[str, str]] = {
 
 
 def _read_limit(limit: Any) -> dict[str, Any] | None:
-    """A limit in the attributes of `Scalar`; None where they cannot express it, empty where it is not a limit."""
+    """A limit in the attributes of `Scalar`; None where they cannot express it, empty where it is not a limit.
+
+    How pydantic converts values (strict, strip_whitespace) is not a limit.
+    """
     for kind, (name, attribute) in _LIMITS.items():
         if isinstance(limit, kind):
             return {name: getattr(limit, attribute)}
     if isinstance(limit, EncodedBytes | EncodedStr):
         return None
-    if isinstance(limit, at.BaseMetadata) or type(limit).__name__ == "UuidVersion":
-        return _read_general_limit(limit)
-    return _read_general_limit(limit) or {}
-
-
-def _read_general_limit(limit: Any) -> dict[str, Any] | None:
-    """A limit in pydantic's own metadata; how it converts values (strict, strip_whitespace) is not a limit."""
-    if not hasattr(limit, "__dict__"):
-        return None
     words = {
-        "pattern": getattr(limit, "pattern", None),
+        "pattern": _pattern_text(getattr(limit, "pattern", None)),
         "digits": getattr(limit, "max_digits", None),
         "places": getattr(limit, "decimal_places", None),
+        "finite": getattr(limit, "allow_inf_nan", None) is False or None,
     }
-    if isinstance(words["pattern"], re.Pattern):
-        words["pattern"] = _pattern_text(words["pattern"])
-    if getattr(limit, "allow_inf_nan", None) is False:
-        words["finite"] = True
     known = {name: value for name, value in words.items() if value is not None}
-    return known or ({} if type(limit).__name__ in ("PydanticGeneralMetadata", "Strict", "AllowInfNan") else None)
+    kind = type(limit).__name__
+    is_limit = kind == "UuidVersion" or isinstance(limit, at.BaseMetadata)
+    return None if is_limit and not known and kind not in _CONVERSIONS else known
 
 
-def _pattern_text(pattern: re.Pattern[str]) -> str:
-    """A compiled pattern as text, with its flags in front, except re.ASCII, which `write_model` sets."""
-    as_booleans = "".join(letter for flag, letter in _FLAGS.items() if pattern.flags & flag)
-    return f"(?{as_booleans}){pattern.pattern}" if as_booleans else pattern.pattern
+def _pattern_text(pattern: Any) -> str | None:
+    """A pattern with its flags in front, except re.ASCII, which `write_model` sets."""
+    text, flags = (pattern.pattern, pattern.flags) if isinstance(pattern, re.Pattern) else (pattern, 0)
+    if isinstance(text, str) and not flags & re.ASCII and (match := _CLASSES.search(text)):
+        raise ValueError(
+            f"in the pattern {text!r}, {match[1]} means all of Unicode to pydantic, but ASCII to JSON Schema and "
+            "Arrow; write which characters ([0-9], [A-Za-z_], \\p{L}), or compile it with re.ASCII"
+        )
+    letters = "".join(letter for flag, letter in _FLAGS.items() if flags & flag)
+    return f"(?{letters}){text}" if letters else text
 
 
+_CONVERSIONS = ("PydanticGeneralMetadata", "Strict", "AllowInfNan")
 _FLAGS = {re.IGNORECASE: "i", re.MULTILINE: "m", re.DOTALL: "s"}
 _CLASSES = re.compile(r"(?<!\\)(?:\\\\)*(\\[wWdDsSbB])")
 """Classes that match all of Unicode in pydantic, but only ASCII in Arrow and JSON Schema."""
@@ -389,45 +344,31 @@ def _as_data(value: Any) -> Any:
 
 
 def _annotation(type_: Type, nullable: bool, name: str) -> Any:
-    annotation = _inner_annotation(type_, name)
-    return annotation | None if nullable else annotation
-
-
-def _inner_annotation(type_: Type, name: str) -> Any:
-    if isinstance(type_, Scalar):
-        return _scalar_annotation(type_, name)
-    if isinstance(type_, StructType):
-        return write_model(type_, type_.title or name)
-    limits = {key: value for key in ("min_length", "max_length") if (value := getattr(type_, key)) is not None}
-    if isinstance(type_, Array):
-        annotation: Any = list[_annotation(type_.item, type_.nullable, name)]  # type: ignore[misc]
-    else:
-        annotation = dict[str, _annotation(type_.value, type_.nullable, name)]  # type: ignore[misc]
-    return Annotated[annotation, FieldOf(**limits)] if limits else annotation
-
-
-def _scalar_annotation(scalar: Scalar, name: str) -> Any:
-    if scalar.names:
-        return enum.Enum(scalar.title or name, list(zip(scalar.names, scalar.choices, strict=True)))
-    if scalar.choices:
-        return Literal[scalar.choices]
-    limits: dict[str, Any] = {
-        "ge": scalar.minimum,
-        "le": scalar.maximum,
-        "gt": scalar.exclusive_minimum,
-        "lt": scalar.exclusive_maximum,
-        "multiple_of": scalar.multiple_of,
-        "min_length": scalar.min_length,
-        "max_length": scalar.max_length,
-        "pattern": scalar.pattern
-        and (re.compile(scalar.pattern, re.ASCII) if _CLASSES.search(scalar.pattern) else scalar.pattern),
-        "max_digits": scalar.digits,
-        "decimal_places": scalar.places,
-        "allow_inf_nan": False if scalar.finite else None,
+    limits = {
+        argument: value
+        for attribute, argument in _LIMITS.values()
+        if (value := getattr(type_, attribute, None)) is not None
     }
-    declared = {name: value for name, value in limits.items() if value is not None}
-    annotation = _TYPE_BY_KIND[scalar.kind]
-    return Annotated[annotation, FieldOf(**declared)] if declared else annotation
+    if isinstance(type_, StructType):
+        annotation: Any = write_model(type_, type_.title or name)
+    elif isinstance(type_, Array):
+        annotation = list[_annotation(type_.item, type_.nullable, name)]  # type: ignore[misc]
+    elif isinstance(type_, Map):
+        annotation = dict[str, _annotation(type_.value, type_.nullable, name)]  # type: ignore[misc]
+    elif type_.names:
+        annotation, limits = enum.Enum(type_.title or name, list(zip(type_.names, type_.choices, strict=True))), {}
+    elif type_.choices:
+        annotation, limits = Literal[type_.choices], {}
+    else:
+        annotation = _TYPE_BY_KIND[type_.kind]
+        pattern = type_.pattern and (
+            re.compile(type_.pattern, re.ASCII) if _CLASSES.search(type_.pattern) else type_.pattern
+        )
+        others = {"pattern": pattern, "max_digits": type_.digits, "decimal_places": type_.places}
+        limits |= {argument: value for argument, value in others.items() if value is not None}
+        limits |= {"allow_inf_nan": False} if type_.finite else {}
+    annotation = Annotated[annotation, FieldOf(**limits)] if limits else annotation
+    return annotation | None if nullable else annotation
 
 
 def _default_arguments(field: Field) -> dict[str, Any]:
@@ -439,7 +380,7 @@ def _default_arguments(field: Field) -> dict[str, Any]:
 
 def _is_attribute(name: str) -> bool:
     reserved = name.startswith(("_", "model_")) or hasattr(BaseModel, name)
-    return name.isidentifier() and not keyword.iskeyword(name) and not reserved
+    return name.isidentifier() and not python.iskeyword(name) and not reserved
 
 
 def _class_name(name: str) -> str:

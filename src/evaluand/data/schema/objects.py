@@ -44,7 +44,6 @@ from evaluand.data.schema.limits import (
     check_limits,
     check_sizes,
     decimal_fault,
-    map_sizes,
     offsets_from_ends,
 )
 
@@ -178,9 +177,10 @@ class _Builder:
         flat = [value for each in maps for value in each.values()]
         entries = self.build_column(map_type.value, map_type.nullable, flat, inner, arrow.item_type)
         texts = self._scalar(Scalar("string"), names, set(map(type, names)), inner, pa.string(), "the key ")
-        mask = None if types <= {dict} else pa.array([type(value) is not dict for value in values])
+        is_absent = np.array([type(value) is not dict for value in values], bool)
+        mask = pa.array(is_absent) if is_absent.any() else None
         array = pa.MapArray.from_arrays(offsets_from_ends(ends), texts.fill_null(""), entries, type=arrow, mask=mask)
-        check_sizes(map_type, map_sizes(array), place, self.collector, "entries")
+        check_sizes(map_type, pa.array(np.diff(ends, prepend=0), mask=is_absent), place, self.collector, "entries")
         return array
 
     def _as_map(self, value: Any, place: Place, at: int) -> Any:

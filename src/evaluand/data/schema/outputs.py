@@ -84,7 +84,9 @@ def view_outputs(table: pa.Table, adapters: Any, schema: DataSchema) -> pa.Table
         items: list[Any] = []
         for place, item in enumerate(row[keys.RESPONSES]):
             try:
-                items += [_with_number(made, item[RESPONSE_INDEX]) for made in pipeline.apply(item)]
+                for made in pipeline.apply(item):
+                    is_object = isinstance(made, Mapping)
+                    items.append({RESPONSE_INDEX: item[RESPONSE_INDEX], **made} if is_object else made)
             except AdapterError as error:
                 path, index = f"{keys.RESPONSES}[{place}]", row[keys.INDEX]
                 where = f"row {number} ({keys.INDEX} {index}): {path}"
@@ -95,34 +97,20 @@ def view_outputs(table: pa.Table, adapters: Any, schema: DataSchema) -> pa.Table
     return validate_outputs(schema, rows)
 
 
-def _with_number(item: Any, number: int) -> Any:
-    return {RESPONSE_INDEX: number, **item} if isinstance(item, Mapping) else item
-
-
 def _key_faults(rows: Sequence[Any], known: frozenset[int] | None) -> list[RowFault]:
     faults = []
     for number, row in enumerate(rows):
         if not isinstance(row, Mapping):
             continue
         index, replication = row.get(keys.INDEX), row.get(keys.REPLICATION)
-        for name, message in (
-            (keys.REPLICATION, _replication_fault(replication)),
-            (keys.INDEX, _index_fault(index, known)),
-        ):
-            if message:
-                where = f"row {number} ({keys.INDEX} {index}): {name}"
-                whole = index if type(index) is int else None
-                faults.append(RowFault(where, message, number, whole, name, "key"))
+        whole = index if type(index) is int else None
+        messages = {}  # values of another type are faults of the schema
+        if isinstance(replication, str) and not _UUID.fullmatch(replication):
+            shown = format_value(replication)
+            messages[keys.REPLICATION] = f"{shown} is not a UUID; give replication_id(evaluation, number)"
+        if known is not None and whole is not None and whole not in known:
+            messages[keys.INDEX] = f"{whole} is not an _index_ of the dataset"
+        for name, message in messages.items():
+            where = f"row {number} ({keys.INDEX} {index}): {name}"
+            faults.append(RowFault(where, message, number, whole, name, "key"))
     return faults
-
-
-def _replication_fault(value: Any) -> str:
-    if not isinstance(value, str) or _UUID.fullmatch(value):
-        return ""  # another type is a fault of the schema
-    return f"{format_value(value)} is not a UUID; give replication_id(evaluation, number)"
-
-
-def _index_fault(value: Any, known: frozenset[int] | None) -> str:
-    if known is None or type(value) is not int or value in known:
-        return ""
-    return f"{value} is not an _index_ of the dataset"

@@ -141,8 +141,8 @@ class Spans(Scorer):
 
     def _spans(self, what: str, value: Any) -> list[Span]:
         """The spans of a list, from left to right."""
-        if (tags := _token_tags(value)) is not None:
-            return _spans_of_tags(tags)
+        if (tags := token_tags(value)) is not None:
+            return spans_of_tags(tags)
         if not isinstance(value, list | tuple):
             raise DataError(f"the {what} spans are {described(value)}, not a list of spans")
         return sorted(self._span(f"{what} span {place}", item) for place, item in enumerate(value))
@@ -200,14 +200,20 @@ class Spans(Scorer):
 _TOKEN_TAG: Final = re.compile(r"(O)|([BIELSU])-(.+)")
 
 
-def _token_tags(value: Any) -> Sequence[str] | None:
+def token_tags(value: Any) -> Sequence[str] | None:
     """The tags of tokens, such as `B-PER I-PER O`; None if these are none."""
     tags = value.split() if isinstance(value, str) else value
     is_list = isinstance(tags, list | tuple) and bool(tags)
     return tags if is_list and all(isinstance(tag, str) and _TOKEN_TAG.fullmatch(tag) for tag in tags) else None
 
 
-def _spans_of_tags(tags: Sequence[str]) -> list[Span]:
+def spans_of_tags(tags: Sequence[str]) -> list[Span]:
+    """The spans that the tags of tokens mark, by the numbers of tokens.
+
+    Example:
+        >>> spans_of_tags(["B-PER", "I-PER", "O", "B-LOC"])
+        [Span(start=0, end=2, tag='PER'), Span(start=3, end=4, tag='LOC')]
+    """
     spans: list[Span] = []
     start, current = 0, None  # the tag of the open span
     for place, text in enumerate([*tags, "O"]):
@@ -225,7 +231,7 @@ def _spans_of_tags(tags: Sequence[str]) -> list[Span]:
 
 
 def _check_lengths(output: Any, expected: Any) -> None:
-    given, wanted = _token_tags(output), _token_tags(expected)
+    given, wanted = token_tags(output), token_tags(expected)
     if given is not None and wanted is not None and len(given) != len(wanted):
         raise DataError(f"the output has the tags of {len(given)} tokens, and {len(wanted)} are expected")
 

@@ -172,17 +172,22 @@ class PairedChange:
         if not math.isfinite(self.range[1] - self.range[0]):
             by_a, by_b = self._chance(quantile)
             return self.value - half + min(-by_a, 0) + min(by_b, 0), self.value + half + max(-by_a, 0) + max(by_b, 0)
-        a, b = self._off(self.without_a), self._off(self.without_b)
         expected = (None, None) if self.expected is None else self.expected
         (low_a, high_a), (low_b, high_b) = (
-            self._score_interval(value, off, rows, quantile)
-            for value, off, rows in zip((self.a, self.b), (a, b), expected, strict=True)
+            self._score_interval(value, error, rows, quantile)
+            for value, error, rows in zip((self.a, self.b), self._errors, expected, strict=True)
         )
         together = self._together
         both = _combine(self.b - low_b, high_a - self.a, together), _combine(high_b - self.b, self.a - low_a, together)
         part = 1 - abs(together)
         below, above = (math.sqrt((1 - part) * half**2 + part * other**2) for other in both)
         return self.value - below, self.value + above
+
+    @cached_property
+    def _errors(self) -> tuple[float, float]:
+        """The standard errors of both values."""
+        of_a, of_b = (self._error_of(self._off(without)) for without in (self.without_a, self.without_b))
+        return of_a, of_b
 
     @cached_property
     def _together(self) -> float:
@@ -205,15 +210,15 @@ class PairedChange:
     def _reach(self) -> tuple[float, float]:
         """The quantiles at which the intervals of both values reach their edge."""
         edge = 0.0 if self.edge is None else self.edge
-        errors = (max(self._error_of(self._off(without)), _TINY) for without in (self.without_a, self.without_b))
-        of_a, of_b = (abs(value - edge) / error for value, error in zip((self.a, self.b), errors, strict=True))
+        values = zip((self.a, self.b), self._errors, strict=True)
+        of_a, of_b = (abs(value - edge) / max(error, _TINY) for value, error in values)
         return of_a, of_b
 
     def _score_interval(
-        self, value: float, off: np.ndarray, expected: float | None, quantile: float
+        self, value: float, error: float, expected: float | None, quantile: float
     ) -> tuple[float, float]:
         least, most = self.range
-        share, variance = (value - least) / (most - least), (self._error_of(off) / (most - least)) ** 2
+        share, variance = (value - least) / (most - least), (error / (most - least)) ** 2
         rows = share * (1 - share) / variance if variance > _ROUNDING**2 else self.rests_on
         if expected is not None:
             near = (share * expected + 0.5) / (expected + 1)

@@ -218,11 +218,10 @@ def _dataset(truth: Objects, objects: Any, attributes: Sequence[str]) -> Dataset
     return Dataset.from_rows(rows, input="image", expected="objects", id="id", attributes=[*attributes])
 
 
-def _outputs(results: Objects, shape: Shape, kept: bool) -> list[bytes]:
+def _outputs(results: Objects, shape: Shape, kept: bool) -> pa.Array:
     """What a system found in each image, or where that stands."""
-    if kept:
-        return [*map(identity.encode, results.described(shape))]
-    return [identity.encode({"file": results.path, "image": id}) for id in results.images]
+    outputs = results.described(shape) if kept else [{"file": results.path, "image": id} for id in results.images]
+    return pa.array([*map(identity.encode, outputs)], pa.large_string())
 
 
 def _scores(truth: Objects, results: Objects) -> ScoredRows:

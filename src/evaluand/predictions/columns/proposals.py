@@ -29,7 +29,7 @@ from evaluand.metrics.names import (
 )
 from evaluand.predictions.columns.notes import Notes
 
-Kind = Literal["binary", "multiclass", "multilabel", "numeric", "text", "objects"]
+Kind = Literal["binary", "multiclass", "multilabel", "spans", "numeric", "text", "objects"]
 KINDS: Final = ("binary", "multiclass", "multilabel", "numeric")
 
 _POSITIVE: Final = ("1", "true", "yes", "y", "t", "positive", "pos")
@@ -47,7 +47,8 @@ class Target:
 
     Attributes:
         name: the column.
-        kind: `binary`, `multiclass`, `multilabel`, `numeric`, `text` that is hardly ever equal, or `objects`.
+        kind: `binary`, `multiclass`, `multilabel`, `spans` that tags of tokens mark, `numeric`, `text` that is hardly
+            ever equal, or `objects`.
         classes: the labels of truth and predictions.
         positive: the positive class of a binary target, or the class that was chosen; None if unknown.
         type: of the labels.
@@ -349,6 +350,8 @@ class Proposals:
             return ["mae", "rmse", "r2"]
         if kind == "multilabel":
             return ["accuracy", "f1_micro", "f1_macro", "hamming_loss"]
+        if kind == "spans":
+            return ["accuracy", "precision_micro", "recall_micro", "f1_micro"]
         if kind in ("text", "objects"):
             return ["accuracy"]
         found = []

@@ -4,7 +4,7 @@ Numbers and labels written in several ways are converted, and whatever is taken 
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import partial
 from typing import Any, Final, NamedTuple, NoReturn, Self
@@ -15,11 +15,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity
-from evaluand.core.errors import SpecError, plural, pluralize
+from evaluand.core.errors import DataError, Fault, SpecError, plural, pluralize
 from evaluand.core.json_like import plain_numbers
 from evaluand.data.columns import join_chunks
 from evaluand.data.typed_columns import TypedColumn, is_number
 from evaluand.evaluation.prediction_table import HEAD, common_type
+from evaluand.evaluation.scorers.spans import spans_of_tags, token_tags
 from evaluand.metrics.base.labels import contents, is_list
 from evaluand.predictions.columns.names import guess_columns
 from evaluand.predictions.columns.notes import Notes
@@ -77,6 +78,8 @@ def read_typed(
         if spec.prediction is not None
     }
     arrays = _comparable(columns, kind, notes)
+    marked = _mark_spans(columns, arrays, notes) if kind is None else None
+    arrays = marked or arrays
     truth = arrays.pop(None)
     predictions = {system: arrays[system] for system in arrays if system is not None}
     truth, predictions = read_integers(truth, predictions, name, kind, notes)
@@ -87,6 +90,7 @@ def read_typed(
     predicted = [*predictions.values()]
     labels = [*dict.fromkeys(text for spec in specs for text in spec.scores or ())]
     target = find_target(name, truth, predicted, kind, label, notes, scored=labels)
+    target = replace(target, kind="spans") if marked else target
     if as_labels and target.kind in ("binary", "multiclass", "text", "multilabel"):
         notes.append_later(partial(_describe_spellings, {name: truth, **predictions}, "labels"))
         _note_no_overlap(name, truth, predictions, notes)
@@ -134,8 +138,7 @@ def _comparable(columns: Mapping[str | None, _Read], kind: str | None, notes: No
         DataError: a cell is no number where one is needed; names its place.
         SpecError: the types are never equal.
     """
-    are_lists = {read.column.type == "list" for read in columns.values() if read.column.type != "empty"}
-    if kind in _OF_CLASSES or len(are_lists) > 1:
+    if kind in _OF_CLASSES:
         columns = {system: read.as_written() for system, read in columns.items()}
     typed = {system: read.column for system, read in columns.items()}
     values = {system: column.values for system, column in typed.items()}
@@ -248,6 +251,36 @@ def _encode_alike(column: pa.Array) -> pa.Array:
         values = iter(column.to_pylist())
     texts = [None if value is None else identity.encode(plain_numbers(value)).decode() for value in values]
     return pa.ExtensionArray.from_storage(pa.json_(pa.string()), pa.array(texts, pa.string()))
+
+
+def _mark_spans(
+    columns: Mapping[str | None, _Read], arrays: Mapping[str | None, pa.Array], notes: Notes
+) -> dict[str | None, pa.Array] | None:
+    """Lists of the tags of tokens, such as `B-PER`, as sets of the spans that they mark; None of other columns.
+
+    Raises:
+        DataError: a prediction has not as many tags as its row has tokens; names its place.
+    """
+    if not all(is_list(column.type) and contents(column.type.value_type) == "text" for column in arrays.values()):
+        return None
+    tags = [tag for column in arrays.values() for tag in pc.unique(column.flatten()).to_pylist()]
+    if token_tags(tags) is None or {*tags} <= {"O"}:
+        return None
+    lengths = pc.list_value_length(arrays[None])
+    for system, column in arrays.items():
+        other = pc.not_equal(pc.list_value_length(column), lengths).fill_null(False)
+        for row in np.flatnonzero(np.asarray(other))[:1].tolist():
+            what = f"{columns[system].column.name!r} has {len(column[row])} tags of {lengths[row]} tokens"
+            raise DataError(Fault(columns[system].table.where(row), f"{what}; give one tag for each token"))
+    names = " and ".join(repr(read.column.name) for read in columns.values())
+    notes.append(f"the lists of {names} are tags of tokens, taken as the spans that they mark")
+    return {system: _spans_in(column) for system, column in arrays.items()}
+
+
+def _spans_in(column: pa.Array) -> pa.Array:
+    spans = (None if tags is None else spans_of_tags(tags) for tags in column.to_pylist())
+    rows = [None if row is None else [f"{tag} {start}:{end}" for start, end, tag in row] for row in spans]
+    return pa.array(rows, pa.list_(pa.string()))
 
 
 def _is_zero_or_one(column: pa.Array) -> bool:

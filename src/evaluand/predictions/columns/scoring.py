@@ -120,7 +120,9 @@ def score_systems(
             note_reversed_scores(system, row, typed.target, notes, of_positive=of_positive)
     checked = []
     if made is not None:
-        checked = check_system_gates(gates, made, graded.measures, proposals.gate_metric, options.missing)
+        checked = check_system_gates(
+            gates, made, graded.measures, metric_by_name=proposals.gate_metric, missing=options.missing
+        )
     return SystemScores(
         systems=[system.name for system in systems],
         values=values,
@@ -162,7 +164,6 @@ class GradedColumns:
         notes: Notes,
     ) -> None:
         self._base = base
-        self._systems = systems
         self._origin = {**options.origin, OF_CLASS: proposals.of_class}
         self._options = options
         self._notes = notes
@@ -171,6 +172,8 @@ class GradedColumns:
         self._check_groups(by)
         self._cluster = None if options.cluster is None else read_group(base, options.cluster, notes, "cluster")
         self._further = {name: base.column(name, "columns") for name in options.columns}
+        columns = [replace(system.columns, further=self._further) for system in systems]
+        self._systems = [replace(system, columns=each) for system, each in zip(systems, columns, strict=True)]
         self.measures, self._refused = self._choose(proposals, by)
 
     @property
@@ -235,7 +238,7 @@ class GradedColumns:
             raise SpecError(f"{name} needs scores: give {score}, the score of the positive class")
         weight = self._options.weight
         roles = Roles("row", "truth", tuple(self._attributes), weight=weight, cluster=self._options.cluster)
-        check_measures([measure], {SCORER: (*self._scorer.readable, *self._further)}, roles)
+        check_measures([measure], {SCORER: self._scorer.readable}, roles)
 
     def _check_groups(self, by: Sequence[tuple[str, ...]]) -> None:
         """Refuses more groups than anyone would read."""
@@ -276,10 +279,6 @@ class GradedColumns:
         table = system.columns.table()
         columns = {} if self._cluster is None else {CLUSTER: cluster_keys(self._cluster)}
         columns |= {ATTRIBUTE + name: column for name, column in self._attributes.items()}
-        for name, column in self._further.items():
-            if name in table.column_names or name.startswith("_"):
-                raise SpecError(f"columns: {name!r} is a reserved name; choose another")
-            columns[name] = column
         for name, column in columns.items():
             table = table.append_column(name, column)
         return (table.slice(start, SHARD_ROWS) for start in range(0, max(table.num_rows, 1), SHARD_ROWS))
@@ -294,13 +293,13 @@ class GradedColumns:
 
     def save(self, store: Store, name: str, progress: Progress | None = None) -> Results:
         """Runs, evaluations, values and the comparison, in a store."""
+        if self._further:
+            names = ", ".join(map(repr, self._further))
+            raise SpecError(f"a result with further columns ({names}) cannot be saved; run an experiment instead")
         known = {system.name: {SCORER: system.columns.scored_rows()} for system in self._systems}
         return self._steps(name).run(store, known_scores=known, progress=progress)
 
     def _steps(self, name: str) -> Steps:
-        if self._further:
-            names = ", ".join(map(repr, self._further))
-            raise SpecError(f"a result with further columns ({names}) cannot be saved; run an experiment instead")
         outputs = {each.name: RecordedTask.from_texts(each.name, each.columns.output_texts) for each in self._systems}
         return Steps(name, self._dataset(), outputs, {SCORER: self._scorer}, self.measures, origin=self._origin)
 

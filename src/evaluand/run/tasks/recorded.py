@@ -4,26 +4,27 @@ from __future__ import annotations
 
 import os
 from array import array
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
-from itertools import islice, repeat
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import Any
 
-import orjson
+import pyarrow as pa
 
 from evaluand.core import identity
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, TaskError, plural, warn
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.key_columns import INDEX
 from evaluand.core.selector import Selector
+from evaluand.data.cell_texts import cell_texts, digests_of, join_texts
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataNote, DataSource, Faults, digest_of_files, missing_column, open_file
 from evaluand.run.responses import NOT_RECORDED, RECORDED
 from evaluand.run.task import Recorded, Request, Task
 from evaluand.run.tasks.recorded_score import BEHAVIOUR, Reading, reading_of
-from evaluand.store import tables as rows
+from evaluand.store.tables import BATCH_ROWS, is_json
 from evaluand.trace.spans import TaskSpan
 
 
@@ -109,11 +110,12 @@ class RecordedTask(Task[Any, Any]):
         return task
 
     @classmethod
-    def from_texts(cls, name: str, texts: Callable[[], Iterable[bytes]]) -> RecordedTask:
+    def from_texts(cls, name: str, texts: Callable[[], pa.Array]) -> RecordedTask:
         """A task that returns outputs from memory: of each example, by its `_index_` from 0.
 
         Args:
-            texts: returns the outputs, as `identity.encode` writes them; called when the first one is needed.
+            texts: returns the outputs as large strings that `identity.encode` would write; called when the first one is
+                needed.
         """
         task = cls(path=name, response="output")
         vars(task)["_texts"] = texts
@@ -359,7 +361,7 @@ class RecordedTask(Task[Any, Any]):
             return
         if _ERROR in dict(self._places).values():
             return
-        texts = self._outputs.texts(range(len(self._outputs)))
+        texts = iter(self._outputs)
         unread = [
             (number, row[_ERROR])
             for (number, row), text in zip(enumerate(_rows(source)), texts, strict=True)
@@ -401,8 +403,8 @@ class RecordedTask(Task[Any, Any]):
         if not isinstance(column, str) or self.items:
             return
         outputs: set[Any] = set()
-        for text in self._outputs.texts(range(len(self._outputs))):
-            value = identity.decode(text.encode()) if text else None
+        for text in self._outputs:
+            value = identity.decode(text) if text else None
             value = value.get("prediction") if isinstance(value, Mapping) else value
             if value is not None and (isinstance(value, bool) or not isinstance(value, int | float)):
                 return
@@ -463,17 +465,15 @@ class _Outputs:
         return found
 
     @classmethod
-    def from_texts(cls, texts: Iterable[bytes]) -> _Outputs:
+    def from_texts(cls, texts: pa.Array) -> _Outputs:
         """Outputs in memory, of the examples from 0."""
-        found = cls(None, by_place=False)
-        for text in texts:  # one by one, since each takes kilobytes as orjson returns it
-            found.add(text)
-        numbers = range(len(found))
-        found.rows = dict(zip(numbers, numbers, strict=True))
-        return found
+        numbers = range(len(texts))
+        outputs = cls(None, by_place=False, rows=dict(zip(numbers, numbers, strict=True)))
+        outputs._column = texts
+        return outputs
 
     def __len__(self) -> int:
-        return len(self._ends) - 1
+        return len(self._column)
 
     @cached_property
     def repeats(self) -> int:
@@ -482,10 +482,16 @@ class _Outputs:
 
     @property
     def digest(self) -> str:
-        places = ((key[1], key[0]) if isinstance(key, tuple) else (0, key) for key in self.rows)
-        texts = self.texts(self.rows.values())
-        rows = ((*place, text) for place, text in zip(places, texts, strict=True))
-        return identity.digest_of_digests(map(identity.digest_of_text, map(orjson.dumps, rows))).hex()
+        rows = iter(self.rows.items())
+        batches = iter(lambda: [*islice(rows, BATCH_ROWS)], [])
+        return identity.digest_of_digests(chain.from_iterable(map(self._digests, batches))).hex()
+
+    def _digests(self, rows: Sequence[tuple[Any, int]]) -> list[bytes]:
+        """The digest of each output with its place."""
+        places = [(key[1], key[0]) if isinstance(key, tuple) else (0, key) for key, _ in rows]
+        replication, index = (cell_texts(pa.array(column, pa.int64())) for column in zip(*places, strict=True))
+        texts = cell_texts(self.texts([row for _, row in rows]))
+        return digests_of(join_texts(["[", replication, ",", index, ",", texts, "]"]))
 
     @property
     def has_failures(self) -> bool:
@@ -498,13 +504,21 @@ class _Outputs:
         self._texts += text
         self._ends.append(len(self._texts))
 
-    def texts(self, rows: Iterable[int | None]) -> Iterator[str | None]:
-        """The texts of rows; None where there is no row."""
-        texts, ends = self._texts, self._ends
-        return (None if row is None else texts[ends[row] : ends[row + 1]].decode() for row in rows)
+    @cached_property
+    def _column(self) -> pa.Array:
+        ends, characters = pa.py_buffer(self._ends), pa.py_buffer(self._texts)
+        return pa.Array.from_buffers(pa.large_string(), len(self._ends) - 1, [None, ends, characters])
 
-    def text(self, row: int) -> bytes:
-        return bytes(self._texts[self._ends[row] : self._ends[row + 1]])
+    def __iter__(self) -> Iterator[str]:
+        return (text.as_py() for text in self._column)
+
+    def texts(self, rows: Sequence[int | None]) -> pa.Array:
+        """The texts of rows; null where there is no row."""
+        return self._column.take(pa.array(rows, pa.int64()))
+
+    def text(self, row: int) -> str:
+        text: str = self._column[row].as_py()
+        return text
 
     def reason(self, row: int) -> str:
         where = row if self.source is None else self.source.where(row)
@@ -560,7 +574,7 @@ def _number(column: str, value: Any) -> int:
 
 def _rows(source: DataSource) -> Iterator[dict[str, Any]]:
     for batch in source.batches():
-        texts = [f.name for f in batch.schema if rows.is_json(f)]
+        texts = [f.name for f in batch.schema if is_json(f)]
         for row in batch.to_pylist():
             for name in texts:
                 row[name] = None if row[name] is None else identity.decode(row[name])

@@ -193,20 +193,13 @@ class Adapted(Iterator[Row]):
                 if self._on_error == "abort":
                     error.add_place(row_name(row, counts.read - 1))
                     raise
-                rows = self._replace(str(error))
+                reason, reasons = str(error), counts.reasons
+                if reason in reasons or len(reasons) < _MAX_REASONS:
+                    reasons[reason] += 1
+                rows = [] if self._default is None else [dict(copy.deepcopy(self._default))]
+                counts.skipped, counts.defaulted = counts.skipped + (not rows), counts.defaulted + len(rows)
             counts.made += len(rows)
             yield rows
-
-    def _replace(self, reason: str) -> Sequence[Row]:
-        """The rows that replace a failed one."""
-        reasons = self.counts.reasons
-        if reason in reasons or len(reasons) < _MAX_REASONS:
-            reasons[reason] += 1
-        if self._default is None:
-            self.counts.skipped += 1
-            return ()
-        self.counts.defaulted += 1
-        return (dict(copy.deepcopy(self._default)),)
 
 
 class Pipeline:
@@ -286,18 +279,6 @@ class Pipeline:
             else:
                 rows = [new for old in rows for new in adapt_row(adapter, name, old)]
         return rows
-
-    def adapt(self, row: Row, place: int = 0) -> Sequence[Row]:
-        """The new rows of one row; `place` is its position in the stream, for messages.
-
-        Raises:
-            AdapterError: names the row, the adapter and its step.
-        """
-        try:
-            return self.apply(row)
-        except AdapterError as error:
-            error.add_place(row_name(row, place))
-            raise
 
     def adapt_batch(self, batch: pa.RecordBatch) -> pa.RecordBatch | None:
         """The new rows of a whole batch, or None where an adapter or a row requires that it goes row by row."""

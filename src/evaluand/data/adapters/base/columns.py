@@ -18,7 +18,9 @@ from evaluand.core.errors import DataError, kind_of
 from evaluand.core.selector import Selector
 from evaluand.core.selector.steps import Every
 from evaluand.data.adapters.base.template import as_path, unescape
-from evaluand.store.tables import is_json, json_field
+from evaluand.data.records import build_batch, read_objects
+from evaluand.data.source import read_values
+from evaluand.store.tables import is_json
 
 Column = tuple[pa.Field, pa.Array]
 
@@ -26,7 +28,7 @@ Column = tuple[pa.Field, pa.Array]
 def read_rows(batch: pa.RecordBatch) -> Iterator[dict[str, Any]]:
     """The rows of a batch as dictionaries, with JSON columns parsed."""
     names = batch.schema.names
-    columns = [_read_values(field, array) for field, array in _list_columns(batch)]
+    columns = [read_values(array, field) for field, array in _list_columns(batch)]
     return (dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True))
 
 
@@ -82,19 +84,13 @@ def flatten(batch: pa.RecordBatch, names: Sequence[str], depth: int, prefix: boo
     return _build_batch(columns)
 
 
-def _read_values(field: pa.Field, array: pa.Array) -> list[Any]:
-    values: list[Any] = array.to_pylist()
-    return [None if text is None else identity.decode(text) for text in values] if is_json(field) else values
-
-
 def _fit_batch(rows: Sequence[Any], schema: pa.Schema) -> pa.RecordBatch | None:
     """A batch of rows with a schema, or None where they have other fields or its types would lose something."""
     names = set(schema.names)
     if not all(isinstance(row, dict) and row.keys() == names for row in rows):
         return None
     try:
-        arrays = [_build_array(field, [row[field.name] for row in rows]) for field in schema]
-        batch = pa.RecordBatch.from_arrays(arrays, schema=schema)
+        batch = build_batch(rows, schema)
         same = identity.encode(list(read_rows(batch))) == identity.encode(
             [{name: row[name] for name in schema.names} for row in rows]
         )
@@ -107,30 +103,10 @@ def _infer_table(rows: Sequence[Any]) -> pa.Table:
     for place, row in enumerate(rows):
         if not isinstance(row, dict):
             raise DataError(f"new row {place} is {kind_of(row)}, not an object; a table is made of objects")
-    names = dict.fromkeys(name for row in rows for name in row)
-    if rows and not names:
+    if rows and not any(rows):
         raise DataError("the new rows have no fields; a table needs at least one")
-    columns = [_infer_column(name, [row.get(name) for row in rows]) for name in names]
-    return pa.Table.from_arrays([array for _, array in columns], schema=pa.schema([field for field, _ in columns]))
-
-
-def _infer_column(name: str, values: Sequence[Any]) -> Column:
-    try:
-        array = pa.array(values)
-        if "struct" not in str(array.type):  # Arrow would add fields that an object lacks, as null
-            return pa.field(name, array.type), array
-    except _UNFIT:
-        pass
-    try:
-        return json_field(name), _build_array(json_field(name), values)
-    except DataError as error:
-        raise DataError(f"{name}: {error}") from None
-
-
-def _build_array(field: pa.Field, values: Sequence[Any]) -> pa.Array:
-    if is_json(field):
-        values = [None if value is None else identity.encode(value).decode() for value in values]
-    return pa.array(values, field.type)
+    [source] = read_objects([lambda: enumerate(rows)], lambda _, place: f"new row {place}")
+    return pa.Table.from_batches(source.batches(), source.schema)
 
 
 _UNFIT = (pa.ArrowException, OverflowError, TypeError, ValueError)

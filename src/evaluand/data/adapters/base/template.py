@@ -15,11 +15,12 @@ A template is compiled once into functions of the row; no text of it is executed
 
 import copy
 import functools
+import inspect
 import operator
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from itertools import chain
-from typing import Any
+from typing import Any, NewType
 
 from evaluand.core.errors import DataError, EvaluandWarning, SpecError, kind_of, nearest, warn
 from evaluand.core.limited_patterns import LimitedPattern
@@ -208,17 +209,26 @@ class _Compiler:
             raise UnknownFunction(
                 f"{self._place(at)}: no function is called {name!r}{nearest(str(name), _FUNCTIONS)}; known: {known}"
             )
-        make, parameters, required = _FUNCTIONS[name]
+        make, operand = _FUNCTIONS[name]
         arguments = {key: value for key, value in step.items() if key != "$func"}
-        self._check_arguments(name, arguments, parameters, required, at)
+        self._check_arguments(name, arguments, inspect.signature(make).parameters, at)
         try:
             function = make(**arguments)
         except (re.error, ValueError, IndexError, OverflowError, RecursionError) as error:
-            raise self._error(at, f"{name}: {_format_arguments(arguments)} is wrong: {error}") from None
-        return self._guard(function, name, at)
+            shown = [f"{key} {value!r}"[:_MAX_CHARACTERS] for key, value in arguments.items() if key != "flags"]
+            raise self._error(at, f"{name}: {' with '.join(shown)} is wrong: {error}") from None
+        prefix = _prefix(at)
+
+        def call(value: Any) -> Any:
+            try:
+                return function(value)
+            except (TypeError, IndexError, re.error):
+                raise WrongType(f"{prefix}{name} of {_describe(value)}: it works on {operand}") from None
+
+        return call
 
     def _check_arguments(
-        self, name: str, arguments: Mapping[str, Any], parameters: Sequence[str], required: Sequence[str], at: str
+        self, name: str, arguments: Mapping[str, Any], parameters: Mapping[str, inspect.Parameter], at: str
     ) -> None:
         for key in arguments:
             if key not in parameters:
@@ -226,27 +236,18 @@ class _Compiler:
                 raise WrongArguments(
                     f"{self._place(at)}: {name} takes no {key!r}{nearest(str(key), parameters)}; it takes {known}"
                 )
-        missing = [key for key in required if key not in arguments]
+        missing = [
+            key for key in parameters if parameters[key].default is inspect.Parameter.empty and key not in arguments
+        ]
         if missing:
             raise WrongArguments(f"{self._place(at)}: {name} needs {', '.join(missing)}")
         for key, value in arguments.items():
-            if key in _TYPES and (not isinstance(value, _TYPES[key]) or isinstance(value, bool)):
-                raise self._error(at, f"{name}: {key} is {value!r}; give {_TYPE_NAMES[key]}")
+            kinds, form = _TYPES.get(parameters[key].annotation, (object, ""))
+            if form and (not isinstance(value, kinds) or isinstance(value, bool)):
+                raise self._error(at, f"{name}: {key} is {value!r}; give {form}")
         if arguments.get("flags", 0) & ~_FLAGS:
             known = ", ".join(f"{flag.value} ({flag.name})" for flag in _FLAGS)
             raise self._error(at, f"{name}: flags is {arguments['flags']}; give a sum of {known}")
-
-    def _guard(self, function: Compute, name: str, at: str) -> Compute:
-        """A function that names the value it cannot work on."""
-        prefix = _prefix(at)
-
-        def call(value: Any) -> Any:
-            try:
-                return function(value)
-            except (TypeError, IndexError, re.error):
-                raise WrongType(f"{prefix}{name} of {_describe(value)}: it works on {_OPERANDS[name]}") from None
-
-        return call
 
     def _place(self, at: str) -> str:
         return f"{self.name}: {at}" if at else self.name
@@ -270,7 +271,11 @@ def _constant(value: Any) -> Compute:
 # The functions: Python's functions of the same names and parameters
 
 
-def _findall(pattern: str, flags: int = 0) -> Compute:
+Expression = NewType("Expression", str)
+_ABSENT: Any = object()
+
+
+def _findall(pattern: Expression, flags: int = 0) -> Compute:
     find = LimitedPattern(pattern, flags).findall
     return lambda text: [list(groups) if isinstance(groups, tuple) else groups for groups in find(text)]
 
@@ -279,14 +284,10 @@ def _join(separator: str = "") -> Compute:
     return separator.join
 
 
-def _list() -> Compute:
-    return list
-
-
-def _reduce(**arguments: Any) -> Compute:
-    if not arguments:
+def _reduce(default: Any = _ABSENT) -> Compute:
+    if default is _ABSENT:
         return _add_up
-    make_default = _constant(arguments["default"])
+    make_default = _constant(default)
     return lambda values: make_default(values) if isinstance(values, list | tuple) and not values else _add_up(values)
 
 
@@ -299,7 +300,7 @@ def _add_up(values: Any) -> Any:
     return functools.reduce(operator.add, values)
 
 
-def _search(pattern: str, flags: int = 0, group: int | str = 0, default: Any = None) -> Compute:
+def _search(pattern: Expression, flags: int = 0, group: int | str = 0, default: Any = None) -> Compute:
     expression = LimitedPattern(pattern, flags)
     known = expression.groupindex if isinstance(group, str) else range(expression.groups + 1)
     if group not in known:
@@ -314,13 +315,13 @@ def _search(pattern: str, flags: int = 0, group: int | str = 0, default: Any = N
     return first
 
 
-def _split(pattern: str, maxsplit: int = 0, flags: int = 0) -> Compute:
+def _split(pattern: Expression, maxsplit: int = 0, flags: int = 0) -> Compute:
     expression = LimitedPattern(pattern, flags)
     expression.split("", maxsplit)  # raises here for a number that it does not take
     return lambda text: expression.split(text, maxsplit)
 
 
-def _sub(pattern: str, repl: str, count: int = 0, flags: int = 0) -> Compute:
+def _sub(pattern: Expression, repl: str, count: int = 0, flags: int = 0) -> Compute:
     expression = LimitedPattern(pattern, flags)
     expression.sub(repl, "", count)  # raises here where `repl` names an unknown group
     return lambda text: expression.sub(repl, text, count)
@@ -331,38 +332,24 @@ _MAX_CHARACTERS = 80
 _MAX_KINDS = 3
 _FLAGS = re.ASCII | re.IGNORECASE | re.MULTILINE | re.DOTALL | re.VERBOSE | re.UNICODE
 _STEPS = ("$literal", "$scalar", "$list", "$func")
-_FUNCTIONS: dict[Any, tuple[Callable[..., Compute], Sequence[str], Sequence[str]]] = {
-    "findall": (_findall, ("pattern", "flags"), ("pattern",)),
-    "join": (_join, ("separator",), ()),
-    "list": (_list, (), ()),
-    "reduce": (_reduce, ("default",), ()),
-    "search": (_search, ("pattern", "flags", "group", "default"), ("pattern",)),
-    "split": (_split, ("pattern", "maxsplit", "flags"), ("pattern",)),
-    "sub": (_sub, ("pattern", "repl", "count", "flags"), ("pattern", "repl")),
+_LISTS = "a list of at least one number, text or list, all of one type, or on any list if it has a default"
+_FUNCTIONS: dict[str, tuple[Callable[..., Compute], str]] = {
+    "findall": (_findall, "text"),
+    "join": (_join, "a list of texts"),
+    "list": (lambda: list, "a list or a text"),
+    "reduce": (_reduce, _LISTS),
+    "search": (_search, "text"),
+    "split": (_split, "text"),
+    "sub": (_sub, "text"),
 }
-_OPERANDS = dict.fromkeys(("findall", "search", "split", "sub"), "text") | {
-    "join": "a list of texts",
-    "list": "a list or a text",
-    "reduce": "a list of at least one number, text or list, all of one type, or on any list if it has a default",
+"""Name → what makes the function of its arguments, and what the function works on."""
+_TYPES: dict[Any, tuple[Any, str]] = {
+    Expression: (str, "a regular expression"),
+    str: (str, "a text"),
+    int: (int, "an integer"),
+    int | str: (int | str, "a number or a name"),
 }
-_TYPES: dict[str, Any] = {
-    "pattern": str,
-    "repl": str,
-    "separator": str,
-    "flags": int,
-    "count": int,
-    "maxsplit": int,
-    "group": int | str,
-}
-_TYPE_NAMES = {
-    "pattern": "a regular expression",
-    "repl": "a text",
-    "separator": "a text",
-    "flags": "an integer",
-    "count": "an integer",
-    "maxsplit": "an integer",
-    "group": "a number or a name",
-}
+"""The annotation of an argument → its types, and these in words."""
 
 
 def _describe(value: Any) -> str:
@@ -374,7 +361,3 @@ def _describe(value: Any) -> str:
         return "an empty list"
     more = " and more" if len(kinds) > _MAX_KINDS else ""
     return f"a list of {' and '.join(kinds[:_MAX_KINDS])}{more}"
-
-
-def _format_arguments(arguments: Mapping[str, Any]) -> str:
-    return " with ".join(f"{key} {value!r}"[:_MAX_CHARACTERS] for key, value in arguments.items() if key != "flags")

@@ -248,8 +248,8 @@ def read_gate(source: Source, a: str, b: str, query: Mapping[str, str]) -> Facts
     names = _name_sides(tasks)
     gate = Gate.parse(text)
     with warnings.catch_warnings(action="ignore", category=EvaluandWarning):
-        sides = [{name: evaluation} for name, evaluation in zip(names, evaluations, strict=True)]
-        results = check_gates([gate], sides[1], sides[0], measures=declared_measures(evaluations))
+        sides, measures = dict(zip(names, evaluations, strict=True)), declared_measures(evaluations)
+        results = check_gates([gate], sides, names[0], measures=measures)
     ids = [task["evaluation"][:SHORT_ID] for task in tasks]
     return {
         "results": list_gates(results),
