@@ -369,7 +369,7 @@ def _metric(
 def _measure(
     aligned: AlignedTables, rule: Rule, metric: Metric, targets: tuple[str, ...], options: JudgeOptions
 ) -> MeasureResults:
-    """The values of a metric, for each target and over all if there are several, where needed without intervals."""
+    """The values of a metric: over all targets, and for each of several; by group too."""
     if rule.reads == "boxes":
         columns: list[Columns] = [aligned.image_columns(targets[0])]
     else:
