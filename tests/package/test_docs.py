@@ -67,7 +67,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "python examples/problems/problems.py build": "runs in a clone; see tests/interop",
         "evaluand problem check 185_baseball": "a folder of the benchmark, scored in tests/interop",
         "problem   185_bl_problem_TEST, version 1.0": "output for a folder of the benchmark",
-        "metric   target        value    interval        n": "output for a folder of the benchmark",
+        " " * 40 + "value         interval    n  scored  failed  abstained": "output for a folder of the benchmark",
     },
     "docs/howto/datasets.md": {
         "dataset: {path: questions.jsonl, input: question, expected: answer, attributes: [topic]}": FRAGMENT

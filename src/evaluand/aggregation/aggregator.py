@@ -361,7 +361,7 @@ def _own_tables(
         distinct = {repr(head): (head, curve) for head, curve in each.curves}
         records["metrics"] += [key | {"scorer": scorer} | _record(row) for scorer, row in each.values]
         records["disparities"] += [key | {"scorer": scorer} | _record(row) for scorer, row in each.disparities]
-        records["curves"] += [key | point for head, curve in distinct.values() for point in _points(head, curve)]
+        records["curves"] += [key | point for head, curve in distinct.values() for point in curve_points(head, curve)]
         for measure in measures:
             groups = find_worst_groups(evaluation, measure)
             records["worst_groups"] += [key | {"scorer": measure.scorer} | _record(group) for group in groups]
@@ -664,7 +664,7 @@ _DRAWN = 20
 """The most groups with curves, those with the most rows, so that the table stays small."""
 
 
-def _points(head: Mapping[str, Any], curve: Drawn) -> Iterator[dict[str, Any]]:
+def curve_points(head: Mapping[str, Any], curve: Drawn) -> Iterator[dict[str, Any]]:
     """The points of a curve as rows; an infinite threshold becomes null."""
     points = curve.points
     numbers = {"x": points.x, "y": points.y, "threshold": points.threshold, "n": points.weight}

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self
 
-from evaluand.aggregation.aggregator import Measure, MeasureResults
+from evaluand.aggregation.aggregator import Measure, MeasureResults, curve_points
 from evaluand.aggregation.disparity import DisparityRow
 from evaluand.aggregation.groups import MetricRow
 from evaluand.aggregation.metric_errors import AbsentLabel
@@ -19,6 +19,7 @@ from evaluand.core.errors import SpecError
 from evaluand.core.files.json import none_if_nan
 from evaluand.core.near import missing_attribute
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.metrics.base.curves import Drawn
 from evaluand.metrics.names import has_name, is_name, name_in_tables
 from evaluand.predictions.columns.notes import Notes, note_lines
 from evaluand.predictions.columns.proposals import Proposals, Target
@@ -114,6 +115,7 @@ class SystemScores:
         target: what the truth holds; None of images and problems.
         proposals: the metrics that suit it; None of images and problems.
         about: where truth and predictions are from, as far as more than their names is known.
+        curves: the curves of the values, with what is the same for all points; None where artifacts have them.
 
     Example:
         >>> from evaluand.predictions.evaluating import evaluate
@@ -132,6 +134,7 @@ class SystemScores:
     target: Target | None = None
     proposals: Proposals | None = None
     about: Mapping[str, Any] = field(default_factory=dict)
+    curves: Sequence[tuple[str, dict[str, Any], Drawn]] | None = None
 
     @property
     def rows(self) -> tuple[MetricRow, ...]:
@@ -255,9 +258,13 @@ class SystemScores:
         Args:
             flips: how many examples of each pair to list as won and as lost.
         """
-        facts = results_facts(self.results.tasks, self.results.aggregation)
+        results = None if self.made is None and self.curves is not None else self.results
+        facts = results_facts([], None) if results is None else results_facts(results.tasks, results.aggregation)
+        if results is None:
+            facts["disparities"] = [{"task": system} | _plain(row) for system, row in self.values.disparities]
+            facts["curves"] = [_curve_facts(*each) for each in self.curves or ()]
         facts["metrics"] = add_labels([*self._metric_facts(self.values), *self._metric_facts(self.refused)])
-        comparison = None if self.results.comparison is None else self.results.comparison.to_dict()
+        comparison = results.comparison.to_dict() if results and results.comparison else None
         if comparison is not None:
             comparison["flips"] = _first_flips(comparison["flips"], flips)
         target = self.target
@@ -306,6 +313,14 @@ class SystemScores:
 
 def _plain(row: MetricRow | DisparityRow) -> Facts:
     return {name: none_if_nan(value) for name, value in row._asdict().items()}
+
+
+def _curve_facts(task: str, head: Mapping[str, Any], curve: Drawn) -> Facts:
+    """A curve as that of an aggregation."""
+    points = [*curve_points({}, curve)]
+    names = ("x", "y", "low", "high", "threshold", "n", "label")
+    of_points = {name: [point.get(name) for point in points] for name in names}
+    return {"task": task, **head, "by": dict(head["by"]), "points": of_points}
 
 
 def _name_group(by: Mapping[str, str | None]) -> tuple[str | None, str | None]:

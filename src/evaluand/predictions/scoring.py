@@ -25,7 +25,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure, MeasureResults
-from evaluand.aggregation.disparity import Kind, check_kinds
 from evaluand.aggregation.groups import MetricRow
 from evaluand.comparison.rule import Gate
 from evaluand.core import identity, registry
@@ -34,6 +33,7 @@ from evaluand.core.files.csv import write_table
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns
+from evaluand.metrics.base.curves import Drawn
 from evaluand.predictions.columns.gates import check_system_gates
 from evaluand.predictions.columns.notes import PYTHON, Notes
 from evaluand.predictions.columns.scoring import check_groups
@@ -63,7 +63,6 @@ def score(
     definition: str | None = None,
     part: str | None = None,
     by: str | Sequence[str] = (),
-    disparities: Kind | Sequence[Kind] = (),
     gates: str | Sequence[str] = (),
     intervals: bool = True,
     groups: int = MOST_GROUPS,
@@ -83,8 +82,8 @@ def score(
         truth: a CSV file of index and targets, or a dataset; by default the truth in the problem's folder.
         definition: the public definition that metrics follow where several are in use.
         part: TRAIN, TEST or SCORE, where each has its own documents.
-        by: columns of the learning table to group by, several together as `sex,age`.
-        disparities: those between the groups.
+        by: columns of the learning table to group by, several together as `sex,age`, and between whose groups there are
+            differences.
         gates: rules such as `f1Macro >= 0.8`; of several systems all but the first are judged.
         intervals: whether to compute intervals; without them large files are scored faster.
         groups: the most groups of a grouping.
@@ -130,7 +129,6 @@ def score(
                 confidence=_CONFIDENCE if intervals else None,
                 groups=attributes.of(keys),
                 by=groupings,
-                disparities=check_kinds(disparities),
             )
             judged[system].append(judge_part(each, task, options))
     of_criteria = (
@@ -155,6 +153,7 @@ def score(
         graded=graded,
         made=made,
         about=graded.about,
+        curves=graded.curves(),
     )
 
 
@@ -301,6 +300,7 @@ class GradedProblem:
             for signature, each in metrics.items()
         ]
 
+    @cached_property
     def _known_values(self) -> list[MeasureResults]:
         """The results of each system; none of several parts, of which the values over all rows are others."""
         if len(self._parts) > 1:
@@ -313,6 +313,13 @@ class GradedProblem:
             known.append(merged._replace(values=[*distinct.values()]).with_families())
         return known
 
+    def curves(self) -> list[tuple[str, dict[str, Any], Drawn]]:
+        """The curves of each system; none of several parts."""
+        found: dict[Any, tuple[str, dict[str, Any], Drawn]] = {}
+        for system, results in zip(self.systems, self._known_values, strict=False):
+            found |= {(system, repr(head)): (system, head, curve) for head, curve in results.curves}
+        return [*found.values()]
+
     # Artifacts
 
     def unsaved(self) -> Results:
@@ -321,7 +328,7 @@ class GradedProblem:
         if not columns:
             return self.save(MemoryStore(), "scores")
         steps, store = self.steps("scores"), ColumnStore()
-        return steps.summarise(store, store.put(steps.dataset, self._scorer(), columns), self._known_values())
+        return steps.summarise(store, store.put(steps.dataset, self._scorer(), columns), self._known_values)
 
     def save(self, store: Store, name: str) -> Results:
         """The results in a store.
@@ -330,7 +337,7 @@ class GradedProblem:
             SpecError: a target has a reserved name, or metrics read rows in ways that no single scorer does.
         """
         scores = {system: {SCORER: each.scored_rows()} for system, each in self._plain_columns().items()}
-        return self.steps(name).run(store, known_scores=scores, known_values=self._known_values())
+        return self.steps(name).run(store, known_scores=scores, known_values=self._known_values)
 
     def steps(self, name: str) -> Steps:
         """The path of the dataset, and of the predictions of each system as a task.

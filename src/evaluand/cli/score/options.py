@@ -103,7 +103,9 @@ class ScoreOptions:
     )
     gates: tuple[str, ...] = gate_option
     junit: Path | None = junit_option
-    problem: Path | None = option("Instead of FOLDER.", type=click.Path(exists=True, path_type=Path), metavar="FILE")
+    problem: Path | None = option(
+        "A problem by its document, in place of FOLDER.", type=click.Path(exists=True, path_type=Path), metavar="FILE"
+    )
     predictions: tuple[str, ...] = option(
         "For a problem: the file to score, by default the one that the problem names; repeat the option for systems,"
         " which are compared, or for repeats and folds, with their numbers in the names:"

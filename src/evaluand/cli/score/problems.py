@@ -74,7 +74,6 @@ def _score(source: Path | Problem, given: ScoreOptions, store: Store | None, nam
         definition=given.definition,
         part=given.part,
         by=given.by,
-        disparities=("difference",) if given.by else (),
         gates=given.gates,
         intervals=not given.no_intervals,
         groups=given.groups,

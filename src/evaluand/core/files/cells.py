@@ -51,6 +51,8 @@ def typed(texts: pa.Array, type: str, wrong: Callable[[int, str], None]) -> pa.A
     """
     if type == "text":
         return texts
+    if (numbers := _plain_numbers(texts, type)) is not None:
+        return numbers
     texts = pc.if_else(pc.equal(pc.utf8_trim_whitespace(texts), ""), pa.scalar(None, pa.string()), texts)
     if type == "time":
         return _times(texts)
@@ -65,6 +67,19 @@ def typed(texts: pa.Array, type: str, wrong: Callable[[int, str], None]) -> pa.A
     if type == "integer":
         return _integers(pc.replace_substring_regex(valid, r"\.0*$", ""), wrong)
     return valid.cast(pa.float64()) if type == "real" else _vectors(valid)
+
+
+def _plain_numbers(texts: pa.Array, type: str) -> pa.Array | None:
+    """The numbers of texts that Arrow converts as we do; None if any is odd, such as one with hexadecimal digits."""
+    if type not in _NUMBERS or pc.any(pc.match_substring_regex(texts, "[xX]")).as_py():
+        return None
+    try:
+        return texts.cast(_NUMBERS[type])
+    except pa.ArrowInvalid:
+        return None
+
+
+_NUMBERS: Final = {"integer": pa.int64(), "real": pa.float64()}
 
 
 def written_as_real(texts: pa.Array) -> int:

@@ -16,10 +16,9 @@ from evaluand.data.sources import open_file
 from evaluand.interop.d3m.checks import learning_resource
 from evaluand.interop.d3m.dataset import Column, DatasetDocument, Resource, described
 from evaluand.predictions.problem.files import read_header
-from evaluand.predictions.problem.layout import INDEX_COLUMN, reads_of
-from evaluand.predictions.problem.problem import Problem, TargetDataset, TaskType
+from evaluand.predictions.problem.layout import INDEX_COLUMN, NUMERIC, reads_of
+from evaluand.predictions.problem.problem import Problem, TargetDataset
 
-_NUMERIC: Final = frozenset({TaskType.REGRESSION, TaskType.FORECASTING})
 _MOST_LISTED: Final = 10
 
 
@@ -76,7 +75,7 @@ def _target_type(problem: Problem, n_targets: int) -> str | None:
     reads = reads_of(*problem.criteria)
     if "boxes" in reads:
         return "realVector" if n_targets == 1 else None
-    return "real" if "numbers" in reads or _NUMERIC.intersection(problem.task_types) else "categorical"
+    return "real" if "numbers" in reads or NUMERIC.intersection(problem.task_types) else "categorical"
 
 
 def _note_undescribed(path: Path, added: list[Column], types: Mapping[str, str], findings: Findings) -> None:

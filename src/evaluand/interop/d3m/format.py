@@ -6,11 +6,11 @@ import math
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from evaluand.core.errors import DataError, SpecError
+from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.files.json import Findings, no_file
 from evaluand.core.files.paths import relative_name, require_within
 from evaluand.data.columns import join_chunks
@@ -58,12 +58,10 @@ def _truth_of_folder(
         layout = layout.for_file(read_header(path))
     read = Findings()
     cells = read_cells(path, layout, read)
-    findings.notes += () if in_table else read.notes
-    for fault in read.faults:
-        if isinstance(fault, CriterionFault):
-            findings.faults.append(format.locate(fault, folder.document, name))
-        elif not in_table:  # rows of a table that are not tested may lack the value
-            findings.faults.append(fault)
+    if in_table:  # whose rows that are not tested may lack the value
+        read = Findings([fault for fault in read.faults if isinstance(fault, CriterionFault)])
+    findings.notes += read.notes
+    findings.faults += _located(read.faults, format, folder.document, name)
     if cells is None and in_table:
         missing = f"lacks some of the columns {', '.join(layout.columns)}"
         findings.fault(str(path), "cannot_be_scored", missing)
@@ -114,11 +112,7 @@ def _truth_in(
 
     if _is_csv(path):
         layout, cells = read_guessed_truth(problem, path, findings)
-        known = None if document == path else document
-        findings.faults = [
-            format.locate(fault, known, str(document)) if isinstance(fault, CriterionFault) else fault
-            for fault in findings.faults
-        ]
+        findings.faults = _located(findings.faults, format, None if document == path else document, str(document))
         if layout is None or cells is None or findings.faults:
             return None
         parts = split_parts(cells, layout, None, None, findings)
@@ -135,6 +129,11 @@ def _truth_in(
     folds = examine_splits(require_within(splits, document.parent), keys, findings) if os.path.isfile(splits) else None
     parts = split_parts(cells, layout, keys, folds, findings)
     return ProblemTruth(problem, document, str(document), layout, cells, parts, keys.columns, predictions, format)
+
+
+def _located(faults: Sequence[Fault], format: ProblemFormat, document: Path | None, name: str) -> list[Fault]:
+    """Faults, those of criteria at their paths in a document."""
+    return [format.locate(each, document, name) if isinstance(each, CriterionFault) else each for each in faults]
 
 
 def _is_csv(path: Path) -> bool:
@@ -190,8 +189,6 @@ class D3MFormat(ProblemFormat):
     def read_truth(
         self, problem: Path | OpenProblem | Problem, truth: Path | None, part: str | None
     ) -> tuple[ProblemTruth | None, Findings]:
-        if not isinstance(problem, Path | ProblemFolder | Problem):
-            raise TypeError(f"{type(problem).__name__} is not a problem of D3M")
         findings = Findings()
         if isinstance(problem, ProblemFolder):
             return _truth_of_folder(problem, truth, findings, self), findings
@@ -200,6 +197,7 @@ class D3MFormat(ProblemFormat):
                 need = "a problem without a document needs its truth"
                 raise SpecError(need, python="give truth", command="give --truth")
             return _truth_in(truth, problem, truth, findings, self), findings
+        assert isinstance(problem, Path)  # nothing else is a problem of this format
         if truth is not None and problem.is_file():
             return _truth_of_document(problem, truth, self)
         named = truth
@@ -236,26 +234,22 @@ class D3MFormat(ProblemFormat):
         # an undefined value is empty
         values = pa.array([None if math.isnan(result.value) else result.value for _, result in rows], pa.float64())
         names = [result.criterion.metric for _, result in rows]
-        if layout == "3.1.1":
-            return pa.table(
-                {
-                    "index": pa.array(range(len(rows)), pa.int64()),
-                    "problemID": pa.array([problem.id] * len(rows)),
-                    "metric": pa.array([self.metric_word(name) for name in names]),
-                    "value": values,
-                }
-            )
-        seed = problem.division.seed if problem.division else None
-        folds = 1 + max(part.fold for part, _ in rows)
-        return pa.table(
-            {
-                "metric": pa.array([UPPER.get(name, name.upper()) for name in names]),
+        columns: dict[str, Sequence[Any]] = {
+            "index": range(len(rows)),
+            "problemID": [problem.id] * len(rows),
+            "metric": [self.metric_word(name) for name in names],
+            "value": values,
+        }
+        if layout == "4":
+            folds = 1 + max(part.fold for part, _ in rows)
+            columns = {
+                "metric": [UPPER.get(name, name.upper()) for name in names],
                 "value": values,
                 "normalized": pa.array([_normalised(result) for _, result in rows], pa.float64()),
-                "randomSeed": pa.array([seed or 0] * len(rows), pa.int64()),
-                "fold": pa.array([part.repeat * folds + part.fold for part, _ in rows], pa.int64()),
+                "randomSeed": [(problem.division and problem.division.seed) or 0] * len(rows),
+                "fold": [part.repeat * folds + part.fold for part, _ in rows],
             }
-        )
+        return pa.table({name: pa.array(cells) for name, cells in columns.items()})
 
 
 def _normalised(result: CriterionResult) -> float | None:

@@ -15,7 +15,6 @@ from evaluand.predictions.problem.problem import Criterion
 
 _PARAMETERS: Final = {"K": "k", "k": "k", "posLabel": "positive", "pos_label": "positive"}
 _REFUSED: Final = "roc_auc"
-_APPLICABILITY: Final = ("singleTarget", "allTargets")
 
 
 def compute_metric(
@@ -59,9 +58,10 @@ def compute_metric(
         >>> compute_metric("f1", truth, {"d3mIndex": [2, 1, 0], "y": ["b", "b", "a"]}, targets="y", posLabel="a")
         0.6666666666666666
     """
-    criterion = Criterion(
-        metric=name_of(metric), jointly=_jointly(applicability_to_target), **_parameters(metric, params)
-    )
+    if applicability_to_target not in ("singleTarget", "allTargets"):
+        raise SpecError(f"applicability_to_target={applicability_to_target!r} must be 'singleTarget' or 'allTargets'")
+    jointly = applicability_to_target == "allTargets"
+    criterion = Criterion(metric=name_of(metric), jointly=jointly, **_parameters(metric, params))
     names = (targets,) if isinstance(targets, str) else tuple(targets)
     found = judge(
         _table("truth", truth),
@@ -97,12 +97,6 @@ def precision_at_top_K(gt: Any, preds: Any, K: int = 20) -> float:  # noqa: N802
     value = compute_metric("precisionAtTopK", *tables, targets="value", index="row", dialect="3.1.1", K=K)
     assert isinstance(value, float)
     return value
-
-
-def _jointly(applicability: str) -> bool:
-    if applicability not in _APPLICABILITY:
-        raise SpecError(f"applicability_to_target={applicability!r} must be 'singleTarget' or 'allTargets'")
-    return applicability == "allTargets"
 
 
 def _parameters(metric: str, params: Mapping[str, Any]) -> dict[str, Any]:

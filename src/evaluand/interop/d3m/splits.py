@@ -107,24 +107,18 @@ class _FaultLog:
     """The faults of the rows of a file, by code and column."""
 
     def __init__(self, side: Side, findings: Findings) -> None:
-        self._side, self._findings, self._before = side, findings, len(findings.faults)
+        self.side, self.findings, self._before = side, findings, len(findings.faults)
         self._rows: dict[tuple[str, str | None], dict[int, str]] = {}
 
     def add_cell(self, code: str, row: int, column: str | None, message: str) -> None:
         self._rows.setdefault((code, column), {}).setdefault(row, message)
 
-    def add(self, code: str, message: str) -> None:
-        self._findings.faults.append(self._side.fault(code, message))
-
-    def note(self, code: str, message: str) -> None:
-        self._findings.note(str(self._side.path), code, message)
-
     def summarise(self) -> bool:
         """Reports the faults; whether there are any."""
         for (code, column), rows in self._rows.items():
             numbers = np.array([*rows], np.int64)
-            self._findings.faults += self._side.faults(numbers, column, code, rows.__getitem__)
-        return len(self._findings.faults) > self._before
+            self.findings.faults += self.side.faults(numbers, column, code, rows.__getitem__)
+        return len(self.findings.faults) > self._before
 
 
 def write_splits(path: str | os.PathLike[str], folds: Folds, keys: RowKeys) -> None:
@@ -175,7 +169,7 @@ def _check_known(row_of: Any, tested: Any, name: str, columns: Mapping[str, pa.A
             continue
         if lost[which].all() and (row_of[~which] >= 0).any():
             message = f"{lost.sum():,} {part} rows are of examples that this part of the data does not have"
-            log.note("other_part", message)
+            log.findings.note(str(log.side.path), "other_part", message)
             continue
         row = int(np.flatnonzero(lost)[0])
         message = f"{lost.sum():,} of {which.sum():,} {part} rows are not in the learning table, first {name} "
@@ -189,7 +183,7 @@ def _check_images(columns: Mapping[str, pa.Array], keys: RowKeys, row_of: Any, l
     known = np.flatnonzero(row_of >= 0)
     for name in [*keys.columns][1:]:
         if name not in columns:
-            log.note("missing_column", f"there is no column {name!r} of the index")
+            log.findings.note(str(log.side.path), "missing_column", f"there is no column {name!r} of the index")
             continue
         expected = keys.columns[name].take(pa.array(row_of[known])).cast(pa.string())
         own = columns[name].take(pa.array(known))
@@ -216,4 +210,4 @@ def _check_listed(keys: RowKeys, row_of: Any, log: _FaultLog) -> None:
         rows: Sequence[int] = np.flatnonzero(np.isin(keys.positions, missing))[:5].tolist()
         some = ", ".join(str(values[row]) for row in rows) + (" …" if len(missing) > len(rows) else "")
         which = "1 example is missing:" if len(missing) == 1 else f"{len(missing):,} examples are missing, such as"
-        log.add("unassigned", f"{which} {name} {some}")
+        log.findings.fault(str(log.side.path), "unassigned", f"{which} {name} {some}")

@@ -84,23 +84,22 @@ class _Definitions(dict[str, Mapping[str, Rule]]):
 
 
 def _read_definitions() -> Mapping[str, Mapping[str, Rule]]:
-    """The definitions of `definitions.json`, of which one may be as an earlier one, with other attributes of rules.
-
-    A parameter that is null is left out.
-    """
+    """The definitions of `definitions.json`."""
     stated: dict[str, Any] = orjson.loads(Path(__file__).with_suffix(".json").read_bytes())
-    plain: dict[str, dict[str, dict[str, Any]]] = {}
-    for name, entry in stated.items():
-        own, base = entry["metrics"], plain.get(entry.get("as", ""), {})
-        metrics = [metric for metric in (*base, *own) if metric not in entry.get("without", ())]
-        plain[name] = {}
-        for metric in dict.fromkeys(metrics):
-            of_base, changed = base.get(metric, {}), own.get(metric, {})
-            parameters = changed.get("parameters", {})
-            merged = {} if parameters is None else of_base.get("parameters", {}) | parameters
-            kept = {key: value for key, value in merged.items() if value is not None}
-            plain[name][metric] = of_base | changed | entry.get("every", {}) | {"parameters": kept}
-    return _Definitions({name: {key: _rule(each) for key, each in rules.items()} for name, rules in plain.items()})
+    return _Definitions({name: {key: _rule(each) for key, each in _rules(name, stated).items()} for name in stated})
+
+
+def _rules(name: str, stated: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The rules of a definition, which may be as another one, with other attributes; a null parameter is left out."""
+    entry, found = stated[name], dict[str, dict[str, Any]]()
+    own, base = entry["metrics"], _rules(entry["as"], stated) if "as" in entry else {}
+    for metric in dict.fromkeys([*base, *own]):
+        of_base, changed = base.get(metric, {}), own.get(metric, {})
+        parameters = changed.get("parameters", {})
+        merged = {} if parameters is None else of_base.get("parameters", {}) | parameters
+        kept = {key: value for key, value in merged.items() if value is not None}
+        found[metric] = of_base | changed | entry.get("every", {}) | {"parameters": kept}
+    return {metric: rule for metric, rule in found.items() if metric not in entry.get("without", ())}
 
 
 def _rule(stated: Mapping[str, Any]) -> Rule:

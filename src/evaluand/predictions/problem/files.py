@@ -108,8 +108,6 @@ def _note_encoding(path: Path, findings: Findings) -> None:
 def _convert(side: Side, name: str, kind: str, layout: FileLayout, findings: Findings) -> pa.Array:
     """The values of a column; cells that are empty or of another type are reported, a truth without numbers once."""
     texts, is_index = side.column(name), name in layout.index
-    if (numbers := _plain_numbers(texts, kind)) is not None:
-        return numbers
     empty = np.asarray(pc.fill_null(pc.equal(texts if kind == "text" else pc.utf8_trim_whitespace(texts), ""), True))
     if not (layout.sets and name in layout.targets):
         code = "empty_index" if is_index else "empty_value"
@@ -135,20 +133,6 @@ def _convert(side: Side, name: str, kind: str, layout: FileLayout, findings: Fin
         message = lambda row: f"is {texts[row].as_py().strip()[:60]!r}; give a finite number"  # noqa: E731
         findings.faults += side.faults(odd, name, "not_finite", message)
     return values
-
-
-def _plain_numbers(texts: pa.Array, kind: str) -> pa.Array | None:
-    """The finite numbers of texts that Arrow converts as we do; None if anything is odd, such as hexadecimal digits."""
-    if kind not in _NUMBERS or texts.null_count or pc.any(pc.match_substring_regex(texts, "[xX]")).as_py():
-        return None
-    try:
-        numbers = texts.cast(_NUMBERS[kind])
-    except pa.ArrowInvalid:
-        return None
-    return numbers if pc.all(pc.is_finite(numbers)).as_py() else None
-
-
-_NUMBERS: Final = {"integer": pa.int64(), "real": pa.float64()}
 
 
 def _open_single_quoted(path: Path, findings: Findings) -> DataSource | None:

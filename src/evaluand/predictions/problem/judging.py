@@ -10,7 +10,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.aggregation.aggregator import Measure, MeasureResults, compute_measures
-from evaluand.aggregation.disparity import Kind
 from evaluand.aggregation.groups import MetricRow
 from evaluand.aggregation.shard import ATTRIBUTE
 from evaluand.core import registry
@@ -87,8 +86,7 @@ class JudgeOptions:
         labels: all possible labels, or those of each target; those of truth and predictions if None.
         confidence: of the intervals; None for values alone.
         groups: attribute → its value of each example, by which values are grouped too.
-        by: the groupings, by one attribute or by several together.
-        disparities: those between the groups of each grouping.
+        by: the groupings, by one attribute or by several together, between whose groups there are differences.
     """
 
     definition: str | None = None
@@ -96,7 +94,6 @@ class JudgeOptions:
     confidence: float | None = 0.95
     groups: Mapping[str, pa.Array] = field(default_factory=dict)
     by: Sequence[tuple[str, ...]] = ()
-    disparities: Sequence[Kind] = ()
 
 
 def judge(
@@ -372,7 +369,7 @@ def _metric(
 def _measure(
     aligned: AlignedTables, rule: Rule, metric: Metric, targets: tuple[str, ...], options: JudgeOptions
 ) -> MeasureResults:
-    """The values of a metric, for each target and over all if there are several, where needed without intervals."""
+    """The values of a metric: over all targets, and for each of several; by group too."""
     if rule.reads == "boxes":
         columns: list[Columns] = [aligned.image_columns(targets[0])]
     else:
@@ -384,7 +381,7 @@ def _measure(
         table = table.append_column(ATTRIBUTE + name, pa.concat_arrays([column] * len(targets)))
     size = _ROWS_AT_ONCE if _keeps_no_rows(metric) and not many else max(table.num_rows, 1)
     shards = [table.slice(start, size) for start in range(0, max(table.num_rows, 1), size)]
-    measure = Measure(scorer_of(rule.reads), metric, options.by, options.disparities if options.by else ())
+    measure = Measure(scorer_of(rule.reads), metric, options.by, ("difference",) if options.by else ())
     results = compute_measures([measure], lambda *_, **__: shards)
     values = [(scorer, _of_examples(row, len(targets), options)) for scorer, row in results.values]
     if rule.reads == "boxes":
@@ -448,7 +445,7 @@ def _in_file_order(aligned: AlignedTables, metric: Any, target: str, row: Metric
     values = {label: curve.ap for label, curve in curves.items() if not math.isnan(curve.ap)}
     value = float(np.mean([*values.values()])) if values else math.nan
     if value != value or abs(row.value - value) < _EQUAL:
-        return row
+        return row._replace(value=value)
     data = None if truths.label is None else {"labels": {str(label): {"value": ap} for label, ap in values.items()}}
     reason = "no interval: detections of one confidence count in the order of the file"
     return row._replace(

@@ -127,11 +127,11 @@ def _target_type(problem: Problem, declared: str | None, n_targets: int) -> str:
     reads = reads_of(*problem.criteria)
     if "boxes" in reads and n_targets == 1:  # of several one is the label of the boxes
         return "vector"
-    numeric = _NUMERIC.intersection(problem.task_types)
+    numeric = NUMERIC.intersection(problem.task_types)
     standard = any(criterion.metric in STANDARD_METRICS for criterion in problem.criteria)
     if "numbers" in reads or (declared is None and numeric and not standard):
         return "real"
     return "text" if declared in (None, "time") else declared
 
 
-_NUMERIC: Final = frozenset({TaskType.REGRESSION, TaskType.FORECASTING})
+NUMERIC: Final = frozenset({TaskType.REGRESSION, TaskType.FORECASTING})
