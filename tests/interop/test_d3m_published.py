@@ -200,6 +200,17 @@ def test_a_split_that_is_none_is_one_sentence(made: Made, split: str, message: s
     assert [fault.message for fault in error.value.faults] == [message]
 
 
+def test_where_a_split_is_none_the_truth_says_which_rows_are_tested(made: Made) -> None:
+    made.splits(ROWS)
+    (made.root / "targets.csv").write_text("d3mIndex,label\n13,yes\n11,no\n")
+    made.write()
+    scores = score(made.root, predict(made, "no", "no"))
+    assert (scores.rows[0].value, scores.rows[0].n) == (0.5, 2)
+    assert [(note.code, note.message) for note in noted(scores)] == [
+        ("no_split", "dataSplits.csv is no split of rows, so the rows of targets.csv are tested: 2 of 4")
+    ]
+
+
 # Parts, and several problems
 
 
@@ -249,6 +260,18 @@ def test_without_a_scored_part_the_tested_one_is_read_with_a_note(made: Made) ->
     fill(made.root / "TEST" / "dataset_TEST")
     scores = score(made.root, predict(made, "no", "yes"))
     assert (scores.rows[0].value, noted(scores)[0].message) == (0.5, "the part TEST is read; --part chooses TRAIN")
+
+
+def test_a_part_scores_the_rows_that_it_has_and_an_empty_truth_is_none(made: Made) -> None:
+    divide(made, scored="TEST")
+    splits = made.root / "SCORE" / "problem_TEST" / "dataSplits.csv"
+    splits.write_text(splits.read_text() + "".join(f"{row},TEST,0,0\n" for row in range(20, 30)))
+    (made.root / "SCORE" / "targets.csv").touch()
+    scores = score(made.root / "SCORE", predict(made, "no", "yes"))
+    assert (scores.rows[0].value, scores.rows[0].n) == (0.5, 2)
+    assert [note.message for note in noted(scores)] == [
+        "10 of 12 TEST rows are not in the table of SCORE and not scored"
+    ]
 
 
 def test_hidden_values_are_those_of_a_scored_dataset_without_a_document_of_its_own(made: Made) -> None:

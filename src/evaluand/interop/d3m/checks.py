@@ -187,7 +187,13 @@ def _media_fault(dataset: DatasetDocument, column: Column, name: str, folder: Pa
 
 
 def check_splits(
-    path: Path, folder: Path, division: Division, keys: RowKeys | None, findings: Findings, problem: Findings
+    path: Path,
+    folder: Path,
+    division: Division,
+    keys: RowKeys | None,
+    findings: Findings,
+    problem: Findings,
+    part: str | None = None,
 ) -> Folds | None:
     """The split of a file, after it was checked against the rows of the main dataset and what the problem says of it.
 
@@ -196,13 +202,14 @@ def check_splits(
         keys: the rows of the dataset; None if they cannot be read.
         findings: of the file.
         problem: of the problem's document.
+        part: of the data that the rows are, see `part_of`.
     """
     try:
         require_within(path, folder)
     except DataError:
         problem.fault("inputs.dataSplits.splitsFile", "unsafe_path", f"{division.file!r} leads out of the folder")
         return None
-    folds = None if keys is None else examine_splits(path, keys, findings)
+    folds = None if keys is None else examine_splits(path, keys, findings, part)
     if folds is not None:
         _check_division(folds, division, problem)
     return folds

@@ -98,9 +98,12 @@ def leading_out(folder: Path, name: str) -> Iterator[Path]:
 
 
 def find_file(document: Path, root: Path, name: str) -> Path | None:
-    """A file next to the problem's document or in a folder above; a DataError if a link leads out of the root."""
+    """A file next to the problem's document or in a folder above; a DataError if a link leads out of the root.
+
+    One without any content is none.
+    """
     for place in (document.parent, *document.parent.parents):
-        if os.path.isfile(place / name):  # false also for a name that is too long
+        if os.path.isfile(place / name) and os.path.getsize(place / name):  # false also for a name that is too long
             return require_within(place / name, root)
         if place == root:
             return None

@@ -270,27 +270,34 @@ def _tested_rows(
     Args:
         keys: the rows of the main dataset; None if they cannot be read.
     """
+    part = part_of(document, root)
     name = SPLITS_FILE if problem.division is None else problem.division.file or SPLITS_FILE
-    split = document.parent / name
+    split, of_split = document.parent / name, Findings()
     if problem.division is not None and os.path.lexists(split):
-        return split, check_splits(split, root, problem.division, keys, of_files, of_problem)
+        folds = check_splits(split, root, problem.division, keys, of_split, of_problem, part)
+        if not any(fault.code == "missing_column" for fault in of_split.faults):
+            of_files.faults += of_split.faults
+            of_files.notes += of_split.notes
+            return split, folds
     truth = truth or find_file(document, root, TRUTH)
     if problem.division is None:
         rows = "all rows of the table" if truth is None else f"the rows of {relative_name(truth, root)}"
         of_problem.note("inputs.dataSplits", "no_split", f"is missing, so {rows} are tested")
         return None, None
-    if above := find_file(document, root, name):
+    if not of_split.faults and (above := find_file(document, root, name)):
         of_problem.note(_SPLIT, "other_place", f"is read from {relative_name(above, root)}")
-        return above, check_splits(above, root, problem.division, keys, of_files, of_problem)
-    if truth is None and part_of(document, root) != LEARNT:  # of which no row is tested
+        return above, check_splits(above, root, problem.division, keys, of_files, of_problem, part)
+    if truth is None and part != LEARNT:  # of which no row is tested
         truth = _tested_table(existing, root)
     if keys is None or truth is None or not truth.is_file():
-        return None, None
+        of_files.faults += of_split.faults
+        return (split, None) if of_split.faults else (None, None)
     folds = tested_by_truth(truth, keys, of_files)
     count, n = 0 if folds is None else int((folds.numbers >= 0).sum()), len(keys.positions)
     if not count:
         return None, None
-    message = f"there is no file {name}, so the rows of {relative_name(truth, root)} are tested: {count:,} of {n:,}"
+    lack = f"{name} is no split of rows" if of_split.faults else f"there is no file {name}"
+    message = f"{lack}, so the rows of {relative_name(truth, root)} are tested: {count:,} of {n:,}"
     of_problem.note(_SPLIT, "no_split", message)
     return truth, folds
 

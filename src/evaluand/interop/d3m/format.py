@@ -167,7 +167,7 @@ def _learning_table(path: Path, problem: Problem, findings: Findings) -> tuple[P
 
 
 LAYOUTS: Final = ("3.1.1", "4")
-_NOTES: Final = ("no_split", "other_place", "chosen_part")
+_NOTES: Final = ("no_split", "other_place", "chosen_part", "not_in_part")
 """What scores note of the folder: which rows are tested."""
 
 _ATTRIBUTES: Final = {"metric": "metric", "k": "K", "positive": "posLabel", "jointly": "applicabilityToTarget"}

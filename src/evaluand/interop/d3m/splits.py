@@ -18,7 +18,7 @@ from evaluand.core.files.csv import write_table
 from evaluand.core.files.json import Findings
 from evaluand.data.split import NOT_TESTED, Folds
 from evaluand.interop.d3m.dataset import open_csv
-from evaluand.interop.d3m.documents import LEARNT, TESTED
+from evaluand.interop.d3m.documents import LEARNT, SCORED, TESTED
 from evaluand.predictions.problem.sides import TRUTH, Side, repeated
 from evaluand.predictions.problem.truth import RowKeys
 
@@ -35,8 +35,12 @@ def read_splits(path: str | os.PathLike[str], keys: RowKeys) -> Folds:
     return folds
 
 
-def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | None:
-    """The folds, as far as the file can be read; its faults are collected."""
+def examine_splits(path: Path, keys: RowKeys, findings: Findings, part: str | None = None) -> Folds | None:
+    """The folds, as far as the file can be read; its faults are collected.
+
+    Args:
+        part: of the data that the rows are; of TEST or SCORE the table, and not the file, says which rows there are.
+    """
     source = open_csv(path, findings)
     if source is None:
         return None
@@ -65,7 +69,7 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings) -> Folds | Non
     row_of = _rows_of(columns, keys, log)
     if log.summarise():
         return None
-    _check_known(row_of, tested, next(iter(keys.columns)), columns, log)
+    _check_known(row_of, tested, next(iter(keys.columns)), columns, part, log)
     rows = np.flatnonzero(row_of >= 0)
     _check_images(columns, keys, row_of, log)
     repeats, folds = (values[rows] for values in numbers)
@@ -161,18 +165,27 @@ def _rows_of(columns: Mapping[str, pa.Array], keys: RowKeys, log: _FaultLog) -> 
     return np.asarray(found.fill_null(-1), np.int64)
 
 
-def _check_known(row_of: Any, tested: Any, name: str, columns: Mapping[str, pa.Array], log: _FaultLog) -> None:
+def _check_known(
+    row_of: Any, tested: Any, name: str, columns: Mapping[str, pa.Array], part: str | None, log: _FaultLog
+) -> None:
     """Reports rows about unknown examples, unless the dataset is only the training or only the test part."""
-    for part, which in ((LEARNT, ~tested), (TESTED, tested)):
+    for kind, which in ((LEARNT, ~tested), (TESTED, tested)):
         lost = (row_of < 0) & which
         if not lost.any():
             continue
-        if lost[which].all() and (row_of[~which] >= 0).any():
-            message = f"{lost.sum():,} {part} rows are of examples that this part of the data does not have"
+        is_other = lost[which].all() and (row_of[~which] >= 0).any()
+        if is_other:
+            message = f"{lost.sum():,} {kind} rows are of examples that this part of the data does not have"
             log.findings.note(str(log.side.path), "other_part", message)
             continue
+        if kind == TESTED and part in (TESTED, SCORED) and not lost[which].all():
+            message = (
+                f"{lost.sum():,} of {which.sum():,} {kind} rows are not in the table of {part}, so they are not scored"
+            )
+            log.findings.note(str(log.side.path), "not_in_part", message)
+            continue
         row = int(np.flatnonzero(lost)[0])
-        message = f"{lost.sum():,} of {which.sum():,} {part} rows are not in the learning table, first {name} "
+        message = f"{lost.sum():,} of {which.sum():,} {kind} rows are not in the learning table, first {name} "
         log.add_cell("unknown_index", row, None, f"{message}{columns[name][row].as_py()!r}")
 
 
