@@ -90,7 +90,8 @@ def value_of(text: str) -> Fraction:
 
 def read(cells: Sequence[Any], declared: str | None = None) -> Column:
     """What the cells of a column are, decided from all of them, unless it is declared to be text."""
-    texts = [spell(cell) for cell in cells]
+    is_huge = declared is None and any(isinstance(cell, int) and not -(2**63) <= cell < 2**63 for cell in cells)
+    texts = [str(int(c)) if is_huge and isinstance(c, float) and c.is_integer() else spell(c) for c in cells]
     gaps = any(text is None for text in texts)
     labels = [None if text is None or (not text and gaps) else ("text", text) for text in texts]
     if declared == "text":
@@ -102,6 +103,8 @@ def read(cells: Sequence[Any], declared: str | None = None) -> Column:
     if any(isinstance(cell, list) for cell in cells) or all(_list(text) is not None for text in known):
         return _lists(cells, texts)
     if all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells if spell(cell) is not None):
+        if is_huge:  # for which there is no type of numbers
+            return Column("text", labels, cells, False)
         keys = [None if text is None else ("number", value_of(text)) for text in texts]
         return Column("number", keys, cells, False)
     all_whole = all(is_whole(text) for text in known if NUMBER.fullmatch(text))

@@ -225,7 +225,7 @@ def type_column(name: str, column: pa.Array | pa.ChunkedArray, declared: str | N
     """
     array = plain_values(join_chunks(column) if isinstance(column, pa.ChunkedArray) else column)
     if declared == "text":
-        return TypedColumn(name, "text", _without_blanks(_texts_of(array)))
+        return TypedColumn(name, "text", _without_blanks(_texts_of(array, _short_text)))
     if array.type == _JSON:
         read = _type_json(name, array, declared)
     elif pa.types.is_string(array.type):
@@ -469,13 +469,13 @@ def _lowered(texts: pa.Array) -> pa.Array:
     return pc.utf8_lower(pc.utf8_trim_whitespace(texts))
 
 
-def _texts_of(values: pa.Array) -> pa.Array:
-    """Values as texts; see `_text_of`."""
+def _texts_of(values: pa.Array, write: Callable[[Any], str | None] = _text_of) -> pa.Array:
+    """Values as texts."""
     kind = values.type
     if kind == _JSON:
-        return pa.array(map(_text_of, _decode(values)), pa.string())
+        return pa.array(map(write, _decode(values)), pa.string())
     if pa.types.is_floating(kind) or pa.types.is_nested(kind):
-        return pa.array(map(_text_of, values.to_pylist()), pa.string())
+        return pa.array(map(write, values.to_pylist()), pa.string())
     return values.cast(pa.string())
 
 
