@@ -434,8 +434,11 @@ def _count_distinct(table: pa.Table) -> int:
 
 
 def _are_distinct_numbers(column: pa.Array) -> bool:
-    """Whether a column holds real numbers of which no two are equal; sorting them is faster than looking them up."""
-    if contents(column.type) != "numbers" or column.null_count or not pa.types.is_floating(column.type):
+    """Whether a column holds numbers of which no two are equal; sorting them is faster than looking them up."""
+    types, head = pa.types, column[:HEAD]
+    if not (types.is_floating(column.type) or types.is_integer(column.type)) or column.null_count:
+        return False
+    if len(pc.unique(head)) < len(head):
         return False
     ordered = np.sort(column.to_numpy())
     return bool((ordered[1:] > ordered[:-1]).all())
