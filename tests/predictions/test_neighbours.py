@@ -120,7 +120,12 @@ KINDS: dict[str, list[Table]] = {
                 ([("B-A I-C O", "B-A B-C O")], (1.0, 1.0)),
             ]
         ),
-        Table(jsonl('{"y":["B-A","O"],"p":["B-A"]}'), SPANS, note="rows.jsonl:1: 'p' has 1 tags of 2 tokens", code=1),
+        Table(
+            jsonl('{"y":["B-A","O"],"p":["B-A"]}', '{"y":["B-A","O"],"p":["B-A","O"]}'),
+            SPANS,
+            (1.0, 1.0),
+            "rows.jsonl:1: 1 of 2) counts as no prediction",
+        ),
         Table(jsonl('{"y":["O","O"],"p":["O","O"]}'), "--truth y --prediction p --metric accuracy", (1.0,)),
         Table(csv("y,p", "B-A,B-A", "O,B-A", "O,O"), "--truth y --prediction p --metric accuracy", (2 / 3,)),
     ],

@@ -183,3 +183,42 @@ def test_infinite_predictions_are_noted() -> None:
     found = evaluate([0.5, 1.5, 2.5], [0.5, 1.5, float("inf")], metrics="mae")
     assert found["mae"].n_failed == 1
     assert "'predictions' is infinite in 1 row, which has failed" in found.notes
+
+
+def test_an_integer_of_many_digits_is_a_label_as_written_and_a_float_in_errors(score: Read) -> None:
+    rows = "y,p\n" + "".join(f"{n},{n}\n" for n in range(1, 22)) + "22,99999999999999999999\n"
+    facts = score(rows, "--truth y --prediction p --metric mae")
+    assert facts["metrics"][0]["value"] == pytest.approx((1e20 - 22) / 22)
+    assert "'p' has 1 integer of over 64 bits, read as the nearest float" in facts["notes"]
+    facts = score(rows.replace("22,9", "99999999999999999998,9"), "--truth y --prediction p --kind multiclass")
+    assert facts["metrics"][0]["value"] == pytest.approx(21 / 22)
+
+
+def test_few_predictions_that_are_no_class_are_wrong_and_change_no_metric(score: Read) -> None:
+    rows = "y,p,s\n" + 5 * "yes,yes,.9\nno,no,.1\n"
+    words = "--truth y --prediction p --score s"
+    clean, odd = (score(rows + f"yes,{said},.8\n", words) for said in ("no", "maybe"))
+    assert [(row["signature"], row["value"]) for row in odd["metrics"] if row["metric"] != "matthews_correlation"] == [
+        (row["signature"], row["value"]) for row in clean["metrics"] if row["metric"] != "matthews_correlation"
+    ]
+    assert "1 prediction, such as 'maybe', is no class of 'y' and counts as wrong" in odd["notes"]
+
+
+def test_empty_texts_of_arrays_are_a_class_with_a_note() -> None:
+    found = evaluate(["yes", "no", ""] * 4, ["yes", "", ""] * 4, metrics="accuracy")
+    assert found["accuracy"].value == pytest.approx(2 / 3)
+    assert [note for note in found.notes if "cells with ''" in note] == [
+        "'truth' has 4 cells with '', counted as a class; if they mean a missing value, leave these cells empty",
+        "'predictions' has 8 cells with '', counted as a class; if they mean a missing value, leave these cells empty",
+    ]
+
+
+def test_ids_of_recorded_outputs_are_equal_numbers_in_any_spelling(folder: Folder) -> None:
+    Path("y.csv").write_text("id,y\n1,0\n2,1\n03,1\n")
+    Path("p.csv").write_text("id,p\n1.0,0\n2,1\n03,0\n")
+    Path("e.yaml").write_text(
+        "{name: ids, dataset: {path: y.csv, id: id, expected: y}, scorers: {right: {kind: prediction, type: integer}},"
+        " tasks: {m: {kind: recorded, path: p.csv, by: id, key: id, response: p}}, metrics: [accuracy]}"
+    )
+    [value] = folder.json("run", "e.yaml")["metrics"]
+    assert (value["value"], value["n_scored"]) == (pytest.approx(2 / 3), 3)

@@ -317,7 +317,7 @@ class _Evaluation:
         name, given = self.columns.find(operand)[0], self.columns.kind(operand)
         if given != "text" and self.columns.type(operand) is not None:
             return None
-        read = _typed(self.batch, name)
+        read = _typed(self.batch, name).as_floats()
         if read.type == "empty":
             return pa.nulls(len(read), pa.bool_() if kind == "boolean" else pa.float64())
         if _KINDS.get(read.type) == kind and read.has_few_words:

@@ -43,6 +43,7 @@ _FORMS: Final = {
 _NUMBER: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"
 _CODE: Final = r"^\s*[+-]?(0[0-9]|[0-9]{16})"
 _WHOLE: Final = r"^\s*[+-]?(0|[1-9][0-9]{0,17}|[1-8][0-9]{18})\s*$"  # of 64 bits
+_LARGE: Final = r"^\s*[+-]?[1-9][0-9]{15,}\s*$"
 _INFINITE: Final = r"^\s*[+-]?(?i:inf|infinity)\s*$"
 _BOOLEAN: Final = r"^\s*(?i:true|false)\s*$"
 _LIST: Final = r"^\s*\[.*\]\s*$"
@@ -72,6 +73,18 @@ def is_number(text: str) -> bool:
 def is_code(text: str) -> bool:
     """Whether digits name something: with a leading zero, or more of them than a number holds."""
     return _CODE_OF_TEXT.match(text) is not None
+
+
+def id_text(text: str) -> str:
+    """An id as text, alike where ids are equal numbers, as in `TypedColumn.texts`.
+
+    Example:
+        >>> id_text("7"), id_text("7.0"), id_text("07"), id_text("a7")
+        ('7', '7', '07', 'a7')
+    """
+    if text.isdecimal() or not is_number(text) or is_code(text):
+        return text
+    return number_text(float(text))
 
 
 def is_missing(text: str) -> bool:
@@ -157,11 +170,22 @@ class TypedColumn:
         numbers = _matches(self.values, _NUMBER) | _matches(self.values, IS_MISSING)
         self._refuse_words(pc.if_else(pa.array(numbers), None, self.values), where)
 
+    def as_floats(self) -> TypedColumn:
+        """The column for computing: integers of too many digits, which are words of their own as labels, are floats."""
+        if self.words is None or self.type == "boolean" or not (large := _matches(self.words, _LARGE)).any():
+            return self
+        mask, count = pa.array(large), plural(int(large.sum()), "integer")
+        values = pc.coalesce(pc.if_else(mask, self.words, None).cast(pa.float64()), self.values.cast(pa.float64()))
+        words = pc.if_else(mask, None, self.words)
+        notes = [*self.notes, f"{self.name!r} has {count} of over 64 bits, read as the nearest float"]
+        words = None if words.null_count == len(words) else words
+        return replace(self, type="number", values=values, words=words, notes=notes)
+
     @property
     def has_few_words(self) -> bool:
         """Whether the words are so few that they may be missing numbers."""
         n_words = 0 if self.words is None else len(self.words) - self.words.null_count
-        return _are_few(n_words, n_words + len(self.values) - self.values.null_count)
+        return are_few(n_words, n_words + len(self.values) - self.values.null_count)
 
     def describe_words(self, where: Callable[[int], str], role: str) -> str | None:
         """A sentence on the words.
@@ -384,15 +408,16 @@ def _type_texts(name: str, texts: pa.Array, declared: str | None, *, is_written:
         return marked
     for n_own, own, convert in ((n_numbers, numbers, _to_numbers), (n_booleans, booleans, _to_booleans)):
         n_words = n_known - n_own
-        if n_own <= n_words or not (_are_few(n_words, n_known) or declared in ("integer", "number", "boolean")):
+        if n_own <= n_words or not (are_few(n_words, n_known) or declared in ("integer", "number", "boolean")):
             continue
         values = convert(texts, own)
         words = pc.if_else(pa.array(known & ~own), texts, None) if n_words else None
         if not (notes or n_words) and is_written:
             notes = _note_written(name, values)
         return TypedColumn(name, _type_values(name, values).type, values, words, notes)
-    if note:
-        n_missing, shown = int(missing.sum()), ", ".join(repr(word) for word in words_for_missing if word.strip())
+    classes = {word: n for word, n in words_for_missing.items() if word or not texts.null_count}
+    if classes:
+        n_missing, shown = sum(classes.values()), ", ".join(map(repr, classes))
         notes = [
             f"{name!r} has {plural(n_missing, 'cell')} with {shown}, counted as a class; if they mean a missing value,"
             " leave these cells empty"
@@ -412,7 +437,8 @@ def _without_blanks(texts: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(texts, ""), None, texts) if texts.null_count else texts
 
 
-def _are_few(n_words: int, n: int) -> bool:
+def are_few(n_words: int, n: int) -> bool:
+    """Whether so many words of n cells may be odd ones: at most two, or one in twenty."""
     return n_words <= _FEW_WORDS or n_words <= _MOST_WORDS * n
 
 

@@ -29,7 +29,7 @@ from evaluand.report.text import safe
 from evaluand.store.directory import DirectoryStore
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.opening import open_store
-from evaluand.store.store import Store
+from evaluand.store.store import Store, check_name
 
 
 def check_output(output: ScoreOptions) -> None:
@@ -37,8 +37,11 @@ def check_output(output: ScoreOptions) -> None:
 
     Raises:
         UsageError: a file is named twice, exists already or is a table of an unknown format, or --junit has no gates.
+        SpecError: the name is none.
     """
     require_gates(output.gates, output.junit)
+    if output.name is not None:
+        check_name(output.name)
     if (table := output.table) is not None and table.suffix not in (".csv", ".parquet"):
         raise UsageError(f"--table: unknown suffix {table.suffix!r}; use .csv or .parquet")
     paths = _written(output)

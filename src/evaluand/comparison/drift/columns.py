@@ -250,7 +250,7 @@ def _read_texts(name: str, values: list[Any]) -> list[Any]:
     """Texts as numbers where they write some, words such as NA as missing; other values as they are."""
     if not any(isinstance(value, str) for value in values):
         return values
-    read = type_column(name, to_column(name, values))
+    read = type_column(name, to_column(name, values)).as_floats()
     if read.type in ("integer", "number") and read.has_few_words:
         words = read.describe_words(lambda row: f"row {row}", "counts as missing")
         for note in (*read.notes, *filter(None, [words])):

@@ -14,6 +14,7 @@ from evaluand.aggregation.groups import MetricRow
 from evaluand.comparison.measures import default_metric
 from evaluand.core.errors import SpecError, plural
 from evaluand.core.registry import split_entry
+from evaluand.data.typed_columns import are_few
 from evaluand.evaluation.prediction_table import HEAD, SCORER, common_type, label_text
 from evaluand.metrics.base.confusion import PREDICTION
 from evaluand.metrics.base.labels import contents
@@ -93,6 +94,8 @@ def find_target(
     )
     distinct = [pc.unique(each.drop_null()).to_pylist() for each in columns]
     known = len(distinct[0]) if distinct else 0
+    if known == 2 and kind in (None, "binary") and (label is not None or guess_positive(distinct[0]) is not None):
+        distinct = _without_odd_predictions(name, distinct, columns, notes)
     classes = _classes(name, {value for values in distinct for value in values}, scored, notes)
     found = (
         _check_kind(name, kind, holds, known, predictions, classes, notes)
@@ -113,6 +116,22 @@ def find_target(
     if found == "binary":
         classes = _both_classes(classes, positive)
     return Target(name, found, classes, positive, truth.type, label is not None, known if classes else 0)
+
+
+def _without_odd_predictions(
+    name: str, distinct: list[list[Any]], columns: Sequence[pa.Array], notes: Notes
+) -> list[list[Any]]:
+    """The different values of truth and predictions, without few predictions that are none of the two classes."""
+    truth, *predictions = columns
+    odd = [column.filter(pc.invert(pc.is_in(column, pc.unique(truth)))).drop_null() for column in predictions]
+    pairs = zip(odd, predictions, strict=True)
+    if not any(map(len, odd)) or not all(are_few(len(o), len(c)) and 2 * len(o) < len(c) for o, c in pairs):
+        return distinct
+    shown = next(values[0].as_py() for values in odd if len(values))
+    n = sum(map(len, odd))
+    are, count = ("is", "counts") if n == 1 else ("are", "count")
+    notes.append(f"{plural(n, 'prediction')}, such as {shown!r}, {are} no class of {name!r} and {count} as wrong")
+    return distinct[:1]
 
 
 _OF_LABELS: Final = ("bools", "integers", "text", "")

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity
-from evaluand.core.errors import DataError, Fault, SpecError, plural, pluralize
+from evaluand.core.errors import SpecError, plural, pluralize
 from evaluand.core.json_like import plain_numbers
 from evaluand.data.columns import join_chunks
 from evaluand.data.typed_columns import TypedColumn, is_number
@@ -122,8 +122,9 @@ class _Read(NamedTuple):
 
     def numbers(self, notes: Notes) -> pa.Array:
         """The numbers; words count as missing, which is noted."""
-        numbers = self.column.numbers(self.table.where)
-        notes += filter(None, [self.column.describe_words(self.table.where, "counts as missing")])
+        column = self.column.as_floats()
+        numbers = column.numbers(self.table.where)
+        notes += filter(None, [*column.notes, column.describe_words(self.table.where, "counts as missing")])
         return numbers
 
 
@@ -258,23 +259,27 @@ def _mark_spans(
 ) -> dict[str | None, pa.Array] | None:
     """Lists of the tags of tokens, such as `B-PER`, as sets of the spans that they mark; None of other columns.
 
-    Raises:
-        DataError: a prediction has not as many tags as its row has tokens; names its place.
+    A prediction that has not as many tags as its row has tokens is none, which is noted.
     """
     if not all(is_list(column.type) and contents(column.type.value_type) == "text" for column in arrays.values()):
         return None
     tags = [tag for column in arrays.values() for tag in pc.unique(column.flatten()).to_pylist()]
     if token_tags(tags) is None or {*tags} <= {"O"}:
         return None
-    lengths = pc.list_value_length(arrays[None])
-    for system, column in arrays.items():
-        other = pc.not_equal(pc.list_value_length(column), lengths).fill_null(False)
-        for row in np.flatnonzero(np.asarray(other))[:1].tolist():
-            what = f"{columns[system].column.name!r} has {len(column[row])} tags of {lengths[row]} tokens"
-            raise DataError(Fault(columns[system].table.where(row), f"{what}; give one tag for each token"))
     names = " and ".join(repr(read.column.name) for read in columns.values())
     notes.append(f"the lists of {names} are tags of tokens, taken as the spans that they mark")
-    return {system: _spans_in(column) for system, column in arrays.items()}
+    marked = {}
+    lengths = pc.list_value_length(arrays[None])
+    for system, column in arrays.items():
+        differs = pc.not_equal(pc.list_value_length(column), lengths).fill_null(False)
+        if n := pc.sum(differs).as_py():
+            row, name = pc.index(differs, True).as_py(), columns[system].column.name
+            where = f"{columns[system].table.where(row)}: {len(column[row])} of {lengths[row]}"
+            notes.append(
+                f"{plural(n, 'row')} of {name!r} without a tag for each token ({where}) counts as no prediction"
+            )
+        marked[system] = _spans_in(pc.if_else(differs, pa.scalar(None, column.type), column))
+    return marked
 
 
 def _spans_in(column: pa.Array) -> pa.Array:

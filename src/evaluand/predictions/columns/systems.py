@@ -302,11 +302,11 @@ def _highest_class(by_class: Mapping[Any, pa.Array], kind: pa.DataType) -> pa.Ar
 
 def read_numbers(table: NamedTable, name: str, option: str, notes: Notes) -> pa.Array:
     """A column of finite numbers as doubles; words count as missing, which is noted."""
-    column = table.typed(name, option, notes)
+    column = table.typed(name, option, notes).as_floats()
     if column.type not in ("integer", "number", "text", "empty"):
         raise SpecError(f"{notes.option(option, name)}: holds {contents(column.values.type)}; give a column of numbers")
     numbers = column.numbers(table.where).cast(pa.float64())
-    notes += filter(None, [column.describe_words(table.where, "counts as missing")])
+    notes += filter(None, [*column.notes, column.describe_words(table.where, "counts as missing")])
     infinite = infinite_rows(numbers).tolist()
     if infinite:
         raise DataError(Fault(table.where(infinite[0]), f"{name!r} is infinite; give a finite number", code="infinite"))

@@ -21,6 +21,7 @@ from evaluand.core.selector import Selector
 from evaluand.data.cell_texts import cell_texts, digests_of, join_texts
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataNote, DataSource, Faults, digest_of_files, missing_column, open_file
+from evaluand.data.typed_columns import id_text
 from evaluand.run.responses import NOT_RECORDED, RECORDED
 from evaluand.run.task import Recorded, Request, Task
 from evaluand.run.tasks.recorded_score import BEHAVIOUR, Reading, reading_of
@@ -171,7 +172,7 @@ class RecordedTask(Task[Any, Any]):
         return Identity(spec, parts={os.path.basename(self.path): spec["file"]})
 
     def fold(self, index: int, id: str, replication: int) -> int | None:
-        return self._outputs.folds.get(_key(id if self.by == "id" else index, replication))
+        return self._outputs.folds.get(self._key_of(index, id, replication))
 
     def do_run(self, input: Any, task_span: TaskSpan) -> Any:
         raise TaskError("recorded outputs belong to examples; run the task on a dataset")
@@ -207,7 +208,8 @@ class RecordedTask(Task[Any, Any]):
                 f"key: {id_column}",
                 DoubtfulJoin,
             )
-        if self.by == "id" and dataset.roles.id is None and not {*map(_example_key, outputs.rows)} & {*dataset.ids()}:
+        unnamed = self.by == "id" and dataset.roles.id is None
+        if unnamed and not {*map(_example_key, outputs.rows)} & {*self._keys_in(dataset)}:
             raise SpecError(
                 f"{self.path} is joined by: id, but the dataset has no ids; set its role id to their column"
             )
@@ -217,7 +219,7 @@ class RecordedTask(Task[Any, Any]):
         self._warn_of_scores(dataset)
 
     def known(self, index: int, id: str, replication: int) -> Sequence[Any]:
-        row = self._outputs.rows.get(_key(id if self.by == "id" else index, replication))
+        row = self._outputs.rows.get(self._key_of(index, id, replication))
         output = None if row is None or self._outputs.has_failed(row) else identity.decode(self._outputs.text(row))
         return () if output is None else (output,)
 
@@ -225,7 +227,7 @@ class RecordedTask(Task[Any, Any]):
         outputs = self._outputs
         if type(self) is not RecordedTask or self.items or self.output_schema is not None or outputs.has_failures:
             return None
-        keys: list[Hashable] = [*islice(dataset.ids() if self.by == "id" else dataset.indices, examples)]
+        keys: list[Hashable] = [*islice(self._keys_in(dataset), examples)]
         if replications > 1:
             keys = [_key(key, time) for key in keys for time in range(replications)]
         rows = [*map(outputs.rows.get, keys)]
@@ -234,9 +236,9 @@ class RecordedTask(Task[Any, Any]):
         return Recorded(outputs.texts(rows), map(outputs.folds.get, keys) if outputs.folds else repeat(None, len(keys)))
 
     async def call(self, request: Request) -> Any:
-        key = request.id if self.by == "id" else request.index
-        row = self._outputs.rows.get(_key(key, request.replication))
+        row = self._outputs.rows.get(self._key_of(request.index, request.id, request.replication))
         if row is None:
+            key = request.id if self.by == "id" else request.index
             what = f"{self.by} {key!r}" + (f", replication {request.replication}" if request.replication else "")
             raise TaskError(f"{self.path} has no row for {what}", code=NOT_RECORDED)
         if row in self._outputs.errors:
@@ -335,7 +337,15 @@ class RecordedTask(Task[Any, Any]):
             return _key(_whole_number(column, value), replication)
         if value is None or value == "":
             raise DataError(f"{column} is empty; give the row the id of its example")
-        return _key(str(value), replication)
+        return _key(id_text(str(value)), replication)
+
+    def _key_of(self, index: int, id: str, replication: int) -> Hashable:
+        """The key of an example's row."""
+        return _key(id_text(id) if self.by == "id" else index, replication)
+
+    def _keys_in(self, dataset: Dataset) -> Iterator[Hashable]:
+        """The key of each example for the first repeat."""
+        return map(id_text, dataset.ids()) if self.by == "id" else iter(dataset.indices)
 
     def _output(self, row: Mapping[str, Any]) -> Any:
         if self._reading is not None:
@@ -345,7 +355,7 @@ class RecordedTask(Task[Any, Any]):
         return {name: _selector(place).get(row) for name, place in (self.response or {}).items()}
 
     def _warn_of_unmatched_rows(self, dataset: Dataset) -> None:
-        known: set[Hashable] = set(dataset.ids() if self.by == "id" else dataset.indices)
+        known: set[Hashable] = {*self._keys_in(dataset)}
         unused = [key for key in map(_example_key, self._outputs.rows) if key not in known]
         if unused:
             example = f"{self.by} {unused[0]!r}"
@@ -384,7 +394,7 @@ class RecordedTask(Task[Any, Any]):
         own = {number: _text(row[name]) for number, row in enumerate(_rows(source))}
         differing = []
         for example in dataset:
-            number = self._outputs.rows.get(example.id if self.by == "id" else example.index)
+            number = self._outputs.rows.get(self._key_of(example.index, example.id, 0))
             text = None if number is None else own[number]
             if number is not None and text is not None and text != _text(example.expected):
                 differing.append((source.where(number), text, _text(example.expected)))
