@@ -124,7 +124,7 @@ KINDS: dict[str, list[Table]] = {
             jsonl('{"y":["B-A","O"],"p":["B-A"]}', '{"y":["B-A","O"],"p":["B-A","O"]}'),
             SPANS,
             (1.0, 1.0),
-            "rows.jsonl:1: 1 of 2) counts as no prediction",
+            "rows.jsonl:1: 1 of 2 tokens",
         ),
         Table(jsonl('{"y":["O","O"],"p":["O","O"]}'), "--truth y --prediction p --metric accuracy", (1.0,)),
         Table(csv("y,p", "B-A,B-A", "O,B-A", "O,O"), "--truth y --prediction p --metric accuracy", (2 / 3,)),

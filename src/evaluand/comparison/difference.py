@@ -173,11 +173,9 @@ def describe(measured: Measured, rows: PairedRows, a: int, b: int, confidence: f
     exchange = exchange if of_one_look else None
     low, high = measured.interval(confidence)
     own = measured.method if of_one_look else AT_ALL_LOOKS
-    weighing = rows.known[a] & rows.known[b] & (row_weights(rows, rows.metric) > 0)
-    independent = rows.cluster is None and measured.clusters == np.count_nonzero(weighing)
     detectable = measured.detectable(confidence) if of_one_look else math.nan
     return counts | {
-        "clusters": None if independent else measured.clusters,
+        "clusters": None if rows.cluster is None and measured.clusters == counts["n_used"] else measured.clusters,
         "binary": measured.binary,
         "value_a": measured.value_a,
         "value_b": measured.value_b,

@@ -275,9 +275,8 @@ def _mark_spans(
         if n := pc.sum(differs).as_py():
             row, name = pc.index(differs, True).as_py(), columns[system].column.name
             where = f"{columns[system].table.where(row)}: {len(column[row])} of {lengths[row]}"
-            notes.append(
-                f"{plural(n, 'row')} of {name!r} without a tag for each token ({where}) counts as no prediction"
-            )
+            lack = pluralize(n, "lacks tags and counts", "lack tags and count")
+            notes.append(f"{plural(n, 'row')} of {name!r} {lack} as without a prediction, such as {where} tokens")
         marked[system] = _spans_in(pc.if_else(differs, pa.scalar(None, column.type), column))
     return marked
 

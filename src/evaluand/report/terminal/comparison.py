@@ -205,7 +205,8 @@ def _counts(pair: Facts) -> Iterator[str]:
     if pair["n_skipped"]:
         yield f"{plural(pair['n_skipped'], 'row')} skipped by one of them"
     if clusters := clusters_text([pair]):
-        yield f"interval and test by {clusters}: rows of the same one are not independent"
+        weightless = "" if pair["clustered_by"] else ", and rows of weight 0 do not count"
+        yield f"interval and test by {clusters}: rows of the same one are not independent{weightless}"
 
 
 def _ranking(facts: Facts) -> RenderableType:
