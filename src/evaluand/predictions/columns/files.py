@@ -113,13 +113,14 @@ def _find_systems(joined: JoinedTables, options: ColumnOptions, notes: Notes) ->
     if twice is not None:
         raise SpecError(f"{notes.option('prediction', twice)} is named twice")
     found: list[SystemSpec] = []
-    for table in joined.files:
+    titles = [os.path.basename(table.name) for table in joined.files]
+    stems = [re.sub(r"(\.[A-Za-z0-9]+)+$", "", title) or title for title in titles]
+    for table, title in zip(joined.files, stems if len({*stems}) == len(stems) else titles, strict=True):
         specs = _systems_in(table, predictions, plain, labelled, options.confidences, notes)
         if len(joined.files) > 1:
-            stem = re.sub(r"(\.[A-Za-z0-9]+)+$", "", os.path.basename(table.name)) or table.name
-            specs = [replace(each, name=stem if len(specs) == 1 else f"{stem}/{each.name}") for each in specs]
+            specs = [replace(spec, name=title if len(specs) == 1 else f"{title}/{spec.name}") for spec in specs]
         found += specs
-    names = [each.name for each in found]
+    names = [spec.name for spec in found]
     if len(set(names)) < len(names):
         raise SpecError(f"two files have the name {next(n for n in names if names.count(n) > 1)!r}; rename one")
     return found
