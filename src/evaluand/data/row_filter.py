@@ -330,8 +330,9 @@ class _Evaluation:
         if kind == "number" and read.type in ("integer", "number", "text"):
             texts = [text for text in self._read(name) if isinstance(text, str)]
             numbers = [is_number(text) and not is_code(text) for text in texts]
-            if any(numbers):
-                word = next(t for t, known in zip(texts, numbers, strict=True) if not known and not is_missing(t))
+            pairs = zip(texts, numbers, strict=True)
+            word = next((text for text, known in pairs if not known and not is_missing(text)), None)
+            if any(numbers) and word is not None:
                 raise self.columns.error(f"{_describe(operand)} has {word!r} among numbers; leave such cells empty")
         if given == "text":
             raise self.columns.unequal(operand, compared, "text", str(kind))

@@ -41,7 +41,7 @@ _FORMS: Final = {
 """Type → what all of its cells look like in text: numbers that lose no digit before the point and do not overflow."""
 
 _NUMBER: Final = r"^\s*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*$"
-_CODE: Final = r"^\s*[+-]?(0[0-9]|[0-9]{16})"
+_CODE: Final = r"^\s*[+-]?(0[0-9]|[0-9]{16,}\s*$)"
 _WHOLE: Final = r"^\s*[+-]?(0|[1-9][0-9]{0,17}|[1-8][0-9]{18})\s*$"  # of 64 bits
 _LARGE: Final = r"^\s*[+-]?[1-9][0-9]{15,}\s*$"
 _INFINITE: Final = r"^\s*[+-]?(?i:inf|infinity)\s*$"
@@ -197,7 +197,7 @@ class TypedColumn:
         if self.type == "text" and (self.numbers_among or self.booleans_among):
             numbers = _matches(self.values, _NUMBER) & ~_matches(self.values, _CODE)
             words = pc.if_else(pa.array(numbers | _matches(self.values, _BOOLEAN)), None, self.values)
-        if words is None:
+        if words is None or words.null_count == len(words):
             return None
         row = int(np.flatnonzero(np.asarray(words.is_valid()))[0])
         n_words = len(words) - words.null_count

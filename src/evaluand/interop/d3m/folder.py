@@ -275,7 +275,7 @@ def _tested_rows(
     split, of_split = document.parent / name, Findings()
     if problem.division is not None and os.path.lexists(split):
         folds = check_splits(split, root, problem.division, keys, of_split, of_problem, part)
-        if not any(fault.code == "missing_column" for fault in of_split.faults):
+        if not any(fault.code == "no_split" for fault in of_split.faults):
             of_files.faults += of_split.faults
             of_files.notes += of_split.notes
             return split, folds

@@ -49,7 +49,8 @@ def examine_splits(path: Path, keys: RowKeys, findings: Findings, part: str | No
     if missing:
         listed = ", ".join(repr(name) + nearest(name, source.schema.names) for name in missing)
         noun = "column" if len(missing) == 1 else "columns"
-        findings.fault(str(path), "missing_column", f"is no split of rows; it lacks the {noun} {listed}")
+        code = "no_split" if {"type", *_NUMBERED} <= {*missing} else "missing_column"
+        findings.fault(str(path), code, f"is no split of rows; it lacks the {noun} {listed}")
         return None
     known = {*needed, *keys.columns}
     for name in source.schema.names:

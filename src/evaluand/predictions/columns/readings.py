@@ -259,18 +259,21 @@ def _mark_spans(
 ) -> dict[str | None, pa.Array] | None:
     """Lists of the tags of tokens, such as `B-PER`, as sets of the spans that they mark; None of other columns.
 
-    A prediction that has not as many tags as its row has tokens is none, which is noted.
+    The truth decides: all of its cells are tags, of which some are `O` and some begin a span. A prediction that has not
+    as many tags as its row has tokens is none, which is noted.
     """
-    if not all(is_list(column.type) and contents(column.type.value_type) == "text" for column in arrays.values()):
+    if not all(pa.types.is_null(column.type) or _is_text_list(column.type) for column in arrays.values()):
         return None
-    tags = [tag for column in arrays.values() for tag in pc.unique(column.flatten()).to_pylist()]
-    if token_tags(tags) is None or {*tags} <= {"O"}:
+    truth = arrays[None]
+    tags = [] if pa.types.is_null(truth.type) else pc.unique(truth.flatten()).to_pylist()
+    if token_tags(tags) is None or "O" not in tags or {*tags} == {"O"}:
         return None
     names = " and ".join(repr(read.column.name) for read in columns.values())
     notes.append(f"the lists of {names} are tags of tokens, taken as the spans that they mark")
     marked = {}
-    lengths = pc.list_value_length(arrays[None])
+    lengths = pc.list_value_length(truth)
     for system, column in arrays.items():
+        column = column.cast(pa.list_(pa.string()))
         differs = pc.not_equal(pc.list_value_length(column), lengths).fill_null(False)
         if n := pc.sum(differs).as_py():
             row, name = pc.index(differs, True).as_py(), columns[system].column.name
@@ -281,8 +284,13 @@ def _mark_spans(
     return marked
 
 
+def _is_text_list(kind: pa.DataType) -> bool:
+    return is_list(kind) and contents(kind.value_type) == "text"
+
+
 def _spans_in(column: pa.Array) -> pa.Array:
-    spans = (None if tags is None else spans_of_tags(tags) for tags in column.to_pylist())
+    tagged = (None if tags is None else [tag or "O" for tag in tags] for tags in column.to_pylist())
+    spans = (None if tags is None else spans_of_tags(tags) for tags in tagged)
     rows = [None if row is None else [f"{tag} {start}:{end}" for start, end, tag in row] for row in spans]
     return pa.array(rows, pa.list_(pa.string()))
 

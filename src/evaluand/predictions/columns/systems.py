@@ -88,6 +88,8 @@ def make_system(
     if prediction is not None and threshold is not None:
         decided, alone = notes.option("prediction", spec.prediction), notes.option("threshold")
         raise SpecError(f"{alone} makes predictions of scores, and {spec.name!r} has {decided}; leave out one of them")
+    if prediction is not None and pa.types.is_null(prediction.type):
+        prediction = pa.nulls(len(prediction), target.type)
     by_class, gives = _class_scores(spec, prediction, target, notes)
     confidence = None
     if spec.confidence is not None and not by_class:
