@@ -232,6 +232,7 @@ class Node:
         self.value: Any = value
         self.where, self.findings = where, findings
         self._read_keys: list[str] = []
+        self._objects: list[Node] = []
 
     @classmethod
     def root(cls, value: Any, findings: Findings, name: str = "") -> Node:
@@ -380,13 +381,13 @@ class Node:
         if value is not None and not isinstance(value, Mapping):
             self._wrong_type(key, value, "an object")
             return None
-        return None if value is None else Node(value, self.place(key), self.findings)
+        return None if value is None else self._object(value, key)
 
     def nodes(self, key: str, *, required: bool = False) -> Iterator[Node]:
         """The objects of a list."""
         for i, value in enumerate(self._list(key, required)):
             if isinstance(value, Mapping):
-                yield Node(value, f"{self.place(key)}[{i}]", self.findings)
+                yield self._object(value, f"{key}[{i}]")
             else:
                 self._wrong_type(f"{key}[{i}]", value, "an object")
 
@@ -406,11 +407,17 @@ class Node:
         self._read_keys += keys
 
     def refuse_unknown_keys(self) -> None:
-        """Makes a fault of every key that was neither read nor ignored."""
+        """Makes a fault of every key that was neither read nor ignored, here and in the objects that were read."""
         for key in self.value:
             if key not in self._read_keys:
                 known = ", ".join(dict.fromkeys(self._read_keys))
                 self.fault(key, "unknown_key", f"unknown key{nearest(key, self._read_keys)}; known keys: {known}")
+        for inner in self._objects:
+            inner.refuse_unknown_keys()
+
+    def _object(self, value: Mapping[str, Any], key: str) -> Node:
+        self._objects.append(Node(value, self.place(key), self.findings))
+        return self._objects[-1]
 
     def _get(self, key: str, required: bool) -> Any:
         self._read_keys.append(key)

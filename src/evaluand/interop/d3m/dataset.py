@@ -226,7 +226,6 @@ def _about(about: Node) -> dict[str, Any]:
         "about": {key: about.text(key, empty=True) for key in _ABOUT if about.has(key)},
     }
     about.ignore("humanSubjectsResearch", *_ABOUT)
-    about.refuse_unknown_keys()
     return made
 
 
@@ -248,7 +247,6 @@ def _resource(node: Node) -> Resource:
     count = node.integer("columnsCount", least=0)
     if count is not None and columns and count < len(columns):
         node.fault("columnsCount", "out_of_range", f"is {count}, but {len(columns)} columns are described")
-    node.refuse_unknown_keys()
     for key, values in (("colIndex", [c.index for c in made.columns]), ("colName", [c.name for c in made.columns])):
         for i, value in enumerate(values):
             if value in values[:i] and value not in ("", _UNKNOWN):
@@ -294,7 +292,6 @@ def _column(node: Node) -> Column:
         description=node.text("colDescription", empty=True),
     )
     node.ignore("timeGranularity")
-    node.refuse_unknown_keys()
     return made
 
 
@@ -329,7 +326,6 @@ def _header(folder: Path, resource: Resource) -> list[str]:
 def _reference(node: Node) -> Reference | None:
     resource = node.text("resID", required=True)
     value: Any = node.raw("resObject")
-    node.refuse_unknown_keys()
     named = [(key, value[key]) for key in _NAMED if key in value] if isinstance(value, dict) else [(value, None)]
     object, name = named[0] if len(named) == 1 else (None, None)
     if isinstance(value, str) and value not in _OBJECTS:
