@@ -162,7 +162,7 @@ class DatasetDocument:
             near = nearest(id, known)
             raise SpecError(f"dataset {self.id} has no table {id!r}{near}; it has {', '.join(known)}")
         findings = Findings()
-        table = read_table(self.folder, resource, findings)
+        table = read_table(self.folder, resource, findings, f"dataResources[{self.resources.index(resource)}]")
         findings.check()
         assert table is not None
         return table[0]
@@ -266,16 +266,11 @@ def _formats(node: Node) -> tuple[str, ...]:
 
 
 def _column(node: Node) -> Column:
-    roles = []
-    value = node.raw("role")
-    if isinstance(value, str):
+    is_text = isinstance(node.value.get("role"), str)
+    if is_text:
         node.note("role", "text_for_list", "is one text; read as a list of one")
-        value = [value]
-    if value is not None and (not isinstance(value, list) or not all(isinstance(role, str) for role in value)):
-        node.fault("role", "wrong_type", "must be a list of texts")
-        value = []
-    for i, role in enumerate(value or ()):
-        roles.append(role)
+    roles = (node.raw("role"),) if is_text else node.texts("role")
+    for i, role in enumerate(roles):
         if role not in _ROLES:
             node.note(f"role[{i}]", "unknown_word", f"unknown role {role!r}{nearest(role, _ROLES)}")
     target = node.node("refersTo")
@@ -287,7 +282,7 @@ def _column(node: Node) -> Column:
         index=_UNKNOWN if index is None else index,
         name=name or "",
         type=node.choice("colType", [*COLUMN_TYPES]) or "unknown",
-        roles=tuple(roles),
+        roles=roles,
         refers_to=_reference(target) if target else None,
         description=node.text("colDescription", empty=True),
     )
@@ -355,12 +350,9 @@ def _check_references(nodes: Sequence[Node], resources: Sequence[Resource], fold
                 if not found.collection:
                     node.fault(f"{place}.resID", "not_a_collection", f"{found.id!r} is not a collection of files")
             elif reference.object in ("columnName", "columnIndex") and found.columns:
-                by_name = reference.object == "columnName"
-                known_columns: list[Any] = [one.name if by_name else one.index for one in found.columns]
-                if reference.name not in known_columns:
-                    names = _header(folder, found)  # which may have columns that the document does not describe
-                    known_columns = [*names] if by_name else [*range(len(names))]
-                if reference.name not in known_columns:
+                names = _header(folder, found)  # which may have columns that the document does not describe
+                columns = {one.name: one.index for one in found.columns} | {name: i for i, name in enumerate(names)}
+                if reference.name not in (columns if reference.object == "columnName" else columns.values()):
                     message = f"resource {found.id!r} has no column {reference.name!r}"
                     node.fault(f"{place}.resObject", "no_such_column", message)
 
@@ -372,7 +364,7 @@ def read_table(
     folder: Path,
     resource: Resource,
     findings: Findings,
-    place: str = "",
+    place: str,
     needed: Set[str] | None = None,
     document: Findings | None = None,
 ) -> tuple[pa.Table, Callable[[int], str]] | None:
@@ -388,9 +380,9 @@ def read_table(
     document = findings if document is None else document
     path = _real(folder / resource.path)
     if not path.is_relative_to(_real(folder)):
-        document.fault(f"{place}.resPath".lstrip("."), "unsafe_path", f"{resource.path!r} leads out of the folder")
+        document.fault(f"{place}.resPath", "unsafe_path", f"{resource.path!r} leads out of the folder")
         return None
-    source = open_csv(path, findings, document, f"{place}.resPath".lstrip("."))
+    source = open_csv(path, findings, document, f"{place}.resPath")
     if source is None:
         return None
     before = len(findings.faults)
@@ -452,12 +444,10 @@ def _check_header(header: Sequence[str], resource: Resource, findings: Findings,
     """Checks that the file has the columns of the document at their positions, which may leave out unnamed ones."""
     named = [name for name in read_header(path) if name]
     if len(named) < len(header) and all(column.name in named[column.index :][:1] for column in resource.columns):
-        return findings.note(
-            f"{place}.columns".lstrip("."), "unnamed_column", f"{path.name} has a further one, unnamed"
-        )
+        return findings.note(f"{place}.columns", "unnamed_column", f"{path.name} has a further one, unnamed")
     by_index = {column.index: (i, column) for i, column in enumerate(resource.columns)}
     for index, (i, column) in sorted(by_index.items()):
-        where = f"{place}.columns[{i}]".lstrip(".")
+        where = f"{place}.columns[{i}]"
         found = header[index] if index < len(header) else None
         if found == column.name or index == _UNKNOWN or not column.name:  # which are reported already
             continue

@@ -412,12 +412,7 @@ def _one_dictionary(one: pa.Array, other: pa.Array) -> tuple[pa.Array, pa.Array]
     if contents(width) == "text":
         labels = labels.filter(pc.not_equal(labels, ""))
     labels = labels.take(pc.sort_indices(labels))
-    recoded = []
-    for own, column in zip(own_labels, (one, other), strict=True):
-        codes, missing = np.asarray(pc.index_in(own, labels).fill_null(-1)), None
-        indices = column.indices
-        if indices.null_count:
-            missing, codes = np.asarray(indices.is_null()), np.append(codes, -1)
-            indices = indices.fill_null(len(codes) - 1)
-        recoded.append(pa.DictionaryArray.from_arrays(pa.array(codes[np.asarray(indices)], mask=missing), labels))
-    return recoded[0], recoded[1]
+    codes = [
+        pc.index_in(own, labels).take(column.indices) for own, column in zip(own_labels, (one, other), strict=True)
+    ]
+    return pa.DictionaryArray.from_arrays(codes[0], labels), pa.DictionaryArray.from_arrays(codes[1], labels)
