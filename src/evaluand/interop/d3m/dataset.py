@@ -388,11 +388,6 @@ def read_table(
     before = len(findings.faults)
     header = source.schema.names
     _check_header(header, resource, document, place, path)
-    described = {column.index for column in resource.columns}
-    extra = [name for i, name in enumerate(header) if i not in described and not resource.column(name)]
-    if extra and resource.columns:
-        listed = ", ".join(map(repr, extra[:10]))
-        findings.note(str(path), "undescribed_column", f"the document does not describe {listed}; read as text")
     side, columns = Side.of(TRUTH, source), {}
     for name in header:
         column = resource.column(name)
