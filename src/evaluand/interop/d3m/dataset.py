@@ -23,44 +23,14 @@ from evaluand.data.columns import join_chunks
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.evaluation.prediction_table import lists_by_row
-from evaluand.interop.d3m.names import COLUMN_TYPES, read_version
+from evaluand.interop.d3m.names import ABOUT_DATASET, COLUMN_TYPES, RESOURCE_TYPES, ROLES, read_version
 from evaluand.predictions.problem.files import read_header
 from evaluand.predictions.problem.problem import TargetDataset
 from evaluand.predictions.problem.sides import TRUTH, Side
 
 LEARNING: Final = "learningData"
 
-_RESOURCE_TYPES: Final = (
-    "image",
-    "video",
-    "audio",
-    "speech",
-    "text",
-    "graph",
-    "edgeList",
-    "table",
-    "timeseries",
-    "raw",
-)
 _TABLES: Final = ("table", "timeseries", "edgeList")
-_EDGES: Final = ("edge", "directedEdge", "undirectedEdge", "multiEdge", "simpleEdge")
-_ROLES: Final = (
-    "index",
-    "multiIndex",
-    "key",
-    "attribute",
-    "suggestedTarget",
-    "timeIndicator",
-    "locationIndicator",
-    "boundaryIndicator",
-    "interval",
-    "instanceWeight",
-    "boundingBox",
-    "boundingPolygon",
-    "suggestedPrivilegedData",
-    "suggestedGroupingKey",
-    *(f"{edge}{end}" for end in ("Source", "Target") for edge in _EDGES),
-)
 _UNKNOWN: Final = -1
 """The index of a column that its document does not state, until the table was read."""
 
@@ -201,20 +171,6 @@ def examine_dataset(document: str | os.PathLike[str]) -> tuple[DatasetDocument, 
     return DatasetDocument(**attributes, resources=resources, folder=path.parent), findings
 
 
-_ABOUT: Final = (
-    "datasetURI",
-    "description",
-    "citation",
-    "publicationDate",
-    "license",
-    "source",
-    "sourceURI",
-    "approximateSize",
-    "applicationDomain",
-    "digest",
-)
-
-
 def _about(about: Node) -> dict[str, Any]:
     read_version(about, "datasetSchemaVersion", "3.1.1")
     name = about.text("datasetName", empty=True)
@@ -223,16 +179,16 @@ def _about(about: Node) -> dict[str, Any]:
         "name": None if name in ("NULL", "") else name,
         "version": about.text("datasetVersion") or "1.0",
         "redacted": about.boolean("redacted", False),
-        "about": {key: about.text(key, empty=True) for key in _ABOUT if about.has(key)},
+        "about": {key: about.text(key, empty=True) for key in ABOUT_DATASET if about.has(key)},
     }
-    about.ignore("humanSubjectsResearch", *_ABOUT)
+    about.ignore("humanSubjectsResearch", *ABOUT_DATASET)
     return made
 
 
 def _resource(node: Node) -> Resource:
     kind = node.text("resType", required=True) or ""
-    if kind and kind not in _RESOURCE_TYPES:
-        node.note("resType", "unknown_word", f"unknown type {kind!r}{nearest(kind, _RESOURCE_TYPES)}")
+    if kind and kind not in RESOURCE_TYPES:
+        node.note("resType", "unknown_word", f"unknown type {kind!r}{nearest(kind, RESOURCE_TYPES)}")
     columns = [*node.nodes("columns")]
     if columns and kind not in _TABLES:
         node.fault("columns", "not_applicable", f"is only for tables; the type is {kind}")
@@ -271,8 +227,8 @@ def _column(node: Node) -> Column:
         node.note("role", "text_for_list", "is one text; read as a list of one")
     roles = (node.raw("role"),) if is_text else node.texts("role")
     for i, role in enumerate(roles):
-        if role not in _ROLES:
-            node.note(f"role[{i}]", "unknown_word", f"unknown role {role!r}{nearest(role, _ROLES)}")
+        if role not in ROLES:
+            node.note(f"role[{i}]", "unknown_word", f"unknown role {role!r}{nearest(role, ROLES)}")
     target = node.node("refersTo")
     index, name = node.integer("colIndex", least=0), node.text("colName")
     for key in ("colIndex", "colName", "colType", "role"):
