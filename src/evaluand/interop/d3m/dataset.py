@@ -5,9 +5,8 @@ The learning table becomes a `Dataset`. Where its index has several columns, or 
 one example: an image with its boxes, a text with its labels.
 """
 
-import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -135,7 +134,7 @@ class DatasetDocument:
         table = read_table(self.folder, resource, findings, f"dataResources[{self.resources.index(resource)}]")
         findings.check()
         assert table is not None
-        return table[0]
+        return table.table
 
     def media(self, column: Column, value: str) -> Path:
         """The media file that a value names; a SpecError if there is none, a DataError if outside the folder."""
@@ -250,7 +249,7 @@ def _place_columns(node: Node, resource: Resource, folder: Path) -> Resource:
     """The resource with the index and the name of each column, of which the document may state only one."""
     if all(column.index != _UNKNOWN and column.name for column in resource.columns):
         return resource
-    header = _header(folder, resource)
+    header = header_of_table(folder, resource)
     columns = []
     for i, column in enumerate(resource.columns):
         if not column.name and 0 <= column.index < len(header):
@@ -265,13 +264,13 @@ def _place_columns(node: Node, resource: Resource, folder: Path) -> Resource:
     return replace(resource, columns=tuple(columns))
 
 
-def _header(folder: Path, resource: Resource) -> list[str]:
+def header_of_table(folder: Path, resource: Resource) -> list[str]:
     """The names of a table's columns; none if it cannot be read, which reading the table reports."""
     path = folder / resource.path
-    if resource.path and os.path.isfile(path) and is_within(path, folder):
-        with contextlib.suppress(DataError):
-            return [*open_texts(path).schema.names]
-    return []
+    try:
+        return read_header(path) if is_within(path, folder) else []
+    except DataError:
+        return []
 
 
 def _reference(node: Node) -> Reference | None:
@@ -306,7 +305,7 @@ def _check_references(nodes: Sequence[Node], resources: Sequence[Resource], fold
                 if not found.collection:
                     node.fault(f"{place}.resID", "not_a_collection", f"{found.id!r} is not a collection of files")
             elif reference.object in ("columnName", "columnIndex") and found.columns:
-                names = _header(folder, found)  # which may have columns that the document does not describe
+                names = header_of_table(folder, found)  # which may have columns that the document does not describe
                 columns = {one.name: one.index for one in found.columns} | {name: i for i, name in enumerate(names)}
                 if reference.name not in (columns if reference.object == "columnName" else columns.values()):
                     message = f"resource {found.id!r} has no column {reference.name!r}"
@@ -323,8 +322,8 @@ def read_table(
     place: str,
     needed: Set[str] | None = None,
     document: Findings | None = None,
-) -> tuple[pa.Table, Callable[[int], str]] | None:
-    """A table with its declared types, and where each row is; None, with faults, where it cannot be read.
+) -> Side | None:
+    """A table with its declared types; None, with faults, where it cannot be read.
 
     Columns that are not `needed` are text; by default all are needed.
 
@@ -350,7 +349,7 @@ def read_table(
         typed_here = column is not None and (needed is None or name in needed)
         columns[name] = _values(side, column, findings) if column and typed_here else side.column(name)
     lost = [column.name for column in resource.index if column.name not in columns]
-    return None if lost or len(findings.faults) > before else (pa.table(columns), source.where)
+    return None if lost or len(findings.faults) > before else replace(side, table=pa.table(columns))
 
 
 def open_csv(path: Path, findings: Findings, document: Findings | None = None, place: str = "") -> DataSource | None:
@@ -435,7 +434,7 @@ def examples(resource: Resource, table: pa.Table, targets: TargetDataset, name: 
         listed = known if "multiIndex" in gathers.roles else table.column_names
         table = _gather_rows(table, gathers.name, [name for name in listed if name != gathers.name])
     role = next(iter(expected)) if len(expected) == 1 else expected or None
-    by_default: dict[str, Any] = {"id": _id_of(resource, table), "expected": role}
+    by_default: dict[str, Any] = {"id": (gathers or resource.index[0]).name, "expected": role}
     taken = {*known, *(column.name for column in resource.index), *(place.name for place in targets.privileged)}
     for column in resource.columns:
         if column.name not in table.column_names or column.name in taken:
@@ -448,15 +447,10 @@ def examples(resource: Resource, table: pa.Table, targets: TargetDataset, name: 
         elif "suggestedGroupingKey" in column.roles and gathers is None:
             by_default.setdefault("cluster", column.name)
     inputs = [name for name in table.column_names if name not in taken]
-    by_default["input"] = inputs or [by_default["id"] or table.column_names[0]]
+    by_default["input"] = inputs or [by_default["id"]]
     used = {*inputs, *known, by_default["id"], by_default.get("weight")}
     by_default["metadata"] = [name for name in table.column_names if name not in used]
     return Dataset.from_arrow(table, name=name, **{**by_default, **roles})
-
-
-def _id_of(resource: Resource, table: pa.Table) -> str | None:
-    column = resource.gathers or (resource.index[0] if resource.index else None)
-    return column.name if column is not None and column.name in table.column_names else None
 
 
 def _gather_rows(table: pa.Table, by: str, listed: Sequence[str]) -> pa.Table:
