@@ -15,10 +15,8 @@ from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop.d3m.names import METRICS, METRICS_ONLY_3, METRICS_ONLY_4, VERSIONS
 from evaluand.interop.d3m.needed import needed_of_problem
 from evaluand.interop.d3m.problem import examine_problem, problem_document, read_problem, write_problem
+from evaluand.predictions.problem.definitions import STANDARD_METRICS, TAKES_K, TAKES_POSITIVE
 from evaluand.predictions.problem.problem import (
-    STANDARD_METRICS,
-    TAKES_K,
-    TAKES_POSITIVE,
     ColumnPlace,
     Criterion,
     DatasetView,

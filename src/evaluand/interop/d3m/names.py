@@ -11,7 +11,8 @@ from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, nearest
 from evaluand.core.files.json import Node
 from evaluand.metrics.names import explain_unknown, is_name
-from evaluand.predictions.problem.problem import STANDARD_METRICS, SubType, TaskType
+from evaluand.predictions.problem.definitions import STANDARD_METRICS
+from evaluand.predictions.problem.problem import SubType, TaskType
 
 Version = tuple[int, ...]
 

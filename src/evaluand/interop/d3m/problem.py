@@ -30,9 +30,8 @@ from evaluand.interop.d3m.names import (
     takes_label,
 )
 from evaluand.interop.d3m.needed import needed_of_problem
+from evaluand.predictions.problem.definitions import TAKES_K, TAKES_POSITIVE
 from evaluand.predictions.problem.problem import (
-    TAKES_K,
-    TAKES_POSITIVE,
     Augmentation,
     Check,
     ColumnPlace,

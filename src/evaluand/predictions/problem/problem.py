@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.files.paths import is_inside, outside_message
 from evaluand.data.split import Split
+from evaluand.predictions.problem.definitions import STANDARD_METRICS, TAKES_K, TAKES_POSITIVE
 
 
 class TaskType(StrEnum):
@@ -201,35 +202,6 @@ class Criterion:
     k: int | None = None
     positive: str | None = None
     jointly: bool = False
-
-
-STANDARD_METRICS: Final = (
-    "accuracy",
-    "precision",
-    "recall",
-    "f1",
-    "f1_micro",
-    "f1_macro",
-    "roc_auc",
-    "roc_auc_micro",
-    "roc_auc_macro",
-    "mean_squared_error",
-    "root_mean_squared_error",
-    "root_mean_squared_error_mean",
-    "mean_absolute_error",
-    "r_squared",
-    "normalized_mutual_information",
-    "jaccard_similarity",
-    "precision_at_top_k",
-    "object_detection_average_precision",
-    "hamming_loss",
-    "mean_reciprocal_rank",
-    "hits_at_k",
-)
-"""The metrics of common problems; a definition chooses the parameters of each."""
-
-TAKES_K: Final = frozenset({"precision_at_top_k", "hits_at_k"})
-TAKES_POSITIVE: Final = frozenset({"precision", "recall", "f1", "jaccard_similarity"})
 
 
 @dataclass(frozen=True, kw_only=True)
