@@ -509,17 +509,16 @@ def _resource_to_write(resource: Resource, old: bool) -> dict[str, Any]:
 
 
 def _column_to_write(column: Column) -> dict[str, Any]:
-    made: dict[str, Any] = {"colIndex": column.index, "colName": column.name}
-    if column.description is not None:
-        made["colDescription"] = column.description
-    made |= {"colType": column.type, "role": list(column.roles)}
-    if column.refers_to is not None:
-        object, name = column.refers_to.object, column.refers_to.name
-        made["refersTo"] = {
-            "resID": column.refers_to.resource,
-            "resObject": object if name is None else {object: name},
-        }
-    return made
+    made = {
+        "colIndex": column.index,
+        "colName": column.name,
+        "colDescription": column.description,
+        "colType": column.type,
+        "role": list(column.roles),
+    }
+    if (to := column.refers_to) is not None:
+        made["refersTo"] = {"resID": to.resource, "resObject": to.object if to.name is None else {to.object: to.name}}
+    return {key: value for key, value in made.items() if value is not None}
 
 
 def described(schema: pa.Schema) -> Iterator[tuple[str, str]]:
