@@ -15,10 +15,8 @@ from evaluand.core.errors import DataError, EvaluandWarning, SpecError
 from evaluand.interop.d3m.names import METRICS, METRICS_ONLY_3, METRICS_ONLY_4, VERSIONS
 from evaluand.interop.d3m.needed import needed_of_problem
 from evaluand.interop.d3m.problem import examine_problem, problem_document, read_problem, write_problem
+from evaluand.predictions.problem.definitions import STANDARD_METRICS, TAKES_K, TAKES_POSITIVE
 from evaluand.predictions.problem.problem import (
-    STANDARD_METRICS,
-    TAKES_K,
-    TAKES_POSITIVE,
     ColumnPlace,
     Criterion,
     DatasetView,
@@ -286,8 +284,19 @@ def test_all_faults_are_reported_at_once_with_the_nearest_words() -> None:
     reported = str(caught.value).split("\n")
     assert len(reported) == 3
     assert reported[0].startswith("about.taskType: unknown value 'regresion' (did you mean 'regression'?)")
-    assert "inputs.dataSplits.numFold: unknown key (did you mean 'numFolds'?)" in reported[1]
-    assert "(did you mean 'f1Macro'?)" in reported[2]
+    assert "(did you mean 'f1Macro'?)" in reported[1]
+    assert "inputs.dataSplits.numFold: unknown key (did you mean 'numFolds'?)" in reported[2]
+
+
+def test_clusters_of_a_task_without_a_type_are_a_fault_of_the_document() -> None:
+    document = changed(new(), "about.taskKeywords", ["tabular"])
+    document["inputs"]["data"][0]["targets"][0]["numClusters"] = 3
+    problem, findings = examine_problem(document)
+    assert [(fault.where, fault.code) for fault in findings.faults] == [
+        ("inputs.data[0].targets[0].numClusters", "not_applicable")
+    ]
+    assert problem is not None
+    assert problem.targets[0].clusters is None
 
 
 @pytest.mark.parametrize("document", [[], "x", 3, None])
@@ -451,6 +460,11 @@ def test_what_a_version_cannot_say_is_refused_or_reported() -> None:
     keyed = read_problem(new())
     with pytest.warns(EvaluandWarning, match="keywords: schema 3 has none; left out: tabular"):
         assert "taskKeywords" not in problem_document(keyed, "3.1.1")["about"]
+    document = changed(new(), "about.taskKeywords", ["regression"])
+    place = {"resID": "0", "colIndex": 2, "colName": "spare"}
+    document["inputs"]["data"][0]["privilegedData"] = [{"privilegedDataIndex": 0, **place}]
+    with pytest.warns(EvaluandWarning, match=r"datasets\[0\]: schema 3 has neither privileged columns nor horizons"):
+        assert "privilegedData" not in problem_document(read_problem(document), "3.1.1")["inputs"]["data"][0]
     several = read_problem(changed(new(), "about.taskKeywords", ["forecasting", "regression"]))
     with pytest.raises(DataError, match="task_types: schema 3 has one task type, not 2"):
         problem_document(several, "3.1.1")

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from evaluand.predictions.problem.definitions import (
         DEFINITIONS as DEFINITIONS,
         STANDARD as STANDARD,
+        STANDARD_METRICS as STANDARD_METRICS,
         Reads as Reads,
         Rule as Rule,
         rule_of as rule_of,
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
         judge as judge,
     )
     from evaluand.predictions.problem.problem import (
-        STANDARD_METRICS as STANDARD_METRICS,
         ColumnPlace as ColumnPlace,
         Criterion as Criterion,
         DatasetView as DatasetView,

@@ -139,7 +139,12 @@ class SystemScores:
     @property
     def rows(self) -> tuple[MetricRow, ...]:
         """Each metric's value overall, then by group, of one system after the other."""
-        return tuple(row for _, row in (*self.values.metrics, *self.refused.metrics))
+        return tuple(row for _, row in self._pairs)
+
+    @property
+    def _pairs(self) -> Sequence[tuple[str, MetricRow]]:
+        """(system, value), those of refused metrics last."""
+        return (*self.values.metrics, *self.refused.metrics)
 
     @property
     def disparities(self) -> tuple[DisparityRow, ...]:
@@ -175,8 +180,7 @@ class SystemScores:
             raise KeyError(f"there are several systems; write result[{self.systems[0]!r}, {name!r}]")
         if system not in self.systems:
             raise KeyError(f"there is no system {system!r}; there are {', '.join(self.systems)}")
-        every = (*self.values.metrics, *self.refused.metrics)
-        overall = [row for own, row in every if own == system and not row.by]
+        overall = [row for own, row in self._pairs if own == system and not row.by]
         named = {each.metric.signature for each in self.graded.measures if metric in each.called}
         called = [row for row in overall if has_name(row.signature, metric) or row.signature in named]
         if called:  # with the fewest parameters that the name does not say
@@ -199,8 +203,7 @@ class SystemScores:
     def to_dict(self) -> list[Facts]:
         """Every value as plain data, NaN as None; of several systems with the `system`."""
         several = len(self.systems) > 1
-        pairs = (*self.values.metrics, *self.refused.metrics)
-        return [({"system": system} if several else {}) | _plain(row) for system, row in pairs]
+        return [({"system": system} if several else {}) | _plain(row) for system, row in self._pairs]
 
     def to_json(self) -> str:
         """Every value as JSON."""
@@ -263,7 +266,7 @@ class SystemScores:
         if results is None:
             facts["disparities"] = [{"task": system} | _plain(row) for system, row in self.values.disparities]
             facts["curves"] = [_curve_facts(*each) for each in self.curves or ()]
-        facts["metrics"] = add_labels([*self._metric_facts(self.values), *self._metric_facts(self.refused)])
+        facts["metrics"] = add_labels(self._metric_facts())
         comparison = results.comparison.to_dict() if results and results.comparison else None
         if comparison is not None:
             comparison["flips"] = _first_flips(comparison["flips"], flips)
@@ -272,12 +275,12 @@ class SystemScores:
         more = {"comparison": comparison, "gates": list_gates(self.gates), "notes": [*self.notes]}
         return {**self.about, **({} if held is None else {"target": held}), **facts, **more}
 
-    def _metric_facts(self, values: Values) -> list[Facts]:
+    def _metric_facts(self) -> list[Facts]:
         declared = self.graded.cluster_column
         scorer = {"scorer": self.graded.scorer_name}
         return [
             {"task": system} | scorer | (facts := _plain(row)) | clustering(row.data, declared, facts["n_scored"])
-            for system, row in values.metrics
+            for system, row in self._pairs
         ]
 
     def __str__(self) -> str:
@@ -286,8 +289,7 @@ class SystemScores:
         from evaluand.report.terminal.plain_text import plain_text
         from evaluand.report.terminal.report import metrics_table
 
-        metrics = [*self._metric_facts(self.values), *self._metric_facts(self.refused)]
-        parts: list[Any] = [metrics_table(metrics)]
+        parts: list[Any] = [metrics_table(self._metric_facts())]
         if self.values.disparities:
             rows = [{"task": system} | _plain(row) for system, row in self.values.disparities]
             parts += ["", disparities_table(rows)]
@@ -305,7 +307,7 @@ class SystemScores:
         comparison = self._comparison()
         pairs = [] if comparison is None else comparison.to_dict()["pairs"]
         sentences = [*(pair["verdict"] for pair in pairs), *map(str, self.gates), *note_lines(self.notes)]
-        return values_html([*self._metric_facts(self.values), *self._metric_facts(self.refused)], sentences)
+        return values_html(self._metric_facts(), sentences)
 
     def _comparison(self) -> Any:
         return self.results.comparison if len(self.systems) > 1 else None

@@ -34,6 +34,7 @@ from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.prediction_table import SCORER, PredictionColumns
 from evaluand.metrics.base.curves import Drawn
+from evaluand.metrics.base.metric import Metric
 from evaluand.predictions.columns.gates import check_system_gates
 from evaluand.predictions.columns.notes import PYTHON, Notes
 from evaluand.predictions.columns.scoring import check_groups
@@ -288,17 +289,12 @@ class GradedProblem:
     @cached_property
     def measures(self) -> list[Measure]:
         """The metrics, each once, with the names that documents have for them."""
-        called: dict[str, dict[str, None]] = {}
-        metrics: dict[str, Measure] = {}
-        one_part = len(self._parts) == 1
+        named: dict[str, tuple[Metric, dict[str, None]]] = {}
         for result in chain.from_iterable(each.results for each in chain.from_iterable(self.systems.values())):
-            called.setdefault(result.metric.signature, {})[self.format.metric_word(result.criterion.metric)] = None
-            by = self.by if one_part else ()
-            metrics[result.metric.signature] = Measure(self.scorer_name, result.metric, by)
-        return [
-            Measure(each.scorer, each.metric, each.by, called=tuple(called[signature]))
-            for signature, each in metrics.items()
-        ]
+            _, words = named.setdefault(result.metric.signature, (result.metric, {}))
+            words[self.format.metric_word(result.criterion.metric)] = None
+        by = self.by if len(self._parts) == 1 else ()
+        return [Measure(self.scorer_name, metric, by, called=tuple(words)) for metric, words in named.values()]
 
     @cached_property
     def _known_values(self) -> list[MeasureResults]:

@@ -232,6 +232,7 @@ class Node:
         self.value: Any = value
         self.where, self.findings = where, findings
         self._read_keys: list[str] = []
+        self._objects: list[Node] = []
 
     @classmethod
     def root(cls, value: Any, findings: Findings, name: str = "") -> Node:
@@ -298,24 +299,17 @@ class Node:
     def choices(self, key: str, allowed: Sequence[str], *, required: bool = False) -> dict[int, str]:
         """A list of such texts by place, each once."""
         chosen: dict[int, str] = {}
-        for i, value in enumerate(self._list(key, required)):
-            if isinstance(value, str):
-                word = self._choose(f"{key}[{i}]", value, allowed)
-                if word in chosen.values():
-                    self.note(f"{key}[{i}]", "twice", f"{word!r} occurs twice")
-                elif word is not None:
-                    chosen[i] = word
-            else:
-                self._wrong_type(f"{key}[{i}]", value, "a text")
+        for i, value in self._items(key, str, "a text", required):
+            word = self._choose(f"{key}[{i}]", value, allowed)
+            if word in chosen.values():
+                self.note(f"{key}[{i}]", "twice", f"{word!r} occurs twice")
+            elif word is not None:
+                chosen[i] = word
         return chosen
 
     def texts(self, key: str) -> tuple[str, ...]:
         """The texts of a list."""
-        values = self._list(key, False)
-        for i, value in enumerate(values):
-            if not isinstance(value, str):
-                self._wrong_type(f"{key}[{i}]", value, "a text")
-        return tuple(value for value in values if isinstance(value, str))
+        return tuple(value for _, value in self._items(key, str, "a text", False))
 
     def integer(self, key: str, *, required: bool = False, least: int | None = None) -> int | None:
         """An integer of 64 bits; 1.0 is read as 1, with a note."""
@@ -380,15 +374,12 @@ class Node:
         if value is not None and not isinstance(value, Mapping):
             self._wrong_type(key, value, "an object")
             return None
-        return None if value is None else Node(value, self.place(key), self.findings)
+        return None if value is None else self._object(value, key)
 
     def nodes(self, key: str, *, required: bool = False) -> Iterator[Node]:
         """The objects of a list."""
-        for i, value in enumerate(self._list(key, required)):
-            if isinstance(value, Mapping):
-                yield Node(value, f"{self.place(key)}[{i}]", self.findings)
-            else:
-                self._wrong_type(f"{key}[{i}]", value, "an object")
+        for i, value in self._items(key, Mapping, "an object", required):
+            yield self._object(value, f"{key}[{i}]")
 
     def raw(self, key: str) -> Any:
         """The value of a key, of whatever type."""
@@ -406,11 +397,17 @@ class Node:
         self._read_keys += keys
 
     def refuse_unknown_keys(self) -> None:
-        """Makes a fault of every key that was neither read nor ignored."""
+        """Makes a fault of every key that was neither read nor ignored, here and in the objects that were read."""
         for key in self.value:
             if key not in self._read_keys:
                 known = ", ".join(dict.fromkeys(self._read_keys))
                 self.fault(key, "unknown_key", f"unknown key{nearest(key, self._read_keys)}; known keys: {known}")
+        for inner in self._objects:
+            inner.refuse_unknown_keys()
+
+    def _object(self, value: Mapping[str, Any], key: str) -> Node:
+        self._objects.append(Node(value, self.place(key), self.findings))
+        return self._objects[-1]
 
     def _get(self, key: str, required: bool) -> Any:
         self._read_keys.append(key)
@@ -421,12 +418,17 @@ class Node:
             self.note(key, "null", "is null; read as missing")
         return value
 
-    def _list(self, key: str, required: bool) -> list[Any]:
-        value = self._get(key, required)
-        if value is not None and not isinstance(value, list):
-            self._wrong_type(key, value, "a list")
-            return []
-        return value or []
+    def _items(self, key: str, kind: type, expected: str, required: bool) -> Iterator[tuple[int, Any]]:
+        """The items of a list that are of a type, with their places."""
+        values = self._get(key, required)
+        if values is not None and not isinstance(values, list):
+            self._wrong_type(key, values, "a list")
+            return
+        for i, value in enumerate(values or ()):
+            if isinstance(value, kind):
+                yield i, value
+            else:
+                self._wrong_type(f"{key}[{i}]", value, expected)
 
     def _choose(self, key: str, value: str, allowed: Sequence[str]) -> str | None:
         if value in allowed:

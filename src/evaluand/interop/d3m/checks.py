@@ -15,7 +15,6 @@ from evaluand.data.columns import join_chunks
 from evaluand.data.split import Folds
 from evaluand.interop.d3m.dataset import (
     LEARNING,
-    Column,
     DatasetDocument,
     Resource,
     gathered_positions,
@@ -26,7 +25,7 @@ from evaluand.interop.d3m.needed import Needed, needed_of_dataset
 from evaluand.interop.d3m.splits import examine_splits
 from evaluand.predictions.problem.layout import FileLayout, layout_of
 from evaluand.predictions.problem.problem import Division, Problem, TargetDataset
-from evaluand.predictions.problem.sides import MOST_SHOWN, repeated
+from evaluand.predictions.problem.sides import MOST_SHOWN, Side, repeated
 from evaluand.predictions.problem.truth import RowKeys
 
 
@@ -95,14 +94,13 @@ def _read_learning_table(
     if not resource.index:
         document.fault(f"{where}.columns", "no_index", "no column has the role index or multiIndex")
     needed = {target.name for target in expected.targets} | {column.name for column in resource.index}
-    read = read_table(dataset.folder, resource, findings, where, None if attributes else needed, document)
-    if read is None or not resource.index:
+    side = read_table(dataset.folder, resource, findings, where, None if attributes else needed, document)
+    if side is None or not resource.index:
         return None
-    table, row_place = read
-    _check_index(resource, table, row_place, findings)
+    _check_index(resource, side, findings)
     if attributes:
-        _check_media(dataset, resource, table, row_place, findings, document, where)
-    return table
+        _check_media(dataset, resource, side, findings, document, where)
+    return side.table
 
 
 def _check_place(expected: Any, place: str, dataset: DatasetDocument, findings: Findings) -> None:
@@ -133,34 +131,34 @@ def _check_place(expected: Any, place: str, dataset: DatasetDocument, findings: 
     return findings.fault(f"{place}.colName", "column_mismatch", message)
 
 
-def _check_index(resource: Resource, table: pa.Table, where: Any, findings: Findings) -> None:
+def _check_index(resource: Resource, side: Side, findings: Findings) -> None:
     """Checks that the index has no empty values, and no repeated ones unless it is a multiIndex."""
-    for column in resource.index:
-        values = table.column(column.name)
-        empty = np.flatnonzero(values.is_null().to_numpy())
-        for row in empty[:MOST_SHOWN].tolist():
-            findings.fault(where(row), "empty_index", f"{column.name} is empty")
+    for name in (column.name for column in resource.index):
+        empty = np.asarray(side.column(name).is_null())
+        findings.faults += side.faults(empty, None, "empty_index", f"{name} is empty")
     first = resource.index[0]
     if "multiIndex" in first.roles:
         return
-    codes = gathered_positions(table.column(first.name)).to_numpy()
-    for row in repeated(codes)[:MOST_SHOWN].tolist():
-        value, before = table.column(first.name)[row], where(int(np.flatnonzero(codes == codes[row])[0]))
-        findings.fault(where(row), "twice", f"{first.name} {value} occurs twice (first at {before})")
+    codes, values = gathered_positions(side.table.column(first.name)).to_numpy(), side.column(first.name)
+
+    def message(row: int) -> str:
+        before = side.line(int(np.flatnonzero(codes == codes[row])[0]))
+        return f"{first.name} {values[row]} occurs twice (first at {side.path}:{before})"
+
+    findings.faults += side.faults(repeated(codes), None, "twice", message)
 
 
 def _check_media(
     dataset: DatasetDocument,
     resource: Resource,
-    table: pa.Table,
-    where: Any,
+    side: Side,
     findings: Findings,
     document: Findings,
     place: str,
 ) -> None:
     """Checks that the media files that columns name exist, if their folder exists."""
     for i, column in enumerate(resource.columns):
-        if column.refers_to is None or not column.refers_to.item or column.name not in table.column_names:
+        if column.refers_to is None or not column.refers_to.item or column.name not in side.table.column_names:
             continue
         media = dataset.resource(column.refers_to.resource)
         if media is None or dataset.folder is None:
@@ -168,22 +166,21 @@ def _check_media(
         folder = dataset.folder / media.path
         if not os.path.isdir(folder):
             document.note(f"{place}.columns[{i}].refersTo", "no_media", f"there is no folder {media.path}")
-        names = table.column(column.name).cast(pa.string()).unique().drop_null().to_pylist()
-        bad = {name: code for name in names if (code := _media_fault(dataset, column, name, folder))}
-        values = table.column(column.name).cast(pa.string())
-        missing = np.flatnonzero(pc.is_in(values, pa.array([*bad], pa.string())).to_numpy())
-        for row in missing[:MOST_SHOWN].tolist():
-            name = values[row].as_py()
-            problem = "leads out of its folder" if bad[name] == "unsafe_path" else f"is not in {media.path}"
-            findings.fault(where(row), bad[name], f"{column.name}: {name!r} {problem}")
-
-
-def _media_fault(dataset: DatasetDocument, column: Column, name: str, folder: Path) -> str | None:
-    try:
-        file = dataset.media(column, name)
-    except DataError:
-        return "unsafe_path"
-    return "no_such_media" if os.path.isdir(folder) and not os.path.isfile(file) else None
+        values = side.column(column.name).cast(pa.string())
+        outside, missing = [], []
+        for name in values.unique().drop_null().to_pylist():
+            try:
+                if not os.path.isfile(dataset.media(column, name)) and os.path.isdir(folder):
+                    missing.append(name)
+            except DataError:
+                outside.append(name)
+        for names, code, problem in (
+            (outside, "unsafe_path", "leads out of its folder"),
+            (missing, "no_such_media", f"is not in {media.path}"),
+        ):
+            rows = np.flatnonzero(pc.is_in(values, pa.array(names, pa.string())))
+            texts = {row: f"{column.name}: {values[row].as_py()!r} {problem}" for row in rows[:MOST_SHOWN].tolist()}
+            findings.faults += side.faults(rows, None, code, texts.__getitem__)
 
 
 def check_splits(

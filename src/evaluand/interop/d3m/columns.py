@@ -3,7 +3,6 @@
 D3M's `*_MIN_METADATA` datasets describe only the index and what the table cannot say, such as what a column refers to.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +10,9 @@ from typing import Final
 
 from evaluand.core.errors import DataError
 from evaluand.core.files.json import Findings
-from evaluand.core.files.paths import is_within
 from evaluand.data.sources import open_file
 from evaluand.interop.d3m.checks import learning_resource
-from evaluand.interop.d3m.dataset import Column, DatasetDocument, Resource, described
-from evaluand.predictions.problem.files import read_header
+from evaluand.interop.d3m.dataset import Column, DatasetDocument, Resource, described, header_of_table
 from evaluand.predictions.problem.layout import INDEX_COLUMN, NUMERIC, reads_of
 from evaluand.predictions.problem.problem import Problem, TargetDataset
 
@@ -33,14 +30,12 @@ def describe_table(
     resource = learning_resource(document, expected)
     if resource is None or document.folder is None:
         return document
-    path = document.folder / resource.path
-    if not os.path.isfile(path) or not is_within(path, document.folder):
+    path, header = document.folder / resource.path, header_of_table(document.folder, resource)
+    added = _undescribed(resource, header, expected)
+    columns = [*resource.columns, *added]  # described ones keep their place in the document
+    if not header or (resource.index and all(column.type != "unknown" for column in columns)):
         return document
     try:
-        added = _undescribed(resource, read_header(path), expected)
-        columns = [*resource.columns, *added]  # described ones keep their place in the document
-        if resource.index and all(column.type != "unknown" for column in columns):
-            return document
         schema = open_file(path, "csv").schema
     except DataError:  # which reading the table reports
         return document

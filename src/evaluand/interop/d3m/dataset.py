@@ -5,9 +5,8 @@ The learning table becomes a `Dataset`. Where its index has several columns, or 
 one example: an image with its boxes, a text with its labels.
 """
 
-import contextlib
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -23,44 +22,14 @@ from evaluand.data.columns import join_chunks
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataSource, open_texts
 from evaluand.evaluation.prediction_table import lists_by_row
-from evaluand.interop.d3m.names import COLUMN_TYPES, read_version
+from evaluand.interop.d3m.names import ABOUT_DATASET, COLUMN_TYPES, RESOURCE_TYPES, ROLES, read_version
 from evaluand.predictions.problem.files import read_header
 from evaluand.predictions.problem.problem import TargetDataset
 from evaluand.predictions.problem.sides import TRUTH, Side
 
 LEARNING: Final = "learningData"
 
-_RESOURCE_TYPES: Final = (
-    "image",
-    "video",
-    "audio",
-    "speech",
-    "text",
-    "graph",
-    "edgeList",
-    "table",
-    "timeseries",
-    "raw",
-)
 _TABLES: Final = ("table", "timeseries", "edgeList")
-_EDGES: Final = ("edge", "directedEdge", "undirectedEdge", "multiEdge", "simpleEdge")
-_ROLES: Final = (
-    "index",
-    "multiIndex",
-    "key",
-    "attribute",
-    "suggestedTarget",
-    "timeIndicator",
-    "locationIndicator",
-    "boundaryIndicator",
-    "interval",
-    "instanceWeight",
-    "boundingBox",
-    "boundingPolygon",
-    "suggestedPrivilegedData",
-    "suggestedGroupingKey",
-    *(f"{edge}{end}" for end in ("Source", "Target") for edge in _EDGES),
-)
 _UNKNOWN: Final = -1
 """The index of a column that its document does not state, until the table was read."""
 
@@ -162,10 +131,10 @@ class DatasetDocument:
             near = nearest(id, known)
             raise SpecError(f"dataset {self.id} has no table {id!r}{near}; it has {', '.join(known)}")
         findings = Findings()
-        table = read_table(self.folder, resource, findings)
+        table = read_table(self.folder, resource, findings, f"dataResources[{self.resources.index(resource)}]")
         findings.check()
         assert table is not None
-        return table[0]
+        return table.table
 
     def media(self, column: Column, value: str) -> Path:
         """The media file that a value names; a SpecError if there is none, a DataError if outside the folder."""
@@ -201,20 +170,6 @@ def examine_dataset(document: str | os.PathLike[str]) -> tuple[DatasetDocument, 
     return DatasetDocument(**attributes, resources=resources, folder=path.parent), findings
 
 
-_ABOUT: Final = (
-    "datasetURI",
-    "description",
-    "citation",
-    "publicationDate",
-    "license",
-    "source",
-    "sourceURI",
-    "approximateSize",
-    "applicationDomain",
-    "digest",
-)
-
-
 def _about(about: Node) -> dict[str, Any]:
     read_version(about, "datasetSchemaVersion", "3.1.1")
     name = about.text("datasetName", empty=True)
@@ -223,17 +178,16 @@ def _about(about: Node) -> dict[str, Any]:
         "name": None if name in ("NULL", "") else name,
         "version": about.text("datasetVersion") or "1.0",
         "redacted": about.boolean("redacted", False),
-        "about": {key: about.text(key, empty=True) for key in _ABOUT if about.has(key)},
+        "about": {key: about.text(key, empty=True) for key in ABOUT_DATASET if about.has(key)},
     }
-    about.ignore("humanSubjectsResearch", *_ABOUT)
-    about.refuse_unknown_keys()
+    about.ignore("humanSubjectsResearch", *ABOUT_DATASET)
     return made
 
 
 def _resource(node: Node) -> Resource:
     kind = node.text("resType", required=True) or ""
-    if kind and kind not in _RESOURCE_TYPES:
-        node.note("resType", "unknown_word", f"unknown type {kind!r}{nearest(kind, _RESOURCE_TYPES)}")
+    if kind and kind not in RESOURCE_TYPES:
+        node.note("resType", "unknown_word", f"unknown type {kind!r}{nearest(kind, RESOURCE_TYPES)}")
     columns = [*node.nodes("columns")]
     if columns and kind not in _TABLES:
         node.fault("columns", "not_applicable", f"is only for tables; the type is {kind}")
@@ -248,7 +202,6 @@ def _resource(node: Node) -> Resource:
     count = node.integer("columnsCount", least=0)
     if count is not None and columns and count < len(columns):
         node.fault("columnsCount", "out_of_range", f"is {count}, but {len(columns)} columns are described")
-    node.refuse_unknown_keys()
     for key, values in (("colIndex", [c.index for c in made.columns]), ("colName", [c.name for c in made.columns])):
         for i, value in enumerate(values):
             if value in values[:i] and value not in ("", _UNKNOWN):
@@ -268,18 +221,13 @@ def _formats(node: Node) -> tuple[str, ...]:
 
 
 def _column(node: Node) -> Column:
-    roles = []
-    value = node.raw("role")
-    if isinstance(value, str):
+    is_text = isinstance(node.value.get("role"), str)
+    if is_text:
         node.note("role", "text_for_list", "is one text; read as a list of one")
-        value = [value]
-    if value is not None and (not isinstance(value, list) or not all(isinstance(role, str) for role in value)):
-        node.fault("role", "wrong_type", "must be a list of texts")
-        value = []
-    for i, role in enumerate(value or ()):
-        roles.append(role)
-        if role not in _ROLES:
-            node.note(f"role[{i}]", "unknown_word", f"unknown role {role!r}{nearest(role, _ROLES)}")
+    roles = (node.raw("role"),) if is_text else node.texts("role")
+    for i, role in enumerate(roles):
+        if role not in ROLES:
+            node.note(f"role[{i}]", "unknown_word", f"unknown role {role!r}{nearest(role, ROLES)}")
     target = node.node("refersTo")
     index, name = node.integer("colIndex", least=0), node.text("colName")
     for key in ("colIndex", "colName", "colType", "role"):
@@ -289,12 +237,11 @@ def _column(node: Node) -> Column:
         index=_UNKNOWN if index is None else index,
         name=name or "",
         type=node.choice("colType", [*COLUMN_TYPES]) or "unknown",
-        roles=tuple(roles),
+        roles=roles,
         refers_to=_reference(target) if target else None,
         description=node.text("colDescription", empty=True),
     )
     node.ignore("timeGranularity")
-    node.refuse_unknown_keys()
     return made
 
 
@@ -302,7 +249,7 @@ def _place_columns(node: Node, resource: Resource, folder: Path) -> Resource:
     """The resource with the index and the name of each column, of which the document may state only one."""
     if all(column.index != _UNKNOWN and column.name for column in resource.columns):
         return resource
-    header = _header(folder, resource)
+    header = header_of_table(folder, resource)
     columns = []
     for i, column in enumerate(resource.columns):
         if not column.name and 0 <= column.index < len(header):
@@ -317,19 +264,18 @@ def _place_columns(node: Node, resource: Resource, folder: Path) -> Resource:
     return replace(resource, columns=tuple(columns))
 
 
-def _header(folder: Path, resource: Resource) -> list[str]:
+def header_of_table(folder: Path, resource: Resource) -> list[str]:
     """The names of a table's columns; none if it cannot be read, which reading the table reports."""
     path = folder / resource.path
-    if resource.path and os.path.isfile(path) and is_within(path, folder):
-        with contextlib.suppress(DataError):
-            return [*open_texts(path).schema.names]
-    return []
+    try:
+        return read_header(path) if is_within(path, folder) else []
+    except DataError:
+        return []
 
 
 def _reference(node: Node) -> Reference | None:
     resource = node.text("resID", required=True)
     value: Any = node.raw("resObject")
-    node.refuse_unknown_keys()
     named = [(key, value[key]) for key in _NAMED if key in value] if isinstance(value, dict) else [(value, None)]
     object, name = named[0] if len(named) == 1 else (None, None)
     if isinstance(value, str) and value not in _OBJECTS:
@@ -359,12 +305,9 @@ def _check_references(nodes: Sequence[Node], resources: Sequence[Resource], fold
                 if not found.collection:
                     node.fault(f"{place}.resID", "not_a_collection", f"{found.id!r} is not a collection of files")
             elif reference.object in ("columnName", "columnIndex") and found.columns:
-                by_name = reference.object == "columnName"
-                known_columns: list[Any] = [one.name if by_name else one.index for one in found.columns]
-                if reference.name not in known_columns:
-                    names = _header(folder, found)  # which may have columns that the document does not describe
-                    known_columns = [*names] if by_name else [*range(len(names))]
-                if reference.name not in known_columns:
+                names = header_of_table(folder, found)  # which may have columns that the document does not describe
+                columns = {one.name: one.index for one in found.columns} | {name: i for i, name in enumerate(names)}
+                if reference.name not in (columns if reference.object == "columnName" else columns.values()):
                     message = f"resource {found.id!r} has no column {reference.name!r}"
                     node.fault(f"{place}.resObject", "no_such_column", message)
 
@@ -376,11 +319,11 @@ def read_table(
     folder: Path,
     resource: Resource,
     findings: Findings,
-    place: str = "",
+    place: str,
     needed: Set[str] | None = None,
     document: Findings | None = None,
-) -> tuple[pa.Table, Callable[[int], str]] | None:
-    """A table with its declared types, and where each row is; None, with faults, where it cannot be read.
+) -> Side | None:
+    """A table with its declared types; None, with faults, where it cannot be read.
 
     Columns that are not `needed` are text; by default all are needed.
 
@@ -392,26 +335,21 @@ def read_table(
     document = findings if document is None else document
     path = _real(folder / resource.path)
     if not path.is_relative_to(_real(folder)):
-        document.fault(f"{place}.resPath".lstrip("."), "unsafe_path", f"{resource.path!r} leads out of the folder")
+        document.fault(f"{place}.resPath", "unsafe_path", f"{resource.path!r} leads out of the folder")
         return None
-    source = open_csv(path, findings, document, f"{place}.resPath".lstrip("."))
+    source = open_csv(path, findings, document, f"{place}.resPath")
     if source is None:
         return None
     before = len(findings.faults)
     header = source.schema.names
     _check_header(header, resource, document, place, path)
-    described = {column.index for column in resource.columns}
-    extra = [name for i, name in enumerate(header) if i not in described and not resource.column(name)]
-    if extra and resource.columns:
-        listed = ", ".join(map(repr, extra[:10]))
-        findings.note(str(path), "undescribed_column", f"the document does not describe {listed}; read as text")
     side, columns = Side.of(TRUTH, source), {}
     for name in header:
         column = resource.column(name)
         typed_here = column is not None and (needed is None or name in needed)
         columns[name] = _values(side, column, findings) if column and typed_here else side.column(name)
     lost = [column.name for column in resource.index if column.name not in columns]
-    return None if lost or len(findings.faults) > before else (pa.table(columns), source.where)
+    return None if lost or len(findings.faults) > before else replace(side, table=pa.table(columns))
 
 
 def open_csv(path: Path, findings: Findings, document: Findings | None = None, place: str = "") -> DataSource | None:
@@ -456,12 +394,10 @@ def _check_header(header: Sequence[str], resource: Resource, findings: Findings,
     """Checks that the file has the columns of the document at their positions, which may leave out unnamed ones."""
     named = [name for name in read_header(path) if name]
     if len(named) < len(header) and all(column.name in named[column.index :][:1] for column in resource.columns):
-        return findings.note(
-            f"{place}.columns".lstrip("."), "unnamed_column", f"{path.name} has a further one, unnamed"
-        )
+        return findings.note(f"{place}.columns", "unnamed_column", f"{path.name} has a further one, unnamed")
     by_index = {column.index: (i, column) for i, column in enumerate(resource.columns)}
     for index, (i, column) in sorted(by_index.items()):
-        where = f"{place}.columns[{i}]".lstrip(".")
+        where = f"{place}.columns[{i}]"
         found = header[index] if index < len(header) else None
         if found == column.name or index == _UNKNOWN or not column.name:  # which are reported already
             continue
@@ -498,7 +434,7 @@ def examples(resource: Resource, table: pa.Table, targets: TargetDataset, name: 
         listed = known if "multiIndex" in gathers.roles else table.column_names
         table = _gather_rows(table, gathers.name, [name for name in listed if name != gathers.name])
     role = next(iter(expected)) if len(expected) == 1 else expected or None
-    by_default: dict[str, Any] = {"id": _id_of(resource, table), "expected": role}
+    by_default: dict[str, Any] = {"id": (gathers or resource.index[0]).name, "expected": role}
     taken = {*known, *(column.name for column in resource.index), *(place.name for place in targets.privileged)}
     for column in resource.columns:
         if column.name not in table.column_names or column.name in taken:
@@ -511,15 +447,10 @@ def examples(resource: Resource, table: pa.Table, targets: TargetDataset, name: 
         elif "suggestedGroupingKey" in column.roles and gathers is None:
             by_default.setdefault("cluster", column.name)
     inputs = [name for name in table.column_names if name not in taken]
-    by_default["input"] = inputs or [by_default["id"] or table.column_names[0]]
+    by_default["input"] = inputs or [by_default["id"]]
     used = {*inputs, *known, by_default["id"], by_default.get("weight")}
     by_default["metadata"] = [name for name in table.column_names if name not in used]
     return Dataset.from_arrow(table, name=name, **{**by_default, **roles})
-
-
-def _id_of(resource: Resource, table: pa.Table) -> str | None:
-    column = resource.gathers or (resource.index[0] if resource.index else None)
-    return column.name if column is not None and column.name in table.column_names else None
 
 
 def _gather_rows(table: pa.Table, by: str, listed: Sequence[str]) -> pa.Table:
@@ -578,17 +509,16 @@ def _resource_to_write(resource: Resource, old: bool) -> dict[str, Any]:
 
 
 def _column_to_write(column: Column) -> dict[str, Any]:
-    made: dict[str, Any] = {"colIndex": column.index, "colName": column.name}
-    if column.description is not None:
-        made["colDescription"] = column.description
-    made |= {"colType": column.type, "role": list(column.roles)}
-    if column.refers_to is not None:
-        object, name = column.refers_to.object, column.refers_to.name
-        made["refersTo"] = {
-            "resID": column.refers_to.resource,
-            "resObject": object if name is None else {object: name},
-        }
-    return made
+    made = {
+        "colIndex": column.index,
+        "colName": column.name,
+        "colDescription": column.description,
+        "colType": column.type,
+        "role": list(column.roles),
+    }
+    if (to := column.refers_to) is not None:
+        made["refersTo"] = {"resID": to.resource, "resObject": to.object if to.name is None else {to.object: to.name}}
+    return {key: value for key, value in made.items() if value is not None}
 
 
 def described(schema: pa.Schema) -> Iterator[tuple[str, str]]:

@@ -124,7 +124,7 @@ def _refuse_several(path: Path, places: Sequence[Path]) -> None:
 def _choose(path: Path, root: Path, documents: Sequence[Path], part: str | None) -> DocumentChoice:
     """Of the documents of one problem that of the part, else that of all the data, of the scored or the tested part."""
     part_by_document = {document: part_of(document, root) for document in documents}
-    parts = tuple(dict.fromkeys(each for each in sorted(part_by_document.values(), key=_order) if each is not None))
+    parts = tuple(each for each in PARTS if each in part_by_document.values())
     asked = None if part is None else part.upper()
     if asked is not None and asked not in parts:
         having = f"it has {' and '.join(parts)}" if parts else "it is not divided into parts"
@@ -138,10 +138,6 @@ def _choose(path: Path, root: Path, documents: Sequence[Path], part: str | None)
     if len(chosen) > 1:
         _refuse_several(path, [document.parent for document in chosen])
     return DocumentChoice(chosen[0], wanted, parts)
-
-
-def _order(part: str | None) -> int:
-    return -1 if part is None else PARTS.index(part)
 
 
 def _below(folder: Path, name: str) -> Iterator[Path]:

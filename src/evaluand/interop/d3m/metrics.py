@@ -7,6 +7,7 @@ from typing import Any, Final
 import pyarrow as pa
 
 from evaluand.core.errors import DataError, Fault, SpecError, nearest
+from evaluand.data.sources import is_pandas, read_table
 from evaluand.interop.d3m.names import name_of
 from evaluand.metrics.detection.definition import Points
 from evaluand.metrics.detection.precision import BoxPrecisionCurve, average_precision
@@ -117,14 +118,12 @@ def _parameters(metric: str, params: Mapping[str, Any]) -> dict[str, Any]:
 
 def _table(name: str, data: Any) -> pa.Table:
     """Columns as an Arrow table."""
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    if isinstance(data, pa.Table):
-        return data
-    if hasattr(data, "to_dict") and hasattr(data, "columns"):
+    if is_pandas(data):
         columns_by_name = [(str(column), data.iloc[:, place]) for place, column in enumerate(data.columns)]
     elif isinstance(data, Mapping):
         columns_by_name = list(data.items())
+    elif (table := read_table(data)) is not None:
+        return table
     else:
         raise SpecError(f"{name} is {type(data).__name__}; give columns: a mapping, a pandas frame or an Arrow table")
     columns = [_column(f"{name}, column {column}", values) for column, values in columns_by_name]

@@ -1,31 +1,24 @@
-"""The words of D3M's documents, and what evaluand calls the same."""
+"""The words of D3M's documents, and what evaluand calls the same; the longer lists are in `words.json`."""
 
 import re
-from typing import Final
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
 
 from evaluand.core import registry
 from evaluand.core.errors import DataError, Fault, nearest
 from evaluand.core.files.json import Node
 from evaluand.metrics.names import explain_unknown, is_name
-from evaluand.predictions.problem.problem import STANDARD_METRICS, SubType, TaskType
+from evaluand.predictions.problem.definitions import STANDARD_METRICS
+from evaluand.predictions.problem.problem import SubType, TaskType
 
 Version = tuple[int, ...]
 
-VERSIONS: Final = (
-    "3.0",
-    "3.0.0",
-    "3.1",
-    "3.1.0",
-    "3.1.1",
-    "3.1.2",
-    "3.2.0",
-    "3.2.1",
-    "3.3.0",
-    "3.3.1",
-    "4.0.0",
-    "4.1.0",
-    "4.1.1",
-)
+_VOCABULARY: Final[Mapping[str, Any]] = orjson.loads(Path(__file__).with_name("words.json").read_bytes())
+
+VERSIONS: Final[Sequence[str]] = _VOCABULARY["versions"]
 """What problemSchemaVersion and datasetSchemaVersion say."""
 
 
@@ -40,39 +33,14 @@ ONLY_4: Final = frozenset({"vertexClassification", "forecasting"})
 
 SUB_TYPES: Final = {_camel_case(each): each for each in SubType}
 
-KEYWORDS: Final = {
-    "semiSupervised": "semi_supervised",
-    "unsupervised": "unsupervised",
-    "tabular": "tabular",
-    "relational": "relational",
-    "nested": "nested",
-    "image": "image",
-    "audio": "audio",
-    "video": "video",
-    "speech": "speech",
-    "text": "text",
-    "graph": "graph",
-    "multiGraph": "multi_graph",
-    "timeSeries": "time_series",
-    "grouped": "grouped",
-    "geospatial": "geospatial",
-    "remoteSensing": "remote_sensing",
-    "lupi": "privileged",
-    "missingMetadata": "missing_metadata",
-}
+KEYWORDS: Final[Mapping[str, str]] = _VOCABULARY["keywords"]
 
-_OTHER_WORDS: Final = {
-    "root_mean_squared_error_mean": "rootMeanSquaredErrorAvg",
-    "jaccard_similarity": "jaccardSimilarityScore",
-    "object_detection_average_precision": "objectDetectionAP",
+METRICS: Final[Mapping[str, str]] = {
+    _VOCABULARY["metrics"].get(name, _camel_case(name)): name for name in STANDARD_METRICS
 }
-METRICS: Final = {_OTHER_WORDS.get(name, _camel_case(name)): name for name in STANDARD_METRICS}
 """The metrics of the documents → what a `Criterion` calls them."""
 
-UPPER: Final = {
-    "jaccard_similarity": "JACCARD_SIMILARITY_SCORE",
-    "root_mean_squared_error_mean": "ROOT_MEAN_SQUARED_ERROR_AVG",
-}
+UPPER: Final[Mapping[str, str]] = _VOCABULARY["metrics_of_scores"]
 """What a `Criterion` calls a metric → its name in scores of the layout 4, where that is not the same in capitals."""
 
 WORDS: Final = {name: word for word, name in METRICS.items()}
@@ -83,19 +51,14 @@ _NAMES: Final = re.compile(rf"\b({'|'.join(name for name in WORDS if '_' in name
 METRICS_ONLY_3: Final = frozenset({"rootMeanSquaredErrorAvg"})
 METRICS_ONLY_4: Final = frozenset({"hammingLoss", "meanReciprocalRank", "hitsAtK"})
 
-COLUMN_TYPES: Final = {
-    "boolean": "boolean",
-    "integer": "integer",
-    "real": "real",
-    "string": "text",
-    "categorical": "text",
-    "dateTime": "time",
-    "realVector": "vector",
-    "json": "text",
-    "geojson": "text",
-    "unknown": "text",
-}
+COLUMN_TYPES: Final[Mapping[str, str]] = _VOCABULARY["column_types"]
 """The types of columns → those of `evaluand.core.files.cells`."""
+
+RESOURCE_TYPES: Final[Sequence[str]] = _VOCABULARY["resource_types"]
+ROLES: Final[Sequence[str]] = _VOCABULARY["roles"]
+
+ABOUT_DATASET: Final[Sequence[str]] = _VOCABULARY["dataset"]
+"""What describes a dataset and has no meaning here."""
 
 
 def takes_k(version: Version) -> tuple[str, ...]:

@@ -5,12 +5,13 @@ types. Writing a problem warns of what the version cannot express, or refuses to
 """
 
 import os
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final, Literal
 
 from evaluand.core import registry
-from evaluand.core.errors import DataError, Fault, SpecError, alternatives, nearest, warn
+from evaluand.core.errors import DataError, SpecError, alternatives, nearest, warn
 from evaluand.core.files.json import Findings, Node, read_json, write_json
 from evaluand.interop.d3m.names import (
     KEYWORDS,
@@ -29,10 +30,10 @@ from evaluand.interop.d3m.names import (
     takes_label,
 )
 from evaluand.interop.d3m.needed import needed_of_problem
+from evaluand.predictions.problem.definitions import TAKES_K, TAKES_POSITIVE
 from evaluand.predictions.problem.problem import (
-    TAKES_K,
-    TAKES_POSITIVE,
     Augmentation,
+    Check,
     ColumnPlace,
     Criterion,
     DatasetView,
@@ -44,8 +45,11 @@ from evaluand.predictions.problem.problem import (
     Target,
     TargetDataset,
     TaskType,
-    has_clusters,
+    division_checks,
+    faults_of,
     misfit_message,
+    target_checks,
+    within,
 )
 
 SPLITS_FILE: Final = "dataSplits.csv"
@@ -89,13 +93,16 @@ def examine_problem(document: str | os.PathLike[str] | Mapping[str, Any]) -> tup
     root = Node.root(value, findings, "" if isinstance(document, Mapping) else str(document))
     about, inputs = root.node("about", required=True), root.node("inputs", required=True)
     outputs = root.node("expectedOutputs", required=True)
-    augmentations = tuple(map(_augmentation, root.nodes("dataAugmentation")))
-    root.refuse_unknown_keys()
+    augmentations = tuple(
+        Augmentation(domains=node.texts("domain"), keywords=node.texts("keywords"))
+        for node in root.nodes("dataAugmentation")
+    )
     version = read_version(about, "problemSchemaVersion", "3.1.1") if about else (3, 1, 1)
     attributes: dict[str, Any] = {"augmentations": augmentations}
     attributes |= _about(about, version) if about else {}
     attributes |= _inputs(inputs, version, attributes.get("task_types", ())) if inputs else {}
     attributes |= {"outputs": _outputs(outputs)} if outputs else {}
+    root.refuse_unknown_keys()
     if any(map(needed_of_problem, findings.faults)):
         return None, findings
     folder = "" if isinstance(document, Mapping) else Path(document).parent.name
@@ -108,12 +115,6 @@ def schema_version(document: str | os.PathLike[str]) -> Version:
     return read_version(
         Node(about if isinstance(about, Mapping) else {}, "", Findings()), "problemSchemaVersion", "3.1.1"
     )
-
-
-def _augmentation(node: Node) -> Augmentation:
-    made = Augmentation(domains=node.texts("domain"), keywords=node.texts("keywords"))
-    node.refuse_unknown_keys()
-    return made
 
 
 def _about(about: Node, version: Version) -> dict[str, Any]:
@@ -130,7 +131,6 @@ def _about(about: Node, version: Version) -> dict[str, Any]:
         **(_keywords(about, version) if version >= (4,) else _types(about)),
     }
     about.ignore("digest")
-    about.refuse_unknown_keys()
     return made
 
 
@@ -183,7 +183,6 @@ def _inputs(inputs: Node, version: Version, types: tuple[TaskType, ...]) -> dict
     splits = inputs.node("dataSplits")
     division = _division(splits) if splits else None
     criteria = tuple(_criterion(node, version) for node in inputs.nodes("performanceMetrics", required=True))
-    inputs.refuse_unknown_keys()
     for i, criterion in enumerate(criteria):
         if criterion is not None and criterion in criteria[:i]:
             inputs.note(f"performanceMetrics[{i}]", "twice", "repeats an earlier metric")
@@ -202,30 +201,29 @@ def _dataset(node: Node, types: tuple[TaskType, ...]) -> TargetDataset:
     for one in node.nodes("targets", required=True):
         index, place = one.integer("targetIndex", required=True, least=0), _place(one)
         clusters = one.integer("numClusters", least=1)
-        if clusters is not None and types and not has_clusters(types):
-            one.fault("numClusters", "not_applicable", "is only for clustering and community detection")
-            clusters = None
-        if index is not None and index in {target.index for target in targets}:
-            one.fault("targetIndex", "twice", f"two targets have the index {index}")
-            index = None
         if place is not None:
             free = max((target.index for target in targets), default=-1) + 1
-            targets.append(Target(index=free if index is None else index, clusters=clusters, **place))
-        one.refuse_unknown_keys()
+            target = Target(index=free if index is None else index, clusters=clusters, **place)
+            checks = target_checks(target, targets, types)
+            targets.append(_sound(one, target, checks, {"index": "targetIndex", "clusters": "numClusters"}, index=free))
     privileged = []
     for one in node.nodes("privilegedData"):
         one.integer("privilegedDataIndex", required=True, least=0)
         privileged.append(_place(one))
-        one.refuse_unknown_keys()
-    ahead = node.node("forecastingHorizon")
     horizon = None
-    if ahead:
+    if ahead := node.node("forecastingHorizon"):
         place, steps = _place(ahead), ahead.number("horizonValue", required=True, least=0, most=float("inf"))
         horizon = Horizon(place=ColumnPlace(**place), steps=steps) if place and steps is not None else None
-        ahead.refuse_unknown_keys()
-    node.refuse_unknown_keys()
     columns = tuple(ColumnPlace(**place) for place in privileged if place is not None)
     return TargetDataset(id=id, targets=tuple(targets), privileged=columns, horizon=horizon)
+
+
+def _sound(node: Node, value: Any, checks: Iterable[Check], keys: Mapping[str, str], **instead: Any) -> Any:
+    """A value without what is wrong with it, which is reported at the keys of its attributes."""
+    faults = faults_of(checks)
+    for fault in faults:
+        node.fault(keys[fault.where], fault.code or "", fault.message)
+    return replace(value, **{fault.where: instead.get(fault.where) for fault in faults})
 
 
 def _place(node: Node) -> dict[str, Any] | None:
@@ -240,98 +238,69 @@ def _place(node: Node) -> dict[str, Any] | None:
 
 def _division(node: Node) -> Division:
     folding = node.choice("method", ["holdOut", "kFold"]) == "kFold"
-    test, folds = node.number("testSize", least=0, most=1), node.integer("numFolds", least=0)
-    if folding and test is not None:
-        node.fault("testSize", "not_applicable", "is only for the method holdOut; folds test every row once")
-    if folding and (folds is None or folds < 2):
-        node.fault("numFolds", "out_of_range", f"is {folds}; the method kFold needs at least 2")
-        folds = None
-    if not folding and folds:
-        node.fault("numFolds", "not_applicable", "is only for the method kFold; a hold-out has a testSize")
-    repeats = node.integer("numRepeats", least=0)  # 0, the default, means no repetition
-    made = Division(
+    folds = node.integer("numFolds", least=0)
+    if folding and folds is None:
+        node.fault("numFolds", "out_of_range", "is missing; the method kFold needs at least 2")
+    division = Division(
         method="folds" if folding else "hold_out",
-        test=None if folding else test,
-        folds=folds if folding else None,
+        test=node.number("testSize", least=0, most=1),
+        folds=folds if folding else folds or None,
         stratified=node.boolean("stratified", True),
-        repeats=repeats or 1,
+        repeats=node.integer("numRepeats", least=0) or 1,  # 0, the default, means no repetition
         seed=node.integer("randomSeed"),
         file=node.file_path("splitsFile") or SPLITS_FILE,
         script=node.file_path("splitScript"),
         views=tuple(_views(node)),
     )
-    node.refuse_unknown_keys()
-    return made
+    sound: Division = _sound(node, division, division_checks(division), {"test": "testSize", "folds": "numFolds"})
+    return sound
 
 
 def _views(node: Node) -> Iterator[DatasetView]:
     maps = node.node("datasetViewMaps")
-    if not maps:
-        return
     parts: tuple[Literal["train", "test", "score"], ...] = ("train", "test", "score")
     for part in parts:
-        for one in maps.nodes(part):
-            yield DatasetView(
-                part=part, dataset=one.text("from", required=True) or "", id=one.text("to", required=True) or ""
-            )
-            one.refuse_unknown_keys()
-    maps.refuse_unknown_keys()
+        for one in maps.nodes(part) if maps else ():
+            dataset, id = one.text("from", required=True), one.text("to", required=True)
+            yield DatasetView(part=part, dataset=dataset or "", id=id or "")
 
 
 def _criterion(node: Node, version: Version) -> Criterion | None:
     word = node.choice("metric", [*METRICS, "other"], required=True)
     if word is not None and word in (METRICS_ONLY_4 if version < (4,) else METRICS_ONLY_3):
         node.note("metric", "other_version", f"{word!r} belongs to schema {'4' if version < (4,) else '3'}")
-    takes_any = word in ("other", None)
-    k = node.integer("K", least=1) if takes_any or _takes(node, "K", word, TAKES_K, takes_k(version)) else None
-    label = None
-    if takes_any or _takes(node, "posLabel", word, TAKES_POSITIVE, takes_label(version)):
-        label = node.text("posLabel", empty=True)
+    k = node.integer("K", least=1) if _takes(node, "K", word, TAKES_K, takes_k(version)) else None
+    has_label = _takes(node, "posLabel", word, TAKES_POSITIVE, takes_label(version))
+    label = node.text("posLabel", empty=True) if has_label else None
     if version >= (4,) and node.has("applicabilityToTarget"):
         node.note("applicabilityToTarget", "other_version", "belongs to schema 3; read anyway")
     jointly = node.choice("applicabilityToTarget", ["singleTarget", "allTargets"]) == "allTargets"
-    other = _specified(node, word)
-    node.refuse_unknown_keys()
-    name = other if word == "other" else METRICS[word] if word else None
-    return None if name is None else Criterion(metric=name, k=k, positive=label, jointly=jointly)
+    is_other = _takes(node, "specifyOther", word, frozenset(), ("other",))
+    name = node.text("specifyOther", required=word == "other") if is_other else METRICS[word or ""]
+    if is_other and name is not None and name not in (known := registry.names("metrics")):
+        node.fault("specifyOther", "unregistered_metric", f"there is no metric {name!r}{alternatives(name, known)}")
+        return None
+    return None if word is None or name is None else Criterion(metric=name, k=k, positive=label, jointly=jointly)
 
 
 def _takes(node: Node, key: str, word: str | None, metrics: Set[str], of_version: Sequence[str]) -> bool:
     """Whether a metric takes a parameter; reported where a document has one that its metric or its version lacks."""
-    assert word is not None  # else there is no metric to ask
+    if word in ("other", None):
+        return True
     takes = METRICS[word] in metrics
     if node.has(key) and word not in of_version:
-        known = ", ".join(of_version)
-        node.fault(
-            key, "not_applicable", f"is only for {known}; the metric is {word}" + ("; read anyway" if takes else "")
-        )
+        more = "; read anyway" if takes else ""
+        message = f"is only for {', '.join(of_version)}; the metric is {word}{more}"
+        node.fault(key, "not_applicable", message)
     node.ignore(key)
     return takes
 
 
-def _specified(node: Node, word: str | None) -> str | None:
-    """The registered kind of metric that `other` stands for."""
-    if word != "other":
-        if word is not None and node.has("specifyOther"):
-            node.fault("specifyOther", "not_applicable", f"is only for the metric other; the metric is {word}")
-        node.ignore("specifyOther")
-        return None
-    name = node.text("specifyOther", required=True)
-    known = registry.names("metrics")
-    if name is None or name in known:
-        return name
-    message = f"there is no metric {name!r}{alternatives(name, known)}"
-    node.fault("specifyOther", "unregistered_metric", message)
-    return None
-
-
 def _outputs(node: Node) -> Outputs:
-    outputs = Outputs(
+    return Outputs(
         predictions=node.file_path("predictionsFile") or "predictions.csv",
         scores=node.file_path("scoresFile") or "scores.csv",
     )
-    node.refuse_unknown_keys()
-    return outputs
 
 
 # Writing
@@ -353,30 +322,34 @@ def problem_document(problem: Problem, version: str = "4.1.1") -> dict[str, Any]
     if version not in WRITTEN:
         raise SpecError(f"problems are written as {', '.join(WRITTEN)}, not as {version!r}")
     number = parse_version(version)
-    faults: list[Fault] = []
-    left_out: list[Fault] = []
-    for fault in _inexpressible(problem, number):
-        (left_out if fault.code == "left_out" else faults).append(fault)
-    if faults:
+    old = number < (4,)
+    checked = faults_of(_inexpressible(problem, number))
+    if faults := [fault for fault in checked if fault.code != "left_out"]:
         raise DataError(faults)
-    for fault in left_out:
+    for fault in checked:
         warn(str(fault))
+    types = [_word_of(task_type, old) for task_type in problem.task_types]
+    sub_types = [_SUB_TYPE_WORDS[sub_type] for sub_type in problem.sub_types]
+    keywords = [*types, *sub_types, *(_KEYWORD_WORDS[keyword] for keyword in problem.keywords if not old)]
     about = {
         "problemID": problem.id,
         "problemName": problem.name or "NULL",
-        **_without_none(problemDescription=problem.description, problemURI=problem.uri),
-        **(_keywords_to_write(problem) if number >= (4,) else _types_to_write(problem)),
+        "problemDescription": problem.description,
+        "problemURI": problem.uri,
+        **({"taskType": types[0], "taskSubType": next(iter(sub_types), None)} if old else {"taskKeywords": keywords}),
         "problemVersion": problem.version,
         "problemSchemaVersion": version,
     }
-    inputs: dict[str, Any] = {"data": [_dataset_to_write(dataset) for dataset in problem.datasets]}
-    if problem.division is not None:
-        inputs["dataSplits"] = _division_to_write(problem.division, number)
-    inputs["performanceMetrics"] = [_criterion_to_write(criterion, number) for criterion in problem.criteria]
-    outputs = {"predictionsFile": problem.outputs.predictions, **_without_none(scoresFile=problem.outputs.scores)}
+    inputs = {
+        "data": [_dataset_to_write(dataset, old) for dataset in problem.datasets],
+        "dataSplits": problem.division and _division_to_write(problem.division, old),
+        "performanceMetrics": [_criterion_to_write(criterion) for criterion in problem.criteria],
+    }
+    outputs = {"predictionsFile": problem.outputs.predictions, "scoresFile": problem.outputs.scores}
     sources = [{"domain": [*each.domains], "keywords": [*each.keywords]} for each in problem.augmentations]
-    augmentation = {"dataAugmentation": sources} if sources and number >= (4,) else {}
-    return {"about": about, "inputs": inputs, "expectedOutputs": outputs, **augmentation}
+    document = {"about": about, "inputs": inputs, "expectedOutputs": outputs}
+    written: dict[str, Any] = _without_none(document | {"dataAugmentation": None if old else sources or None})
+    return written
 
 
 def write_problem(problem: Problem, path: str | os.PathLike[str], version: str = "4.1.1") -> None:
@@ -384,53 +357,46 @@ def write_problem(problem: Problem, path: str | os.PathLike[str], version: str =
     write_json(problem_document(problem, version), path, parents=True)
 
 
-def _inexpressible(problem: Problem, version: Version) -> Iterator[Fault]:
-    """What a version cannot express."""
-    old = version < (4,)
-    if old and len(problem.task_types) != 1:
-        yield Fault("task_types", f"schema 3 has one task type, not {len(problem.task_types)}", code="other_version")
-    if old and len(problem.sub_types) > 1:
-        yield Fault("sub_types", f"schema 3 has one sub-type, not {len(problem.sub_types)}", code="other_version")
-    if old and problem.keywords:
-        yield Fault("keywords", f"schema 3 has none; left out: {', '.join(problem.keywords)}", code="left_out")
+def _inexpressible(problem: Problem, version: Version) -> Iterator[Check]:
+    """What a version cannot express, or leaves out."""
+    old, division, other, left_out = version < (4,), problem.division, "other_version", "left_out"
+    types, subs = len(problem.task_types), len(problem.sub_types)
+    yield old and types != 1, "task_types", f"schema 3 has one task type, not {types}", other
+    yield old and subs > 1, "sub_types", f"schema 3 has one sub-type, not {subs}", other
+    listed = ", ".join(problem.keywords)
+    yield old and bool(listed), "keywords", f"schema 3 has none; left out: {listed}", left_out
     for i, keyword in enumerate(problem.keywords):
-        if not old and keyword not in KEYWORDS.values():
-            near = nearest(keyword, KEYWORDS.values())
-            yield Fault(f"keywords[{i}]", f"schema 4 has no keyword {keyword!r}{near}", code="not_allowed")
+        message = f"schema 4 has no keyword {keyword!r}{nearest(keyword, _KEYWORD_WORDS)}"
+        yield not old and keyword not in _KEYWORD_WORDS, f"keywords[{i}]", message, "not_allowed"
     for i, dataset in enumerate(problem.datasets):
-        if old and (dataset.privileged or dataset.horizon):
-            yield Fault(
-                f"datasets[{i}]", "schema 3 has neither privileged columns nor horizons; left out", code="left_out"
-            )
+        message = "schema 3 has neither privileged columns nor horizons; left out"
+        yield old and bool(dataset.privileged or dataset.horizon), f"datasets[{i}]", message, left_out
     for i, task_type in enumerate(problem.task_types):
-        if _word_of(task_type, old) is None:
-            yield Fault(f"task_types[{i}]", f"schema {version[0]} has no task {task_type}", code="other_version")
-    if old and problem.division is not None and (problem.division.views or problem.division.script):
-        yield Fault("division", "schema 3 has no views and no script of the split; left out", code="left_out")
-    if old and problem.augmentations:
-        yield Fault("augmentations", "schema 3 has no dataAugmentation; left out", code="left_out")
-    if problem.outputs.scores is None:
-        yield Fault("outputs.scores", "is None, which is read back as the default scores.csv", code="left_out")
-    if problem.name == "NULL":
-        yield Fault("name", "'NULL' is read back as no name", code="left_out")
+        lacks = f"schema {version[0]} has no task {task_type}"
+        yield _word_of(task_type, old) is None, f"task_types[{i}]", lacks, other
+    only_4 = division is not None and bool(division.views or division.script)
+    yield old and only_4, "division", "schema 3 has no views and no script of the split; left out", left_out
+    yield old and bool(problem.augmentations), "augmentations", "schema 3 has no dataAugmentation; left out", left_out
+    default = "is None, which is read back as the default scores.csv"
+    yield problem.outputs.scores is None, "outputs.scores", default, left_out
+    yield problem.name == "NULL", "name", "'NULL' is read back as no name", left_out
     for i, criterion in enumerate(problem.criteria):
-        yield from _inexpressible_criterion(criterion, version, f"criteria[{i}]")
+        yield from within(f"criteria[{i}]", _inexpressible_criterion(criterion, version))
 
 
-def _inexpressible_criterion(criterion: Criterion, version: Version, where: str) -> Iterator[Fault]:
-    old = version < (4,)
-    word = WORDS.get(criterion.metric)
-    if word is None and criterion.metric not in registry.names("metrics"):
-        near = nearest(criterion.metric, [*WORDS, *registry.names("metrics")])
-        yield Fault(f"{where}.metric", f"there is no metric {criterion.metric!r}{near}", code="unregistered_metric")
-    if word in (METRICS_ONLY_4 if old else METRICS_ONLY_3):
-        yield Fault(f"{where}.metric", f"schema {version[0]} has no {criterion.metric}", code="other_version")
-    if word is not None and criterion.k is not None and word not in takes_k(version):
-        yield Fault(f"{where}.k", f"schema {version[0]} has none for {criterion.metric}", code="other_version")
-    if word is not None and criterion.positive is not None and word not in takes_label(version):
-        yield Fault(f"{where}.positive", f"schema {version[0]} has none for {criterion.metric}", code="other_version")
-    if not old and criterion.jointly:
-        yield Fault(f"{where}.jointly", "schema 4 has no applicabilityToTarget", code="other_version")
+def _inexpressible_criterion(criterion: Criterion, version: Version) -> Iterator[Check]:
+    name, old, other = criterion.metric, version < (4,), "other_version"
+    word, ours = WORDS.get(name), registry.names("metrics")
+    lacks = f"schema {version[0]} has none for {name}"
+    if word is None:
+        message = f"there is no metric {name!r}{nearest(name, [*WORDS, *ours])}"
+        yield name not in ours, "metric", message, "unregistered_metric"
+    else:
+        only_other = METRICS_ONLY_4 if old else METRICS_ONLY_3
+        yield word in only_other, "metric", f"schema {version[0]} has no {name}", other
+        yield criterion.k is not None and word not in takes_k(version), "k", lacks, other
+        yield criterion.positive is not None and word not in takes_label(version), "positive", lacks, other
+    yield not old and criterion.jointly, "jointly", "schema 4 has no applicabilityToTarget", other
 
 
 _SUB_TYPE_WORDS: Final = {ours: theirs for theirs, ours in SUB_TYPES.items()}
@@ -442,66 +408,46 @@ def _word_of(task_type: TaskType, old: bool) -> str | None:
     return next((word for word, ours in TASK_TYPES.items() if ours is task_type and word not in unknown), None)
 
 
-def _types_to_write(problem: Problem) -> dict[str, Any]:
-    sub_type = _SUB_TYPE_WORDS[problem.sub_types[0]] if problem.sub_types else None
-    return {"taskType": _word_of(problem.task_types[0], True), **_without_none(taskSubType=sub_type)}
-
-
-def _keywords_to_write(problem: Problem) -> dict[str, Any]:
-    types = [_word_of(task_type, False) for task_type in problem.task_types]
-    sub_types = [_SUB_TYPE_WORDS[sub_type] for sub_type in problem.sub_types]
-    return {"taskKeywords": [*types, *sub_types, *(_KEYWORD_WORDS[keyword] for keyword in problem.keywords)]}
-
-
-def _dataset_to_write(dataset: TargetDataset) -> dict[str, Any]:
+def _dataset_to_write(dataset: TargetDataset, old: bool) -> dict[str, Any]:
     targets = [
-        {"targetIndex": target.index, **_written_place(target), **_without_none(numClusters=target.clusters)}
+        {"targetIndex": target.index, **_written_place(target), "numClusters": target.clusters}
         for target in dataset.targets
     ]
-    made: dict[str, Any] = {"datasetID": dataset.id, "targets": targets}
-    if dataset.privileged:
-        made["privilegedData"] = [
-            {"privilegedDataIndex": i, **_written_place(place)} for i, place in enumerate(dataset.privileged)
-        ]
-    if dataset.horizon is not None:
-        made["forecastingHorizon"] = {
-            **_written_place(dataset.horizon.place),
-            "horizonValue": dataset.horizon.steps,
-        }
-    return made
+    privileged = [{"privilegedDataIndex": i, **_written_place(place)} for i, place in enumerate(dataset.privileged)]
+    ahead = dataset.horizon and {**_written_place(dataset.horizon.place), "horizonValue": dataset.horizon.steps}
+    only_4 = {} if old else {"privilegedData": privileged or None, "forecastingHorizon": ahead}
+    return {"datasetID": dataset.id, "targets": targets, **only_4}
 
 
 def _written_place(place: ColumnPlace) -> dict[str, Any]:
     return {"resID": place.resource, "colIndex": place.column, "colName": place.name}
 
 
-def _division_to_write(division: Division, version: Version) -> dict[str, Any]:
-    made: dict[str, Any] = {
+def _division_to_write(division: Division, old: bool) -> dict[str, Any]:
+    views = {
+        part: [{"from": view.dataset, "to": view.id} for view in division.views if view.part == part]
+        for part in dict.fromkeys(view.part for view in division.views)
+    }
+    return {
         "method": "kFold" if division.method == "folds" else "holdOut",
-        **_without_none(testSize=division.test),
+        "testSize": division.test,
         "numFolds": division.folds or 0,
         "stratified": division.stratified,
         "numRepeats": 0 if division.repeats == 1 else division.repeats,
-        **_without_none(randomSeed=division.seed),
+        "randomSeed": division.seed,
         "splitsFile": division.file or SPLITS_FILE,
+        **({} if old else {"splitScript": division.script, "datasetViewMaps": views or None}),
     }
-    if version >= (4,):
-        made.update(_without_none(splitScript=division.script))
-        if division.views:
-            made["datasetViewMaps"] = {
-                part: [{"from": view.dataset, "to": view.id} for view in division.views if view.part == part]
-                for part in dict.fromkeys(view.part for view in division.views)
-            }
-    return made
 
 
-def _criterion_to_write(criterion: Criterion, version: Version) -> dict[str, Any]:
+def _criterion_to_write(criterion: Criterion) -> dict[str, Any]:
     word = WORDS.get(criterion.metric)
     name = {"metric": word} if word else {"metric": "other", "specifyOther": criterion.metric}
-    jointly = "allTargets" if criterion.jointly else "singleTarget"
-    applies = {"applicabilityToTarget": jointly} if version < (4,) and criterion.jointly else {}
-    return {**name, **_without_none(K=criterion.k, posLabel=criterion.positive), **applies}
+    jointly = "allTargets" if criterion.jointly else None
+    return {**name, "K": criterion.k, "posLabel": criterion.positive, "applicabilityToTarget": jointly}
 
 
-def _without_none(**values: Any) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}
+def _without_none(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_none(cell) for key, cell in value.items() if cell is not None}
+    return [*map(_without_none, value)] if isinstance(value, list) else value

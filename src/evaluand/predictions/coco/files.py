@@ -81,12 +81,10 @@ class Objects:
 
     def lists(self) -> pa.Array:
         """The boxes of each image as the metrics of boxes read them."""
-        x_min, y_min, width, height = self.boxes.T
-        corners = np.stack([x_min, y_min, x_min + width, y_min + height], axis=1)
         names = np.fromiter(self.names.values(), np.object_, len(self.names))
         nothing = pa.nulls(len(self.image), pa.float64())
         cells = (
-            pa.FixedSizeListArray.from_arrays(pa.array(corners.ravel()), 4),
+            pa.FixedSizeListArray.from_arrays(pa.array(self._corners.ravel()), 4),
             pa.DictionaryArray.from_arrays(pa.array(self.category.astype(np.int32)), pa.array(names, pa.string())),
             nothing if self.score is None else pa.array(self.score),
             pa.array(self.crowd),
@@ -101,8 +99,7 @@ class Objects:
         Raises:
             DataError: an outline is none, with its image.
         """
-        labels, x_min, y_min = self.labels(), self.boxes[:, 0], self.boxes[:, 1]
-        corners = np.stack([x_min, y_min, x_min + self.boxes[:, 2], y_min + self.boxes[:, 3]], axis=1).tolist()
+        labels, corners = self.labels(), self._corners.tolist()
         for number, id in enumerate(self.images):
             found = []
             for row in range(self._first[number], self._first[number + 1]):
@@ -115,6 +112,10 @@ class Objects:
     def counts(self) -> np.ndarray:
         """The number of objects of each image."""
         return np.diff(self._first)
+
+    @property
+    def _corners(self) -> np.ndarray:
+        return np.hstack([self.boxes[:, :2], self.boxes[:, :2] + self.boxes[:, 2:]])
 
     @cached_property
     def _first(self) -> np.ndarray:
@@ -285,18 +286,16 @@ class _Reader:
             raise DataError(Fault(f"{self.path}: {part}[{place}]", text) for place, text in faults[:_MOST_FAULTS])
 
     def _faults(self, cells: Mapping[str, Sequence[Any]], scored: bool, semantic: bool) -> Iterator[tuple[int, str]]:
-        """What is wrong with objects, with their places: whole columns are checked first."""
+        """What is wrong with objects, with their places."""
         for key, listed in (("image_id", self.images), ("category_id", self.names)):
-            if {*map(type, cells[key])} - {int}:
-                bad = [place for place, id in enumerate(cells[key]) if not _is_integer(id)]
-                yield from ((place, f"{key} is {cells[key][place]!r}, not an integer") for place in bad)
-            if self.truth is None and not {*filter(_is_integer, cells[key])} <= listed.keys():
-                bad = [place for place, id in enumerate(cells[key]) if _is_integer(id) and id not in listed]
-                yield from ((place, f"{key} is {cells[key][place]!r}, which the file does not list") for place in bad)
-        if scored and {*map(type, cells["score"])} - {int, float}:
-            for place, score in enumerate(cells["score"]):
-                if type(score) not in (int, float):
-                    yield place, f"score is {score!r}, not a number; each detection needs its confidence"
+            for place, id in enumerate(cells[key]):
+                if not _is_integer(id):
+                    yield place, f"{key} is {id!r}, not an integer"
+                elif self.truth is None and id not in listed:
+                    yield place, f"{key} is {id!r}, which the file does not list"
+        for place, score in enumerate(cells["score"]) if scored else ():
+            if type(score) not in _NUMBERS:
+                yield place, f"score is {score!r}, not a number; each detection needs its confidence"
         for place, (box, outline) in enumerate(zip(cells["bbox"], cells["segmentation"], strict=True)):
             if semantic and not outline:
                 yield place, "has no segmentation; each region needs a mask"
@@ -304,8 +303,8 @@ class _Reader:
                 yield place, fault
         if self.truth is None:
             for place, (area, crowd) in enumerate(zip(cells["area"], cells["iscrowd"], strict=True)):
-                if area is not None and (type(area) not in (int, float) or area < 0):
-                    said = repr(area) if type(area) in (int, float) else kind_of(area)
+                if area is not None and (type(area) not in _NUMBERS or area < 0):
+                    said = repr(area) if type(area) in _NUMBERS else kind_of(area)
                     yield place, f"area is {said}, not a number of pixels"
                 if crowd not in (None, 0, 1):
                     yield place, f"iscrowd is {crowd!r}, not 0 or 1"

@@ -229,7 +229,7 @@ def _set_faults(side: Side, name: str, column: pa.Array, codes: np.ndarray, n: i
         alone = np.bincount(codes[(codes >= 0) & (codes < n)], minlength=n) == 1
         beside = np.flatnonzero(np.asarray(column.indices.is_null()) & (codes >= 0) & (codes < n))
         message = "is empty, but the example has other rows; an example without labels has one empty row"
-        faults += side.faults(beside[~alone[codes[beside]]], name, "empty_value", lambda row: message)
+        faults += side.faults(beside[~alone[codes[beside]]], name, "empty_value", message)
     return faults
 
 
@@ -297,7 +297,7 @@ def _read_boxes(
     if contents(column.type) == "text":
         empty = pc.or_(empty, pc.equal(column, "").fill_null(False))
     message = "is empty; give x_min,y_min,x_max,y_max"
-    if faults := side.faults(np.asarray(empty), name, "empty_value", lambda row: message):
+    if faults := side.faults(np.asarray(empty), name, "empty_value", message):
         return faults
     parts = {"image": pa.array(images), "box": column, CONFIDENCE: confidence, "label": label}
     try:
@@ -309,9 +309,7 @@ def _read_boxes(
         listed = side.faults(np.array([*rows], np.int64), name, "wrong_type", rows.__getitem__)
         return listed or [side.fault("wrong_type", "holds no boxes; give x_min,y_min,x_max,y_max", column=name)]
     odd = ~(np.abs(boxes.corners) < _LARGEST).all(axis=0)
-    return (
-        side.faults(odd, name, "not_finite", lambda row: "has a number that is not finite, or far too large") or boxes
-    )
+    return side.faults(odd, name, "not_finite", "has a number that is not finite, or far too large") or boxes
 
 
 _LARGEST: Final = 1e150

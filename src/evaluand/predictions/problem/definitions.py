@@ -17,7 +17,6 @@ from evaluand.core import registry
 from evaluand.core.errors import nearest
 from evaluand.metrics.base.metric import OverTargets
 from evaluand.metrics.names import canonical_name, explain_unknown, is_name, resolve_metric
-from evaluand.predictions.problem.problem import STANDARD_METRICS
 
 Reads = Literal["labels", "sets", "numbers", "rows", "scores", "confidence", "ranking", "boxes"]
 """What is read of each example: one label; one label or several (`sets`); a number; any value, in the order of the file
@@ -114,6 +113,12 @@ DEFINITIONS: Final = _read_definitions()
 package 2022.5.5, which judges all targets together. `nist`: NIST's scorer of 2019, which takes areas from hard labels.
 `sklearn`: scikit-learn of today. `coco`: pycocotools."""
 
+STANDARD_METRICS: Final = tuple(DEFINITIONS[STANDARD])
+"""The metrics of common problems; a definition chooses the parameters of each."""
+
+TAKES_K: Final = frozenset(name for name, rule in DEFINITIONS[STANDARD].items() if rule.k is not None)
+TAKES_POSITIVE: Final = frozenset(name for name, rule in DEFINITIONS[STANDARD].items() if rule.positive != "none")
+
 
 def rule_of(metric: str, definition: str | None) -> Rule | tuple[str, str]:
     """What a metric is under a definition, or why it is nothing: code and message.
@@ -158,18 +163,10 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
         return "not_applicable", f"cannot judge by its name alone; it needs {' and '.join(needed)}"
     metric_object = kind(**parameters, **dict.fromkeys(needed, 1))
     columns = metric_object.columns
-    reads: Reads | None = None
-    if "scores" in columns:
-        reads = "scores"
-    elif "confidence" in columns:
-        reads = "confidence"
-    elif {"ranks", "first_rank"}.intersection(columns):
-        reads = "ranking"
-    elif "detections" in columns:
-        reads = "boxes"
-    elif metric_object.label_columns:
+    reads = next((reads for column, reads in _READS.items() if column in columns), None)
+    if reads is None and metric_object.label_columns:
         reads = "sets" if getattr(metric_object, "takes_sets", False) else "labels"
-    elif set(columns) - {_SCALE} == {"truth", "prediction"}:
+    elif reads is None and set(columns) - {_SCALE} == {"truth", "prediction"}:
         reads = "numbers"
     if reads is None:
         names = " and ".join(columns)
@@ -188,3 +185,11 @@ def _of_kind(metric: str) -> Rule | tuple[str, str]:
 
 
 _SCALE: Final = "scale"
+_READS: Final[Mapping[str, Reads]] = {
+    "scores": "scores",
+    "confidence": "confidence",
+    "ranks": "ranking",
+    "first_rank": "ranking",
+    "detections": "boxes",
+}
+"""What metrics with a column read; the first one decides."""

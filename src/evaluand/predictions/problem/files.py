@@ -111,7 +111,7 @@ def _convert(side: Side, name: str, kind: str, layout: FileLayout, findings: Fin
     empty = np.asarray(pc.fill_null(pc.equal(texts if kind == "text" else pc.utf8_trim_whitespace(texts), ""), True))
     if not (layout.sets and name in layout.targets):
         code = "empty_index" if is_index else "empty_value"
-        findings.faults += side.faults(empty, name, code, lambda row: "is empty")
+        findings.faults += side.faults(empty, name, code, "is empty")
     wrong = dict[int, str]()
     values = typed(texts, kind, wrong.__setitem__)
     code = "index_type" if is_index else "wrong_type"

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from evaluand.core.errors import SpecError
-from evaluand.predictions.problem.definitions import Reads, Rule, rule_of
-from evaluand.predictions.problem.problem import STANDARD_METRICS, Criterion, Problem, SubType, Target, TaskType
+from evaluand.predictions.problem.definitions import STANDARD_METRICS, Reads, Rule, rule_of
+from evaluand.predictions.problem.problem import Criterion, Problem, SubType, Target, TaskType
 
 INDEX_COLUMN: Final = "d3mIndex"
 """The column that is the index of a file wherever it occurs; without it, the first column that is no target is."""

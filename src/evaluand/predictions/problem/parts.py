@@ -21,6 +21,7 @@ from evaluand.predictions.problem.aligned import AlignedTables
 from evaluand.predictions.problem.definitions import STANDARD
 from evaluand.predictions.problem.files import read_cells
 from evaluand.predictions.problem.judging import CriterionResult, JudgeOptions, judge_sides
+from evaluand.predictions.problem.layout import FileLayout
 from evaluand.predictions.problem.problem import SubType
 from evaluand.predictions.problem.sides import (
     CONFIDENCE,
@@ -146,8 +147,7 @@ def read_parts(files: Mapping[Path, list[PartKey]], truth: ProblemTruth, finding
         if predictions is None:
             continue
         tested = truth.cells.filter(np.any([truth.parts[part] for part in parts], axis=0))
-        keys = match_keys(tested, predictions, [layout.key])[0]
-        assert keys is not None  # both have the type of the layout
+        keys = _match(tested, predictions, layout)
         if truth.untested is not None:
             if not np.isin(np.arange(keys.n), keys.predictions).all():
                 findings.faults.append(truth.untested)
@@ -170,9 +170,14 @@ def read_parts(files: Mapping[Path, list[PartKey]], truth: ProblemTruth, finding
                 own = truth.cells.filter(truth.parts[part])
                 is_own = pc.is_in(predictions.column(layout.key), value_set=own.column(layout.key))
                 said = predictions.filter(np.asarray(is_own))
-                keys = match_keys(own, said, [layout.key])[0]
-                assert keys is not None
+                keys = _match(own, said, layout)
             yield Part(repeat=part[0], fold=part[1], truth=own, predictions=said, keys=keys)
+
+
+def _match(truth: Side, predictions: Side, layout: FileLayout) -> Keys:
+    keys, _ = match_keys(truth, predictions, [layout.key])
+    assert keys is not None  # both have the type of the layout
+    return keys
 
 
 _NUMBERED: Final = {"repeat": re.compile(r"(?:repeat|rep)[_-]?(\d+)"), "fold": re.compile(r"fold[_-]?(\d+)")}
@@ -245,8 +250,7 @@ def scoring_faults(truth: ProblemTruth, definition: str | None = None) -> Iterat
     for (repeat, fold), mask in truth.parts.items():
         own = truth.cells.filter(mask)
         perfect = replace(own, name=PREDICTIONS, table=_perfect_predictions(own, truth))
-        keys = match_keys(own, perfect, [truth.layout.key])[0]
-        assert keys is not None  # the truth has the type of the layout
+        keys = _match(own, perfect, truth.layout)
         part = Part(repeat=repeat, fold=fold, truth=own, predictions=perfect, keys=keys)
         try:
             _judge(part, truth, JudgeOptions(definition=definition, confidence=None))

@@ -6,7 +6,7 @@ divided into those to learn from and those to be tested on, and by which metrics
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final, Literal
@@ -14,6 +14,7 @@ from typing import Any, Final, Literal
 from evaluand.core.errors import DataError, Fault, SpecError
 from evaluand.core.files.paths import is_inside, outside_message
 from evaluand.data.split import Split
+from evaluand.predictions.problem.definitions import STANDARD_METRICS, TAKES_K, TAKES_POSITIVE
 
 
 class TaskType(StrEnum):
@@ -203,35 +204,6 @@ class Criterion:
     jointly: bool = False
 
 
-STANDARD_METRICS: Final = (
-    "accuracy",
-    "precision",
-    "recall",
-    "f1",
-    "f1_micro",
-    "f1_macro",
-    "roc_auc",
-    "roc_auc_micro",
-    "roc_auc_macro",
-    "mean_squared_error",
-    "root_mean_squared_error",
-    "root_mean_squared_error_mean",
-    "mean_absolute_error",
-    "r_squared",
-    "normalized_mutual_information",
-    "jaccard_similarity",
-    "precision_at_top_k",
-    "object_detection_average_precision",
-    "hamming_loss",
-    "mean_reciprocal_rank",
-    "hits_at_k",
-)
-"""The metrics of common problems; a definition chooses the parameters of each."""
-
-TAKES_K: Final = frozenset({"precision_at_top_k", "hits_at_k"})
-TAKES_POSITIVE: Final = frozenset({"precision", "recall", "f1", "jaccard_similarity"})
-
-
 @dataclass(frozen=True, kw_only=True)
 class Outputs:
     """The files that a solution writes, by their paths in its folder."""
@@ -298,8 +270,7 @@ class Problem:
     augmentations: tuple[Augmentation, ...] = ()
 
     def __post_init__(self) -> None:
-        faults = [Fault(where, message, code=code) for wrong, where, message, code in self._checks() if wrong]
-        if faults:
+        if faults := faults_of(self._checks()):
             raise DataError(faults)
 
     @property
@@ -312,21 +283,21 @@ class Problem:
         """The position of the dataset whose rows are split and predicted: the first with targets."""
         return next((place for place, dataset in enumerate(self.datasets) if dataset.targets), 0)
 
-    def _checks(self) -> Iterator[_Check]:
+    def _checks(self) -> Iterator[Check]:
         yield not self.id, "id", "is empty; give the problem an id", "empty"
         for i, sub_type in enumerate(self.sub_types):
             misfit = not sub_type.task_types.intersection(self.task_types)
             yield misfit, f"sub_types[{i}]", misfit_message(sub_type, self.task_types), "not_applicable"
         for i, dataset in enumerate(self.datasets):
-            yield from _dataset_faults(dataset, f"datasets[{i}]", self.task_types)
+            yield not dataset.id, f"datasets[{i}].id", "is empty; name the dataset", "empty"
+            for k, target in enumerate(dataset.targets):
+                checks = target_checks(target, dataset.targets[:k], self.task_types)
+                yield from within(f"datasets[{i}].targets[{k}]", checks)
         if self.division is not None:
-            yield from _division_faults(self.division, "division")
+            yield from within("division", division_checks(self.division))
         for i, criterion in enumerate(self.criteria):
-            yield from _criterion_faults(criterion, f"criteria[{i}]")
-        for name in ("predictions", "scores"):
-            file = getattr(self.outputs, name)
-            outside = file is not None and not is_inside(file)
-            yield outside, f"outputs.{name}", outside_message(file or ""), "unsafe_path"
+            yield from within(f"criteria[{i}]", _criterion_checks(criterion))
+        yield from within("outputs", _path_checks(self.outputs, "predictions", "scores"))
 
 
 def misfit_message(sub_type: SubType, task_types: tuple[TaskType, ...]) -> str:
@@ -335,50 +306,55 @@ def misfit_message(sub_type: SubType, task_types: tuple[TaskType, ...]) -> str:
     return f"{sub_type} is only for {valid}; the task is {', '.join(task_types) or 'of no type'}"
 
 
-def has_clusters(task_types: tuple[TaskType, ...]) -> bool:
-    """Whether a task can have a known number of clusters."""
-    return bool(_CLUSTERED.intersection(task_types))
+Check = tuple[bool, str, str, str]
+"""Whether something is wrong, in which attribute, what it is, and its code."""
 
 
-_Check = tuple[bool, str, str, str]
-"""Whether something is wrong, where, what it is, and its code."""
+def faults_of(checks: Iterable[Check]) -> list[Fault]:
+    """What is wrong."""
+    return [Fault(where, message, code=code) for wrong, where, message, code in checks if wrong]
 
 
-def _dataset_faults(dataset: TargetDataset, where: str, task_types: tuple[TaskType, ...]) -> Iterator[_Check]:
-    yield not dataset.id, f"{where}.id", "is empty; name the dataset", "empty"
-    clustered = has_clusters(task_types)
-    for i, target in enumerate(dataset.targets):
-        place, index, n = f"{where}.targets[{i}]", target.index, target.clusters
-        again = index in {other.index for other in dataset.targets[:i]}
-        yield again, f"{place}.index", f"two targets have the index {index}", "twice"
-        for part in ("index", "column"):
-            value = getattr(target, part)
-            yield value < 0, f"{place}.{part}", f"is {value}; count from 0", "out_of_range"
-        yield n is not None and n < 1, f"{place}.clusters", f"is {n}; give at least 1", "out_of_range"
-        message = "is only for clustering and community detection"
-        yield n is not None and n >= 1 and not clustered, f"{place}.clusters", message, "not_applicable"
+def within(place: str, checks: Iterable[Check]) -> Iterator[Check]:
+    """The same checks of a value that has a place in another."""
+    return ((wrong, f"{place}.{attribute}", message, code) for wrong, attribute, message, code in checks)
 
 
-def _division_faults(division: Division, where: str) -> Iterator[_Check]:
+def target_checks(target: Target, earlier: Sequence[Target], task_types: tuple[TaskType, ...]) -> Iterator[Check]:
+    """What may be wrong with a target, after others of its dataset."""
+    index, column, n = target.index, target.column, target.clusters
+    yield index in {other.index for other in earlier}, "index", f"two targets have the index {index}", "twice"
+    yield index < 0, "index", f"is {index}; count from 0", "out_of_range"
+    yield column < 0, "column", f"is {column}; count from 0", "out_of_range"
+    yield n is not None and n < 1, "clusters", f"is {n}; give at least 1", "out_of_range"
+    useless = n is not None and n >= 1 and not _CLUSTERED.intersection(task_types)
+    yield useless, "clusters", "is only for clustering and community detection", "not_applicable"
+
+
+def division_checks(division: Division) -> Iterator[Check]:
+    """What may be wrong with a division."""
     test, folds, seed, folding = division.test, division.folds, division.seed, division.method == "folds"
     wrong, out = "not_applicable", "out_of_range"
-    yield folding and test is not None, f"{where}.test", "is only for hold-outs; folds test every row once", wrong
-    share = f"is {test}; give a share from 0 to 1"
-    yield not folding and test is not None and not 0 <= test <= 1, f"{where}.test", share, out
-    yield folding and folds is not None and folds < 2, f"{where}.folds", f"is {folds}; give at least 2", out
-    message = "is only for folds; a hold-out has a test size"
-    yield not folding and folds is not None, f"{where}.folds", message, wrong
-    yield division.repeats < 1, f"{where}.repeats", f"is {division.repeats}; give at least 1", out
-    yield seed is not None and not -(2**63) <= seed < 2**63, f"{where}.seed", "does not fit in 64 bits", out
-    for name in ("file", "script"):
-        path = getattr(division, name)
-        yield path is not None and not is_inside(path), f"{where}.{name}", outside_message(path or ""), "unsafe_path"
+    yield folding and test is not None, "test", "is only for hold-outs; folds test every row once", wrong
+    outside = not folding and test is not None and not 0 <= test <= 1
+    yield outside, "test", f"is {test}; give a share from 0 to 1", out
+    yield folding and folds is not None and folds < 2, "folds", f"is {folds}; give at least 2", out
+    yield not folding and folds is not None, "folds", "is only for folds; a hold-out has a test size", wrong
+    yield division.repeats < 1, "repeats", f"is {division.repeats}; give at least 1", out
+    yield seed is not None and not -(2**63) <= seed < 2**63, "seed", "does not fit in 64 bits", out
+    yield from _path_checks(division, "file", "script")
 
 
-def _criterion_faults(criterion: Criterion, where: str) -> Iterator[_Check]:
+def _path_checks(holder: Division | Outputs, *names: str) -> Iterator[Check]:
+    for name in names:
+        path = getattr(holder, name)
+        yield path is not None and not is_inside(path), name, outside_message(path or ""), "unsafe_path"
+
+
+def _criterion_checks(criterion: Criterion) -> Iterator[Check]:
     metric, k, standard = criterion.metric, criterion.k, criterion.metric in STANDARD_METRICS
-    yield k is not None and k < 1, f"{where}.k", f"is {k}; give at least 1", "out_of_range"
+    yield k is not None and k < 1, "k", f"is {k}; give at least 1", "out_of_range"
     useless = standard and k is not None and metric not in TAKES_K
-    yield useless, f"{where}.k", f"{metric} takes no k", "not_applicable"
+    yield useless, "k", f"{metric} takes no k", "not_applicable"
     useless = standard and criterion.positive is not None and metric not in TAKES_POSITIVE
-    yield useless, f"{where}.positive", f"{metric} has no positive label", "not_applicable"
+    yield useless, "positive", f"{metric} has no positive label", "not_applicable"

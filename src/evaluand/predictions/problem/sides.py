@@ -108,10 +108,18 @@ class Side:
         place = self.name + ("" if row is None else f" row {self.line(row)}")
         return Fault(place + (f", column {column}" if column is not None else ""), message, code=code)
 
-    def faults(self, rows: np.ndarray, column: str | None, code: str, message: Callable[[int], str]) -> list[Fault]:
-        """One fault for each row of a mask or of a list of rows; beyond `MOST_SHOWN` their number."""
+    def faults(
+        self, rows: np.ndarray, column: str | None, code: str, message: str | Callable[[int], str]
+    ) -> list[Fault]:
+        """One fault for each row of a mask or of a list of rows; beyond `MOST_SHOWN` their number.
+
+        Args:
+            message: for each row, or for all.
+        """
         numbers = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        found = [self.fault(code, message(row), row, column) for row in numbers[:MOST_SHOWN].tolist()]
+        shown = numbers[:MOST_SHOWN].tolist()
+        texts = [message if isinstance(message, str) else message(row) for row in shown]
+        found = [self.fault(code, text, row, column) for row, text in zip(shown, texts, strict=True)]
         more = len(numbers) - len(found)
         return [*found, *([self.fault(code, f"{more:,} more of this kind", column=column)] if more else [])]
 
@@ -361,7 +369,7 @@ def read_labels(side: Side, name: str, *, sets: bool = False) -> tuple[pa.Array,
     if sets or not encoded.indices.null_count:
         return encoded, []
     empty = np.asarray(encoded.indices.is_null())
-    return encoded, side.faults(empty, name, "empty_value", lambda row: "is empty; give a label")
+    return encoded, side.faults(empty, name, "empty_value", "is empty; give a label")
 
 
 def read_numbers(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
@@ -377,7 +385,7 @@ def read_numbers(side: Side, name: str) -> tuple[pa.Array, list[Fault]]:
     faults = side.faults(np.array([*wrong], np.int64), name, "wrong_type", wrong.__getitem__)
     empty = np.array(column.is_null())
     empty[[*wrong]] = False
-    faults += side.faults(empty, name, "empty_value", lambda row: "is empty; give a number")
+    faults += side.faults(empty, name, "empty_value", "is empty; give a number")
     odd = np.asarray(pc.invert(pc.is_finite(column)).fill_null(False))
     faults += side.faults(odd, name, "not_finite", lambda row: f"is {column[row].as_py()}; give a finite number")
     return column, faults
@@ -412,12 +420,7 @@ def _one_dictionary(one: pa.Array, other: pa.Array) -> tuple[pa.Array, pa.Array]
     if contents(width) == "text":
         labels = labels.filter(pc.not_equal(labels, ""))
     labels = labels.take(pc.sort_indices(labels))
-    recoded = []
-    for own, column in zip(own_labels, (one, other), strict=True):
-        codes, missing = np.asarray(pc.index_in(own, labels).fill_null(-1)), None
-        indices = column.indices
-        if indices.null_count:
-            missing, codes = np.asarray(indices.is_null()), np.append(codes, -1)
-            indices = indices.fill_null(len(codes) - 1)
-        recoded.append(pa.DictionaryArray.from_arrays(pa.array(codes[np.asarray(indices)], mask=missing), labels))
-    return recoded[0], recoded[1]
+    codes = [
+        pc.index_in(own, labels).take(column.indices) for own, column in zip(own_labels, (one, other), strict=True)
+    ]
+    return pa.DictionaryArray.from_arrays(codes[0], labels), pa.DictionaryArray.from_arrays(codes[1], labels)

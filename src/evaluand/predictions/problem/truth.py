@@ -127,13 +127,9 @@ def split_parts(
     tested = (numbers >= 0).any(axis=0)
     for name in [layout.key] if layout.sets else layout.columns:
         empty = np.asarray(truth.table.column(name).is_null()) & tested
-        findings.faults += truth.faults(empty, name, "empty_value", _is_empty)
+        findings.faults += truth.faults(empty, name, "empty_value", "is empty; a tested row needs its true value")
     parts = ((repeat, fold) for repeat in range(len(numbers)) for fold in range(numbers.max(initial=0) + 1))
     return {(r, f): mask for r, f in parts if (mask := numbers[r] == f).any()}
-
-
-def _is_empty(row: int) -> str:
-    return "is empty; a tested row needs its true value"
 
 
 def _fold_numbers(
