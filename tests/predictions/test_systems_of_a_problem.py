@@ -144,8 +144,11 @@ def test_the_parts_of_a_system_are_told_by_the_numbers_in_their_names(
     assert [*found.systems] == systems
     parts = [(system, row.by.get("fold")) for system, row in found.values.metrics]
     assert parts == [(name, fold) for name in systems for _ in ("accuracy", "f1") for fold in (None, "0", "1")]
-    comparison = found.results.comparison
-    assert (comparison is None) == (len(systems) == 1)
+    assert found.results.comparison is None
+    apart = "each value is the mean over 2 parts of the split, and not that of all rows"
+    assert (f"the systems are not compared row by row: {apart}" in found.notes) == (len(systems) > 1)
+    with pytest.raises(SpecError, match=f"gate 'f1 >= 0.1': {apart}; gate the table of values instead"):
+        score(made.root, write(tmp_path, **texts), intervals=False, gates="f1 >= 0.1")
 
 
 @pytest.mark.parametrize(

@@ -159,7 +159,7 @@ def _build(parsed: ParsedSuite, name: str, problem: ProblemParts | ProblemFolder
     origin = {"suite": os.path.abspath(parsed.document.path), "problem": name}
     if isinstance(problem, ProblemFolder):
         parsed.document.check()  # tasks without predictions
-        scores = score(problem.folder, problem.files)
+        scores = score(problem.folder, problem.files, intervals=False)
         for note in scores.notes:
             warn(f"problem {name}: {note}")
         assert isinstance(scores.graded, GradedProblem)

@@ -141,6 +141,10 @@ def score(
     notes += [f"{note}  [{note.code}]" for note in graded.notes]
     if definition not in (None, STANDARD):
         notes.append(f"metrics follow the definition {definition}")
+    if graded.why_apart and parsed:
+        raise parsed[0].fault(f"{graded.why_apart}; gate the table of values instead")
+    if graded.why_apart and len(systems) > 1:
+        notes.append(f"the systems are not compared row by row: {graded.why_apart}")
     made = None
     if store is not None:
         made = graded.save(store, name or task.problem.id)
@@ -316,6 +320,15 @@ class GradedProblem:
             found |= {(system, repr(head)): (system, head, curve) for head, curve in results.curves}
         return [*found.values()]
 
+    @cached_property
+    def why_apart(self) -> str | None:
+        """Why gates and comparisons, which see all rows at once, would judge other values than these; None if not."""
+        if len(self._parts) > 1:
+            return f"each value is the mean over {len(self._parts)} parts of the split, and not that of all rows"
+        ordered = any(getattr(result.metric, "definition", None) == "3.1.1" for result in self._parts[0].results)
+        ranked = (CONFIDENCE in parts[0].part.predictions.table.column_names for parts in self.systems.values())
+        return "boxes without confidence count in the order of their file" if ordered and not all(ranked) else None
+
     # Artifacts
 
     def unsaved(self) -> Results:
@@ -324,7 +337,8 @@ class GradedProblem:
         if not columns:
             return self.save(MemoryStore(), "scores")
         steps, store = self.steps("scores"), ColumnStore()
-        return steps.summarise(store, store.put(steps.dataset, self._scorer(), columns), self._known_values)
+        made = store.put(steps.dataset, self._scorer(), columns)
+        return steps.summarise(store, made, self._known_values, compared=self.why_apart is None)
 
     def save(self, store: Store, name: str) -> Results:
         """The results in a store.
@@ -333,7 +347,8 @@ class GradedProblem:
             SpecError: a target has a reserved name, or metrics read rows in ways that no single scorer does.
         """
         scores = {system: {SCORER: each.scored_rows()} for system, each in self._plain_columns().items()}
-        return self.steps(name).run(store, known_scores=scores, known_values=self._known_values)
+        compared = self.why_apart is None
+        return self.steps(name).run(store, known_scores=scores, known_values=self._known_values, compared=compared)
 
     def steps(self, name: str) -> Steps:
         """The path of the dataset, and of the predictions of each system as a task.
