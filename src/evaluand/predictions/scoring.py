@@ -143,6 +143,8 @@ def score(
         notes.append(f"metrics follow the definition {definition}")
     if graded.why_apart and parsed:
         raise parsed[0].fault(f"{graded.why_apart}; gate the table of values instead")
+    if groupings and len(graded.parts) > 1:
+        notes.append("differences between groups are not computed over several parts of a split")
     if graded.why_apart and len(systems) > 1:
         notes.append(f"the systems are not compared row by row: {graded.why_apart}")
     made = None
@@ -255,7 +257,7 @@ class GradedProblem:
     @cached_property
     def scorer_name(self) -> str:
         """The kind of scorer that reads the rows."""
-        kinds = {scorer_of(result.reads) for result in self._parts[0].results}
+        kinds = {scorer_of(result.reads) for result in self.parts[0].results}
         return next((kind for kind in ("detection", "ranking") if kind in kinds), SCORER)
 
     @cached_property
@@ -264,7 +266,7 @@ class GradedProblem:
         files = dict.fromkeys(p.part.predictions.path for parts in self.systems.values() for p in parts)
         return {
             "problem": self.problem.id,
-            "definition": self._parts[0].results[0].definition,
+            "definition": self.parts[0].results[0].definition,
             "files": {str(path): identity.digest_of_file(path) for path in files if path is not None},
             "problem_digest": identity.digest_of_file(self.truth.document),
             "truth_digest": identity.digest_of_file(self.truth.cells.path or self.truth.document),
@@ -287,7 +289,7 @@ class GradedProblem:
 
     def _name_part(self, judged: JudgedPart) -> dict[str, str | None]:
         """The repeat and the fold of a part, as far as there are several."""
-        numbers = {name: {getattr(each.part, name) for each in self._parts} for name in ("repeat", "fold")}
+        numbers = {name: {getattr(each.part, name) for each in self.parts} for name in ("repeat", "fold")}
         return {name: str(getattr(judged.part, name)) for name, all_of in numbers.items() if len(all_of) > 1}
 
     @cached_property
@@ -297,13 +299,13 @@ class GradedProblem:
         for result in chain.from_iterable(each.results for each in chain.from_iterable(self.systems.values())):
             _, words = named.setdefault(result.metric.signature, (result.metric, {}))
             words[self.format.metric_word(result.criterion.metric)] = None
-        by = self.by if len(self._parts) == 1 else ()
+        by = self.by if len(self.parts) == 1 else ()
         return [Measure(self.scorer_name, metric, by, called=tuple(words)) for metric, words in named.values()]
 
     @cached_property
     def _known_values(self) -> list[MeasureResults]:
         """The results of each system; none of several parts, of which the values over all rows are others."""
-        if len(self._parts) > 1:
+        if len(self.parts) > 1:
             return []
         known = []
         for [judged] in self.systems.values():
@@ -323,9 +325,9 @@ class GradedProblem:
     @cached_property
     def why_apart(self) -> str | None:
         """Why gates and comparisons, which see all rows at once, would judge other values than these; None if not."""
-        if len(self._parts) > 1:
-            return f"each value is the mean over {len(self._parts)} parts of the split, and not that of all rows"
-        ordered = any(getattr(result.metric, "definition", None) == "3.1.1" for result in self._parts[0].results)
+        if len(self.parts) > 1:
+            return f"each value is the mean over {len(self.parts)} parts of the split, and not that of all rows"
+        ordered = any(getattr(result.metric, "definition", None) == "3.1.1" for result in self.parts[0].results)
         ranked = (CONFIDENCE in parts[0].part.predictions.table.column_names for parts in self.systems.values())
         return "boxes without confidence count in the order of their file" if ordered and not all(ranked) else None
 
@@ -367,7 +369,7 @@ class GradedProblem:
         return kind(type=self._type) if self.scorer_name == SCORER else kind()
 
     @cached_property
-    def _parts(self) -> Sequence[JudgedPart]:
+    def parts(self) -> Sequence[JudgedPart]:
         """Those of the first system, with the truth of all."""
         return next(iter(self.systems.values()))
 
@@ -382,22 +384,22 @@ class GradedProblem:
     @cached_property
     def _targets(self) -> list[str]:
         """The targets that have values of their own: not the label of boxes."""
-        return [*self._parts[0].aligned.boxes] or [*self.layout.targets]
+        return [*self.parts[0].aligned.boxes] or [*self.layout.targets]
 
     @cached_property
     def _as_filed(self) -> bool:
         """Whether a metric depends on the order of the files."""
-        return any(result.reads == "rows" for result in self._parts[0].results)
+        return any(result.reads == "rows" for result in self.parts[0].results)
 
     @cached_property
     def _places(self) -> dict[Any, int]:
         """The place of each example by its index: sorted, or in the order of the files if a metric depends on that."""
-        keys = pa.chunked_array([each.part.truth.column(self.layout.key) for each in self._parts]).unique()
+        keys = pa.chunked_array([each.part.truth.column(self.layout.key) for each in self.parts]).unique()
         return {key: place for place, key in enumerate((keys if self._as_filed else keys.sort()).to_pylist())}
 
     def _plain_columns(self) -> dict[str, PredictionColumns]:
         """System → its columns, where each is one table of one target, which need not become rows; else none."""
-        is_one = len(self._parts) == len(self.layout.targets) == 1
+        is_one = len(self.parts) == len(self.layout.targets) == 1
         if not is_one or self.scorer_name != SCORER or self._type == "json" or self._as_filed:
             return {}
         return {system: self._columns[id(parts[0]), self._targets[0]] for system, parts in self.systems.items()}
@@ -421,7 +423,7 @@ class GradedProblem:
             table = pa.table({key: keys, targets[0]: truth} | {name: groups[name] for name in names})
             return Dataset.from_arrow(table, expected=targets[0], **roles)
         truths: dict[Any, Mapping[str, Any]] = {}
-        for judged in self._parts:
+        for judged in self.parts:
             truths |= zip(self._keys(judged), self._values(judged, predicted=False), strict=True)
         records = [{key: each, **truths[each]} for each in self._places]
         for name in names:
