@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import json
 import shlex
 from collections.abc import Callable
@@ -222,3 +223,28 @@ def test_ids_of_recorded_outputs_are_equal_numbers_in_any_spelling(folder: Folde
     )
     [value] = folder.json("run", "e.yaml")["metrics"]
     assert (value["value"], value["n_scored"]) == (pytest.approx(2 / 3), 3)
+
+
+NOON, UTC = dt.datetime(2026, 1, 1), dt.UTC
+
+
+@pytest.mark.parametrize(
+    ("truth", "said", "right"),
+    [
+        ([{"a": 1}, {"a": 2}], [{"a": 1.0}, {"a": 3}], 0.5),
+        ([{"a": 2, "b": 3}, {"a": 2}], [{"a": 2}, {"a": 2.0}], 0.5),
+        ([[{"a": 1}], [{"a": 2}]], [[{"a": 1.0}], []], 0.5),
+        ([[1, 2], [2]], [[1.0, 2.0], [3.0]], 0.5),
+        ([NOON.date(), NOON.date()], [NOON, NOON.replace(hour=1)], 0.5),
+        ([1, 0], [None, None], None),
+        (["1", "1"], [True, "1"], 0.5),
+    ],
+)
+def test_values_of_several_types_are_equal_by_value(truth: list[Any], said: list[Any], right: float | None) -> None:
+    row = evaluate(truth, said, metrics="accuracy")["accuracy"]
+    assert (row.value, row.n_abstained) == (pytest.approx(right, nan_ok=True), 0) if right else row.n_abstained == 2
+
+
+def test_times_with_and_without_a_zone_are_not_compared() -> None:
+    with pytest.raises(SpecError, match="'predictions' has times with a zone, 'truth' without one"):
+        evaluate([NOON, NOON], [NOON.replace(tzinfo=UTC)] * 2, metrics="accuracy")

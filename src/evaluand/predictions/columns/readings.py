@@ -170,6 +170,8 @@ def _comparable(columns: Mapping[str | None, _Read], kind: str | None, notes: No
         for read in columns.values():
             notes += filter(None, [read.column.describe_words(read.table.where, "counts as a class of its own")])
         return {system: column.texts() for system, column in typed.items()}
+    if types == {"time"} and len({column.type for column in values.values() if column.null_count < len(column)}) > 1:
+        return values | _as_times(typed)
     for system, read in columns.items():
         if system is not None and "empty" not in (truth.type, read.column.type):
             _require_equal_types(truth, read.column, notes)
@@ -244,14 +246,41 @@ def _equal_numbers(columns: Sequence[pa.Array]) -> list[pa.Array]:
 
 
 def _encode_alike(column: pa.Array) -> pa.Array:
+    values: Iterable[Any]
     if isinstance(column, pa.ExtensionArray):
         values = (None if text is None else identity.decode(text) for text in column.storage.to_pylist())
-    elif contents(column.type) != "lists" or contents(column.type.value_type) not in ("integers", "numbers"):
+    elif _holds_text(column.type):
         return column
     else:
-        values = iter(column.to_pylist())
+        values = map(_without_nulls, column.to_pylist())  # Arrow gives objects the fields of all others
     texts = [None if value is None else identity.encode(plain_numbers(value)).decode() for value in values]
     return pa.ExtensionArray.from_storage(pa.json_(pa.string()), pa.array(texts, pa.string()))
+
+
+def _holds_text(kind: pa.DataType) -> bool:
+    """Whether a column has neither objects nor numbers in lists, which may be written in several ways."""
+    return not pa.types.is_struct(kind) and not (is_list(kind) and contents(kind.value_type) not in ("bools", "text"))
+
+
+def _without_nulls(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _without_nulls(own) for key, own in value.items() if own is not None}
+    return [*map(_without_nulls, value)] if isinstance(value, list) else value
+
+
+def _as_times(columns: Mapping[str | None, TypedColumn]) -> dict[str | None, pa.Array]:
+    """Days and times in one unit.
+
+    Raises:
+        SpecError: some have a time zone.
+    """
+    values = {system: column.values for system, column in columns.items() if column.type == "time"}
+    zoned = {system: getattr(column.type, "tz", None) is not None for system, column in values.items()}
+    if len({*zoned.values()}) > 1:
+        one, other = (next(columns[s].name for s, has in zoned.items() if has is which) for which in (True, False))
+        raise SpecError(f"{one!r} has times with a zone, {other!r} without one; write both in the same way")
+    kind = pa.timestamp("us", "UTC" if all(zoned.values()) else None)
+    return {system: column.cast(kind) for system, column in values.items()}
 
 
 def _mark_spans(
