@@ -174,3 +174,19 @@ def test_the_command_groups_checks_gates_and_stores(made: Made, tmp_path: Path) 
     facts = commands.json(*given)
     assert (facts["problem"], facts["definition"], [*facts["files"]]) == ("p_problem", "standard", [str(good)])
     assert "--kind is for columns of a file" in commands.refused(*given, "--kind", "binary", code=2)
+
+
+def test_gates_judge_metrics_of_labels_and_of_numbers_of_one_target(made: Made) -> None:
+    made.dataset["dataResources"][1]["columns"][3]["colType"] = "integer"
+    made.rows("d3mIndex,image,code,label\n" + "".join(f"{key},a.png,b,{key % 3}\n" for key in KEYS))
+    made.problem["inputs"]["performanceMetrics"] = [{"metric": "accuracy"}, {"metric": "meanAbsoluteError"}]
+    made.write()
+    said = made.root.parent / "said.csv"
+    said.write_text("d3mIndex,label\n" + "".join(f"{key},0\n" for key in KEYS))
+    scores = score(made.root, said, gates=["accuracy >= 0.1", "meanAbsoluteError <= 1.1"])
+    right = sum(key % 3 == 0 for key in KEYS) / 40
+    assert [(row.metric, row.value) for row in scores.rows] == [
+        ("accuracy", right),
+        ("mean_absolute_error", sum(key % 3 for key in KEYS) / 40),
+    ]
+    assert [gate.passed for gate in scores.gates] == [True, True]

@@ -379,6 +379,8 @@ class GradedProblem:
         if any(judged.aligned.with_sets for parts in self.systems.values() for judged in parts):
             return "labels"
         types = {_TYPES.get(kind, "json") for kind in self.layout.targets.values()}
+        if types == {"number"} and any(result.reads in ("labels", "sets") for result in self.parts[0].results):
+            return "integer"
         return types.pop() if len(types) == 1 else "json"
 
     @cached_property
