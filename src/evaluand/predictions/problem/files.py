@@ -5,6 +5,7 @@ Every fault is reported at once, with its file, line, column and code.
 
 from __future__ import annotations
 
+import os
 import re
 import tempfile
 from dataclasses import replace
@@ -47,7 +48,7 @@ def read_header(path: Path) -> list[str]:
 
 def _first_record(path: Path) -> tuple[int, bytes]:
     """The first record of a file with its line; a DataError if it has none."""
-    if not path.is_file():
+    if not os.path.isfile(path):  # false also for a name that is too long
         raise DataError(no_file(path))
     text = mapped(path)
     for line, start, end in records_in(text, ","):
