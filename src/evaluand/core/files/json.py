@@ -104,7 +104,7 @@ def read_json(source: Source, *, extended: bool = False) -> Any:
 
 def no_file(path: Path) -> Fault:
     """The fault of a path that is not a file."""
-    if not path.exists():
+    if not os.path.exists(path):  # false also for a name that is too long
         return Fault(str(path), "no such file", code="no_such_file")
     message = "is a folder; name a file" if path.is_dir() else "is a device or pipe; save it as a file"
     return Fault(str(path), message, code="no_such_file")
