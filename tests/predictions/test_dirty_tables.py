@@ -349,6 +349,15 @@ def as_one_type(cells: Cells) -> Cells:
     return as_text(cells)
 
 
+def as_nullable(cells: Cells) -> Cells:
+    """As one type, where pandas makes integers of floats that are all whole."""
+    cells = as_one_type(cells)
+    known = [cell for cell in cells if cell is not None and cell == cell]
+    if not known or not all(isinstance(cell, float) and cell.is_integer() for cell in known):
+        return cells
+    return [None if cell is None or cell != cell else int(cell) for cell in cells]
+
+
 def as_text(cells: Cells) -> Cells:
     return [*map(spell, cells)]
 
@@ -504,7 +513,7 @@ DOORS: dict[str, Door] = {
     "rows": (as_given, by_columns(lambda table, _: records(table))),
     "object frame": (as_given, by_columns(lambda table, _: frame(table, object))),
     "frame": (as_one_type, by_columns(lambda table, _: frame(table))),
-    "nullable frame": (as_one_type, by_columns(lambda table, _: frame(table).convert_dtypes())),
+    "nullable frame": (as_nullable, by_columns(lambda table, _: frame(table).convert_dtypes())),
     "polars": (as_one_type, by_columns(lambda table, _: pl.DataFrame(dict(table.columns)))),
     "arrow": (as_one_type, by_columns(arrow)),
     "csv": (as_text, by_columns(write_csv(",", "csv"))),

@@ -17,7 +17,7 @@ from typing import Any
 
 MISSING = {"", "na", "n/a", "#n/a", "nan", "null", "none", "nil", "-", "?", "."}
 NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,3})?\s*", re.ASCII)
-CODE = re.compile(r"\s*[+-]?(0[0-9]|[0-9]{16})", re.ASCII)
+CODE = re.compile(r"\s*[+-]?(0[0-9]|[0-9]{16,}\s*$)", re.ASCII)
 WHOLE = re.compile(r"\s*[+-]?(0|[1-9][0-9]*)\s*", re.ASCII)
 MARKED = re.compile(
     r"\s*[$€£¥]?\s?[+-]?[$€£¥]?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]{1,3}(?:\.[0-9]{3})+"
