@@ -94,7 +94,9 @@ def test_a_split_of_folds_has_a_folder_of_files(folder: Path) -> None:
             path.write_text(rows(labels, [key for key in KEYS if key % 2 == fold]))
     text = SUITE.replace("{problem}.csv", "{problem}").replace("  first: problems/first\n", "  folds: problems/folds\n")
     (folder / "suite.yaml").write_text(text.partition("  second:")[0])
-    assert values(call("suite", "suite.yaml", "--json")) == {"folds": pytest.approx({"good": 11 / 12, "bad": 1 / 2})}
+    result = call("suite", "suite.yaml", "--json")
+    assert values(result) == {"folds": pytest.approx({"good": 11 / 12, "bad": 1 / 2})}
+    assert "problem folds: the suite's values are those of all rows" in result.stderr
 
 
 def test_folders_and_experiments_are_problems_of_one_suite(folder: Path) -> None:

@@ -147,6 +147,8 @@ def test_the_parts_of_a_system_are_told_by_the_numbers_in_their_names(
     assert found.results.comparison is None
     apart = "each value is the mean over 2 parts of the split, and not that of all rows"
     assert (f"the systems are not compared row by row: {apart}" in found.notes) == (len(systems) > 1)
+    stored = score(made.root, write(tmp_path, **texts), intervals=False, store=MemoryStore())
+    assert f"stored values are those of all rows: here {apart}" in stored.notes
     with pytest.raises(SpecError, match=f"gate 'f1 >= 0.1': {apart}; gate the table of values instead"):
         score(made.root, write(tmp_path, **texts), intervals=False, gates="f1 >= 0.1")
 

@@ -485,7 +485,7 @@ class Dataset(metaclass=Explained):
         """This dataset stored in a store, to which it is copied unless it is there already.
 
         Args:
-            numbered: whether examples are told apart by dataset and `_index_`, not by content: it is faster.
+            numbered: whether `_index_` identifies an example within its dataset, and not its content: it is faster.
         """
         if self._store is store:
             return self

@@ -163,6 +163,8 @@ def _build(parsed: ParsedSuite, name: str, problem: ProblemParts | ProblemFolder
         for note in scores.notes:
             warn(f"problem {name}: {note}")
         assert isinstance(scores.graded, GradedProblem)
+        if scores.graded.why_apart:
+            warn(f"problem {name}: the suite's values are those of all rows: in its folder {scores.graded.why_apart}")
         steps = scores.graded.steps(join_name(parsed.spec.name, name))
         return Experiment(**vars(steps) | {"origin": steps.origin | origin})
     home, document = parsed.document.path.parent, problem.document

@@ -147,6 +147,8 @@ def score(
         notes.append("differences between groups are not computed over several parts of a split")
     if graded.why_apart and len(systems) > 1:
         notes.append(f"the systems are not compared row by row: {graded.why_apart}")
+    if graded.why_apart and store is not None:
+        notes.append(f"stored values are those of all rows: here {graded.why_apart}")
     made = None
     if store is not None:
         made = graded.save(store, name or task.problem.id)

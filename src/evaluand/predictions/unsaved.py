@@ -114,7 +114,7 @@ class ColumnStore(MemoryStore):
 
 
 def _digest(table: pa.Table) -> str:
-    """A digest of the columns, by which those of other predictions are told apart."""
+    """A digest of the columns, which differs for other predictions."""
     state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
     for batch in table.to_batches(SHARD_ROWS):
         state.update(batch.serialize())
