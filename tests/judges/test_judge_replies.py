@@ -25,6 +25,12 @@ NUMBERS = Scale.of("1-5")
 GOOD = '{"reasons": "Both say four.", "verdict": "right"}'
 
 
+def read(reply: str, scale: Scale = WORDS) -> Verdict | Unreadable:
+    """The verdict in what a model has written, without its reasoning."""
+    completion = Completion.of(reply)
+    return ending_fault(completion) or read_verdict(completion.text, scale)
+
+
 @pytest.mark.parametrize(
     "reply",
     [
@@ -50,7 +56,7 @@ GOOD = '{"reasons": "Both say four.", "verdict": "right"}'
     ],
 )
 def test_a_verdict_is_read_from_the_object_that_ends_a_reply(reply: str) -> None:
-    found = read_verdict(reply, WORDS)
+    found = read(reply)
     assert isinstance(found, Verdict)
     assert found.level.value == 1
     assert found.reasons is not None
@@ -62,7 +68,7 @@ def test_a_verdict_is_read_from_the_object_that_ends_a_reply(reply: str) -> None
     [
         ("", "empty"),
         (" \n ", "empty"),
-        ("<think>What could they mean?</think>", "empty"),
+        ("<think>What could they mean?</think>", "cut off"),
         ("right", "no JSON"),
         ("Verdict: right", "no JSON"),
         ('{"reasons": "Both say four.", "verdict": "right"', "no JSON"),
@@ -85,7 +91,7 @@ def test_a_verdict_is_read_from_the_object_that_ends_a_reply(reply: str) -> None
         (f"[THINK]\n{GOOD}", "cut off"),
         (f"<think>One.</think><think>\n{GOOD}", "cut off"),
         (f"Okay. A draft: {GOOD} but no.\n</think>\nThe verdict is wrong.", "no JSON"),
-        (f"{GOOD}\n</think>", "empty"),
+        (f"{GOOD}\n</think>", "cut off"),
         (f"{GOOD}\nWait, on reflection it is wrong.", "other text"),
         (f"{GOOD} I hope this helps.", "other text"),
         (f"The response says {GOOD}", "other text"),
@@ -126,7 +132,7 @@ def test_a_verdict_is_read_from_the_object_that_ends_a_reply(reply: str) -> None
     ],
 )
 def test_what_is_no_verdict_says_why(reply: str, fault: str) -> None:
-    found = read_verdict(reply, WORDS)
+    found = read(reply)
     assert isinstance(found, Unreadable)
     assert found.fault == fault
     assert found.detail
@@ -197,7 +203,7 @@ def test_a_quotation_within_a_broken_object_is_no_verdict() -> None:
     ],
 )
 def test_an_answer_without_a_verdict_is_no_fault_of_form(reply: str, is_form: bool) -> None:
-    found = read_verdict(reply, WORDS)
+    found = read(reply)
     assert isinstance(found, Unreadable)
     assert found.is_form is is_form
 
@@ -269,7 +275,7 @@ def test_how_a_reply_ended_decides_before_what_it_says(
     ],
 )
 def test_parts_are_a_list_of_texts(reply: str, parts: object) -> None:
-    found = read_parts(reply)
+    found = ending_fault(Completion.of(reply)) or read_parts(reply)
     assert (found.fault if isinstance(found, Unreadable) else found) == parts
 
 

@@ -67,6 +67,8 @@ RESPONSES: dict[str, Any] = {
     "store": False,
 }
 
+THOUGHTS: list[Any] = ["reasoning.encrypted_content"]
+
 
 def same_request(server: Chat) -> bool:
     ours, theirs = server.asked[-2:]
@@ -112,7 +114,8 @@ def test_a_response(sdk: Any) -> None:
     assert (ours.input_tokens, ours.output_tokens) == (theirs.usage.input_tokens, theirs.usage.output_tokens)
 
     [ours_called] = model.complete(ASKED, tools=[TOOL]).tool_calls
-    theirs = client.responses.create(**RESPONSES, tools=[{"type": "function", **FUNCTION, "strict": False}])
+    tools = [{"type": "function", **FUNCTION, "strict": False}]
+    theirs = client.responses.create(**RESPONSES, tools=tools, include=THOUGHTS)
     assert same_request(server)
     [call] = [item for item in theirs.output if item.type == "function_call"]
     assert tuple(ours_called) == (call.call_id, call.name, call.arguments)
@@ -193,7 +196,7 @@ def test_the_conversation_after_a_call_of_a_tool(sdk: Any) -> None:
     first = model.complete(ASKED, tools=[TOOL])
     message = client.chat.completions.create(**SETTINGS, tools=tools).choices[0].message
     model.complete([*ASKED, first.message, RESULT], tools=[TOOL])
-    said = {"content": "", **message.model_dump(include={"role", "tool_calls"})}
+    said = message.model_dump(exclude_none=True) | {"content": None}
     client.chat.completions.create(**{**SETTINGS, "messages": [*ASKED, said, RESULT]}, tools=tools)
     assert same_request(server)
 
@@ -203,12 +206,11 @@ def test_the_conversation_after_a_call_of_a_response(sdk: Any) -> None:
     model = replace(model, protocol="responses", seed=None)
     tools = [{"type": "function", **FUNCTION, "strict": False}]
     first = model.complete(ASKED, tools=[TOOL])
-    output = client.responses.create(**RESPONSES, tools=tools).output
+    output = client.responses.create(**RESPONSES, tools=tools, include=THOUGHTS).output
     model.complete([*ASKED, first.message, RESULT], tools=[TOOL])
-    [call] = [item for item in output if item.type == "function_call"]
-    said = call.model_dump(include={"type", "call_id", "name", "arguments"})
+    said = [item.model_dump(exclude_none=True, exclude={"id"}) for item in output if item.type != "reasoning"]
     done = {"type": "function_call_output", "call_id": "call_7", "output": "sunny"}
-    client.responses.create(**{**RESPONSES, "input": [*ASKED, said, done]}, tools=tools)
+    client.responses.create(**{**RESPONSES, "input": [*ASKED, *said, done]}, tools=tools, include=THOUGHTS)
     assert same_request(server)
 
 

@@ -118,17 +118,20 @@ def test_prompts_are_read_from_files(chat: Callable[..., Chat], tmp_path: Path) 
     assert conversations(server) == [[("user", "Think.\n\nOne? Really.")]]
 
 
+UNANSWERED = "the reply has no answer after its reasoning; raise max_tokens, or let the model think less"
+
+
 @pytest.mark.parametrize(
     ("reply", "answer"),
     [
         ("<think>Could be Paris. Hmm, no.</think>\n\nLyon", "Lyon"),
         ("Could be Paris. Hmm, no.\n</think>\n\nLyon", "Lyon"),
         ("\n<thinking>Paris?</thinking><think>No.</think>Lyon", "Lyon"),
-        ("[THOUGHT]Paris?[/THOUGHT] Lyon", "Lyon"),
+        ("[THINK]Paris?[/THINK] Lyon", "Lyon"),
         ("Lyon, I <think> so", "Lyon, I <think> so"),
         ("a `</reasoning>` tag", "a `</reasoning>` tag"),
-        ("<think>It could be Paris, or", ("reasoning", "the reply ends within its reasoning; raise max_tokens")),
-        ("<think>Paris.</think>\n", ("empty", "the reply has no text after its reasoning")),
+        ("<think>It could be Paris, or", ("reasoning", UNANSWERED)),
+        ("<think>Paris.</think>\n", ("reasoning", UNANSWERED)),
         ({"text": "Par", "finish_reason": "MAX_TOKENS"}, "length"),
         ({"text": "Par", "finish_reason": "model_length"}, "length"),
         ({"text": "Par", "finish_reason": "error"}, "ending"),
@@ -437,7 +440,7 @@ def test_tools_are_called_until_the_model_replies(chat: Callable[..., Chat]) -> 
         ("assistant", "Let me see."),
         ("tool", "3"),
         ("tool", '{"double":8}'),
-        ("assistant", ""),
+        ("assistant", None),
         ("tool", "3"),
     ]
     found = [(each["name"], each["input"], each["output"], each["status"]) for each in spans(made, "tool")]

@@ -200,7 +200,7 @@ def used(asked: Body, reply: Body, read: str, written: str) -> Body:
         return {}
     said = asked["messages"] if "messages" in asked else asked["input"]
     n_read = sum(len(plain(message.get("content")).split()) for message in said)
-    n_written = len((text_of(asked, reply) or "").split())
+    n_written = len((text_of(asked, reply) or "").split()) + reply.get("reasoning_tokens", 0)
     details = {
         f"{read}_details": {"cached_tokens": 0, "cache_write_tokens": 0},
         f"{written}_details": {"reasoning_tokens": reply.get("reasoning_tokens", 0)},

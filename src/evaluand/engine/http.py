@@ -66,7 +66,13 @@ _LIKE_A_SECRET = re.compile(  # stricter than `TOKEN`: the value of a header is 
 
 
 class BadRequest(TaskError):
-    """The service refused the request with a 4xx status that a retry would not change."""
+    """The service refused the request with a 4xx status that a retry would not change.
+
+    Attributes:
+        answer: the start of its body.
+    """
+
+    answer = ""
 
 
 class BadAnswer(TaskError):
@@ -74,7 +80,28 @@ class BadAnswer(TaskError):
 
 
 class Unavailable(TransientError):
-    """The service cannot be reached, or cannot answer now."""
+    """The service cannot be reached, or cannot answer now.
+
+    Attributes:
+        answer: the start of its body.
+    """
+
+    answer = ""
+
+
+def refusal_of(status: int, message: str, after: float | None = None) -> TaskError:
+    """The error for an answer that is none, by its status.
+
+    Args:
+        after: seconds to wait before a repeat, as the service asks.
+    """
+    code = str(status)
+    if status in (408, 425, 429) or status >= 500:
+        if after is not None and after > LONGEST_WAIT:
+            waiting = f"the service asks to wait {after:,.0f} s, more than the limit of {LONGEST_WAIT:g} s"
+            return TaskError(f"{waiting}; {message}", code=code)
+        return Unavailable(message, code=code, after=after)
+    return BadRequest(message, code=code) if 400 <= status < 500 else BadAnswer(message, code=code)
 
 
 class HttpClient:
@@ -335,15 +362,11 @@ class HttpClient:
             raise BadAnswer(f"the answer is {kind or 'of no type'}, not {wanted}{start}", code="content_type")
 
     def _refusal(self, answer: aiohttp.ClientResponse, start: bytes) -> TaskError:
-        status, code = answer.status, str(answer.status)
-        message = self.hide_secrets(f"{status} {answer.reason or ''}".strip()) + self._excerpt(start)
-        if status in (408, 425, 429) or status >= 500:
-            after = _parse_retry_after(answer.headers.get("Retry-After"))
-            if after is not None and after > LONGEST_WAIT:
-                waiting = f"the service asks to wait {after:,.0f} s, more than the limit of {LONGEST_WAIT:g} s"
-                return TaskError(f"{waiting}; {message}", code=code)
-            return Unavailable(message, code=code, after=after)
-        return BadRequest(message, code=code) if 400 <= status < 500 else BadAnswer(message, code=code)
+        message = self.hide_secrets(f"{answer.status} {answer.reason or ''}".strip()) + self._excerpt(start)
+        error = refusal_of(answer.status, message, _parse_retry_after(answer.headers.get("Retry-After")))
+        if isinstance(error, BadRequest | Unavailable):
+            error.answer = self.hide_secrets(start.decode("utf-8", "replace"))
+        return error
 
     def _excerpt(self, start: bytes) -> str:
         """The start of an answer on one line, after a colon."""

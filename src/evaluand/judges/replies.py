@@ -2,8 +2,8 @@
 
 A reply may have any form, and a text that it quotes may have been written to mislead. So a verdict is read only from a
 complete JSON object with the requested keys, which starts a line and ends the reply. The verdict must be on the scale,
-and no other object may have another one. Reasoning before the reply is ignored. Everything else is `Unreadable`, with
-one of `FAULTS`: it becomes an abstention, never a number.
+and no other object may have another one. Everything else is `Unreadable`, with one of `FAULTS`: an abstention,
+never a number.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any, Final, NamedTuple
 from evaluand.core.json_like import escape_surrogates
 from evaluand.evaluation.scorer import described
 from evaluand.judges.scale import Level, Scale
-from evaluand.models.completion import REASONING, Completion
+from evaluand.models.completion import Completion
 
 VERDICT: Final = "verdict"
 REASONS: Final = "reasons"
@@ -126,15 +126,17 @@ def read_parts(text: str) -> list[str] | Unreadable:
 
 def ending_fault(completion: Completion) -> Unreadable | None:
     """Why an answer has no reply to read: it was refused, withheld, cut off, broken off or is empty."""
-    if completion.refusal or completion.ending == "withheld":
-        return Unreadable(REFUSAL, completion.refusal or "the server withheld the reply")
+    if completion.refusal or completion.ending in ("refused", "filtered"):
+        return Unreadable(REFUSAL, completion.refusal or "the model refused, or the server withheld the reply")
     if completion.ending == "cut":
         return Unreadable(CUT_OFF, "the reply was cut off; raise max_tokens of the model")
-    if completion.ending == "broken":
+    if completion.ending == "failed":
         return Unreadable(CUT_OFF, f"the server broke the reply off (finish_reason {completion.finish_reason!r})")
-    if not completion.text.strip():
-        return Unreadable(EMPTY, "the reply is empty")
-    return None
+    if completion.text.strip():
+        return None
+    if completion.reasoning:
+        return Unreadable(CUT_OFF, "the reply has no answer after its reasoning; raise max_tokens of the model")
+    return Unreadable(EMPTY, "the reply is empty")
 
 
 def is_quoted(evidence: str, text: str) -> bool:
@@ -193,26 +195,15 @@ class _Reply(NamedTuple):
 
 
 def _read_reply(text: str, labels: Collection[str]) -> _Reply | Unreadable:
-    """The JSON objects of a reply and the texts around them, without the reasoning before the reply.
-
-    Reasoning, which may contain drafts, ends with a tag; some servers cut off the tag with which it begins. If a reply
-    is an object without text around it, tags in the object are quotations.
-    """
-    ends = [0, *(tag.end() for tag in REASONING.finditer(text) if tag[1])]
-    for end in (*ends[:2], ends[-1]):
-        reply = _split(text[end:])
-        if reply is not None and not any(part.strip() for part in reply.around):
-            return reply
-    said = text[ends[-1] :]
-    if not said.strip():
+    """The JSON objects of a reply and the texts around them."""
+    if not text.strip():
         return Unreadable(EMPTY, "the reply is empty")
-    around = said if reply is None else "\n".join(reply.around)
-    if REASONING.search(around):
-        return Unreadable(CUT_OFF, "the reply ends within its thoughts; raise max_tokens of the model")
+    reply = _split(text)
     if reply is None:
-        fault = WRONG_LANGUAGE if _is_foreign(said, labels) else REFUSAL if _refuses(said) else NO_JSON
+        fault = WRONG_LANGUAGE if _is_foreign(text, labels) else REFUSAL if _refuses(text) else NO_JSON
         return Unreadable(fault, "the reply has no complete JSON object", is_form=fault != REFUSAL)
-    return Unreadable(REFUSAL, "the reply refuses, and has a JSON object") if _refuses(around) else reply
+    refuses = _refuses("\n".join(reply.around))
+    return Unreadable(REFUSAL, "the reply refuses, and has a JSON object") if refuses else reply
 
 
 def _refuses(said: str) -> bool:

@@ -47,6 +47,8 @@ _OWN: Final = (
     *("tool_choice", "tools", "top_logprobs"),
 )
 _MOST_LOGPROBS: Final = 20
+_WORDS: Final = {"protocol": (*PROTOCOLS,), "cut_off": ("fail", "keep"), "reasoning": ("apart", "graded")}
+"""The words that some parameters may have."""
 
 
 RETRIES: Final = 4
@@ -76,7 +78,9 @@ class ChatModel:
         parameters: further parameters of each request, such as `{"top_p": 0.9}`.
         timeout: seconds after which a request is abandoned.
         cut_off: what happens to a reply cut off by `max_tokens`: `fail` the call, or `keep` the partial reply.
-        protocol: `chat` for chat completions, `responses` for OpenAI's Responses.
+        protocol: `chat` for chat completions, which most services speak; `responses`, `anthropic` and `gemini` for
+            OpenAI's Responses, Anthropic's Messages and Gemini's generateContent.
+        reasoning: `apart` from the reply, in the trace; or `graded` as part of it.
         rate: how many requests may start in a period, such as `500/min`: shared by all models with the same url, name
             and rate in this process. A `RateLimit` is shared by the models that receive it.
         token_rate: how many tokens requests and replies may have in a period, such as `100_000/min`; shared in the same
@@ -110,6 +114,7 @@ class ChatModel:
     timeout: float = field(default=60.0, repr=False)
     cut_off: Literal["fail", "keep"] = field(default="fail", repr=False)
     protocol: Protocol = field(default="chat", repr=False)
+    reasoning: Literal["apart", "graded"] = field(default="apart", repr=False)
     rate: SkipJsonSchema[RateLimit] | str | None = field(default=None, repr=False)
     token_rate: SkipJsonSchema[TokenLimit] | str | None = field(default=None, repr=False)
     price: Price | Mapping[str, Any] | None = field(default=None, repr=False)
@@ -214,8 +219,7 @@ class ChatModel:
             return await ChatRequest(self, question, tracer or NoOpTracer(), sample).complete()
 
         if schema is None:
-            completion = await ask(question)
-            return completion if completion.tool_calls or logprobs else completion.without_reasoning()
+            return await ask(question)
         return await complete_structured(question, Structure.of(schema), ask, self._support)
 
     def stream(
@@ -254,6 +258,7 @@ class ChatModel:
     def close(self) -> None:
         """Close the connections; a later request opens new ones."""
         self._exchange.close()
+        self._stream_exchange.close()
 
     def find_price(self, prices: Prices) -> Price | None:
         """The price of the model, its own or that of a table; None if it is unknown."""
@@ -282,6 +287,7 @@ class ChatModel:
         """The settings that affect the replies."""
         later = {"seed": self.seed, "reasoning_effort": self.reasoning_effort}  # absent where they are not set
         later |= {} if self.protocol == "chat" else {"protocol": self.protocol}
+        later |= {} if self.reasoning == "apart" else {"reasoning": self.reasoning}
         return {
             "behaviour": 1 if self.seed is None else 2,  # a seed for each repeat
             "model": self.name,
@@ -322,7 +328,16 @@ class ChatModel:
 
     @cached_property
     def _exchange(self) -> Exchange:
-        return Exchange(self.url, PROTOCOLS[self.protocol].PATH, self.api_key, self.timeout)
+        return self._exchange_of(is_stream=False)
+
+    @cached_property
+    def _stream_exchange(self) -> Exchange:
+        return self._exchange_of(is_stream=True)
+
+    def _exchange_of(self, *, is_stream: bool) -> Exchange:
+        protocol = PROTOCOLS[self.protocol]
+        path = protocol.path_of(self.name, is_stream=is_stream)
+        return Exchange(self.url, path, self.api_key, self.timeout, protocol.headers_of)
 
     @cached_property
     def _settings(self) -> Settings:
@@ -356,9 +371,8 @@ class ChatModel:
             return _support_by_model.setdefault((self.url, self.name, self.protocol), Support())
 
     def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
-        if self.protocol not in PROTOCOLS:
-            yield ("protocol",), f"is {self.protocol!r}; give 'chat' or 'responses'"
-        else:
+        if self.protocol in PROTOCOLS:
+            yield from (((name,), fault) for name, fault in PROTOCOLS[self.protocol].faults_of(self._settings).items())
             try:
                 _ = self._exchange
             except ParameterError as error:
@@ -371,12 +385,11 @@ class ChatModel:
             yield ("max_tokens",), f"is {self.max_tokens!r}; give an integer of at least 1"
         if self.seed is not None and type(self.seed) is not int:
             yield ("seed",), f"is {self.seed!r}; give an integer"
-        elif self.seed is not None and self.protocol == "responses":
-            yield ("seed",), "is unknown to the protocol responses; leave it out"
         if not 0 < self.timeout < math.inf:
             yield ("timeout",), f"is {self.timeout!r}; give seconds above 0"
-        if self.cut_off not in ("fail", "keep"):
-            yield ("cut_off",), f"is {self.cut_off!r}; give 'fail' or 'keep'"
+        for name, words in _WORDS.items():
+            if getattr(self, name) not in words:
+                yield (name,), f"is {getattr(self, name)!r}; give {' or '.join(map(repr, words))}"
         if not isinstance(self.rate, RateLimit | str | None):
             yield ("rate",), f"is {self.rate!r}; give a RateLimit, or a text such as 10/s, 60/min or 5000/h"
         if not isinstance(self.token_rate, TokenLimit | str | None):

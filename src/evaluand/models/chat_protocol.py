@@ -8,14 +8,37 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from evaluand.core.errors import kind_of
-from evaluand.core.redaction import redact
 from evaluand.engine.http import BadAnswer
+from evaluand.models.answers import (
+    count_of,
+    count_tokens,
+    error_in,
+    excerpt,
+    join_pieces,
+    mappings,
+    member,
+    merge_piece,
+    read_logprobs,
+    text_or_none,
+)
 from evaluand.models.completion import Completion, ToolCall
+from evaluand.models.endpoints import key_headers
 from evaluand.models.question import Question, Settings, without_none
 
-PATH: Final = "/chat/completions"
-_SHOWN: Final = 300  # characters of an answer in a message
-_READ: Final = 4096  # and of those in which secrets are searched
+
+def path_of(name: str, *, is_stream: bool) -> str:
+    """The path of requests to a model, below the version of the endpoint."""
+    return "/chat/completions"
+
+
+headers_of = key_headers
+_REASONING: Final = ("reasoning_content", "reasoning", "thinking")
+"""The names under which servers report the reasoning of a message."""
+
+
+def faults_of(settings: Settings) -> Mapping[str, str]:
+    """The settings of a model that the protocol cannot send, each with the reason."""
+    return {}
 
 
 def write_body(question: Question, settings: Settings) -> dict[str, Any]:
@@ -53,30 +76,36 @@ def read_answer(answer: Any) -> Completion:
     """The completion in an answer.
 
     Raises:
-        BadAnswer: there is none.
+        TaskError: there is none.
     """
     if not isinstance(answer, dict):
         raise BadAnswer(f"the answer is {kind_of(answer)}, not a chat completion", code="form")
     if answer.get("error"):
-        raise BadAnswer(f"the answer is an error: {excerpt(answer['error'])}", code="error")
+        raise error_in(answer["error"])
+    if member(answer, "base_resp", "status_code"):  # of MiniMax, which is 0 for an answer
+        raise error_in(answer["base_resp"])
     choices = answer.get("choices")
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        found = "an empty list of choices" if choices == [] else "no choices"
-        raise BadAnswer(f"the answer has {found}: {excerpt(answer)}", code="choices")
+        what = "an empty list of choices" if choices == [] else "no choices"
+        raise BadAnswer(f"the answer has {what}: {excerpt(answer)}", code="choices")
     choice = choices[0]
+    if choice.get("error"):
+        raise error_in(choice["error"])
     message = choice.get("message")
     if not isinstance(message, dict):
         raise BadAnswer(f"the answer has no message: {excerpt(answer)}", code="form")
-    return Completion(
-        _text_of(message.get("content")),
-        text_or_none(choice.get("finish_reason")),
-        text_or_none(answer.get("model")),
-        *tokens_of(answer.get("usage"), "prompt_tokens", "completion_tokens"),
-        cached_tokens=detail_of(answer.get("usage"), "prompt_tokens_details", "cached_tokens"),
-        reasoning_tokens=detail_of(answer.get("usage"), "completion_tokens_details", "reasoning_tokens"),
-        tool_calls=tuple(_tool_calls(message.get("tool_calls"))),
+    calls = tuple(_tool_calls(message))
+    text, thoughts = _texts_of(message.get("content"))
+    return Completion.of(
+        text,
+        reasoning=_reasoning_of(message) or thoughts,
+        logprobs=read_logprobs(member(choice.get("logprobs"), "content")),
+        finish_reason=text_or_none(choice.get("finish_reason")),
+        model=text_or_none(answer.get("model")),
+        tool_calls=calls,
         refusal=text_or_none(message.get("refusal")) or None,
-        logprobs=read_logprobs(_member(choice.get("logprobs"), "content")),
+        sent=_sent(message, calls),
+        **_tokens(answer.get("usage")),
     )
 
 
@@ -90,96 +119,61 @@ class Stream:
     def __init__(self) -> None:
         self._answer: dict[str, Any] = {}
         self._choice: dict[str, Any] = {}
-        self._pieces: dict[str, list[str]] = {"content": [], "refusal": []}
-        self._calls: dict[int, dict[str, Any]] = {}
-        self._logprobs: list[Any] = []
 
     def add(self, chunk: Mapping[str, Any]) -> str:
         """The text that a chunk adds to the reply."""
         if chunk.get("error"):
-            raise BadAnswer(f"the answer is an error: {excerpt(chunk['error'])}", code="error")
+            raise error_in(chunk["error"])
         self._answer |= {name: chunk[name] for name in ("model", "usage") if chunk.get(name)}
-        choices = chunk.get("choices")
-        choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+        choice = next(iter(mappings(chunk.get("choices"))), {})
+        parts = {name: value for name, value in choice.items() if name not in ("delta", "finish_reason") and value}
+        merge_piece(self._choice, parts)
         if choice.get("finish_reason"):
             self._choice["finish_reason"] = choice["finish_reason"]
-        self._logprobs += _member(choice.get("logprobs"), "content") or []
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             return ""
-        for name, pieces in self._pieces.items():
-            if isinstance(delta.get(name), str):
-                pieces.append(delta[name])
-        for call in delta.get("tool_calls") or ():
-            self._add_call(call)
-        return delta["content"] if isinstance(delta.get("content"), str) else ""
+        merge_piece(self._choice, {"message": delta})
+        return text_or_none(delta.get("content")) or ""
 
-    def end(self) -> Completion:
+    def end(self, is_complete: bool) -> Completion:
         """The completion.
+
+        Args:
+            is_complete: whether the server has said that nothing more comes.
 
         Raises:
             BadAnswer: the answer ended before its end.
         """
-        if "finish_reason" not in self._choice:
+        if not is_complete and "finish_reason" not in self._choice:
             raise BadAnswer("the answer ended before the reply was complete", code="incomplete")
-        message = {name: "".join(pieces) for name, pieces in self._pieces.items()}
-        calls = [self._calls[place] for place in sorted(self._calls)]
-        logprobs = {"content": self._logprobs} if self._logprobs else None
-        choice = self._choice | {"message": {**message, "tool_calls": calls}, "logprobs": logprobs}
+        choice = {"message": {}} | join_pieces(self._choice)
+        for call in choice["message"].get("tool_calls") or ():
+            call.pop("index", None)
         return read_answer(self._answer | {"choices": [choice]})
 
-    def _add_call(self, piece: Any) -> None:
-        if not isinstance(piece, dict):
-            return
-        place = piece.get("index")
-        function = self._calls.setdefault(place if type(place) is int else 0, {"function": {}})
-        function.setdefault("id", piece.get("id"))
-        for name, text in (piece.get("function") or {}).items():
-            if isinstance(text, str):
-                function["function"][name] = function["function"].get(name, "") + text
+
+_CACHED: Final = (
+    ("prompt_tokens_details", "cached_tokens"),
+    ("prompt_cache_hit_tokens",),  # DeepSeek
+    ("cached_tokens",),  # Moonshot
+    ("cache_read_input_tokens",),  # gateways to Anthropic
+)
+_STORED: Final = (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_input_tokens",))
 
 
-def excerpt(value: Any) -> str:
-    """The start of a part of an answer, as JSON."""
-    start = json.dumps(value, ensure_ascii=False, default=str)[:_READ]
-    text = redact(start)  # before it is cut, within a secret perhaps
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-
-def text_or_none(value: Any) -> str | None:
-    """The value if it is text; servers may write anything."""
-    return value if isinstance(value, str) else None
-
-
-def tokens_of(usage: Any, read: str, written: str) -> tuple[int | None, int | None]:
-    """How many tokens were read and written, as far as the server reports valid counts."""
-    counts = usage if isinstance(usage, dict) else {}
-    return _count(counts.get(read)), _count(counts.get(written))
-
-
-def detail_of(usage: Any, details: str, name: str) -> int | None:
-    """How many of the tokens are of some kind; None if the server does not report it."""
-    return _count(_member(_member(usage, details), name))
-
-
-def read_logprobs(tokens: Any) -> list[dict[str, Any]] | None:
-    """The probabilities of the tokens of a reply; None if the server reports none."""
-    if not isinstance(tokens, list):
-        return None
-    return [
-        {
-            "token": token.get("token"),
-            "logprob": token.get("logprob"),
-            "top": {one["token"]: one.get("logprob") for one in filter(_is_token, token.get("top_logprobs") or ())},
-        }
-        for token in filter(_is_token, tokens)
-    ]
-
-
-def _is_token(token: Any) -> bool:
-    """Whether a token is reported with a probability."""
-    return (
-        isinstance(token, dict) and isinstance(token.get("token"), str) and type(token.get("logprob")) in (int, float)
+def _tokens(usage: Any) -> dict[str, Any]:
+    cached, stored = (
+        next((count for names in known if (count := count_of(usage, *names)) is not None), None)
+        for known in (_CACHED, _STORED)
+    )
+    return count_tokens(
+        count_of(usage, "prompt_tokens"),
+        count_of(usage, "completion_tokens"),
+        total=count_of(usage, "total_tokens"),
+        reasoning=count_of(usage, "completion_tokens_details", "reasoning_tokens"),
+        cached=cached,
+        stored=stored,
     )
 
 
@@ -194,26 +188,39 @@ def _write_message(message: Mapping[str, Any]) -> dict[str, Any]:
     return {**message, "content": parts}
 
 
-def _text_of(content: Any) -> str:
-    """The text of a message; some servers write it as a list of parts."""
-    if isinstance(content, list):
-        texts = (part.get("text") for part in content if isinstance(part, dict) and part.get("type") == "text")
-        return "".join(text for text in texts if isinstance(text, str))
-    return content if isinstance(content, str) else ""
+def _texts_of(content: Any) -> tuple[str, str]:
+    """The text of a message and the reasoning in it; some servers write a list of parts."""
+    if not isinstance(content, list):
+        return text_or_none(content) or "", ""
+    texts: dict[bool, list[str]] = {False: [], True: []}
+    for part in mappings(content):
+        thinks = part.get("type") in ("thinking", "reasoning")
+        written = part.get("thinking", part.get("text")) if thinks else part.get("text")
+        texts[thinks].append(_texts_of(written)[0])
+    return "".join(texts[False]), "".join(texts[True])
 
 
-def _tool_calls(calls: Any) -> Iterator[ToolCall]:
-    for place, call in enumerate(calls if isinstance(calls, list) else ()):
-        function = call.get("function") if isinstance(call, dict) else None
+def _reasoning_of(message: Mapping[str, Any]) -> str:
+    """The reasoning that a server reports beside the text."""
+    told = next((message[name] for name in _REASONING if isinstance(message.get(name), str)), "")
+    details = (part.get("text") or part.get("summary") for part in mappings(message.get("reasoning_details")))
+    return told or "".join(text for text in details if isinstance(text, str))
+
+
+def _tool_calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
+    calls = message.get("tool_calls") or [{"function": message.get("function_call")}]
+    for number, call in enumerate(mappings(calls)):
+        function = call.get("function")
         if isinstance(function, dict) and isinstance(function.get("name"), str):
             arguments = function.get("arguments")
             text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})  # Ollama has sent objects
-            yield ToolCall(text_or_none(call.get("id")) or f"call_{place}", function["name"], text)
+            yield ToolCall(text_or_none(call.get("id")) or f"call_{number}", function["name"], text)
 
 
-def _member(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, dict) else None
-
-
-def _count(value: Any) -> int | None:
-    return value if type(value) is int and 0 <= value < 2**63 else None
+def _sent(message: Mapping[str, Any], calls: tuple[ToolCall, ...]) -> dict[str, Any]:
+    """The message to send back: as it came, without what is empty, and with an id for each call."""
+    kept = {name: value for name, value in message.items() if name == "content" or value not in (None, [])}
+    if isinstance(kept.get("tool_calls"), list):
+        sent = [call for call in kept["tool_calls"] if isinstance(member(call, "function", "name"), str)]
+        kept["tool_calls"] = [{**raw, "id": call.id} for raw, call in zip(sent, calls, strict=True)]
+    return {"role": "assistant", "content": ""} | kept

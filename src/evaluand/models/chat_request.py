@@ -7,7 +7,7 @@ from evaluand.core import identity
 from evaluand.core.errors import DataError, TaskError, TaskTimeout, TransientError, warn
 from evaluand.engine.budget import Budget
 from evaluand.engine.http import BadAnswer
-from evaluand.models import chat_protocol, responses_protocol
+from evaluand.models import anthropic_protocol, chat_protocol, gemini_protocol, responses_protocol
 from evaluand.models.account import current_prices
 from evaluand.models.completion import Completion, ToolCall, UnusableReply, require_usable
 from evaluand.models.exchange import write_content
@@ -19,7 +19,16 @@ from evaluand.trace.tracer import Tracer
 if TYPE_CHECKING:
     from evaluand.models.chat_model import ChatModel
 
-PROTOCOLS: Final[Mapping[str, Any]] = {"chat": chat_protocol, "responses": responses_protocol}
+PROTOCOLS: Final[Mapping[str, Any]] = {
+    "chat": chat_protocol,
+    "responses": responses_protocol,
+    "anthropic": anthropic_protocol,
+    "gemini": gemini_protocol,
+}
+_CACHED: Final = (
+    *("text", "finish_reason", "model", "input_tokens", "output_tokens", "cached_tokens", "stored_tokens"),
+    *("reasoning_tokens", "logprobs", "reasoning", "sent"),
+)
 _IMAGE_SIZE: Final = 3000  # characters of text with about as many tokens as an image
 
 
@@ -70,7 +79,7 @@ class ChatRequest(Request):
         where = model.url if model.version is None else None
         try:
             repeat = [self._sample, self._repetition.attempt, self._repetition.replication]
-            return identity.digest([self._body, model.protocol, model.version, where, repeat])
+            return identity.digest([self._body, model.protocol, model.reasoning, model.version, where, repeat])
         except DataError as error:
             raise TaskError(f"the request cannot be written as data: {error}", code="request") from None
 
@@ -96,14 +105,18 @@ class ChatRequest(Request):
                 answered = await self._receive(self._give)
             completion = self._priced(answered)
             self._record(span, completion)
+            if model.reasoning == "graded":
+                completion = completion.with_reasoning()
             if completion.finish_reason is None:
                 warn(f"{model.name}: the server does not say how its replies end; some may be incomplete")
+            for note in completion.notes:
+                warn(f"{model.name}: {note}")
             require_usable(completion, max_tokens=model.max_tokens, keep_cut_off=model.cut_off == "keep")
         return Reply(_completion_value(completion), _usage_of(completion, model))
 
     async def _receive(self, give: Callable[[str], None]) -> Completion:
         """The completion of a streamed answer; its pieces are passed on as they arrive."""
-        exchange, stream, given = self._model._exchange, self._protocol.Stream(), False
+        exchange, stream, given = self._model._stream_exchange, self._protocol.Stream(), False
 
         def read(event: dict[str, Any]) -> None:
             nonlocal given
@@ -112,12 +125,12 @@ class ChatRequest(Request):
                 give(text)
 
         try:
-            await exchange.stream(self._content, read)
+            is_complete = await exchange.stream(self._content, read)
         except (TransientError, TaskTimeout) as error:
             if given:  # a repeat would give the same pieces again, or others
                 raise BadAnswer(f"{error}; part of the reply had arrived", code=error.code) from None
             raise
-        completion: Completion = stream.end()
+        completion: Completion = stream.end(is_complete)
         exchange.check_reply(_completion_value(completion))
         return completion
 
@@ -127,7 +140,8 @@ class ChatRequest(Request):
         read, written = completion.input_tokens, completion.output_tokens
         if price is None or ((read is None or written is None) and not price.is_free):
             return completion
-        cost = price.cost(read or 0, written or 0, cached_tokens=completion.cached_tokens or 0)
+        cached, stored = completion.cached_tokens or 0, completion.stored_tokens or 0
+        cost = price.cost(read or 0, written or 0, cached_tokens=cached, stored_tokens=stored)
         return completion._replace(cost=cost, currency=price.currency)
 
     def count_failure(self, error: BaseException) -> None:
@@ -157,7 +171,9 @@ class ChatRequest(Request):
             "finish_reasons": completion.finish_reason and [completion.finish_reason],
             "input_tokens": completion.input_tokens,
             "output_tokens": completion.output_tokens,
+            "cached_input_tokens": completion.cached_tokens or None,
             "reasoning_tokens": completion.reasoning_tokens or None,
+            "reasoning": completion.reasoning,
             "cost": completion.cost,
             "currency": completion.currency,
             "cached": completion.is_cached or None,
@@ -174,17 +190,8 @@ def _parts(message: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
 
 def _completion_value(completion: Completion) -> dict[str, Any]:
     """A completion as the cache stores it."""
-    return {
-        "text": completion.text,
-        "finish_reason": completion.finish_reason,
-        "model": completion.model,
-        "input_tokens": completion.input_tokens,
-        "output_tokens": completion.output_tokens,
-        "cached_tokens": completion.cached_tokens,
-        "reasoning_tokens": completion.reasoning_tokens,
-        "tool_calls": [list(call) for call in completion.tool_calls],
-        "logprobs": completion.logprobs,
-    }
+    value = {name: getattr(completion, name) for name in _CACHED}
+    return value | {"tool_calls": [list(call) for call in completion.tool_calls]}
 
 
 def _read_completion(value: Mapping[str, Any]) -> Completion:

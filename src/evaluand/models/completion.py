@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final, Literal, NamedTuple
 
 import orjson
 
 from evaluand.engine.http import BadAnswer
+from evaluand.models.reasoning import join_reasoning, split_reasoning
 
 
 class ToolCall(NamedTuple):
@@ -38,32 +38,43 @@ class ToolCall(NamedTuple):
             return None
         return arguments if isinstance(arguments, dict) else None
 
+    @property
+    def as_sent(self) -> dict[str, Any]:
+        """As part of a message of chat completions."""
+        return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.text}}
+
 
 class Completion(NamedTuple):
     """The answer of a model.
 
     Attributes:
-        text: its reply.
+        text: its reply without the reasoning: what is graded.
         finish_reason: why it ended, in the words of the server: `stop`, `length`, `MAX_TOKENS`; see `ending`.
         model: the model that answered, as reported by the server.
-        input_tokens: how many it read, and `output_tokens` how many it wrote; None if the server does not report them.
-            With a schema, those of all requests that were needed.
+        input_tokens: how many it read, and `output_tokens` how many it wrote, with its reasoning; None if the server
+            does not report them. With a schema, those of all requests that were needed.
         data: the reply as data, if a schema was passed; None if it does not fit, for the reason in `fault`.
         tool_calls: the tool calls that it requests.
         refusal: the text with which it refused to reply.
-        logprobs: for each token of the reply its text, `token`, its `logprob`, and those of the likeliest tokens there,
+        logprobs: for each token of `text` itself, `token`, its `logprob`, and those of the likeliest tokens there,
             `top`; None if they were not requested or are not reported.
         steps: with a schema, the number of requests of each step; see `evaluand.models.structured`.
         cost: of all requests, in `currency`; None if unknown. For a cached reply, the cost at the current price.
         is_cached: whether no request was made.
         fault: the reason why there is no `data`.
-        cached_tokens: how many of `input_tokens` the server had read before; None if it does not report them.
+        cached_tokens: how many of `input_tokens` the server had read before, and `stored_tokens` how many it keeps for
+            later at a price of their own; None if it does not report them.
         reasoning_tokens: how many of `output_tokens` the reasoning used; None if the server does not report them.
+        reasoning: what the model thought, as far as the server shows it; None for none.
+        sent: the message as the server sent it, with fields that are unknown here.
+        notes: what is odd about the answer, such as counts that disagree.
 
     Example:
-        >>> completion = Completion("Paris", "stop")
-        >>> completion.text, completion.message
-        ('Paris', {'role': 'assistant', 'content': 'Paris'})
+        >>> completion = Completion.of("<think>Lyon? No.</think>Paris", finish_reason="stop")
+        >>> completion.text, completion.reasoning, completion.ending
+        ('Paris', 'Lyon? No.', 'complete')
+        >>> Completion("Paris").message
+        {'role': 'assistant', 'content': 'Paris'}
     """
 
     text: str
@@ -81,73 +92,74 @@ class Completion(NamedTuple):
     is_cached: bool = False
     fault: str | None = None
     cached_tokens: int | None = None
+    stored_tokens: int | None = None
     reasoning_tokens: int | None = None
+    reasoning: str | None = None
+    sent: Mapping[str, Any] | None = None
+    notes: Sequence[str] = ()
+
+    @classmethod
+    def of(cls, written: str, *, reasoning: str = "", logprobs: Any = None, **fields: Any) -> Completion:
+        """The completion of what a model has written.
+
+        Args:
+            written: the text, perhaps with reasoning in it.
+            reasoning: what the server reports as reasoning beside it.
+            logprobs: of all tokens of the text.
+        """
+        within, answer = split_reasoning(written)
+        thoughts = [thought for thought in (reasoning.strip(), within) if thought]
+        if within is not None:
+            logprobs = logprobs and _tokens_of_end(logprobs, written, answer)
+        return cls(answer, reasoning="\n".join(thoughts) or None, logprobs=logprobs, **fields)
 
     @property
     def ending(self) -> Ending:
-        """How the reply ended: complete where the server does not say, broken where nobody knows its word."""
-        return "complete" if self.finish_reason is None else _ENDINGS.get(self.finish_reason.casefold(), "broken")
-
-    def without_reasoning(self) -> Completion:
-        """The completion with the text after the reasoning with which the reply begins.
-
-        Raises:
-            UnusableReply: there is none.
-        """
-        answer = answer_of(self.text)
-        completion = self._replace(text=answer or "")
-        if answer is None:
-            message = "the reply ends within its reasoning; raise max_tokens"
-            raise UnusableReply(message, code="reasoning", completion=completion)
-        if not answer:
-            raise UnusableReply("the reply has no text after its reasoning", code="empty", completion=completion)
-        return completion
+        """How the reply ended: complete where the server does not say, failed where nobody knows its word."""
+        return "complete" if self.finish_reason is None else ENDINGS.get(self.finish_reason.casefold(), "failed")
 
     @property
     def message(self) -> dict[str, Any]:
-        """The answer as a message of the conversation; the results of tool calls are appended after it."""
+        """The answer as a message of the conversation, as it came; the results of tool calls are appended after it."""
+        if self.sent is not None:
+            return dict(self.sent)
         message: dict[str, Any] = {"role": "assistant", "content": self.text}
         if self.tool_calls:
-            message["tool_calls"] = [
-                {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.text}}
-                for call in self.tool_calls
-            ]
+            message["tool_calls"] = [call.as_sent for call in self.tool_calls]
         return message
 
+    def with_reasoning(self) -> Completion:
+        """The completion with its reasoning as part of the text, which is graded then."""
+        return self._replace(text=join_reasoning(self.reasoning, self.text)) if self.reasoning else self
 
-Ending = Literal["complete", "cut", "withheld", "broken"]
 
-_ENDINGS: Final[Mapping[str, Ending]] = {
-    **dict.fromkeys(("stop", "tool_calls", "function_call", "tool_use"), "complete"),
-    **dict.fromkeys(("eos", "eos_token", "stop_sequence", "end_turn", "complete", "completed"), "complete"),
-    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "cut"),
-    **dict.fromkeys(
-        ("content_filter", "safety", "recitation", "blocklist", "prohibited_content", "sensitive"), "withheld"
-    ),
+Ending = Literal["complete", "cut", "refused", "filtered", "failed"]
+
+ENDINGS: Final[Mapping[str, Ending]] = {
+    **dict.fromkeys(("stop", "eos", "eos_token", "stop_sequence", "end_turn", "complete", "completed"), "complete"),
+    **dict.fromkeys(("tool_calls", "tool_call", "tool_use", "function_call"), "complete"),
+    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "max_length", "model_length"), "cut"),
+    **dict.fromkeys(("model_context_window_exceeded", "context_length_exceeded", "error_limit"), "cut"),
+    "refusal": "refused",
+    **dict.fromkeys(("content_filter", "content_filtered", "guardrail_intervened", "sensitive"), "filtered"),
+    **dict.fromkeys(("safety", "recitation", "blocklist", "prohibited_content", "spii", "language"), "filtered"),
+    **dict.fromkeys(("image_safety", "image_prohibited_content", "image_recitation", "model_armor"), "filtered"),
+    **dict.fromkeys(("jailbreak", "error_toxic"), "filtered"),
+    **dict.fromkeys(("error", "network_error", "insufficient_system_resource", "abort", "cancelled"), "failed"),
+    **dict.fromkeys(("malformed_function_call", "malformed_response", "unexpected_tool_call", "other"), "failed"),
+    **dict.fromkeys(("too_many_tool_calls", "missing_thought_signature", "pause_turn", "user_cancel"), "failed"),
 }
-"""The words of OpenAI, Anthropic, Cohere, Gemini, Mistral, Hugging Face and Zhipu, in lower case."""
-
-REASONING: Final = re.compile(r"[<\[]\s*+(/?)\s*+(?:think|thinking|thoughts?|reasoning)\s*+[>\]]", re.IGNORECASE)
-"""A tag with which reasoning in a reply begins or ends."""
+"""The words of the services and servers, in lower case."""
 
 
-def answer_of(text: str) -> str | None:
-    """The text after the reasoning with which a reply begins; None if the reasoning has no end.
-
-    Example:
-        >>> answer_of("<think>Paris? No.</think> Lyon"), answer_of("<think>It could be Paris, or"), answer_of("Lyon")
-        ('Lyon', None, 'Lyon')
-    """
-    answer = text
-    while tag := REASONING.search(answer):
-        begins = not tag[1] and not answer[: tag.start()].strip()
-        if not begins and tag[0] != "</think>":  # before which some servers leave out the tag that begins
-            break
-        closing = next((later for later in REASONING.finditer(answer, tag.start()) if later[1]), None)
-        if closing is None:
-            return None
-        answer = answer[closing.end() :].strip()
-    return answer
+def _tokens_of_end(tokens: Sequence[Mapping[str, Any]], written: str, answer: str) -> Sequence[Mapping[str, Any]]:
+    """The tokens of a text that are part of the answer with which it ends."""
+    start, place = written.rfind(answer), 0
+    for number, token in enumerate(tokens):
+        place += len(token["token"])
+        if place > start:
+            return tokens[number:] if answer else ()
+    return ()
 
 
 class UnusableReply(BadAnswer):
@@ -173,20 +185,27 @@ def require_usable(completion: Completion, *, max_tokens: int | None, keep_cut_o
     Args:
         keep_cut_off: whether a reply that was cut off is usable.
     """
-    if completion.refusal is not None:
-        raise UnusableReply(f"the model refused: {completion.refusal}", code="refusal", completion=completion)
-    if completion.ending == "withheld":
-        message = f"the reply was withheld by the server (finish_reason {completion.finish_reason})"
+    word = completion.finish_reason
+    if completion.refusal is not None or completion.ending == "refused":
+        said = completion.refusal or completion.text or f"finish_reason {word}"
+        raise UnusableReply(f"the model refused: {said}", code="refusal", completion=completion)
+    if completion.ending == "filtered":
+        message = f"the reply was withheld by the server (finish_reason {word})"
         raise UnusableReply(message, code="content_filter", completion=completion)
-    if completion.ending == "broken":
-        message = f"the server broke the reply off, or says so in words unknown here: {completion.finish_reason!r}"
-        raise UnusableReply(f"{message} (finish_reason)", code="ending", completion=completion)
-    if completion.ending == "cut" and not keep_cut_off:
+    if completion.ending == "failed":
+        what = "broke the reply off" if str(word).casefold() in ENDINGS else "ended the reply by a word unknown here"
+        raise UnusableReply(f"the server {what}: {word!r} (finish_reason)", code="ending", completion=completion)
+    if completion.ending == "cut" and not (keep_cut_off and completion.text):
         limit = f" after {max_tokens} tokens" if max_tokens is not None else ""
         if completion.reasoning_tokens:
             limit += f", {completion.reasoning_tokens} of them for reasoning"
-        remedy = "raise max_tokens, or set cut_off: keep to use the partial reply"
+        remedy = (
+            "raise max_tokens" if keep_cut_off else "raise max_tokens, or set cut_off: keep to use the partial reply"
+        )
         raise CutOff(f"the reply was cut off{limit}; {remedy}", code="length", completion=completion)
-    if not completion.text.strip() and not completion.tool_calls:
-        message = f"the reply has no text (finish_reason {completion.finish_reason})"
-        raise UnusableReply(message, code="empty", completion=completion)
+    if completion.text.strip() or completion.tool_calls:
+        return
+    if completion.reasoning:
+        message = "the reply has no answer after its reasoning; raise max_tokens, or let the model think less"
+        raise UnusableReply(message, code="reasoning", completion=completion)
+    raise UnusableReply(f"the reply has no text (finish_reason {word})", code="empty", completion=completion)

@@ -1,6 +1,6 @@
 """The addresses of models: the services that a short name such as `openai/gpt-5-mini` may begin with.
 
-All of them speak the protocol of OpenAI. A key is always the name of an environment variable.
+All but Anthropic and Gemini speak the protocol of OpenAI. A key is always the name of an environment variable.
 """
 
 import os
@@ -19,6 +19,7 @@ class Endpoint(NamedTuple):
         url: up to its version; `${NAME}` is replaced by an environment variable.
         api_key: the variable that holds the key; None for servers without one.
         max_tokens_name: the name under which its chat completions take the largest length of a reply.
+        protocol: its own, where it is not chat completions.
         reasoning: a regular expression of the models that refuse every temperature, and whose reasoning counts as
             output tokens.
     """
@@ -27,14 +28,15 @@ class Endpoint(NamedTuple):
     api_key: str | None = None
     max_tokens_name: str = "max_tokens"
     reasoning: str | None = None
+    protocol: str = "chat"
 
 
 ENDPOINTS: Final[Mapping[str, Endpoint]] = {
-    "anthropic": Endpoint("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY"),
+    "anthropic": Endpoint("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", protocol="anthropic"),
     "azure": Endpoint("${AZURE_OPENAI_ENDPOINT}/openai/v1", "AZURE_OPENAI_API_KEY", "max_completion_tokens"),
     "cohere": Endpoint("https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY"),
     "deepseek": Endpoint("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
-    "gemini": Endpoint("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY"),
+    "gemini": Endpoint("https://generativelanguage.googleapis.com/v1beta", "GEMINI_API_KEY", protocol="gemini"),
     "groq": Endpoint("https://api.groq.com/openai/v1", "GROQ_API_KEY"),
     "huggingface": Endpoint("https://router.huggingface.co/v1", "HF_TOKEN"),
     "llamacpp": Endpoint("http://127.0.0.1:8080/v1"),
@@ -83,7 +85,8 @@ def read_short_name(text: str) -> dict[str, Any]:
         raise SpecError(f"model {text!r}: there is no provider {provider!r}{known}")
     endpoint = ENDPOINTS[provider]
     left = {"temperature": None, "max_tokens": None} if re.fullmatch(endpoint.reasoning or "", name) else {}
-    return {"url": _fill(endpoint.url, text), "name": name, "api_key": endpoint.api_key} | left
+    protocol = {} if endpoint.protocol == "chat" else {"protocol": endpoint.protocol}
+    return {"url": _fill(endpoint.url, text), "name": name, "api_key": endpoint.api_key} | protocol | left
 
 
 def max_tokens_name(url: str) -> str:
@@ -93,6 +96,11 @@ def max_tokens_name(url: str) -> str:
     host = urlsplit(url).hostname
     known = (one for one in ENDPOINTS.values() if urlsplit(one.url).hostname == host)
     return next((one.max_tokens_name for one in known), "max_tokens")
+
+
+def key_headers(url: str, key: str) -> dict[str, str]:
+    """The headers by which services that speak the protocol of OpenAI take a key."""
+    return {"api-key": key} if is_azure(url) else {"Authorization": f"Bearer {key}"}
 
 
 def is_azure(url: str) -> bool:

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from evaluand.core.errors import ParameterError, TaskError, TaskTimeout, kind_of
 from evaluand.core.secret_hosts import is_of_file
-from evaluand.engine.http import BadAnswer, BadRequest, HttpClient
-from evaluand.models.endpoints import is_azure
+from evaluand.engine.http import BadAnswer, BadRequest, HttpClient, Unavailable
+from evaluand.models.answers import spent_quota
+from evaluand.models.endpoints import key_headers
 from evaluand.models.event_stream import EventDecoder
 
 _END: Final = b"[DONE]"
@@ -39,19 +40,26 @@ class Exchange:
         url: the endpoint up to its version, or complete.
         path: of the protocol below it.
         api_key: the name of the variable that holds the key.
+        headers: those that carry a key, by the address and the key.
         timeout: seconds that a request may take.
 
     Raises:
         ParameterError: the address or the name is invalid.
     """
 
-    def __init__(self, url: str, path: str, api_key: str | None, timeout: float) -> None:
+    def __init__(
+        self,
+        url: str,
+        path: str,
+        api_key: str | None,
+        timeout: float,
+        headers: Callable[[str, str], dict[str, str]] = key_headers,
+    ) -> None:
         if api_key is not None and not _VARIABLE.fullmatch(api_key):
             # without the value, which may be the key itself
             problem = "must be the name of the environment variable that holds the key, such as OPENAI_API_KEY"
             raise ParameterError([(("api_key",), problem)])
         self._timeout = timeout
-        headers = {"api-key": f"${{{api_key}}}"} if is_azure(url) else {"Authorization": f"Bearer ${{{api_key}}}"}
         base, mark, query = url.partition("?")
         base = base.rstrip("/")
         if not base.startswith(("http://", "https://")):
@@ -59,9 +67,15 @@ class Exchange:
             found = "is no URL" if "@" in written else f"is {written!r}"  # which may hold a password
             problem = f"{found}; give the endpoint up to its version, such as https://models.example/v1"
             raise ParameterError([(("url",), problem)])
-        address = (base if base.endswith(path) else base + path) + mark + query
+        path, _, own = path.partition("?")
+        query = "&".join(filter(None, (query, own)))
+        address = (base if base.endswith(path) else base + path) + (mark or "?" if query else "") + query
         self._http = HttpClient(
-            address, "POST", headers if api_key else {}, of_file=is_of_file(url, api_key), extra="llm"
+            address,
+            "POST",
+            headers(url, f"${{{api_key}}}") if api_key else {},
+            of_file=is_of_file(url, api_key),
+            extra="llm",
         )
 
     def check(self) -> None:
@@ -90,13 +104,17 @@ class Exchange:
                     answer = await self._http.ask(content)
         except TimeoutError:
             raise self._overdue() from None
-        except BadRequest as error:
+        except (BadRequest, Unavailable) as error:
             raise _explained(error) from None
         self._http.check_output(answer)
         return answer
 
-    async def stream(self, content: bytes, read: Callable[[dict[str, Any]], None]) -> None:
-        """Passes on the events of a streamed answer, as data, until it ends. Raises what `ask` does."""
+    async def stream(self, content: bytes, read: Callable[[dict[str, Any]], None]) -> bool:
+        """Passes on the events of a streamed answer, as data, until it ends. Raises what `ask` does.
+
+        Returns:
+            Whether the server has said that this is the end.
+        """
         decoder = EventDecoder()
         try:
             with _key_faults():
@@ -104,12 +122,13 @@ class Exchange:
                     async for piece in pieces:
                         for data in decoder.feed(piece):
                             if data.strip() == _END:
-                                return
+                                return True
                             read(self._read_event(data))
         except TimeoutError:
             raise self._overdue() from None
-        except BadRequest as error:
+        except (BadRequest, Unavailable) as error:
             raise _explained(error) from None
+        return False
 
     def check_reply(self, reply: Any) -> None:
         """Raise a BadAnswer if a reply, put together from events, repeats the key."""
@@ -148,8 +167,12 @@ def write_content(body: Mapping[str, Any]) -> bytes:
         raise TaskError(f"the request cannot be written as JSON: {error}", code="request") from None
 
 
-def _explained(error: BadRequest) -> BadRequest:
+def _explained(error: BadRequest | Unavailable) -> TaskError:
     """A refusal with advice on what to do, and whether it stops the run."""
+    if spent := spent_quota(error, error.answer):
+        return spent
+    if isinstance(error, Unavailable):
+        return error
     found = _UNSUPPORTED.search(str(error))
     name = found[1] if found else ""
     if name.partition(".")[0] in ("", *_FORMS):

@@ -57,6 +57,17 @@ def add_instruction(messages: Sequence[Mapping[str, Any]], instruction: str) -> 
     return changed
 
 
+def split_data_url(image: str) -> tuple[str, str | None]:
+    """The type of an image and its content in base64; without content if it is an address.
+
+    Example:
+        >>> split_data_url("data:image/png;base64,iVBO"), split_data_url("https://example.org/cat.png")
+        (('image/png', 'iVBO'), ('', None))
+    """
+    head, mark, content = image.partition(";base64,")
+    return (head.removeprefix("data:"), content) if mark and head.startswith("data:") else ("", None)
+
+
 def _read_message(message: Any, where: str) -> dict[str, Any]:
     if not isinstance(message, Mapping):
         raise _fault(where, f"is {kind_of(message)}; give an object with role and content")

@@ -30,6 +30,7 @@ class Price:
         input: the price of `per` tokens that it reads.
         output: the price of `per` tokens that it writes.
         cached_input: the price of `per` tokens that the service has read before; default: the price of `input`.
+        stored_input: the price of `per` tokens that the service keeps for later; default: the price of `input`.
         currency: of these prices.
         per: the number of tokens that the prices are for.
 
@@ -44,6 +45,7 @@ class Price:
     input: float
     output: float
     cached_input: float | None = None
+    stored_input: float | None = None
     currency: str = "USD"
     per: int = 1_000_000
 
@@ -72,24 +74,25 @@ class Price:
     @property
     def is_free(self) -> bool:
         """Whether requests cost nothing, however many tokens they have."""
-        return not (self.input or self.output or self.cached_input)
+        return not (self.input or self.output or self.cached_input or self.stored_input)
 
-    def cost(self, input_tokens: int, output_tokens: int, *, cached_tokens: int = 0) -> float:
+    def cost(self, input_tokens: int, output_tokens: int, *, cached_tokens: int = 0, stored_tokens: int = 0) -> float:
         """The cost of a request.
 
         Args:
-            input_tokens: all that were read, including `cached_tokens`.
+            input_tokens: all that were read, including `cached_tokens` and `stored_tokens`.
         """
-        cached_price = self.input if self.cached_input is None else self.cached_input
         cached = min(cached_tokens, input_tokens)
-        total = (input_tokens - cached) * self.input + cached * cached_price + output_tokens * self.output
-        return total / self.per
+        stored = min(stored_tokens, input_tokens - cached)
+        parts = ((cached, self.cached_input), (stored, self.stored_input), (input_tokens - cached - stored, self.input))
+        read = sum(count * (self.input if price is None else price) for count, price in parts)
+        return (read + output_tokens * self.output) / self.per
 
     def _faults(self) -> Iterator[tuple[tuple[str], str]]:
-        for name in ("input", "output", "cached_input"):
+        for name in ("input", "output", *_OPTIONAL):
             amount = getattr(self, name)
             is_number = isinstance(amount, int | float) and not isinstance(amount, bool)
-            if not (is_number and 0 <= amount < float("inf")) and not (amount is None and name == "cached_input"):
+            if not (is_number and 0 <= amount < float("inf")) and not (amount is None and name in _OPTIONAL):
                 yield (name,), f"is {amount!r}; give a number of at least 0"
         currency, per = _as_given(self.currency), _as_given(self.per)
         if not isinstance(currency, str) or not currency:
@@ -110,7 +113,7 @@ class PriceTable:
     Example:
         >>> table = PriceTable({"*": {"smollm2": Price(input=0, output=0)}})
         >>> table.find("http://127.0.0.1:8080/v1", "smollm2")
-        Price(input=0, output=0, cached_input=None, currency='USD', per=1000000)
+        Price(input=0, output=0, cached_input=None, stored_input=None, currency='USD', per=1000000)
     """
 
     prices: Mapping[str, Mapping[str, Price]]
@@ -187,4 +190,5 @@ def _as_given(value: Any) -> Any:
     return value
 
 
+_OPTIONAL: Final = ("cached_input", "stored_input")
 _KEYS: Final = frozenset(("prices", "date", "note", "sources", "currency", "per"))

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple, Self
 from evaluand.core import identity
 from evaluand.models.tools import Tool
 
-Protocol = Literal["chat", "responses"]
+Protocol = Literal["chat", "responses", "anthropic", "gemini"]
 
 
 class Form(NamedTuple):

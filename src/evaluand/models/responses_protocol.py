@@ -9,14 +9,37 @@ from typing import Any, Final
 
 from evaluand.core.errors import kind_of
 from evaluand.engine.http import BadAnswer
-from evaluand.models.chat_protocol import detail_of, excerpt, read_logprobs, text_or_none, tokens_of
+from evaluand.models.answers import (
+    count_of,
+    count_tokens,
+    error_in,
+    excerpt,
+    mappings,
+    member,
+    read_logprobs,
+    text_or_none,
+)
 from evaluand.models.completion import Completion, ToolCall
+from evaluand.models.endpoints import key_headers
 from evaluand.models.question import Question, Settings, without_none
-
-PATH: Final = "/responses"
 
 _REASONS: Final = {"max_output_tokens": "length", "content_filter": "content_filter"}
 _LOGPROBS: Final = "message.output_text.logprobs"
+_THOUGHTS: Final = "reasoning.encrypted_content"
+"""Without which reasoning cannot be sent back, as nothing is stored at the server."""
+
+
+def path_of(name: str, *, is_stream: bool) -> str:
+    """The path of requests to a model, below the version of the endpoint."""
+    return "/responses"
+
+
+headers_of = key_headers
+
+
+def faults_of(settings: Settings) -> Mapping[str, str]:
+    """The settings of a model that the protocol cannot send, each with the reason."""
+    return {} if settings.seed is None else {"seed": "is unknown to the protocol responses; leave it out"}
 
 
 def write_body(question: Question, settings: Settings) -> dict[str, Any]:
@@ -42,6 +65,8 @@ def write_body(question: Question, settings: Settings) -> dict[str, Any]:
             }
             for tool in question.tools
         ]
+    if question.tools and effort is not None:
+        body["include"] = [_THOUGHTS]
     if question.required_tool:
         body["tool_choice"] = {"type": "function", "name": question.required_tool}
     if form is not None and form.schema is None:
@@ -50,7 +75,7 @@ def write_body(question: Question, settings: Settings) -> dict[str, Any]:
         described = {"name": form.name, "schema": form.schema, "strict": form.is_strict}
         body["text"] = {"format": {"type": "json_schema", **described}}
     if question.logprobs:
-        body |= {"include": [_LOGPROBS], "top_logprobs": question.logprobs}
+        body |= {"include": [*body.get("include", ()), _LOGPROBS], "top_logprobs": question.logprobs}
     return without_none(body) | dict(settings.parameters or {})
 
 
@@ -63,25 +88,34 @@ def read_answer(answer: Any) -> Completion:
     if not isinstance(answer, dict):
         raise BadAnswer(f"the answer is {kind_of(answer)}, not a response", code="form")
     if answer.get("error") or answer.get("status") in ("failed", "cancelled"):
-        raise BadAnswer(f"the answer is an error: {excerpt(answer.get('error') or answer['status'])}", code="error")
+        raise error_in(answer.get("error") or answer["status"])
     output = answer.get("output")
     if not isinstance(output, list):
         raise BadAnswer(f"the answer has no output: {excerpt(answer)}", code="choices")
-    parts = list(_parts(output))
+    parts = [
+        part for item in mappings(output) if item.get("type") == "message" for part in mappings(item.get("content"))
+    ]
     calls = tuple(_tool_calls(output))
-    texts = [part["text"] for part in parts if isinstance(part.get("text"), str)]
     refusals = [part["refusal"] for part in parts if isinstance(part.get("refusal"), str)]
-    logprobs = [token for part in parts for token in read_logprobs(part.get("logprobs")) or ()]
-    return Completion(
-        "".join(texts),
-        _finish_reason(answer, calls),
-        text_or_none(answer.get("model")),
-        *tokens_of(answer.get("usage"), "input_tokens", "output_tokens"),
-        cached_tokens=detail_of(answer.get("usage"), "input_tokens_details", "cached_tokens"),
-        reasoning_tokens=detail_of(answer.get("usage"), "output_tokens_details", "reasoning_tokens"),
+    text = "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+    usage = answer.get("usage")
+    return Completion.of(
+        text,
+        reasoning="\n".join(_thoughts(output)),
+        logprobs=[token for part in parts for token in read_logprobs(part.get("logprobs")) or ()] or None,
+        finish_reason=_finish_reason(answer, calls),
+        model=text_or_none(answer.get("model")),
         tool_calls=calls,
         refusal="".join(refusals) or None,
-        logprobs=logprobs or None,
+        sent={"role": "assistant", "content": text, "tool_calls": [call.as_sent for call in calls], "output": output},
+        **count_tokens(
+            count_of(usage, "input_tokens"),
+            count_of(usage, "output_tokens"),
+            total=count_of(usage, "total_tokens"),
+            reasoning=count_of(usage, "output_tokens_details", "reasoning_tokens"),
+            cached=count_of(usage, "input_tokens_details", "cached_tokens"),
+            stored=count_of(usage, "input_tokens_details", "cache_write_tokens"),
+        ),
     )
 
 
@@ -99,15 +133,18 @@ class Stream:
         """The text that an event adds to the reply."""
         kind = event.get("type")
         if kind == "error":
-            raise BadAnswer(f"the answer is an error: {excerpt(event)}", code="error")
+            raise error_in(event.get("error") or event)
         if kind in ("response.completed", "response.incomplete", "response.failed"):
             self._answer = event.get("response")
         if kind == "response.output_text.delta" and isinstance(event.get("delta"), str):
             return str(event["delta"])
         return ""
 
-    def end(self) -> Completion:
+    def end(self, is_complete: bool) -> Completion:
         """The completion.
+
+        Args:
+            is_complete: whether the server has said that nothing more comes.
 
         Raises:
             BadAnswer: the answer ended before its end, or is no reply.
@@ -118,10 +155,13 @@ class Stream:
 
 
 def _write_message(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The items for a message: the message, and the tool calls that it requests."""
+    """The items for a message: those of the server itself, or the message and the tool calls that it requests."""
     role, content = message["role"], message.get("content")
     if role == "tool":
         yield {"type": "function_call_output", "call_id": message.get("tool_call_id"), "output": content}
+        return
+    if _is_list(message.get("output")):
+        yield from _write_output(message["output"])
         return
     if content:
         yield {"role": role, "content": [_write_part(part, role) for part in content] if _is_list(content) else content}
@@ -133,6 +173,16 @@ def _write_message(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             "name": function["name"],
             "arguments": function["arguments"],
         }
+
+
+def _write_output(output: list[Any]) -> Iterator[dict[str, Any]]:
+    """The items of an answer as they came; without ids and reasoning if its content is not among them."""
+    is_whole = all(item.get("encrypted_content") for item in mappings(output) if item.get("type") == "reasoning")
+    for item in mappings(output):
+        if is_whole:
+            yield dict(item)
+        elif item.get("type") != "reasoning":
+            yield {name: value for name, value in item.items() if name != "id"}
 
 
 def _write_part(part: Mapping[str, Any], role: str) -> dict[str, Any]:
@@ -147,23 +197,24 @@ def _is_list(content: Any) -> bool:
     return isinstance(content, list)
 
 
-def _parts(output: list[Any]) -> Iterator[dict[str, Any]]:
-    for item in output:
-        if isinstance(item, dict) and item.get("type") == "message" and isinstance(item.get("content"), list):
-            yield from (part for part in item["content"] if isinstance(part, dict))
+def _thoughts(output: list[Any]) -> Iterator[str]:
+    """The reasoning of an answer, or its summary."""
+    for item in mappings(output):
+        for part in (*mappings(item.get("content")), *mappings(item.get("summary"))):
+            if item.get("type") == "reasoning" and isinstance(part.get("text"), str):
+                yield part["text"]
 
 
 def _tool_calls(output: list[Any]) -> Iterator[ToolCall]:
-    for place, item in enumerate(output):
-        if isinstance(item, dict) and item.get("type") == "function_call" and isinstance(item.get("name"), str):
+    for number, item in enumerate(mappings(output)):
+        if item.get("type") == "function_call" and isinstance(item.get("name"), str):
             arguments = text_or_none(item.get("arguments")) or "{}"
-            yield ToolCall(text_or_none(item.get("call_id")) or f"call_{place}", item["name"], arguments)
+            yield ToolCall(text_or_none(item.get("call_id")) or f"call_{number}", item["name"], arguments)
 
 
 def _finish_reason(answer: Mapping[str, Any], calls: tuple[ToolCall, ...]) -> str | None:
     """Why the reply ended, in the words of chat completions."""
     if answer.get("status") != "incomplete":
         return "tool_calls" if calls else "stop"
-    details = answer.get("incomplete_details")
-    reason = details.get("reason") if isinstance(details, dict) else None
-    return _REASONS.get(reason, reason) if isinstance(reason, str) else "incomplete"
+    reason = text_or_none(member(answer, "incomplete_details", "reason")) or "incomplete"
+    return _REASONS.get(reason, reason)

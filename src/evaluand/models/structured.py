@@ -156,7 +156,7 @@ async def complete_structured(question: Question, structure: Structure, ask: Ask
         if fault in _IGNORED and step != "text":
             refused.add(step)  # ignored: a server that enforces JSON gives some, and nothing else
     steps["repair"] += 1
-    said = [completions[-1].message, {"role": "user", "content": structure.correction(fault)}]
+    said = [_message_of(completions[-1]), {"role": "user", "content": structure.correction(fault)}]
     completions.append(await ask(replace(question, messages=[*question.messages, *said])))
     data, fault = structure.read(completions[-1].text)
     if not fault:
@@ -190,6 +190,11 @@ def _reply_of(step: Step, completion: Completion) -> Completion:
     if step == "tool" and completion.tool_calls:
         return completion._replace(text=completion.tool_calls[0].text)
     return completion
+
+
+def _message_of(completion: Completion) -> dict[str, Any]:
+    """A reply as a message that may be corrected; a call of a tool, which wants a result, as text."""
+    return {"role": "assistant", "content": completion.text} if completion.tool_calls else completion.message
 
 
 def _summed(completions: list[Completion], steps: Mapping[str, int], data: Any, fault: str) -> Completion:
