@@ -95,7 +95,6 @@ def test_the_right_solution_passes_whatever_stands_beside_it(reply: str) -> None
     assert CodeTests(allow_unsandboxed=True).score(reply, TESTS).value == 1.0
 
 
-@missing("reasoning tokens outside of completion_tokens and hits of a prompt cache of other names are not read")
 @pytest.mark.parametrize(
     ("usage", "price", "cost"),
     [
@@ -131,7 +130,6 @@ def population(city: str) -> int:
     return 2_100_000
 
 
-@missing("what a model sends beside the fields that are read is not sent back")
 @pytest.mark.parametrize(
     ("message", "call"),
     [

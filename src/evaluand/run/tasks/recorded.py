@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cache, cached_property
 from itertools import chain, islice, repeat
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pyarrow as pa
 
@@ -22,6 +22,7 @@ from evaluand.data.cell_texts import cell_texts, digests_of, join_texts
 from evaluand.data.dataset import Dataset
 from evaluand.data.sources import DataNote, DataSource, Faults, digest_of_files, missing_column, open_file
 from evaluand.data.typed_columns import id_text
+from evaluand.models.reasoning import split_reasoning
 from evaluand.run.responses import NOT_RECORDED, RECORDED
 from evaluand.run.task import Recorded, Request, Task
 from evaluand.run.tasks.recorded_score import BEHAVIOUR, Reading, reading_of
@@ -55,6 +56,8 @@ class RecordedTask(Task[Any, Any]):
         fold_key: path of the number of the fold in a row, if the outputs come from a cross-validation.
         error: path of the error in a row: where it is not empty, the call has failed with this message.
         items: the output is a list of items that together are the response.
+        reasoning: `apart` from an output that is text (`<think>…</think>` with which it begins), in the trace; or
+            `graded` as part of it.
         format: the file's format, if its suffix does not say.
         delimiter: the separator of a CSV file, if not a comma.
         output_schema: what each output must be; see `Task`.
@@ -76,14 +79,17 @@ class RecordedTask(Task[Any, Any]):
     fold_key: str | None = None
     error: str | None = None
     items: bool = False
+    reasoning: Literal["apart", "graded"] = "apart"
     format: str | None = None
     delimiter: str | None = None
     output_schema: Any = None
 
     kind = "recorded"
-    behaviour = 1
+    behaviour = 2
 
     def __post_init__(self) -> None:
+        if self.reasoning not in ("apart", "graded"):
+            raise SpecError(f"recorded: reasoning must be apart or graded, not {self.reasoning!r}")
         if self.by not in ("index", "id"):
             raise SpecError(f"recorded: by must be index or id, not {self.by!r}")
         if (self._reading is None) == (not self.response):
@@ -166,6 +172,8 @@ class RecordedTask(Task[Any, Any]):
             "fold_key": self.fold_key,
             "items": self.items,
         }
+        if self.reasoning != "apart":
+            spec["reasoning"] = self.reasoning
         for name in ("delimiter", "error", "score", "decision"):
             if getattr(self, name) is not None:
                 spec[name] = getattr(self, name)
@@ -225,7 +233,9 @@ class RecordedTask(Task[Any, Any]):
 
     def recorded(self, dataset: Dataset, examples: int, replications: int) -> Recorded | None:
         outputs = self._outputs
-        if type(self) is not RecordedTask or self.items or self.output_schema is not None or outputs.has_failures:
+        if type(self) is not RecordedTask or self.items or self.output_schema is not None:
+            return None
+        if outputs.has_failures or outputs.thoughts:
             return None
         keys: list[Hashable] = [*islice(self._keys_in(dataset), examples)]
         if replications > 1:
@@ -243,6 +253,8 @@ class RecordedTask(Task[Any, Any]):
             raise TaskError(f"{self.path} has no row for {what}", code=NOT_RECORDED)
         if row in self._outputs.errors:
             raise TaskError(self._outputs.errors[row], code=RECORDED)
+        if row in self._outputs.thoughts:
+            request.task_span.set(reasoning=self._outputs.thoughts[row])
         if row in self._outputs.lacking:
             raise TaskError(self._outputs.reason(row), code=NOT_RECORDED)
         return identity.decode(self._outputs.text(row))
@@ -300,7 +312,7 @@ class RecordedTask(Task[Any, Any]):
             if self.error and (failure := _error_message(self.error, row)):
                 outputs.errors[number] = failure
             try:
-                outputs.add(identity.encode(self._output(row)))
+                outputs.add(identity.encode(self._answer(row, number, outputs)))
             except DataError as error:
                 outputs.add(b"")
                 outputs.lacking[number] = str(error)
@@ -346,6 +358,18 @@ class RecordedTask(Task[Any, Any]):
     def _keys_in(self, dataset: Dataset) -> Iterator[Hashable]:
         """The key of each example for the first repeat."""
         return map(id_text, dataset.ids()) if self.by == "id" else iter(dataset.indices)
+
+    def _answer(self, row: Mapping[str, Any], number: int, outputs: _Outputs) -> Any:
+        """The output in a row, without its reasoning."""
+        output = self._output(row)
+        if not isinstance(output, str) or self.reasoning == "graded":
+            return output
+        reasoning, answer = split_reasoning(output)
+        if reasoning is not None:
+            outputs.thoughts[number] = reasoning
+            if not answer:
+                raise DataError("the output has no answer after its reasoning")
+        return answer
 
     def _output(self, row: Mapping[str, Any]) -> Any:
         if self._reading is not None:
@@ -453,6 +477,7 @@ class _Outputs:
         folds: key → fold.
         lacking: number of the row → why it has no output.
         errors: number of the row → the error that it has.
+        thoughts: number of the row → the reasoning that its text has before the output.
     """
 
     source: DataSource | None
@@ -461,6 +486,7 @@ class _Outputs:
     folds: dict[Hashable, int] = field(default_factory=dict)
     lacking: dict[int, str] = field(default_factory=dict)
     errors: dict[int, str] = field(default_factory=dict)
+    thoughts: dict[int, str] = field(default_factory=dict)
     _texts: bytearray = field(default_factory=bytearray)
     _ends: array[int] = field(default_factory=lambda: array("q", [0]))
 
