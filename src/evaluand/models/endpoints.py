@@ -32,7 +32,7 @@ class Endpoint(NamedTuple):
 
 
 ENDPOINTS: Final[Mapping[str, Endpoint]] = {
-    "anthropic": Endpoint("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", protocol="anthropic"),
+    "anthropic": Endpoint("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", reasoning=".*", protocol="anthropic"),
     "azure": Endpoint("${AZURE_OPENAI_ENDPOINT}/openai/v1", "AZURE_OPENAI_API_KEY", "max_completion_tokens"),
     "cohere": Endpoint("https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY"),
     "deepseek": Endpoint("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
@@ -85,6 +85,8 @@ def read_short_name(text: str) -> dict[str, Any]:
         raise SpecError(f"model {text!r}: there is no provider {provider!r}{known}")
     endpoint = ENDPOINTS[provider]
     left = {"temperature": None, "max_tokens": None} if re.fullmatch(endpoint.reasoning or "", name) else {}
+    if endpoint.protocol == "anthropic":
+        left.pop("max_tokens", None)  # which the protocol needs
     protocol = {} if endpoint.protocol == "chat" else {"protocol": endpoint.protocol}
     return {"url": _fill(endpoint.url, text), "name": name, "api_key": endpoint.api_key} | protocol | left
 

@@ -19,7 +19,9 @@ from evaluand.models.event_stream import EventDecoder
 
 _END: Final = b"[DONE]"
 _VARIABLE: Final = re.compile(r"[A-Z_][A-Z0-9_]*", re.ASCII)
-_UNSUPPORTED: Final = re.compile(r"[Uu]nsupported (?:parameter|value): '([\w.]+)'")
+_UNSUPPORTED: Final = re.compile(
+    r"[Uu]nsupported (?:parameter|value): '(?P<name>[\w.]+)'|`(?P<old>\w+)` is deprecated for this model"
+)
 _FORMS: Final = ("response_format", "text", "tool_choice", "tools")
 """What the steps of structured output try in turn."""
 _REMEDIES: Final = {
@@ -174,7 +176,7 @@ def _explained(error: BadRequest | Unavailable) -> TaskError:
     if isinstance(error, Unavailable):
         return error
     found = _UNSUPPORTED.search(str(error))
-    name = found[1] if found else ""
+    name = (found["name"] or found["old"]) if found else ""
     if name.partition(".")[0] in ("", *_FORMS):
         error.stops = error.code == "401"  # every other row would fail too, as with a setting that is refused
         return error
