@@ -205,6 +205,8 @@ def _usage_of(completion: Completion, model: "ChatModel") -> dict[str, Any]:
         {
             "input_tokens": completion.input_tokens,
             "output_tokens": completion.output_tokens,
+            "cached_input_tokens": completion.cached_tokens or None,
+            "reasoning_tokens": completion.reasoning_tokens or None,
             "cost": completion.cost,
             "currency": completion.currency,
             "model": completion.model or model.name,

@@ -22,7 +22,8 @@ class Spending:
         n_requests: requests made, including retries.
         n_failed: requests without a reply; they count as free.
         n_known: replies from the cache, or from an equal request of another caller; they cost nothing.
-        input_tokens: tokens read; `output_tokens`: tokens written.
+        input_tokens: tokens read, of which the service knew `cached_input_tokens` from before.
+        output_tokens: tokens written, of which `reasoning_tokens` were reasoning.
         cost: by currency; costs without a currency are under `""`.
         n_without_tokens: replies whose tokens are unknown, `n_without_cost`: those whose cost is.
         models: the models that answered.
@@ -35,6 +36,8 @@ class Spending:
     n_known: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_input_tokens: int = 0
+    reasoning_tokens: int = 0
     cost: dict[str, float] = field(default_factory=dict)
     n_without_tokens: int = 0
     n_without_cost: int = 0
@@ -55,7 +58,7 @@ class Spending:
             return None
         usage: dict[str, Any] = {"requests": self.n_requests, "failed": self.n_failed, "cached": self.n_known}
         if not self.n_without_tokens:
-            counts = {name: getattr(self, name) for name in _TOKENS if name in self._reported}
+            counts = {name: getattr(self, name) for name in _COUNTS if name in self._reported}
             usage |= {name: number for name, number in counts.items() if number < 2**63}
         costs = [{"cost": cost, "currency": currency or None} for currency, cost in sorted(self.cost.items())]
         if costs and not self.n_without_cost:
@@ -96,9 +99,9 @@ class Spending:
             self.n_requests += requests
             self.n_failed += failed
             self.n_known += known
-            self.input_tokens += usage.get("input_tokens", 0)
-            self.output_tokens += usage.get("output_tokens", 0)
-            self._reported |= usage.keys() & _TOKENS
+            for name in usage.keys() & _COUNTS:
+                setattr(self, name, getattr(self, name) + usage[name])
+                self._reported.add(name)
             self.n_without_tokens += 0 if usage.keys() & _TOKENS else answered
             if "cost" in usage:
                 currency = usage.get("currency", "")
@@ -152,6 +155,8 @@ def report_usage(
     *,
     input_tokens: int | None = None,
     output_tokens: int | None = None,
+    cached_input_tokens: int | None = None,
+    reasoning_tokens: int | None = None,
     cost: float | None = None,
     currency: str | None = None,
     model: str | None = None,
@@ -163,7 +168,8 @@ def report_usage(
     and providers of evaluand are counted without it. Outside of a call it does nothing.
 
     Args:
-        input_tokens: tokens read; `output_tokens`: tokens written. None if unknown.
+        input_tokens: tokens read, with `cached_input_tokens`, which the service knew from before; None if unknown.
+        output_tokens: tokens written, with `reasoning_tokens`; None if unknown.
         cost: of these requests; None if unknown, 0 if they are free.
         currency: of the cost, such as USD.
         model: the model that answered.
@@ -179,6 +185,7 @@ def report_usage(
         (0.002, 30)
     """
     amounts = {"input_tokens": input_tokens, "output_tokens": output_tokens, "cost": cost}
+    amounts |= {"cached_input_tokens": cached_input_tokens, "reasoning_tokens": reasoning_tokens}
     try:
         usage = read_usage({**amounts, "currency": currency, "model": model})
         if _read_count(requests) is None:
@@ -234,13 +241,16 @@ def _read_text(value: Any) -> str | None:
 _USAGE: Final[Sequence[tuple[str, str, Callable[[Any], Any]]]] = (
     ("input_tokens", "an integer of at least 0", _read_count),
     ("output_tokens", "an integer of at least 0", _read_count),
+    ("cached_input_tokens", "an integer of at least 0", _read_count),
+    ("reasoning_tokens", "an integer of at least 0", _read_count),
     ("cost", "a number of at least 0", _read_amount),
     ("currency", "a text", _read_text),
     ("model", "a text", _read_text),
     ("seconds", "a number of at least 0", _read_amount),
 )
 _TOKENS: Final = {"input_tokens": None, "output_tokens": None}.keys()
-_DIVIDED: Final = ("n_requests", "n_failed", "n_known", *_TOKENS)
+_COUNTS: Final = (*_TOKENS, "cached_input_tokens", "reasoning_tokens")
+_DIVIDED: Final = ("n_requests", "n_failed", "n_known", *_COUNTS)
 
 
 _active: ContextVar[tuple[Spending, ...]] = ContextVar("_active", default=())

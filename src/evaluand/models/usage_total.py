@@ -9,7 +9,10 @@ from typing import Any, Final, Self
 
 from evaluand.core.errors import plural
 
-_COUNTS: Final = ("requests", "failed", "cached", "input_tokens", "output_tokens")
+_COUNTS: Final = (
+    *("requests", "failed", "cached", "input_tokens", "output_tokens"),
+    *("cached_input_tokens", "reasoning_tokens"),
+)
 
 
 @dataclass
@@ -19,7 +22,8 @@ class UsageTotal:
     Attributes:
         rows: how many rows have a usage.
         requests: requests made, of which `failed` had no reply; `cached` replies needed none.
-        input_tokens: of the rows whose tokens are known; `output_tokens` likewise.
+        input_tokens: of the rows whose tokens are known, with `cached_input_tokens`; `output_tokens` likewise, with
+            `reasoning_tokens`.
         without_tokens: rows whose tokens are unknown.
         without_cost: rows whose cost is unknown.
         cost: of the others, by currency; costs without a currency are under `""`.
@@ -38,6 +42,8 @@ class UsageTotal:
     cached: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_input_tokens: int = 0
+    reasoning_tokens: int = 0
     without_tokens: int = 0
     without_cost: int = 0
     cost: dict[str, float] = field(default_factory=dict)
@@ -62,13 +68,11 @@ class UsageTotal:
         """
         if not isinstance(usage, Mapping):
             return
-        requests, failed, cached, read, written = [_number(usage.get(name)) for name in _COUNTS]
+        counts = {name: _number(usage.get(name)) for name in _COUNTS}
         self.rows += 1
-        self.requests += int(requests or 0)
-        self.failed += int(failed or 0)
-        self.cached += int(cached or 0)
-        self.input_tokens += int(read or 0)
-        self.output_tokens += int(written or 0)
+        for name, number in counts.items():
+            setattr(self, name, getattr(self, name) + int(number or 0))
+        requests, failed, _, read, written, *_ = counts.values()
         has_reply = requests is None or requests > (failed or 0)  # where requests are not counted, something was used
         self.without_tokens += has_reply and read is None and written is None
         costs = costs_of(usage)
@@ -103,12 +107,12 @@ class UsageTotal:
     def describe(self, row: str = "row") -> str:
         """The total in one line; `row` is the word for what was counted."""
         counts = (
-            (self.requests, "request"),
-            (self.failed, "failed"),
-            (self.input_tokens, "input token"),
-            (self.output_tokens, "output token"),
+            (plural(self.requests, "request"), self.requests, 0, ""),
+            (f"{self.failed:,} failed", self.failed, 0, ""),
+            (plural(self.input_tokens, "input token"), self.input_tokens, self.cached_input_tokens, "cached"),
+            (plural(self.output_tokens, "output token"), self.output_tokens, self.reasoning_tokens, "reasoning"),
         )
-        parts = [f"{n:,} failed" if word == "failed" else plural(n, word) for n, word in counts if n]
+        parts = [text + (f" ({part:,} {word})" if part else "") for text, n, part, word in counts if n]
         if self.cached:
             parts.append(f"{plural(self.cached, 'reply', 'replies')} from the cache")
         if self.without_tokens:

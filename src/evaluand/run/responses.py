@@ -170,8 +170,9 @@ def place_of(error: BaseException) -> str | None:
     return found
 
 
-_COUNTED = dict.fromkeys(("requests", "failed", "cached", "input_tokens", "output_tokens"), int)
-_USAGE: dict[str, type] = _COUNTED | {"cost": float, "currency": str, "model": str}
+_TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
+_USAGE: dict[str, type] = dict.fromkeys(("requests", "failed", "cached", *_TOKENS), int)
+_USAGE |= {"cost": float, "currency": str, "model": str}
 
 
 def _usage(trace: Trace | None, spent: Spending | None) -> dict[str, Any] | None:
@@ -201,7 +202,7 @@ def _model_usage(trace: Trace) -> dict[str, Any] | None:
     if not innermost:
         return None
     for span in list(innermost.values()):
-        if span.parent is not None and _TOKENS & span.attributes.keys():
+        if span.parent is not None and not span.attributes.keys().isdisjoint(_TOKENS):
             innermost.pop(span.parent, None)
     attributes = [span.attributes for span in innermost.values()]
     used: dict[str, Any] = {}
@@ -211,9 +212,6 @@ def _model_usage(trace: Trace) -> dict[str, Any] | None:
             used[name] = sum(counts)
     models = {each["model"] for each in attributes if "model" in each}
     return used | ({"model": models.pop()} if used and len(models) == 1 else {})
-
-
-_TOKENS = frozenset(("input_tokens", "output_tokens"))
 
 
 def responses_of(batches: Iterator[pa.RecordBatch], items: bool) -> Iterator[Response]:
