@@ -14,13 +14,14 @@ and Gemini (`/v1beta/models/NAME:generateContent`, `:streamGenerateContent?alt=s
 
 An answer has `message`, in the form of its protocol (a message, the items of `output`, blocks of content, parts), with
 `finish`, `usage`, and `more` fields beside it; or `body` as it is, text if it is no JSON; or `events` of a stream.
-Further keys: `status`, `headers`, `echo` (a field of the request that becomes the text), `comments` in a stream, `pause`
-(seconds before each event), `cut` (events after which the connection ends).
+Further keys: `status`, `headers`, `echo` (a field of the request that becomes the text), `comments` in a stream,
+`pause` (seconds before each event), `cut` (events after which the connection ends).
 """
 
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 from collections import defaultdict
@@ -64,8 +65,7 @@ class ScriptedServer:
 
     def __init__(self) -> None:
         self.asked: defaultdict[str, list[Body]] = defaultdict(list)
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"asked": self.asked}))
-        self._http.daemon_threads = True
+        self._http = _Loopback(("127.0.0.1", 0), type("Handler", (_Handler,), {"asked": self.asked}))
 
     def url(self, protocol: str) -> str:
         """The endpoint up to its version."""
@@ -78,6 +78,15 @@ class ScriptedServer:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._http.shutdown()
         self._http.server_close()
+
+
+class _Loopback(ThreadingHTTPServer):
+    request_queue_size = 128  # a connection that finds the queue full is tried again a second later
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        if not isinstance(sys.exception(), ConnectionError):  # a client that has read enough closes its end
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -142,7 +151,7 @@ def _answer(script: Body, protocol: str, asked: Body, n: int) -> Body:
     given, back = script["loop"], _returned(protocol, asked)
     if protocol == "responses":  # the items of all messages follow one another; an answer here has one call at most
         n = sum(item.get("type") == "function_call_output" for item in back)
-        is_kept = all(item in back for answer in given[:n] for item in answer["message"])
+        is_kept = all(any(_is_kept(item, b) for b in back) for answer in given[:n] for item in answer["message"])
     else:
         n = len(back)
         is_kept = n < len(given) and all(map(_is_kept, (answer["message"] for answer in given), back))
@@ -153,7 +162,7 @@ def _answer(script: Body, protocol: str, asked: Body, n: int) -> Body:
 def _returned(protocol: str, asked: Body) -> list[Any]:
     """What a request has of earlier answers, in the form of the protocol."""
     if protocol == "responses":
-        return list(asked["input"])
+        return [item for item in asked["input"] if isinstance(item, dict)]
     if protocol == "gemini":
         return [turn["parts"] for turn in asked["contents"] if turn.get("role") == "model"]
     said = [message for message in asked["messages"] if message["role"] == "assistant"]
@@ -161,9 +170,12 @@ def _returned(protocol: str, asked: Body) -> list[Any]:
 
 
 def _is_kept(given: Any, back: Any) -> bool:
-    """Whether a message came back with all that it had; fields that were null may be left out."""
-    if isinstance(given, dict) and "role" in given:
-        return all(back.get(field) == value for field, value in given.items() if value is not None)
+    """Whether all of a message came back; fields that were null may be left out."""
+    if isinstance(given, dict):
+        fields = (name for name, value in given.items() if value is not None)
+        return isinstance(back, dict) and all(_is_kept(given[name], back.get(name)) for name in fields)
+    if isinstance(given, list):
+        return isinstance(back, list) and len(given) == len(back) and all(map(_is_kept, given, back))
     return bool(given == back)
 
 

@@ -35,7 +35,9 @@ def server() -> Iterator[ScriptedServer]:
 def task_of(behaviour: dict[str, Any], model: ChatModel) -> Any:
     async def streamed(question: str) -> str:
         stream = model.stream([{"role": "user", "content": question}])
-        return "".join([text async for text in stream])
+        async for _ in stream:
+            pass
+        return stream.completion.text
 
     if behaviour.get("stream"):
         return streamed
