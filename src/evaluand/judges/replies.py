@@ -126,7 +126,7 @@ def read_parts(text: str) -> list[str] | Unreadable:
 
 def ending_fault(completion: Completion) -> Unreadable | None:
     """Why an answer has no reply to read: it was refused, withheld, cut off, broken off or is empty."""
-    if completion.refusal or completion.ending in ("refused", "filtered"):
+    if completion.ending in ("refused", "filtered"):
         return Unreadable(REFUSAL, completion.refusal or "the model refused, or the server withheld the reply")
     if completion.ending == "cut":
         return Unreadable(CUT_OFF, "the reply was cut off; raise max_tokens of the model")

@@ -16,7 +16,8 @@ _STATUSES: Final[Mapping[str, int]] = {
     **dict.fromkeys(("rate_limit_exceeded", "rate_limit_error", "too_many_requests", "resource_exhausted"), 429),
     **dict.fromkeys(("1002", "1039", "1302", "1303", "1305"), 429),  # MiniMax and Zhipu
     **dict.fromkeys(("server_error", "api_error", "internal_server_error", "internal", "internal_error"), 500),
-    **dict.fromkeys(("overloaded_error", "unavailable", "service_unavailable", "network_error"), 503),
+    **dict.fromkeys(("unavailable", "service_unavailable", "network_error"), 503),
+    "overloaded_error": 529,
     **dict.fromkeys(("timeout", "timeout_error", "deadline_exceeded"), 504),
     **dict.fromkeys(("authentication_error", "invalid_api_key", "unauthenticated", "1004"), 401),
     **dict.fromkeys(("billing_error", "insufficient_quota", "1008", "1113"), 402),
@@ -26,7 +27,7 @@ _STATUSES: Final[Mapping[str, int]] = {
 """The statuses that words of services stand for."""
 _SPENT: Final = re.compile(
     r"insufficient[_ ](?:user_)?(?:quota|balance|credits?|funds)|billing_hard_limit|exceeded_current_quota_error"
-    r'|credit balance is too low|out of credits|PerDay|"code":\s*"?(?:1113|1008)\b',
+    r'|credit balance is too low|(?:out of|used all available) credits|PerDay|"code":\s*"?(?:1113|1008)\b',
     re.IGNORECASE,
 )
 """How services say that a quota is spent, which no pause mends."""
@@ -46,6 +47,7 @@ def error_in(reported: Any) -> TaskError:
     message = f"the answer is an error: {excerpt(reported)}"
     status = _status_of(reported)
     error = BadAnswer(message, code="error") if status is None else refusal_of(status, message)
+    error.stops = status == 401
     return spent_quota(error, json.dumps(reported, default=str)) or error
 
 

@@ -124,8 +124,9 @@ class Stream:
         """The text that a chunk adds to the reply."""
         if chunk.get("error"):
             raise error_in(chunk["error"])
-        self._answer |= {name: chunk[name] for name in ("model", "usage") if chunk.get(name)}
-        choice = next(iter(mappings(chunk.get("choices"))), {})
+        choice = next((choice for choice in mappings(chunk.get("choices")) if not choice.get("index")), {})
+        told = {"usage": choice.get("usage"), **chunk}  # Moonshot counts in a choice
+        self._answer |= {name: told[name] for name in ("model", "usage") if told.get(name)}
         parts = {name: value for name, value in choice.items() if name not in ("delta", "finish_reason") and value}
         merge_piece(self._choice, parts)
         if choice.get("finish_reason"):

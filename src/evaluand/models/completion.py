@@ -116,6 +116,8 @@ class Completion(NamedTuple):
     @property
     def ending(self) -> Ending:
         """How the reply ended: complete where the server does not say, failed where nobody knows its word."""
+        if self.refusal is not None:
+            return "refused"
         return "complete" if self.finish_reason is None else ENDINGS.get(self.finish_reason.casefold(), "failed")
 
     @property
@@ -186,7 +188,7 @@ def require_usable(completion: Completion, *, max_tokens: int | None, keep_cut_o
         keep_cut_off: whether a reply that was cut off is usable.
     """
     word = completion.finish_reason
-    if completion.refusal is not None or completion.ending == "refused":
+    if completion.ending == "refused":
         said = completion.refusal or completion.text or f"finish_reason {word}"
         raise UnusableReply(f"the model refused: {said}", code="refusal", completion=completion)
     if completion.ending == "filtered":

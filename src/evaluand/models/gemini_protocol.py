@@ -12,11 +12,9 @@ from urllib.parse import quote
 from evaluand.core.errors import kind_of
 from evaluand.engine.http import BadAnswer
 from evaluand.models.answers import count_of, count_tokens, error_in, excerpt, mappings, member, text_or_none
-from evaluand.models.completion import Completion, ToolCall
+from evaluand.models.completion import ENDINGS, Completion, ToolCall
 from evaluand.models.messages import split_data_url
 from evaluand.models.question import Question, Settings, without_none
-
-_UNSAID: Final = ("FINISH_REASON_UNSPECIFIED", "BLOCKED_REASON_UNSPECIFIED")
 
 
 def path_of(name: str, *, is_stream: bool) -> str:
@@ -84,7 +82,9 @@ def read_answer(answer: Any) -> Completion:
     candidate = next(iter(mappings(answer.get("candidates"))), None)
     if candidate is None and blocked is None:
         raise BadAnswer(f"the answer has no candidates: {excerpt(answer)}", code="choices")
-    reason = text_or_none(member(candidate, "finishReason")) or ("SAFETY" if blocked else None)
+    reason = text_or_none(member(candidate, "finishReason"))
+    if blocked is not None:
+        reason = blocked if ENDINGS.get(blocked.casefold()) == "filtered" else "SAFETY"
     parts = member(candidate, "content", "parts") or []
     calls = tuple(_tool_calls(parts))
     text = "".join(_texts(parts, thought=False))
@@ -92,7 +92,7 @@ def read_answer(answer: Any) -> Completion:
         text,
         reasoning="".join(_texts(parts, thought=True)),
         logprobs=_logprobs(member(candidate, "logprobsResult")),
-        finish_reason=None if reason in _UNSAID else reason,
+        finish_reason=None if reason == "FINISH_REASON_UNSPECIFIED" else reason,
         model=text_or_none(answer.get("modelVersion")),
         tool_calls=calls,
         sent={

@@ -67,8 +67,9 @@ USAGE: Final = pa.struct(
     | {"model": pa.string(), "costs": pa.list_(pa.struct(_COST))}
     | dict.fromkeys(("cached_input_tokens", "reasoning_tokens"), pa.int64())
 )
-"""What a call used. `cached_input_tokens` are among the input, `reasoning_tokens` among the output. `failed` requests had no reply, `cached` replies needed no request. `cost` is null if it is unknown
-for one of the requests; `costs` holds those in several currencies, which are never added."""
+"""What a call used. `failed` requests had no reply, `cached` replies needed no request. `cached_input_tokens` are part
+of the input, `reasoning_tokens` of the output. `cost` is null if it is unknown for one of the requests; `costs` holds
+those in several currencies, which are never added."""
 
 RESPONSES: Final = pa.schema(
     [
