@@ -58,6 +58,7 @@ def complete(model: ChatModel, messages: Sequence[Any] = ASKED, **options: Any) 
 # What is sent
 
 
+@pytest.mark.filterwarnings("ignore:.*all replications of 2 of 2 examples")
 def test_each_replication_and_sample_has_a_seed_of_its_own_and_the_first_the_declared_one(chat: Starts) -> None:
     server = chat({"text": "Paris"})
     model = replace(server.model, seed=7)

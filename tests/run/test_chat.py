@@ -573,3 +573,11 @@ def test_a_reply_that_never_fits_fails_its_row(chat: Callable[..., Chat]) -> Non
 def test_a_schema_is_part_of_what_a_task_is_and_must_be_one() -> None:
     assert ChatTask(MODEL, response_schema=CITY).identify() != ChatTask(MODEL).identify()
     assert faults(response_schema={"type": "nonsense"})[0].startswith("response_schema: ")
+
+
+def test_replications_that_all_agree_are_noted(chat: Callable[..., Chat]) -> None:
+    server = chat(*({"text": text} for text in ("Paris", "Paris", "Rome", "Rome", "Oslo", "Bergen")))
+    rows = Dataset.from_rows([{"question": name} for name in ("France?", "Italy?", "Norway?")], input="question")
+    task = ChatTask(replace(server.model, cache=False), prompt="{{ question }}")
+    with pytest.warns(EvaluandWarning, match="all replications of 2 of 3 examples have the same answer"):
+        Runner(policy=Policy(concurrency=1)).run(task, rows, replications=2)

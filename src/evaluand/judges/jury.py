@@ -61,7 +61,7 @@ class _SeveralModels(ModelJudge):
 
     @cached_property
     def questioners(self) -> Sequence[Questioner]:
-        return [Questioner(self.rubric, model) for model in self.models]
+        return [Questioner(self.rubric, model, first=number) for number, model in enumerate(self.models)]
 
     @property
     def questions_digest(self) -> str:

@@ -35,6 +35,7 @@ class Questioner:
 
     Args:
         samples: how often each question is asked.
+        first: the number of the first of them, so that members of a jury draw apart from one another.
         from_logprobs: whether values are expected ones.
 
     Raises:
@@ -45,6 +46,7 @@ class Questioner:
     model: ChatModel
     samples: int = 1
     from_logprobs: bool = False
+    first: int = 0
 
     def __post_init__(self) -> None:
         if faults := list(self._faults()):
@@ -81,7 +83,7 @@ class Questioner:
         def ask(sample: int) -> Coroutine[Any, Any, Opinion]:
             return ask_verdict(self.rubric, self.model, values, sample=sample, from_logprobs=self.from_logprobs)
 
-        opinions = await ask_together([ask(sample) for sample in range(self.samples)])
+        opinions = await ask_together([ask(self.first + sample) for sample in range(self.samples)])
         source = self.rubric.evidence
         return score_of_samples(opinions, None if source is None else as_text(values.get(source) or ""))
 

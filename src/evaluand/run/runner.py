@@ -23,7 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from evaluand.core import identity as ids
-from evaluand.core.errors import EngineError, SpecError
+from evaluand.core.errors import EngineError, SpecError, plural, warn
 from evaluand.core.fingerprint import Identity, summarize_reasons
 from evaluand.core.labels import shown_name
 from evaluand.core.near import keywords
@@ -35,7 +35,7 @@ from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, T
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
 from evaluand.models.account import Account
-from evaluand.models.preflight import check_prices
+from evaluand.models.preflight import check_prices, find_models
 from evaluand.models.usage_total import RowUsage
 from evaluand.run.calling import Call, Calling
 from evaluand.run.dataset_fit import prepare
@@ -110,6 +110,20 @@ class Run(Artifact):
             for error in batch.filter(pc.equal(batch.column("status"), FAILED)).column("error").to_pylist()
         )
         return dict(Counter(error["type"] for error in errors if counts(error)).most_common())
+
+    def warn_of_equal_replications(self) -> None:
+        """Warns if most examples have the same answer in all replications, which then are hardly further answers."""
+        answers: dict[int, set[bytes]] = {}
+        for response in self:
+            if response.responses is not None:
+                answers.setdefault(response.index, set()).add(response.content)
+        equal = sum(len(different) == 1 for different in answers.values())
+        if 2 * equal > len(answers):
+            name = shown_name(self.called or self.manifest["provenance"]["task"])
+            warn(
+                f"{name}: all replications of {equal:,} of {plural(len(answers), 'example')} have the same answer, and"
+                " say little more than one; give the model a temperature above 0, or fewer replications"
+            )
 
     @property
     def items(self) -> bool:
@@ -221,6 +235,8 @@ class Runner:
         run = Run(self.store, manifest["id"])
         run.called = request.name
         run.receipt = replace(receipt, why=why, failures=run.failures)
+        if calls.replications > 1 and any(find_models(calls.task)):
+            run.warn_of_equal_replications()
         return run
 
     @keywords(Request)
