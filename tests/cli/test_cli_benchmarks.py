@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from threading import Thread
+from typing import Any, ClassVar
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from support.chat_answers import Body, ChatServer
 from support.commands import Folder
@@ -111,8 +115,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
 def _prepare(folder: Folder, preset: str, url: str = "http://127.0.0.1:1/v1", rows: Rows | None = None) -> None:
     """Your file of a set, and the experiment for it with another model."""
     Path("my set.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows or SETS[preset]))
-    reported = folder.done("init", "--kind", "benchmark", "--preset", preset, "--data", "my set.jsonl")
-    assert "needs:   the file that its dataset names; it asks ollama/llama3.2" in reported
+    reported = folder.done("init", "--preset", preset, "--data", "my set.jsonl")
+    assert "needs:   it asks ollama/llama3.2" in reported
     file = Path("experiment.yaml")
     assert "{{data}}" not in file.read_text()
     file.write_text(file.read_text().replace("{model: ollama/llama3.2,", f'{{model: "{url}#small",'))
@@ -248,16 +252,66 @@ def test_a_benchmark_of_code_runs_the_answers_with_their_tests(
     assert "canonical_solution" not in asked
 
 
-def test_a_preset_belongs_to_a_benchmark(folder: Folder) -> None:
-    for arguments in (["--kind", "benchmark"], ["--preset", "mmlu"], ["--data", "x.jsonl"]):
-        assert "give --kind benchmark and --preset together: arc, gsm8k, humaneval" in folder.refused(
-            "init", *arguments
-        )
+def test_a_benchmark_is_named(folder: Folder) -> None:
+    for arguments in (["--kind", "benchmark"], ["--data", "x.jsonl"]):
+        assert "name the benchmark by --preset: arc, gsm8k, humaneval" in folder.refused("init", *arguments)
+    assert not [*Path().iterdir()]
+
+
+class Hub(BaseHTTPRequestHandler):
+    """Gives every file of a repository at its commit, as Hugging Face does."""
+
+    content = b""
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path)
+        _, _, place = self.path.partition("/resolve/")
+        self.send_response(200 if self.content else 404)
+        self.send_header("Content-Length", str(len(self.content)))
+        self.send_header("ETag", '"1"')
+        self.send_header("X-Repo-Commit", place.partition("/")[0])
+        self.end_headers()
+        if self.command == "GET":
+            self.wfile.write(self.content)
+
+    do_HEAD = do_GET  # noqa: N815
+
+    def log_message(self, *reported: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def hub(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[type[Hub]]:
+    constants = pytest.importorskip("huggingface_hub.constants", reason="needs huggingface_hub: make install")
+    hub = type("Files", (Hub,), {"asked": []})
+    with ThreadingHTTPServer(("127.0.0.1", 0), hub) as server:
+        Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        monkeypatch.setenv("HF_ENDPOINT", f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "cache"))
+        yield hub
+        server.shutdown()
+
+
+def test_a_benchmark_is_fetched_at_its_commit(folder: Folder, hub: type[Hub], tmp_path: Path) -> None:
+    pq.write_table(pa.Table.from_pylist(GSM8K), tmp_path / "test.parquet")
+    hub.content = (tmp_path / "test.parquet").read_bytes()
+    assert "created test.parquet" in folder.done("init", "--preset", "gsm8k")
+    published = PRESETS["gsm8k"]
+    place = f"/datasets/{published['repo_id']}/resolve/{published['revision']}/{published['filename']}"
+    assert {*hub.asked} == {place}
+    assert folder.json("validate", "experiment.yaml")["faults"] == []
+
+
+def test_a_benchmark_that_cannot_be_fetched_leaves_nothing_behind(folder: Folder, hub: type[Hub]) -> None:
+    fault = folder.refused("init", "--preset", "gsm8k")
+    assert "main/test-00000-of-00001.parquet of the repository openai/gsm8k cannot be fetched" in fault
+    assert fault.rstrip().endswith("give your own file by --data")
     assert not [*Path().iterdir()]
 
 
 @pytest.mark.parametrize("preset", PRESETS)
 def test_a_file_that_is_there_is_not_overwritten(folder: Folder, preset: str) -> None:
     Path("experiment.yaml").write_text("mine")
-    assert "already has experiment.yaml" in folder.refused("init", "--kind", "benchmark", "--preset", preset)
+    assert "already has experiment.yaml" in folder.refused("init", "--preset", preset)
     assert Path("experiment.yaml").read_text() == "mine"

@@ -110,7 +110,7 @@ def test_a_file_is_no_folder(folder: Folder) -> None:
 def test_every_template_is_a_plain_file_of_a_kind() -> None:
     templates = files("evaluand.cli") / "templates"
     assert sorted(entry.name for entry in templates.iterdir()) == sorted(KINDS)
-    presets = [*(templates / BENCHMARK).iterdir()]
+    presets = [entry for entry in (templates / BENCHMARK).iterdir() if entry.is_dir()]
     assert sorted(entry.name for entry in presets) == sorted(PRESETS)
     folders = [*(templates / kind for kind in PROJECTS), *presets]
     assert all(file.name.endswith(".txt") for folder in folders for file in folder.iterdir())

@@ -14,24 +14,27 @@ from evaluand.report.text import safe
 
 BENCHMARK = "benchmark"
 KINDS = ("classifier", "llm", "recorded", BENCHMARK)
-PRESETS = ("arc", "gsm8k", "humaneval", "ifeval", "mbpp", "mbpp_sanitized", "mmlu", "truthfulqa")
-"""The public benchmarks for whose files, in their published columns, there is an experiment file."""
+PRESETS: dict[str, dict[str, str]] = json.loads(
+    files("evaluand.cli").joinpath("templates", BENCHMARK, "published.json").read_text("utf-8")
+)
+"""The public benchmarks, each with its file in a repository of Hugging Face, at a commit that never changes."""
 
+_SHOWN = 200  # characters of an error of the Hub
 _ENDING = ".txt"  # of templates, so that no tool treats their code as part of evaluand
 
 _DATA = "{{data}}"
 """Where the template of a benchmark names the user's file."""
 
 _MODEL = "it asks ollama/llama3.2: start that, or name another model in experiment.yaml"
-_NEEDS = {"llm": _MODEL, BENCHMARK: f"the file that its dataset names; {_MODEL}"}
-"""What a project of a kind needs besides its files."""
+_FILE = "the file that its dataset names, or pip install 'evaluand[hugging-face]', by which init fetches it"
 
 _EXAMPLES = """\b
 Examples:
   evaluand init
   evaluand init questions --kind llm
   evaluand init reviews --kind recorded
-  evaluand init --kind benchmark --preset gsm8k --data test.jsonl
+  evaluand init --preset gsm8k
+  evaluand init --preset gsm8k --data test.jsonl
 """
 
 
@@ -39,17 +42,18 @@ Examples:
 def command(
     folder: Path = argument(type=click.Path(path_type=Path), default=".", metavar="[FOLDER]"),
     kind: str = option("What to evaluate.", type=click.Choice(KINDS), default="classifier", show_default=True),
-    preset: str | None = option("Of the kind benchmark: whose columns your file has.", type=click.Choice(PRESETS)),
-    data: str | None = option("Of the kind benchmark: your file, relative to FOLDER; else test.jsonl.", metavar="FILE"),
+    preset: str | None = option("Which public benchmark.", type=click.Choice([*PRESETS])),
+    data: str | None = option("Your file of its questions, relative to FOLDER; else it is fetched.", metavar="FILE"),
 ) -> None:
     """Create a small project in FOLDER, or here: an experiment file with comments, examples, code.
 
-    It runs as it is, that of the kind llm as soon as its model does, and a benchmark with your file of its questions.
-    Existing files are never overwritten.
+    It runs as it is, that of the kind llm and a benchmark as soon as their model does. The questions of a benchmark are
+    fetched at a fixed commit if the extra hugging-face is installed. Existing files are never overwritten.
     """
-    if (kind == BENCHMARK) != (preset is not None) or (data is not None and kind != BENCHMARK):
-        raise SpecError(f"give --kind {BENCHMARK} and --preset together: {', '.join(PRESETS)}; --data only with them")
-    texts = _read_templates(kind) if preset is None else _read_preset(preset, data or "test.jsonl")
+    if preset is None and (kind == BENCHMARK or data is not None):
+        raise SpecError(f"name the benchmark by --preset: {', '.join(PRESETS)}")
+    name = data or ("test.jsonl" if preset is None else f"test{Path(PRESETS[preset]['filename']).suffix}")
+    texts = _read_templates(kind) if preset is None else _read_preset(preset, name)
     if folder.exists() and not folder.is_dir():
         raise SpecError(f"{folder} is not a folder; name another one")
     existing = [name for name in texts if os.path.lexists(folder / name)]
@@ -57,21 +61,50 @@ def command(
         raise SpecError(
             f"{folder} already has {', '.join(existing)}; files are never overwritten, so name another folder"
         )
+    fetched = _fetch(preset) if preset is not None and not os.path.lexists(folder / name) and data is None else None
     folder.mkdir(parents=True, exist_ok=True)
-    for name, text in texts.items():
-        _write_new(folder / name, text)
-        click.echo(f"created {safe(folder / name)}")
+    contents = {file: text.encode() for file, text in texts.items()} | ({} if fetched is None else {name: fetched})
+    for file, content in contents.items():
+        _write_new(folder / file, content)
+        click.echo(f"created {safe(folder / file)}")
     place = "" if folder.resolve() == Path.cwd() else f"cd {quote(str(folder))} && "
-    if kind in _NEEDS:
-        click.echo(f"\nneeds:   {_NEEDS[kind]}", nl=False)
+    needs = [_FILE] if preset is not None and not os.path.lexists(folder / name) else []
+    if needs := [*needs, *([_MODEL] if kind == "llm" or preset is not None else [])]:
+        click.echo(f"\nneeds:   {'; '.join(needs)}", nl=False)
     click.echo(f"\nrun it:  {safe(place)}evaluand run experiment.yaml")
 
 
-def _write_new(path: Path, text: str) -> None:
+def _fetch(preset: str) -> bytes | None:
+    """The questions of a benchmark; None if nothing is installed that fetches them.
+
+    Raises:
+        SpecError: they cannot be fetched now.
+    """
+    try:
+        from huggingface_hub import hf_hub_download
+    except ImportError:
+        return None
+    published = PRESETS[preset]
+    try:
+        path: str = hf_hub_download(
+            published["repo_id"],
+            published["filename"],
+            repo_type="dataset",
+            revision=published["revision"],
+            endpoint=os.environ.get("HF_ENDPOINT"),
+        )
+    except Exception as error:  # which errors there are depends on the HTTP library of huggingface_hub
+        where = f"{published['filename']} of the repository {published['repo_id']}"
+        problem = " ".join(str(error).split())[:_SHOWN]
+        raise SpecError(f"{where} cannot be fetched: {problem}; give your own file by --data") from None
+    return Path(path).read_bytes()
+
+
+def _write_new(path: Path, content: bytes) -> None:
     """Writes a file that does not exist, or nothing."""
     try:
         with path.open("xb") as file:
-            file.write(text.encode())
+            file.write(content)
     except OSError as error:
         if error.filename is None:  # it was created, and the disk is full
             path.unlink(missing_ok=True)

@@ -17,7 +17,9 @@ _CHANNEL: Final = re.compile(
     r"(?=<\|(?:end|return|call|start|channel)\|>|\Z)",
     re.DOTALL,
 )
-_BARE_CHANNELS: Final = re.compile(r"\s*+analysis(?=[^\sa-z,.:;])(?P<reasoning>.*?)assistantfinal(?P<answer>.*)", re.DOTALL)
+_BARE_CHANNELS: Final = re.compile(
+    r"\s*+analysis(?=[^\sa-z,.:;])(?P<reasoning>.*?)assistantfinal(?P<answer>.*)", re.DOTALL
+)
 """What is left of channels where a server drops the special tokens."""
 _QUOTES: Final = ("`", '"', "'")
 _DATA: Final = ("{", "[", "```")
