@@ -6,12 +6,18 @@ from typing import Any
 
 import pytest
 
-from evaluand.trace.chats import ToolUse, Turn, read_chats
+from evaluand.trace.chats import ToolUse, Turn
+from evaluand.trace.chats import read_chats as read_thoughtful_chats
 
 ASKED = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "How many?"}]
 CALL = {"id": "c", "type": "function", "function": {"name": "count", "arguments": '{"of": "it"}'}}
 CALLING = {"role": "assistant", "content": None, "tool_calls": [CALL]}
 RESULT = {"role": "tool", "tool_call_id": "c", "content": "4"}
+
+
+def read_chats(requests: list[tuple[Any, Any]]) -> list[list[Turn]]:
+    """The conversations of models that do not show what they think."""
+    return read_thoughtful_chats((input, output, None) for input, output in requests)
 
 
 def test_a_request_and_its_reply_are_a_conversation() -> None:
@@ -63,3 +69,18 @@ def test_messages_come_in_several_forms(input: Any, texts: list[str]) -> None:
 @pytest.mark.parametrize("input", [None, [], 4, {"question": "a"}, ["a"], [{"content": "a"}]])
 def test_inputs_that_are_no_messages_are_left_out(input: Any) -> None:
     assert read_chats([(input, "4")]) == []
+
+
+@pytest.mark.parametrize(
+    "thinking",
+    [
+        {"content": "Three.", "reasoning_content": "Two? No."},
+        {"content": "Three.", "reasoning": "Two? No."},
+        {"content": [{"type": "thinking", "thinking": "Two? No."}, {"type": "text", "text": "Three."}]},
+    ],
+)
+def test_what_a_model_thought_is_apart_from_what_it_said(thinking: dict[str, Any]) -> None:
+    turns = [*ASKED, {"role": "assistant", **thinking}, {"role": "user", "content": "Sure?"}]
+    [chat] = read_thoughtful_chats([(turns, "Yes.", "Quite.")])
+    assert [turn.reasoning for turn in chat] == [None, None, "Two? No.", None, "Quite."]
+    assert chat[2].text.endswith("Three.")

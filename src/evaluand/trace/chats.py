@@ -36,34 +36,37 @@ class Turn(NamedTuple):
         role: `system`, `user`, `assistant` or another one.
         text: what it said.
         tools: the tools that it called.
+        reasoning: what a model thought first; None if nothing is known of it.
     """
 
     role: str
     text: str
     tools: Sequence[ToolUse] = ()
+    reasoning: str | None = None
 
 
-def read_chats(requests: Iterable[tuple[Any, Any]]) -> list[list[Turn]]:
+def read_chats(requests: Iterable[tuple[Any, Any, Any]]) -> list[list[Turn]]:
     """The conversations of a call.
 
     Args:
-        requests: input and output of its spans of the kind `llm`, in order. Inputs that are no messages are left out.
+        requests: input, output and reasoning of its spans of the kind `llm`, in order. Inputs that are no messages are
+            left out.
 
     Example:
         >>> asked = [{"role": "user", "content": "The capital of France?"}]
         >>> first = {"role": "assistant", "content": "Paris"}
         >>> again = [*asked, first, {"role": "user", "content": "Sure?"}]
-        >>> [[turn.text for turn in chat] for chat in read_chats([(asked, "Paris"), (again, "Yes")])]
+        >>> [[turn.text for turn in chat] for chat in read_chats([(asked, "Paris", None), (again, "Yes", None)])]
         [['The capital of France?', 'Paris', 'Sure?', 'Yes']]
     """
-    found: list[tuple[list[Any], Any]] = []
-    for input, output in requests:
+    found: list[tuple[list[Any], list[Any]]] = []
+    for input, output, reasoning in requests:
         messages = _messages(input)
         if messages is None:
             continue
         continued = next((place for place, (said, _) in enumerate(found) if messages[: len(said)] == said), len(found))
-        found[continued : continued + 1] = [(messages, output)]
-    return [list(_turns([*messages, *_reply(output)])) for messages, output in found]
+        found[continued : continued + 1] = [(messages, _reply(output, reasoning))]
+    return [list(_turns([*messages, *reply])) for messages, reply in found]
 
 
 def _messages(input: Any) -> list[Any] | None:
@@ -76,10 +79,11 @@ def _messages(input: Any) -> list[Any] | None:
     return said or None
 
 
-def _reply(output: Any) -> list[Any]:
+def _reply(output: Any, reasoning: Any) -> list[Any]:
     if output is None:
         return []
-    return [output if isinstance(output, Mapping) and "role" in output else {"role": "assistant", "content": output}]
+    said = output if isinstance(output, Mapping) and "role" in output else {"role": "assistant", "content": output}
+    return [said if reasoning is None else {**said, "reasoning": reasoning}]
 
 
 def _turns(messages: Sequence[Mapping[str, Any]]) -> Iterator[Turn]:
@@ -92,7 +96,15 @@ def _turns(messages: Sequence[Mapping[str, Any]]) -> Iterator[Turn]:
         calls = [call for call in message.get("tool_calls") or () if isinstance(call, Mapping)]
         asked |= {call.get("id") for call in calls}
         tools = tuple(_tool_use(call, results) for call in calls)
-        yield Turn(str(message["role"]), _text(message.get("content")), tools)
+        thoughts = [message[name] for name in _REASONING if isinstance(message.get(name), str)]
+        content = message.get("content")
+        for part in content if isinstance(content, list) else ():
+            if isinstance(part, Mapping) and isinstance(part.get("thinking"), str):
+                thoughts.append(part["thinking"])
+        yield Turn(str(message["role"]), _text(content), tools, thoughts[0] if thoughts else None)
+
+
+_REASONING = ("reasoning", "reasoning_content")
 
 
 def _is_result(message: Mapping[str, Any]) -> bool:

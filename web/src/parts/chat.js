@@ -1,4 +1,4 @@
-// What was said to language models and what they replied, as bubbles; calls of tools are folded.
+// What was said to language models and what they replied, as bubbles; reasoning and calls of tools are folded.
 import { html } from "htm/preact";
 import { shown, snippet, textOf, word } from "../text.js";
 import { Block, Cut, Heading } from "./cell.js";
@@ -12,6 +12,9 @@ export const Chats = ({ row, search, command }) => row.chats.map((chat, i) => ht
 
 const Bubble = ({ turn, search, command }) => html`<li class=${`bubble ${Object.hasOwn(SIDES, turn.role) ? SIDES[turn.role] : "other"}`}>
   <p class="role">${shown(turn.role)}</p>
+  ${turn.reasoning && html`<details>
+    <summary>reasoning<span class="gist" dir="auto">${shown(snippet(turn.reasoning), search)}</span></summary>
+    <${Block} cell=${turn.reasoning} search=${search} command=${command} /></details>`}
   ${(textOf(turn.text) !== "" || turn.text?.c || !turn.tools) && html`<div class="said" dir="auto" tabindex="0">${shown(textOf(turn.text), search)}</div>
     ${turn.text?.c && html`<${Cut} text=${`${word.format(turn.text.c)} characters more; the whole`} command=${command} />`}`}
   ${(turn.tools ?? []).map((tool) => html`<${Tool} tool=${tool} search=${search} command=${command} />`)}</li>`;

@@ -163,13 +163,13 @@ def chat_facts(spans: Sequence[Facts]) -> list[list[Facts]]:
         spans: of the call, as `run_facts` returns them.
     """
     requests = (
-        [None if span[name] is None else orjson.loads(span[name]) for name in ("input", "output")]
+        [None if span[name] is None else orjson.loads(span[name]) for name in ("input", "output", "attributes")]
         for span in spans
         if span["kind"] == LLM
     )
     return [
         [{**turn._asdict(), "tools": [tool._asdict() for tool in turn.tools]} for turn in chat]
-        for chat in read_chats((input, output) for input, output in requests)
+        for chat in read_chats((input, output, (held or {}).get("reasoning")) for input, output, held in requests)
     ]
 
 

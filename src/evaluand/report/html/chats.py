@@ -21,7 +21,8 @@ def chat_cells(spans: Sequence[Sequence[Any]], room: Budget) -> list[Facts]:
     Args:
         spans: of the row: the columns of `store.tables.SPANS` after the key.
     """
-    requests = ((_parsed(span[7]), _parsed(span[8])) for span in spans if span[3] == LLM)
+    calls = ([_parsed(text) for text in span[7:10]] for span in spans if span[3] == LLM)
+    requests = ((input, output, (held or {}).get("reasoning")) for input, output, held in calls)
     return [
         {"turns": [_turn_cells(turn, room) for turn in chat[:_TURNS]], "left_out": max(len(chat) - _TURNS, 0)}
         for chat in read_chats(requests)[:_CHATS]
@@ -34,6 +35,8 @@ def _parsed(text: str | None) -> Any:
 
 def _turn_cells(turn: Turn, room: Budget) -> Facts:
     made: Facts = {"role": cut_text(turn.role, SHORT), "text": room.text(turn.text)}
+    if turn.reasoning:
+        made["reasoning"] = room.text(turn.reasoning)
     if turn.tools:
         made["tools"] = [_tool_cells(tool, room) for tool in turn.tools]
     return made

@@ -28,6 +28,9 @@ def chats_table(chats: Sequence[Sequence[Facts]]) -> RenderableType:
 
 def _lines(turn: Facts) -> Iterator[tuple[str, str | Text]]:
     """Who speaks and what, with the tools that are called and what they return."""
+    if turn["reasoning"]:
+        words = len(turn["reasoning"].split())
+        yield f"{turn['role']} thinks", Text(f"{words:,} words of reasoning (--json has them)", "dim")
     if turn["text"] or not turn["tools"]:
         yield turn["role"], long_text(turn["text"])
     for tool in turn["tools"]:

@@ -32,6 +32,9 @@
   <ol class="chat">${s.turns.map(r=>a`<${ui} turn=${r} search=${t} command=${n} />`)}</ol>
   ${s.left_out>0&&a`<${Ee} text=${`${v.format(s.left_out)} messages more`} command=${n} />`}`),ui=({turn:e,search:t,command:n})=>a`<li class=${`bubble ${Object.hasOwn(wo,e.role)?wo[e.role]:"other"}`}>
   <p class="role">${h(e.role)}</p>
+  ${e.reasoning&&a`<details>
+    <summary>reasoning<span class="gist" dir="auto">${h(le(e.reasoning),t)}</span></summary>
+    <${W} cell=${e.reasoning} search=${t} command=${n} /></details>`}
   ${(te(e.text)!==""||e.text?.c||!e.tools)&&a`<div class="said" dir="auto" tabindex="0">${h(te(e.text),t)}</div>
     ${e.text?.c&&a`<${Ee} text=${`${v.format(e.text.c)} characters more; the whole`} command=${n} />`}`}
   ${(e.tools??[]).map(s=>a`<${di} tool=${s} search=${t} command=${n} />`)}</li>`,di=({tool:e,search:t,command:n})=>a`<details>
