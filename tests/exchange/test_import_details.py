@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from support.foreign_results import (
+    write_deepeval,
     write_helm,
     write_langfuse,
     write_langsmith,
@@ -138,3 +139,14 @@ def test_words_that_langsmith_only_counts_are_the_reason_why_there_is_no_score(t
 @pytest.mark.parametrize("text", ["1_0", "1_000.5", "_"])
 def test_a_cell_with_an_underscore_is_a_text(text: str) -> None:
     assert cell_value(text) == text
+
+
+def test_a_reply_is_imported_without_the_reasoning_it_begins_with(tmp_path: Path) -> None:
+    path = write_deepeval(tmp_path)
+    content = json.loads(path.read_text())
+    content["testCases"][0]["actualOutput"] = "<think>Three? No.</think>\nFour."
+    path.write_text(json.dumps(content))
+    [run] = import_results(path, MemoryStore()).runs
+    assert next(iter(run)).responses == ["Four."]
+    spans = [span for batch in run.spans() for span in batch.to_pylist()]
+    assert [json.loads(span["attributes"] or "{}") for span in spans] == [{"reasoning": "Three? No."}]

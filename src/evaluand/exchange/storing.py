@@ -33,12 +33,14 @@ from evaluand.exchange.sample import NO_GRADE, Grade, Sample, Total, free_name
 from evaluand.exchange.spool import Answers, Problem, Texts
 from evaluand.metrics.base.metric import Direction
 from evaluand.metrics.column_statistics import Mean
+from evaluand.models.reasoning import split_reasoning
 from evaluand.run.kind import RUNS
 from evaluand.run.responses import NOT_RECORDED, seal
 from evaluand.run.runner import Run
 from evaluand.store.kinds import singular
 from evaluand.store.store import Store, begin, check_name
 from evaluand.store.tables import ABSTAINED, FAILED, SCORED
+from evaluand.trace.chats import LLM
 
 
 @dataclass
@@ -494,11 +496,21 @@ def _records(answers: Answers, examples: _Examples, importer: Importer) -> Itera
             else:
                 output, error, usage, started, duration, spans = found
                 status = "completed" if error is None else FAILED
+                thoughts, output = _split(output)
+                if thoughts is not None:
+                    said = [None, None, {"reasoning": thoughts}, None]
+                    spans = [*spans, [len(spans) + 1, 0, "reply", LLM, 0, None, 1, *said]]
                 failure = None if error is None else [error[0], redact(error[1]), None, None]
                 texts = None if output is None or error is not None else [[0, output]]
                 times = [started, duration, usage, spans or None]
                 yield [slot, digest, None, status, failure, texts, int(texts is not None), 1, *times]
             slot += 1
+
+
+def _split(output: Any) -> tuple[str | None, Any]:
+    """The reasoning with which an output begins, if an answer follows it, and the output without it."""
+    reasoning, answer = split_reasoning(output) if isinstance(output, str) else (None, output)
+    return (reasoning, answer) if answer else (None, output)
 
 
 def _save_evaluation(

@@ -122,5 +122,6 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list) and all(isinstance(part, Mapping) and "type" in part for part in content):
-        return "\n".join(_text(part.get("text")) if "text" in part else f"[{part['type']}]" for part in content)
+        said = (part for part in content if "thinking" not in part)
+        return "\n".join(_text(part.get("text")) if "text" in part else f"[{part['type']}]" for part in said)
     return "" if content is None else orjson.dumps(content, default=str).decode()
