@@ -317,9 +317,14 @@ class ChatModel:
         return Question(read_messages(messages), read_tools(tools), logprobs=logprobs)
 
     @property
+    def address(self) -> str:
+        """The endpoint without its query, which may hold a secret."""
+        return self.url.partition("?")[0].rstrip("/")
+
+    @property
     def unpinned_address(self) -> str | None:
         """A hash of the address, which identifies a model without a declared version; None if it has one."""
-        return None if self.version is not None else identity.digest(self.url.partition("?")[0].rstrip("/")).hex()
+        return None if self.version is not None else identity.digest(self.address).hex()
 
     @property
     def _unpinned(self) -> str:

@@ -10,13 +10,26 @@ from typing import Any, Final, Protocol, TypeGuard
 from evaluand.core.errors import SpecError
 from evaluand.engine.budget import Budget
 from evaluand.engine.policy import Policy, Prices
-from evaluand.models.prices import default_prices
+from evaluand.models.prices import Price, default_prices
 
 _MOST_PARTS: Final = 10_000
 
 
 class Priced(Protocol):
-    """An object whose requests may cost something: a model."""
+    """An object whose requests may cost something: a model.
+
+    Attributes:
+        name: of the model at its address, by which tables have its price.
+    """
+
+    name: str
+
+    @property
+    def address(self) -> str:
+        """The endpoint, without secrets."""
+
+    def find_price(self, prices: Prices) -> Price | None:
+        """The price of the model, its own or that of a table; None if it is unknown."""
 
     def explain_unpriced(self, budget: Budget, prices: Prices) -> str:
         """The reason why a budget could not count the cost of its replies, and what to do; empty if it could."""

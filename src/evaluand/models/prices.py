@@ -16,7 +16,6 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from evaluand.core.errors import ParameterError, SpecError, kind_of, nearest
-from evaluand.core.files.yaml import Document
 
 VARIABLE: Final = "EVALUAND_PRICES"
 ANY_HOST: Final = "*"
@@ -129,6 +128,8 @@ class PriceTable:
         Raises:
             SpecError: the file has faults; each with its line.
         """
+        from evaluand.core.files.yaml import Document  # on use: `evaluand list` does without YAML
+
         if not os.path.exists(path):
             raise SpecError(f"{os.fspath(path)}: no such file of prices")
         document = Document(Path(path))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Final, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from evaluand.core.errors import plural
+
+if TYPE_CHECKING:
+    from evaluand.models.prices import Price
 
 _COUNTS: Final = (
     *("requests", "failed", "cached", "input_tokens", "output_tokens"),
@@ -103,6 +106,21 @@ class UsageTotal:
                 less = part.cost.get(currency, 0.0)
                 rest.cost[currency] = 0.0 if math.isclose(cost, less, rel_tol=1e-9) else max(cost - less, 0.0)
         return rest
+
+    def priced(self, price: Price | None) -> UsageTotal:
+        """This total at a price that became known later; itself if a cost or no tokens are known.
+
+        Example:
+            >>> from evaluand.models.prices import Price
+            >>> total = UsageTotal()
+            >>> total.add({"requests": 1, "input_tokens": 1000, "output_tokens": 200})
+            >>> total.priced(Price(input=0.25, output=2.00)).cost
+            {'USD': 0.00065}
+        """
+        if price is None or self.cost or self.without_tokens or not self.without_cost:
+            return self
+        cost = price.cost(self.input_tokens, self.output_tokens, cached_tokens=self.cached_input_tokens)
+        return replace(self, cost={price.currency: cost}, without_cost=0)
 
     def describe(self, row: str = "row") -> str:
         """The total in one line; `row` is the word for what was counted."""

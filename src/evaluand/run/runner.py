@@ -36,6 +36,7 @@ from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
 from evaluand.models.account import Account
 from evaluand.models.preflight import check_prices, find_models
+from evaluand.models.prices import Price, default_prices
 from evaluand.models.usage_total import RowUsage
 from evaluand.run.calling import Call, Calling
 from evaluand.run.dataset_fit import prepare
@@ -76,6 +77,8 @@ class Run(Artifact):
     """A run in a store."""
 
     kind = "runs"
+    price: Price | None = None
+    """Of the only model that was asked, if the task that was run knows it."""
 
     def __repr__(self) -> str:
         counts = ", ".join(f"{n} {word}" for word, n in self.counts.items())
@@ -235,8 +238,11 @@ class Runner:
         run = Run(self.store, manifest["id"])
         run.called = request.name
         run.receipt = replace(receipt, why=why, failures=run.failures)
-        if calls.replications > 1 and any(find_models(calls.task)):
+        models = [*find_models(calls.task)]
+        if calls.replications > 1 and models:
             run.warn_of_equal_replications()
+        if len(models) == 1:
+            run.price = models[0].find_price(self.policy.prices or default_prices())
         return run
 
     @keywords(Request)
@@ -289,12 +295,14 @@ class Runner:
             prepare(calls.task, calls.dataset)
         identity = calls.identity
         unpinned = identity.reasons(in_yaml="experiment" in (request.origin or {}))
-        facts = {
+        models = [{"url": model.address, "name": model.name} for model in find_models(calls.task)]
+        facts: dict[str, Any] = {
             "task": text_of(calls.task.name),
             "parts": inputs.parts,
             "unpinned": unpinned,
             "policy": _policy(self.policy.with_defaults(calls.task.retries, calls.task.transient)),
-        } | ({"engine": self.engine.facts} if self.engine.facts else {})
+        }
+        facts |= ({"engine": self.engine.facts} if self.engine.facts else {}) | ({"models": models} if models else {})
         return {
             "work": [calls.work] if calls.work else [],
             "pinned": identity.pinned,

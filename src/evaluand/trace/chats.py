@@ -98,9 +98,8 @@ def _turns(messages: Sequence[Mapping[str, Any]]) -> Iterator[Turn]:
         tools = tuple(_tool_use(call, results) for call in calls)
         thoughts = [message[name] for name in _REASONING if isinstance(message.get(name), str)]
         content = message.get("content")
-        for part in content if isinstance(content, list) else ():
-            if isinstance(part, Mapping) and isinstance(part.get("thinking"), str):
-                thoughts.append(part["thinking"])
+        parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
+        thoughts += [part["thinking"] for part in parts if isinstance(part.get("thinking"), str)]
         yield Turn(str(message["role"]), _text(content), tools, thoughts[0] if thoughts else None)
 
 

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from evaluand.models.prices import Price, default_prices
+from evaluand.models.usage_total import UsageTotal
 from evaluand.store.statuses import SKIPPED
 
 if TYPE_CHECKING:
@@ -45,9 +47,18 @@ def _plain_cell(value: Any) -> Any:
     return value.hex() if isinstance(value, bytes) else value
 
 
-def usage_facts(manifest: Mapping[str, Any]) -> Facts:
-    """What the rows of an artifact have used, `usage`, and what making it has cost, `spent`, as far as there is any."""
-    return {name: manifest[name] for name in ("usage", "spent") if name in manifest}
+def usage_facts(manifest: Mapping[str, Any], price: Price | None = None) -> Facts:
+    """What the rows of an artifact have used, `usage`, and what making it has cost, `spent`, as far as there is any.
+
+    Args:
+        price: of a run whose cost was unknown; by default that of the only model that it asked, in a table of prices.
+    """
+    facts = {name: manifest[name] for name in ("usage", "spent") if name in manifest}
+    models = manifest.get("provenance", {}).get("models", ())
+    if "rows" in facts.get("usage", ()) and len(models) == 1:
+        price = price or default_prices().find(**models[0])
+        facts["usage"] = UsageTotal.read(facts["usage"]).priced(price).to_dict()
+    return facts
 
 
 def choose_rows(

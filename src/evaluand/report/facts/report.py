@@ -257,7 +257,7 @@ def _step_facts(made: Run | Evaluation) -> Facts:
         "name": made.name,
         "counts": made.counts,
         "receipt": None if made.receipt is None else asdict(made.receipt),
-    } | usage_facts(made.manifest)
+    } | usage_facts(made.manifest, getattr(made, "price", None))
 
 
 _COLUMNS = (

@@ -18,7 +18,7 @@ from evaluand.core.labels import shown_name
 from evaluand.core.provenance import experiment_origin
 from evaluand.models.usage_total import usage_text
 from evaluand.report.counts import format_counts
-from evaluand.report.facts.base import Facts
+from evaluand.report.facts.base import Facts, usage_facts
 from evaluand.report.facts.evaluation import CALLS, NOT_SENT, SENT, feedback_calls
 from evaluand.report.facts.run import CHATS
 from evaluand.report.terminal.cells import (
@@ -128,7 +128,7 @@ def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
         for step in facts["progress"]:
             yield "done", f"{step['done']:,} of {step['total']:,} {safe(step['label'], CELL)}"
         yield "continue", safe(facts["resume"])
-    for line in usage_lines(manifest.get("usage")) if view.sums_usage else ():
+    for line in usage_lines(usage_facts(manifest).get("usage")) if view.sums_usage else ():
         yield "used", line
     if spent := spent_text(manifest):
         yield "spent", spent
