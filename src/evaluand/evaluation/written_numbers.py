@@ -198,13 +198,18 @@ class _Clause:
         piece, end = pieces[-1 if self.last else 0]
         if self._begins_line:
             piece = _BULLET.sub("", piece)
-        items = [item for item, _ in _split(piece, _COMMA) if _DIGIT.search(item)]
+        parts = _split(piece, _COMMA)
+        items = [item for item, _ in parts if _DIGIT.search(item)]
+        if len(parts) > 1 and not all(map(_is_balanced, items)) and re.search(r"[(\[{]", piece):
+            raise Unreadable("a list")
         if len(items) > 1:
             read = [_Clause(item, (), True, False, self._states).quantity() for item in items]
             if not all(quantity.value.equals(read[0].value) for quantity in read):
                 raise Unreadable(f"several numbers in the answer: {', '.join(q.text for q in read)[:_SHOWN]}")
         *names, side = _EQUALS.split(items[-1 if self.last else 0])
-        if any(not _NAME.fullmatch(name) and re.search(r"[^\W\d_]", name) for name in names):
+        if len(parts) == 1 and not names and not _is_balanced(side):
+            side = _OPENING.sub("", side)
+        if any(not _NAME.fullmatch(name) and any(m[1] for m in _LETTER.finditer(name)) for name in names):
             raise Unreadable("an equation")
         if self.text[end:].strip(_CLOSING):
             self.words = ()
@@ -219,7 +224,7 @@ class _Clause:
         negative = negative or self._sign()
         first = self._peek().start
         value = self._product()
-        text = ("-" if negative else "") + side[first : self.tokens[self.at - 1].end].strip()
+        text = ("-" if negative else "") + side[first : self.tokens[self.at - 1].end].strip().replace("\\surd ", "√")
         if negative:
             value = value._replace(over=value.over.copy_negate())
         value, unit = self._tail(value, side, bool(money))
@@ -341,7 +346,7 @@ class _Clause:
     def _tail(self, value: Number, side: str, is_money: bool) -> tuple[Number, str | None]:
         """The number with its word of size, and its unit; nothing else may be left of the clause."""
         end = self.tokens[self.at - 1].end
-        rest = side[end:].strip(_CLOSING + ("-" if self.words else "") + ("!" if is_money else ""))
+        rest = side[end:].lstrip(" \u00a0").rstrip(_CLOSING + "-" * bool(self.words) + "!" * is_money)
         if side[end : end + 1].isalpha() and not rest[1:2].isalpha():
             raise Unreadable("a variable")
         words = [*self.words]
@@ -356,6 +361,10 @@ class _Clause:
         if rest and (match is None or match.end() < len(rest) or (unit is None and rest not in _ENDINGS)):
             raise Unreadable("more than a number")
         return value, unit
+
+
+def _is_balanced(text: str) -> bool:
+    return all(text.count(opening) == text.count(closing) for opening, closing in _BRACKETS.items())
 
 
 def _split(text: str, pattern: re.Pattern[str]) -> list[tuple[str, int]]:
@@ -390,7 +399,7 @@ _LONGEST_EXPONENT: Final = 3
 _END: Final = _Token("end", "", 0, 0)
 _BRACKETS: Final = {"(": ")", "{": "}", "[": "]"}
 _TIMES: Final = ("*", "x", "\\times", "\\cdot", "\\ast")
-_CLOSING: Final = " \u00a0\t$*_`\"')]}.\\"
+_CLOSING: Final = " \u00a0\t$_`\"')]}.\\"
 
 _SPACES: Final = "\u00a0\u2009\u202f\u2007"
 _GROUPING: Final = ",_\u00a0"
@@ -434,8 +443,10 @@ _BREAK: Final = re.compile(
 _COMMA: Final = re.compile(r",(?=\s)|,(?=\S)(?<!\d,)|,(?!\S)")
 _EQUALS: Final = re.compile(r"(?<![<>!=])=(?![=>])|\\approx(?![a-zA-Z])")
 _NAME: Final = re.compile(r"[\s*$({]*[^\W\d_](?:_\w|_\{\w+\})?(?:\([^()=]*\))?[\s*]*|\s*")
+_LETTER: Final = re.compile(r"\\(?:times|cdot|div|frac|sqrt|surd)(?![a-zA-Z])|(?<=\d)\s?x\s?(?=\d)|([^\W\d_])")
+_OPENING: Final = re.compile(r"^\s*[(\[](?=[^()\[\]]*$)")
 _BULLET: Final = re.compile(r"^\s*[*•+#]+\s+")
-_MARKS: Final = re.compile(r"^\s*[*_`'#]*(?=\S)")
+_MARKS: Final = re.compile(r"^\s*[*_`'#]*(?=\S)|(?<=[^\s*])[*_`]+\s*$")
 _SPACED_SIGN: Final = re.compile(r"\s*-\s")
 _GROUPED = "|".join(rf"(?!0)\d{{1,3}}(?:{mark}\d{{3}})++(?!{mark}?\d)" for mark in _GROUPING)
 _DIGITS = rf"(?:(?:{_GROUPED}|\d++)(?:\.\d++)?+|(?<!\d)\.\d++)"
@@ -497,6 +508,6 @@ kph""".splitlines()
     for name in line.split()
 }
 _UNIT: Final = re.compile(
-    r"(?P<kind>square\s+|sq\.?\s+|cubic\s+|cu\.?\s+)?(?P<base>%|[^\W\d_]+)?\s*(?:\^?\s?\{?(?P<power>[23])\}?)?"
+    r"(?P<kind>square\s+|sq\.?\s+|cubic\s+|cu\.?\s+)?(?:(?P<base>%|[^\W\d_]+)\s*(?:\^?\s?\{?(?P<power>[23])\}?)?)?"
     r"(?:\s*(?:/|\bper\b)\s*(?P<per>[^\W\d_]+)(?:\^?\{?(?P<per_power>[23])\}?)?)?"
 )
