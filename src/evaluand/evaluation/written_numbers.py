@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation, Overflow
 from typing import Final, NamedTuple, Self
 
@@ -58,6 +58,14 @@ class Number(NamedTuple):
         return left == _EXACT.multiply(_EXACT.multiply(theirs.over, other.root), mine.under)
 
     @property
+    def latex(self) -> str:
+        """It in LaTeX; Unreadable if it has too many digits."""
+        if any(abs(part.adjusted()) > _LONGEST for part in self if part):
+            raise Unreadable("too many digits")
+        over, under, root = (f"{part:f}" for part in self)
+        return rf"\frac{{{over}}}{{{under}}}" + (rf"\cdot\sqrt{{{root}}}" if self.root != 1 else "")
+
+    @property
     def decimal(self) -> Decimal:
         """Its first thousand digits."""
         if self.root != 1:
@@ -100,6 +108,28 @@ def quantities(text: str, *, states: bool = False, fractions: bool = True) -> Cl
     if not fractions:
         text = _FRACTION.sub(" ; ", text)
     return Clauses(_WORD.split(text), states)
+
+
+def are_equal(answer: Quantity, truth: Quantity, are_close: Callable[[Number, Number], bool] | None = None) -> bool:
+    """Whether two quantities are the same number.
+
+    Args:
+        are_close: whether two numbers that differ still count as equal.
+
+    Raises:
+        Unreadable: their units are not the same, or one of them is a percentage.
+    """
+    if answer.unit and truth.unit and answer.unit != truth.unit:
+        raise Unreadable(f"the answer is in {answer.unit}, and {truth.unit} is expected")
+    if answer.value.equals(truth.value) or (are_close is not None and are_close(answer.value, truth.value)):
+        return True
+    shares = [q.value.divided_by(_HUNDRED) if q.unit == "%" else q.value for q in (answer, truth)]
+    if answer.unit != truth.unit and shares[0].equals(shares[1]):
+        raise Unreadable(f"{answer.text} and {truth.text} are equal only if one is a percentage")
+    return False
+
+
+_HUNDRED: Final = Number(Decimal(100))
 
 
 class Clauses:
@@ -396,6 +426,7 @@ def _base(name: str | None) -> str | None:
 
 _SHOWN: Final = 60
 _LONGEST_EXPONENT: Final = 3
+_LONGEST: Final = 500  # digits
 _END: Final = _Token("end", "", 0, 0)
 _BRACKETS: Final = {"(": ")", "{": "}", "[": "]"}
 _TIMES: Final = ("*", "x", "\\times", "\\cdot", "\\ast")
@@ -511,3 +542,18 @@ _UNIT: Final = re.compile(
     r"(?P<kind>square\s+|sq\.?\s+|cubic\s+|cu\.?\s+)?(?:(?P<base>%|[^\W\d_]+)\s*(?:\^?\s?\{?(?P<power>[23])\}?)?)?"
     r"(?:\s*(?:/|\bper\b)\s*(?P<per>[^\W\d_]+)(?:\^?\{?(?P<per_power>[23])\}?)?)?"
 )
+
+
+def without_unit(text: str) -> str:
+    r"""A text of LaTeX without the unit at its end.
+
+    Example:
+        >>> without_unit(r"36\pi\text{ cm}^2"), without_unit(r"36\pi"), without_unit(r"3\text{ or }4")
+        ('36\\pi', '36\\pi', '3\\text{ or }4')
+    """
+    match = _UNIT_AT_END.search(text)
+    unit = _UNIT.fullmatch(f"{match[1]}{match[2] or ''}".strip()) if match and match.start() else None
+    return text[: match.start()].rstrip() if match and unit and _unit(unit) else text
+
+
+_UNIT_AT_END: Final = re.compile(r"\\(?:text|mathrm)\s*\{([^{}]*)\}(\^\{?[23]\}?)?$")

@@ -32,7 +32,7 @@ from evaluand.evaluation.scorer import (
     require_text,
     require_tolerances,
 )
-from evaluand.evaluation.written_numbers import Number, Quantity, plain_quantity, quantities
+from evaluand.evaluation.written_numbers import Number, Quantity, are_equal, plain_quantity, quantities
 from evaluand.models.extraction import COLUMN, Extraction
 
 TAKES: Final = ("first", "last", "only")
@@ -92,7 +92,7 @@ class NumericAnswer(Scorer):
         truth = self._truth(expected)
         try:
             answer, extraction = self._read(output, self.after)
-            right = self._equal(answer, truth)
+            right = are_equal(answer, truth, self._close)
         except Unreadable as error:
             columns = {COLUMN: Extraction.unread(str(error)).data}
             return Score.abstained(str(error))._replace(columns=columns)
@@ -143,17 +143,6 @@ class NumericAnswer(Scorer):
             }[self.take]()
         return quantity, Extraction(quantity.text, rule, candidates)
 
-    def _equal(self, answer: Quantity, truth: Quantity) -> bool:
-        """Whether both are the same number; Unreadable where their units are not."""
-        if answer.unit and truth.unit and answer.unit != truth.unit:
-            raise Unreadable(f"the answer is in {answer.unit}, and {truth.unit} is expected")
-        if answer.value.equals(truth.value) or self._close(answer.value, truth.value):
-            return True
-        shares = [q.value.divided_by(_HUNDRED) if q.unit == "%" else q.value for q in (answer, truth)]
-        if answer.unit != truth.unit and shares[0].equals(shares[1]):
-            raise Unreadable(f"{answer.text} and {truth.text} are equal only if one is a percentage")
-        return False
-
     def _close(self, value: Number, target: Number) -> bool:
         if not self.tolerance and not self.relative:
             return False
@@ -166,5 +155,4 @@ class NumericAnswer(Scorer):
         return as_decimal(self.tolerance), as_decimal(self.relative)
 
 
-_HUNDRED: Final = Number(Decimal(100))
 _SHOWN: Final = 80
