@@ -160,11 +160,14 @@ class Clauses:
 
     def read_only(self) -> Quantity:
         """The number that all clauses agree on; Unreadable if they do not."""
-        read = [self.read(at, last=last) for at in self.numbered for last in (False, True)]
-        other = next((quantity for quantity in read if not quantity.value.equals(read[0].value)), None)
-        if other is not None:
-            raise Unreadable(f"several numbers in the answer: {read[0].text[:_SHOWN]}, {other.text[:_SHOWN]}")
-        return read[-1]
+        if len(self.numbered) > _MOST:
+            raise Unreadable(f"more than {_MOST} numbers in the answer")
+        first = self.read(self.numbered[0], last=False)
+        for at in self.numbered:
+            quantity = self.read(at)
+            if not quantity.value.equals(first.value):
+                raise Unreadable(f"several numbers in the answer: {first.text}, {quantity.text}")
+        return quantity
 
     def _linked(self, at: int, last: bool) -> Iterator[tuple[int, str]]:
         """The clauses that `or`, `and` and `to` link with this one."""
@@ -182,6 +185,8 @@ class Clauses:
 
     def _read_alone(self, at: int, last: bool) -> Quantity:
         clause, before = self._parts[at], self._word(at - 1)
+        if len(clause) > _LONGEST:
+            raise Unreadable(f"more than {_LONGEST} characters without a word")
         words = [] if at + 1 >= len(self._parts) else [self._word(at + 1)]
         for further in range(at + 2, min(at + 8, len(self._parts)), 2):
             if self._parts[further].strip():
@@ -426,7 +431,8 @@ def _base(name: str | None) -> str | None:
 
 _SHOWN: Final = 60
 _LONGEST_EXPONENT: Final = 3
-_LONGEST: Final = 500  # digits
+_LONGEST: Final = 500  # digits, or characters of a clause
+_MOST: Final = 100
 _END: Final = _Token("end", "", 0, 0)
 _BRACKETS: Final = {"(": ")", "{": "}", "[": "]"}
 _TIMES: Final = ("*", "x", "\\times", "\\cdot", "\\ast")
@@ -466,7 +472,7 @@ _LATEX: Final = tuple(
 )
 _FRACTION: Final = re.compile(r"(?<=\d)[/ ](?=\d)")
 
-_WORD: Final = re.compile(r"(\n|(?<![\w\\/^])(?:[^\W\d_][\w’']++(?:-\w++)*+(?!\s?\^|/)|[aAI](?=\s[^\W\d_]{2})))")
+_WORD: Final = re.compile(r"(\n|(?<![\w\\/^])(?<![^\W\d_]['’-])(?:[^\W\d_][\w’']++(?:-\w++)*+(?!\s?\^|/)|[aAI](?=\s[^\W\d_]{2})))")
 _DIGIT: Final = re.compile(r"\d")
 _BREAK: Final = re.compile(
     r"[.;:?](?=\s|$)|[.…]{2,}|\\(?:to|Rightarrow|implies|quad|qquad|\\|[()\[\]])|[-=]+>|\$(?!\s?[-+]?[\d.\\])|\|(?!\S)|&|\""

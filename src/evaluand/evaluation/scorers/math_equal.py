@@ -130,9 +130,9 @@ class _Answer:
     """
 
     def __init__(self, region: Region) -> None:
-        self.text = text = _bare(region.text)
-        if len(text) > _LONGEST:
+        if len(region.text.strip()) > _LONGEST:
             raise Unreadable(f"the answer is longer than {_LONGEST} characters")
+        self.text = text = _bare(region.text)
         self.quantity = _quantity(region.text)
         self.word = None if self.quantity else _word(text)
         self.latex = self.quantity.value.latex if self.quantity else without_unit(_AND.sub(", ", text))
