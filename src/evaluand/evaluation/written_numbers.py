@@ -1,7 +1,7 @@
 r"""Numbers as people and models write them: plain, in LaTeX, with units, a currency, a percent sign, or a word of size.
 
-A text is divided at its words into clauses; the clause with the number is read by one small grammar, and nothing of it may
-be left over: `5x`, `3 + 4`, `x > 5`, `7 or 8` are no numbers. Values are exact: a ratio of decimals times a square root.
+A text is divided at its words into clauses; the clause with the number is read by one small grammar, and nothing of it
+may be left over: `5x`, `3 + 4`, `x > 5`, `7 or 8` are no numbers. Values are exact: ratios times square roots.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation, Overflow
-from typing import Final, NamedTuple, Self
+from typing import Final, NamedTuple
 
 from evaluand.evaluation.final_answer import Unreadable
 from evaluand.evaluation.scorer import ARITHMETIC
@@ -389,7 +389,7 @@ class _Clause:
             words, rest = [rest.casefold(), *words], ""
         while not rest and words and words[0] in _SIZES:
             value = value.times(Number(Decimal(_SIZES[words.pop(0)])))
-        if not rest and (words[:1] and words[0] in _AFTER or words[:2] in (["and", "a"], ["and", "half"])):
+        if not rest and ((words[:1] and words[0] in _AFTER) or words[:2] in (["and", "a"], ["and", "half"])):
             raise Unreadable("more than a number")
         match = _UNIT.match(" ".join([rest, *words]).strip())
         unit = _unit(match) if match else None
@@ -441,17 +441,17 @@ _CLOSING: Final = " \u00a0\t$_`\"')]}.\\"
 _SPACES: Final = "\u00a0\u2009\u202f\u2007"
 _GROUPING: Final = ",_\u00a0"
 _UNGROUPED: Final = dict.fromkeys(map(ord, _GROUPING))
+_NAMED: Final = "√ surd × times · cdot ∙ cdot ÷ div π pi ≈ approx ≤ le ≥ ge ≠ ne ± pm → to ⇒ to ∞ infty".split()
 _SIGNS: Final = {
     **dict.fromkeys(map(ord, _SPACES), "\u00a0"),
     **{ord(c): " " + unicodedata.normalize("NFKC", c).replace("⁄", "/") for c in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"},
     **{ord(c): f"^{unicodedata.normalize('NFKC', c)}" for c in "⁰¹²³⁴⁵⁶⁷⁸⁹"},
-    **{
-        ord(c): f"\\{name} "
-        for c, name in zip(
-            "√×·∙÷π≈≤≥≠±→⇒∞", ("surd times cdot cdot div pi approx le ge ne pm to to infty".split()), strict=True
-        )
-    },
-    **{ord("−"): "-", ord("⁄"): "/", ord("°"): "^\\circ ", ord("—"): "; ", ord("\u200b"): ""},
+    **{ord(sign): f"\\{name} " for sign, name in zip(_NAMED[::2], _NAMED[1::2], strict=True)},
+    ord("−"): "-",
+    ord("⁄"): "/",
+    ord("°"): "^\\circ ",
+    ord("—"): "; ",
+    ord("\u200b"): "",
 }
 """Signs as LaTeX writes them."""
 
@@ -472,7 +472,9 @@ _LATEX: Final = tuple(
 )
 _FRACTION: Final = re.compile(r"(?<=\d)[/ ](?=\d)")
 
-_WORD: Final = re.compile(r"(\n|(?<![\w\\/^])(?<![^\W\d_]['’-])(?:[^\W\d_][\w’']++(?:-\w++)*+(?!\s?\^|/)|[aAI](?=\s[^\W\d_]{2})))")
+_WORD: Final = re.compile(
+    r"(\n|(?<![\w\\/^])(?<![^\W\d_]['’-])(?:[^\W\d_][\w’']++(?:-\w++)*+(?!\s?\^|/)|[aAI](?=\s(?:\$?\d|[^\W\d_]{2}))))"
+)
 _DIGIT: Final = re.compile(r"\d")
 _BREAK: Final = re.compile(
     r"[.;:?](?=\s|$)|[.…]{2,}|\\(?:to|Rightarrow|implies|quad|qquad|\\|[()\[\]])|[-=]+>|\$(?!\s?[-+]?[\d.\\])|\|(?!\S)|&|\""
@@ -498,10 +500,8 @@ _SIZES: Final = {
     "billions": "1e9", "trillion": "1e12", "trillions": "1e12", "dozen": "12", "lakh": "1e5", "crore": "1e7",
 }  # fmt: skip
 _LINKS: Final = ("or", "and", "to")
-_BEFORE: Final = frozenset(
-    "between least most than not negative minus plus times isn't log ln sin cos tan root".split()
-)
-_AFTER: Final = frozenset("times plus minus squared cubed factorial over divided multiplied mn".split())
+_BEFORE: Final = {*"between least most than not negative minus plus times isn't log ln sin cos tan root".split()}
+_AFTER: Final = {*"times plus minus squared cubed factorial over divided multiplied mn".split()}
 _ENDINGS: Final = ("th", "st", "nd", "rd", "am", "pm", "")
 _UNITS: Final = {
     name: line.split()[0]

@@ -1,15 +1,16 @@
 r"""Whether an answer is mathematically equal to the expected one, as with MATH and AIME.
 
-Which part is the answer: the last `\boxed{…}`, or else what the last `answer is`, `Answer:` or `####` states, or else all of a
-reply that is one line. Two numbers are compared as by `numeric_answer`; a word in `\text{…}` by its letters; all else by SymPy:
-expressions (`x(x+2)+1`), roots, complex numbers (`i` is the imaginary unit, `e` Euler's number), lists and sets in any order,
-tuples, intervals, matrices, equations and inequalities. A name before `=` may be left out: `x = 7` is 7.
+Which part is the answer: the last `\boxed{…}`, or else what the last `answer is`, `Answer:` or `####` states, or else
+all of a reply that is one line. Two numbers are compared as by `numeric_answer`; a word in `\text{…}` by its letters; all
+else by SymPy: expressions (`x(x+2)+1`), roots, complex numbers (`i` is the imaginary unit, `e` Euler's number), lists and
+sets in any order, tuples, intervals, matrices, equations and inequalities. A name before `=` may be left out: `x = 7` is 7.
 
-Decimals are exact: 0.33 is not a third. What is not read for sure, or is equal as far as computed without a proof, abstains.
+Decimals are exact: 0.33 is not a third. What is not read for sure abstains, and so does what is equal as far as computed,
+without a proof.
 
-The text is read by latex2sympy2 in a child process with limits of time and memory, and never by `sympify` or `parse_expr`,
-which evaluate Python. The package math-verify, built on the same reader, is not used: it evaluates what looks like plain
-arithmetic by `parse_expr`, and compares numbers to six decimals.
+The text is read by latex2sympy2 in a child process with limits of time and memory, and never by `sympify` or
+`parse_expr`, which evaluate Python. The package math-verify, built on the same reader, is not used: it evaluates what
+looks like plain arithmetic by `parse_expr`, and rounds numbers to six decimals.
 """
 
 from __future__ import annotations
@@ -30,14 +31,22 @@ from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError
 from evaluand.evaluation.final_answer import Region, Unreadable, final_answer
-from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, Scorer, described, is_number, require_extra, wrong_parameter
+from evaluand.evaluation.scorer import (
+    NOTHING_EXPECTED,
+    Score,
+    Scorer,
+    described,
+    is_number,
+    require_extra,
+    wrong_parameter,
+)
 from evaluand.evaluation.written_numbers import Quantity, are_equal, quantities, without_unit
 from evaluand.models.extraction import COLUMN, Extraction
 
 
 @dataclass(frozen=True, kw_only=True)
 class MathEqual(Scorer):
-    """1 where the answer is mathematically equal to the expected one, 0 where it is another; the answer is the `label`.
+    r"""1 where the answer is mathematically equal to the expected one, 0 where it is another; the answer is the `label`.
 
     Abstains where the answer or its equality is not known for sure, and where a question exceeds a limit.
 
@@ -49,8 +58,8 @@ class MathEqual(Scorer):
         SpecError: a limit is not positive, or the extra `math` is not installed.
 
     Example:
-        >>> MathEqual().score(r"So it is $\\boxed{\\tfrac{3}{4}}$.", "0.75")[:2]
-        (1.0, '\\\\tfrac{3}{4}')
+        >>> MathEqual().score(r"So it is $\boxed{\tfrac{3}{4}}$.", "0.75")[:2]
+        (1.0, '\\tfrac{3}{4}')
     """
 
     kind = "math_equal"
@@ -196,13 +205,17 @@ class _Child:
     """The process that compares; started when it is needed, and again after it was ended."""
 
     def __init__(self) -> None:
+        self._limits = (0.0, 0)
+        self.forget()
+
+    def forget(self) -> None:
+        """After a fork, in the process that did not start it."""
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
-        self._limits = (0.0, 0)
 
     def ask(self, texts: Sequence[str], timeout: float, memory: int) -> dict[str, Any]:
         with self._lock:
-            if self._limits != (timeout, memory):
+            if self._limits != (timeout, memory) or (self._process and self._process.poll() is not None):
                 self._end()
             process = self._process or self._start(timeout, memory)
             try:
@@ -258,4 +271,4 @@ _WORKER: Final = Path(__file__).with_name("math_worker.py")
 _LONGEST_START: Final = 60.0
 _ALONE: Final = ("-s", "-P", "-B")  # as -I, but the seed of hashes is read
 _CHILD: Final = _Child()
-os.register_at_fork(after_in_child=_CHILD.__init__)  # type: ignore[misc] - a fork shares no process
+os.register_at_fork(after_in_child=_CHILD.forget)

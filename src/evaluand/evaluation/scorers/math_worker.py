@@ -1,8 +1,9 @@
 """What runs in the child process of `math_equal`: reads mathematics, and says whether two expressions are equal.
 
-It is started as a file and imports no other module of evaluand. A question is a JSON object on a line of standard input, and
-its answer one on standard output: `{"equal": true}`, or `{"unread": why}`. Texts become expressions by the grammar of
-latex2sympy2 (ANTLR), never by `sympify` or `parse_expr`, which evaluate Python.
+It is started as a file and imports no other module of evaluand. A question is a JSON list of texts on a line of
+standard input, the expected one first, and its answer a line of standard output: `{"equal": true}`, or `{"unread": why}`.
+Texts become expressions by the grammar of latex2sympy2 (ANTLR), never by `sympify` or `parse_expr`, which evaluate
+Python.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ import sys
 from collections.abc import Iterable
 from typing import Any, Final
 
+import sympy
+from latex2sympy2_extended.latex2sympy2 import ConversionConfig, NormalizationConfig, latex2sympy, normalize_latex
+
 DIGITS: Final = 60  # of which a difference has to be 0
 POINTS: Final = 4  # at which expressions in variables are compared before a proof is tried
 
@@ -25,18 +29,6 @@ class Unread(Exception):
 
 def main(memory: int, seconds: int) -> None:
     _limit(memory)
-    global sympy, read_latex
-    import sympy
-    from latex2sympy2_extended import latex2sympy2
-
-    configuration = latex2sympy2.ConversionConfig(lowercase_symbols=False, interpret_contains_as_eq=False)
-    normalization = latex2sympy2.NormalizationConfig(malformed_operators=True, nits=False, boxed="none")
-
-    def read_latex(text: str) -> Any:
-        return latex2sympy2.latex2sympy(
-            _checked(latex2sympy2.normalize_latex(text, normalization)), conversion_config=configuration
-        )
-
     out = sys.stdout
     sys.stdout = sys.stderr
     print("ready", file=out, flush=True)
@@ -67,7 +59,8 @@ def _answer(texts: list[str]) -> dict[str, Any]:
 
 def _read(text: str) -> Any:
     text = _SIZED.sub("", text).replace("\\varnothing", "\\emptyset").strip()
-    value = read_latex(_DECIMAL.sub(_as_fraction, text))
+    latex = _checked(normalize_latex(_DECIMAL.sub(_as_fraction, text), _NORMALIZATION))
+    value = latex2sympy(latex, conversion_config=_CONVERSION)
     if isinstance(value, sympy.Tuple):
         return text[:1], value
     if not isinstance(value, sympy.Basic | sympy.MatrixBase) or value.has(
@@ -81,7 +74,11 @@ def _read(text: str) -> Any:
     return value
 
 
-_NAME: Final = re.compile(r"[^\W\d_](?:'|_\{?\w+\}?)*|\\?(?:alpha|beta|gamma|delta|theta|lambda|mu|phi|rho|sigma|omega)")
+_CONVERSION: Final = ConversionConfig(lowercase_symbols=False, interpret_contains_as_eq=False)
+_NORMALIZATION: Final = NormalizationConfig(malformed_operators=True, nits=False, boxed="none")
+_NAME: Final = re.compile(
+    r"[^\W\d_](?:'|_\{?\w+\}?)*|\\?(?:alpha|beta|gamma|delta|theta|lambda|mu|phi|rho|sigma|omega)"
+)
 _SIZED: Final = re.compile(r"\\(?:left|right)(?![a-zA-Z])")
 _DECIMAL: Final = re.compile(r"(\d*)\.(?:(\d*)\\overline\s*\{(\d+)\}|(\d+))")
 
@@ -104,7 +101,8 @@ def _checked(text: str) -> str:
 
 _ENVIRONMENT: Final = re.compile(r"\\begin\s*\{\w+\}|\\\\")
 _AMBIGUOUS: Final = re.compile(
-    r"\d\s*_|\d\s+\d|[)}]\s*\d|\d\s*\(\s*-?\d+\s*\)|\)\s*\(\s*-?\d+\s*\)|\(\s*-?\d+\s*\)\s*\(|\d\s*\{|\d,\d{3}(?!\d)|\\pmod|\d\s*\\[,;:! ]"
+    r"\d\s*_|\d\s+\d|[)}]\s*\d|\d\s*\{|\d,\d{3}(?!\d)|\d\s*\\[,;:! ]|\\pmod"
+    r"|\d\s*\(\s*-?\d+\s*\)|\)\s*\(\s*-?\d+\s*\)|\(\s*-?\d+\s*\)\s*\("
 )
 
 
@@ -157,10 +155,11 @@ def _without_name(value: Any, other: Any) -> Any:
     """`7` for `x = 7` where the other has no name, and the values for `x = 2, x = -3`."""
     if isinstance(value, sympy.Eq) and not isinstance(other, sympy.Rel) and value.lhs.is_Symbol:
         return value.rhs
-    if _kind(value) == "list" and value.args and all(isinstance(item, sympy.Eq) for item in value.args):
-        if len({item.lhs for item in value.args}) == 1 and not any(isinstance(x, sympy.Eq) for x in other.args):
-            return sympy.FiniteSet(*(item.rhs for item in value.args))
-    return value
+    if _kind(value) != "list" or not value.args or any(isinstance(item, sympy.Eq) for item in other.args):
+        return value
+    if not all(isinstance(item, sympy.Eq) for item in value.args) or len({item.lhs for item in value.args}) > 1:
+        return value
+    return sympy.FiniteSet(*(item.rhs for item in value.args))
 
 
 def _are_equal_lists(a: Any, b: Any) -> bool:
