@@ -40,8 +40,8 @@ def final_answer(text: str) -> Region:
         Unreadable: its reasoning or its last box does not end.
 
     Example:
-        >>> final_answer(r"So $x = \boxed{\frac{1}{2}}$.").text, final_answer("The answer is **18**.\nBye").text
-        ('\\frac{1}{2}', '**18**.')
+        >>> final_answer(r"So $x = \boxed{\frac{1}{2}}$.").text, final_answer("The answer is $18.\nBye").text
+        ('\\frac{1}{2}', '$18.')
     """
     answer = answer_of(text) if text.lstrip()[:1] in _BEGINS_REASONING or "</think>" in text else text
     if answer is None:

@@ -7,10 +7,12 @@ may be left over: `5x`, `3 + 4`, `x > 5`, `7 or 8` are no numbers. Values are ex
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation, Overflow
+from pathlib import Path
 from typing import Final, NamedTuple
+
+import orjson
 
 from evaluand.evaluation.final_answer import Unreadable
 from evaluand.evaluation.scorer import ARITHMETIC
@@ -132,6 +134,18 @@ def are_equal(answer: Quantity, truth: Quantity, are_close: Callable[[Number, Nu
 _HUNDRED: Final = Number(Decimal(100))
 
 
+def without_unit(text: str) -> str:
+    r"""A text of LaTeX without the unit at its end.
+
+    Example:
+        >>> without_unit(r"36\pi\text{ cm}^2"), without_unit(r"36\pi"), without_unit(r"3\text{ or }4")
+        ('36\\pi', '36\\pi', '3\\text{ or }4')
+    """
+    match = _UNIT_AT_END.search(text)
+    unit = _UNIT.fullmatch(f"{match[1]}{match[2] or ''}".strip()) if match and match.start() else None
+    return text[: match.start()].rstrip() if match and unit and _unit(unit) else text
+
+
 class Clauses:
     """What stands between the words of a text.
 
@@ -200,8 +214,9 @@ class Clauses:
         except (Inexact, InvalidOperation, Overflow):
             raise Unreadable(f"{shown!r} is too long to be compared exactly") from None
         except (Unreadable, RecursionError) as error:
-            why = str(error) if isinstance(error, Unreadable) else "nested too deeply"
-            raise Unreadable(why if why.startswith("several") else f"{shown!r} cannot be read as a number") from None
+            if str(error).startswith("several"):
+                raise
+            raise Unreadable(f"{shown!r} cannot be read as a number") from None
 
 
 class _Token(NamedTuple):
@@ -323,10 +338,8 @@ class _Clause:
             whole = token.text.isdecimal()
             if self._takes("^", "**"):
                 return value.power(self._exponent()), False
-            if whole and [self._peek(n).kind for n in (0, 2)] == ["number"] * 2 and self._peek(1).text == "/":
-                part = Number(_decimal(self._peek().text)).divided_by(Number(_decimal(self._peek(2).text)))
-                self.at += 3
-                return self._mixed(value, part), False
+            if whole and self._peek().kind == "number" and self._peek(1).text == "/":
+                return self._mixed(value, self._product()), False
             return value, whole
         if token.text == "\\frac":
             return self._argument().divided_by(self._argument()), False
@@ -370,13 +383,10 @@ class _Clause:
     def _exponent(self) -> int:
         closing = self._takes("{")
         negative = self._sign()
-        token = self._peek()
-        self.at += 1
-        if token.kind != "number" or not token.text.isdecimal() or len(token.text) > _LONGEST_EXPONENT:
+        value, is_whole = self._factor()
+        if not is_whole or value.over > _MOST or (closing and not self._takes("}")):
             raise Unreadable("a power")
-        if closing and not self._takes("}"):
-            raise Unreadable("a power")
-        return -int(token.text) if negative else int(token.text)
+        return -int(value.over) if negative else int(value.over)
 
     def _tail(self, value: Number, side: str, is_money: bool) -> tuple[Number, str | None]:
         """The number with its word of size, and its unit; nothing else may be left of the clause."""
@@ -430,30 +440,26 @@ def _base(name: str | None) -> str | None:
 
 
 _SHOWN: Final = 60
-_LONGEST_EXPONENT: Final = 3
 _LONGEST: Final = 500  # digits, or characters of a clause
-_MOST: Final = 100
+_MOST: Final = 100  # numbers of an answer, and the largest exponent
 _END: Final = _Token("end", "", 0, 0)
 _BRACKETS: Final = {"(": ")", "{": "}", "[": "]"}
 _TIMES: Final = ("*", "x", "\\times", "\\cdot", "\\ast")
 _CLOSING: Final = " \u00a0\t$_`\"')]}.\\"
 
-_SPACES: Final = "\u00a0\u2009\u202f\u2007"
 _GROUPING: Final = ",_\u00a0"
 _UNGROUPED: Final = dict.fromkeys(map(ord, _GROUPING))
-_NAMED: Final = "√ surd × times · cdot ∙ cdot ÷ div π pi ≈ approx ≤ le ≥ ge ≠ ne ± pm → to ⇒ to ∞ infty".split()
-_SIGNS: Final = {
-    **dict.fromkeys(map(ord, _SPACES), "\u00a0"),
-    **{ord(c): " " + unicodedata.normalize("NFKC", c).replace("⁄", "/") for c in "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"},
-    **{ord(c): f"^{unicodedata.normalize('NFKC', c)}" for c in "⁰¹²³⁴⁵⁶⁷⁸⁹"},
-    **{ord(sign): f"\\{name} " for sign, name in zip(_NAMED[::2], _NAMED[1::2], strict=True)},
-    ord("−"): "-",
-    ord("⁄"): "/",
-    ord("°"): "^\\circ ",
-    ord("—"): "; ",
-    ord("\u200b"): "",
-}
+
+_TABLES: Final = orjson.loads(Path(__file__).with_suffix(".json").read_bytes())
+_SIGNS: Final = str.maketrans(_TABLES["signs"])
 """Signs as LaTeX writes them."""
+
+_SIZES: Final[Mapping[str, str]] = _TABLES["sizes"]
+_UNITS: Final = {name: line.split()[0] for line in _TABLES["units"] for name in line.split()}
+_LINKS: Final = ("or", "and", "to")
+_BEFORE: Final = frozenset(_TABLES["before"].split())
+_AFTER: Final = frozenset(_TABLES["after"].split())
+_ENDINGS: Final = ("th", "st", "nd", "rd", "am", "pm", "")
 
 _CALCULATION: Final = re.compile(r"<<[^<>]*>>")
 _TAG: Final = re.compile(r"<[/|]?[a-zA-Z][^<>]*>")
@@ -495,71 +501,8 @@ _TOKEN: Final = re.compile(
     r"|(?P<command>\\[a-zA-Z]++|\\.)|(?P<word>[^\W\d_]++)|(?P<sign>\*\*|\S)"
 )
 
-_SIZES: Final = {
-    "hundred": "100", "thousand": "1e3", "million": "1e6", "millions": "1e6", "billion": "1e9", "bn": "1e9",
-    "billions": "1e9", "trillion": "1e12", "trillions": "1e12", "dozen": "12", "lakh": "1e5", "crore": "1e7",
-}  # fmt: skip
-_LINKS: Final = ("or", "and", "to")
-_BEFORE: Final = {*"between least most than not negative minus plus times isn't log ln sin cos tan root".split()}
-_AFTER: Final = {*"times plus minus squared cubed factorial over divided multiplied mn".split()}
-_ENDINGS: Final = ("th", "st", "nd", "rd", "am", "pm", "")
-_UNITS: Final = {
-    name: line.split()[0]
-    for line in """mm millimeter millimeters millimetre millimetres
-cm centimeter centimeters centimetre centimetres
-m meter meters metre metres
-km kilometer kilometers kilometre kilometres
-inch inches
-ft foot feet
-yd yard yards
-mi mile miles
-mg milligram milligrams
-g gram grams
-kg kilogram kilograms
-lb lbs pound pounds
-oz ounce ounces
-ton tons tonne tonnes
-ml mL milliliter milliliters
-L l liter liters litre litres
-gal gallon gallons
-s sec second seconds
-min minute minutes
-h hr hrs hour hours
-day days
-week weeks
-month months
-year years yr yrs
-degrees degree deg
-rad radian radians
-% percent
-$ dollar dollars USD usd
-¢ cent cents
-€ euro euros EUR eur
-N newton newtons
-J joule joules
-W watt watts
-V volt volts
-Hz hertz
-mph
-kph""".splitlines()
-    for name in line.split()
-}
 _UNIT: Final = re.compile(
     r"(?P<kind>square\s+|sq\.?\s+|cubic\s+|cu\.?\s+)?(?:(?P<base>%|[^\W\d_]+)\s*(?:\^?\s?\{?(?P<power>[23])\}?)?)?"
     r"(?:\s*(?:/|\bper\b)\s*(?P<per>[^\W\d_]+)(?:\^?\{?(?P<per_power>[23])\}?)?)?"
 )
-
-
-def without_unit(text: str) -> str:
-    r"""A text of LaTeX without the unit at its end.
-
-    Example:
-        >>> without_unit(r"36\pi\text{ cm}^2"), without_unit(r"36\pi"), without_unit(r"3\text{ or }4")
-        ('36\\pi', '36\\pi', '3\\text{ or }4')
-    """
-    match = _UNIT_AT_END.search(text)
-    unit = _UNIT.fullmatch(f"{match[1]}{match[2] or ''}".strip()) if match and match.start() else None
-    return text[: match.start()].rstrip() if match and unit and _unit(unit) else text
-
-
 _UNIT_AT_END: Final = re.compile(r"\\(?:text|mathrm)\s*\{([^{}]*)\}(\^\{?[23]\}?)?$")

@@ -1,12 +1,13 @@
 r"""Whether an answer is mathematically equal to the expected one, as with MATH and AIME.
 
 Which part is the answer: the last `\boxed{…}`, or else what the last `answer is`, `Answer:` or `####` states, or else
-all of a reply that is one line. Two numbers are compared as by `numeric_answer`; a word in `\text{…}` by its letters; all
-else by SymPy: expressions (`x(x+2)+1`), roots, complex numbers (`i` is the imaginary unit, `e` Euler's number), lists and
-sets in any order, tuples, intervals, matrices, equations and inequalities. A name before `=` may be left out: `x = 7` is 7.
+all of a reply that is one line. Two numbers are compared as by `numeric_answer`; a word in `\text{…}` by its letters;
+all else by SymPy: expressions (`x(x+2)+1`), roots, complex numbers (`i` is the imaginary unit, `e` Euler's number),
+lists and sets in any order, tuples, intervals, matrices, equations and inequalities. A name before `=` may be left
+out: `x = 7` is 7.
 
-Decimals are exact: 0.33 is not a third. What is not read for sure abstains, and so does what is equal as far as computed,
-without a proof.
+Decimals are exact: 0.33 is not a third. What is not read for sure abstains, and so does what is equal as far as
+computed, without a proof.
 
 The text is read by latex2sympy2 in a child process with limits of time and memory, and never by `sympify` or
 `parse_expr`, which evaluate Python. The package math-verify, built on the same reader, is not used: it evaluates what
@@ -46,7 +47,7 @@ from evaluand.models.extraction import COLUMN, Extraction
 
 @dataclass(frozen=True, kw_only=True)
 class MathEqual(Scorer):
-    r"""1 where the answer is mathematically equal to the expected one, 0 where it is another; the answer is the `label`.
+    r"""1 where the answer is mathematically equal to the expected one, 0 where it is not; the answer is the `label`.
 
     Abstains where the answer or its equality is not known for sure, and where a question exceeds a limit.
 

@@ -1,9 +1,9 @@
 """What runs in the child process of `math_equal`: reads mathematics, and says whether two expressions are equal.
 
 It is started as a file and imports no other module of evaluand. A question is a JSON list of texts on a line of
-standard input, the expected one first, and its answer a line of standard output: `{"equal": true}`, or `{"unread": why}`.
-Texts become expressions by the grammar of latex2sympy2 (ANTLR), never by `sympify` or `parse_expr`, which evaluate
-Python.
+standard input, the expected one first, and its answer a line of standard output: `{"equal": true}`, or `{"unread":
+why}`. Texts become expressions by the grammar of latex2sympy2 (ANTLR), never by `sympify` or `parse_expr`, which
+evaluate Python.
 """
 
 from __future__ import annotations

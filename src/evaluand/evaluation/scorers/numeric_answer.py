@@ -1,15 +1,17 @@
 r"""Whether the number in an answer is the expected one, as with GSM8K and other problems that end in a number.
 
-Which number: that of the last `\boxed{…}`, or else the one that the last `answer is`, `Answer:` or `####` states, or else
-the one that `take` says. What is read: digits with a sign (`-5`, `−5`), decimals, exponents (`1e5`, `3 × 10^5`), complete
-groups of thousands (`1,450,000`, `1{,}450`, `10,\!080`), fractions (`1/5`, `2 1/2`, `½`, `\frac{5}{4}`), square roots
-(`5\sqrt{3}`), powers of whole numbers (`2^{10}`), words of size (`1.2 million`), percent signs (`25%` is 25), currencies
-and units.
+Which number: that of the last `\boxed{…}`, or else the one that the last `answer is`, `Answer:` or `####` states, or
+else the one that `take` says. What is read: digits with a sign (`-5`, `−5`), decimals, exponents (`1e5`, `3 × 10^5`),
+complete groups of thousands (`1,450,000`, `1{,}450`, `10,\!080`), fractions (`1/5`, `2 1/2`, `½`, `\frac{5}{4}`),
+square roots (`5\sqrt{3}`), powers of whole numbers (`2^{10}`), words of size (`1.2 million`), percent signs (`25%` is
+25), currencies and units.
 
-What cannot be read for sure abstains: `5x`, `3 + 4`, `7 or 8`, `1, 2`, `x > 5`, `1.5-2`, `3,14`, `5!`, `10:30`, reasoning
-or a box without an end. Units must be the same where both sides have a known one (`5 km`, `5 m`); nothing is converted.
+What cannot be read for sure abstains: `5x`, `3 + 4`, `7 or 8`, `1, 2`, `x > 5`, `1.5-2`, `3,14`, `5!`, `10:30`,
+reasoning or a box without an end. Units must be the same where both sides have a known one (`5 km`, `5 m`); nothing
+is converted.
 
-Numbers are compared exactly, as ratios times square roots, never as floats: long integers and `0.1` are what they say.
+Numbers are compared exactly, as ratios times square roots, never as floats: long integers and `0.1` are what they
+say.
 """
 
 import math
