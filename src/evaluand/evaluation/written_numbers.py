@@ -187,12 +187,23 @@ class Clauses:
         """The clauses that `or`, `and` and `to` link with this one."""
         for step in (-1, 1):
             word, beyond = self._word(at + step), at + 2 * step
-            if step == 1 and word in _UNITS:  # 7 cm or 8 cm
+            if (
+                word in _UNITS and beyond in self.numbered and self._parts[max(at, beyond)].strip()[0].isdigit()
+            ):  # 5 ft 10
+                yield beyond, word
+            elif step == 1 and word in _UNITS:  # 7 cm or 8 cm
                 word, beyond = self._word(at + 3), at + 4
             if step == -1 and word in _LINKS and not self._parts[beyond].strip() and self._word(beyond - 1) in _UNITS:
                 beyond -= 2
             if word in _LINKS and beyond in self.numbered:
                 yield beyond, word
+
+    def _is_share(self, at: int) -> bool:
+        """Whether the number is a share of another one, or one of which a share is meant: half of 8, 1/3 of 9."""
+        if at not in self.numbered or self._word(at - 1) != "of" or "=" in self._parts[at]:
+            return False
+        share = self._parts[at - 2]
+        return any(sign in share for sign in "/%\\") if share.strip() else self._word(at - 3) in _SHARES
 
     def _word(self, at: int) -> str:
         return self._parts[at].casefold() if 0 < at < len(self._parts) else ""
@@ -207,7 +218,12 @@ class Clauses:
                 break
             words.append(self._word(further + 1))
         shown = " ".join(f"{before} {clause} {' '.join(words[:1])}".split())[:_SHOWN]
-        if before in _BEFORE or (before and clause.startswith("(") and before != "\n"):
+        if (
+            before in _BEFORE
+            or self._is_share(at)
+            or self._is_share(at + 2)
+            or (before and clause.startswith("(") and before != "\n")
+        ):
             raise Unreadable(f"{shown!r} is more than a number")
         try:
             return _Clause(clause, words, last, at == 0 or before == "\n", self._states and at == 0).quantity()
@@ -270,8 +286,9 @@ class _Clause:
         return self._read(side)
 
     def _read(self, side: str) -> Quantity:
+        has_money = any(token.kind == "money" for token in self.tokens[:2])
         negative, money = self._sign(), self._money()
-        negative = negative or self._sign()
+        negative = negative or (has_money and self._sign())
         first = self._peek().start
         value = self._product()
         text = ("-" if negative else "") + side[first : self.tokens[self.at - 1].end].strip().replace("\\surd ", "√")
@@ -456,6 +473,7 @@ _SIGNS: Final = str.maketrans(_TABLES["signs"])
 
 _SIZES: Final[Mapping[str, str]] = _TABLES["sizes"]
 _UNITS: Final = {name: line.split()[0] for line in _TABLES["units"] for name in line.split()}
+_SHARES: Final = frozenset(_TABLES["shares"].split())
 _LINKS: Final = ("or", "and", "to")
 _BEFORE: Final = frozenset(_TABLES["before"].split())
 _AFTER: Final = frozenset(_TABLES["after"].split())
@@ -479,11 +497,11 @@ _LATEX: Final = tuple(
 _FRACTION: Final = re.compile(r"(?<=\d)[/ ](?=\d)")
 
 _WORD: Final = re.compile(
-    r"(\n|(?<![\w\\/^])(?<![^\W\d_]['’-])(?:[^\W\d_][\w’']++(?:-\w++)*+(?!\s?\^|/)|[aAI](?=\s(?:\$?\d|[^\W\d_]{2}))))"
+    r"(\n|(?<![\w\\/^])(?<![^\W\d_]['’-])(?:[^\W\d_][\w’']++(?:[-.]\w++)*+(?!\s?\^|/)|[aAI](?=\s(?:\$?\d|[^\W\d_]{2}))))"
 )
 _DIGIT: Final = re.compile(r"\d")
 _BREAK: Final = re.compile(
-    r"[.;:?](?=\s|$)|[.…]{2,}|\\(?:to|Rightarrow|implies|quad|qquad|\\|[()\[\]])|[-=]+>|\$(?!\s?[-+]?[\d.\\])|\|(?!\S)|&|\""
+    r"[.;:?](?=\s|$)|[.…]{2,}|\\(?:to|Rightarrow|implies|quad|qquad|\\|[()\[\]])|[-=]+>|\$(?!\s?[-+]?[\d.\\])|\|(?!\S)|&|\"|\s[(\[]\s*$"
 )
 _COMMA: Final = re.compile(r",(?=\s)|,(?=\S)(?<!\d,)|,(?!\S)")
 _EQUALS: Final = re.compile(r"(?<![<>!=])=(?![=>])|\\approx(?![a-zA-Z])")
