@@ -14,6 +14,7 @@ import re
 import signal
 import sys
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any, Final
 
 import sympy
@@ -57,6 +58,7 @@ def _answer(texts: list[str]) -> dict[str, Any]:
         return {"unread": "not read as mathematics"}
 
 
+@lru_cache(maxsize=1000)
 def _read(text: str) -> Any:
     text = _SIZED.sub("", text).replace("\\varnothing", "\\emptyset").strip()
     latex = _checked(normalize_latex(_DECIMAL.sub(_as_fraction, text), _NORMALIZATION))
