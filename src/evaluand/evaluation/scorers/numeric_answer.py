@@ -1,28 +1,28 @@
 r"""Whether the number in an answer is the expected one, as with GSM8K and other problems that end in a number.
 
-What counts as a number: digits with an optional sign (`-` or `−`), decimals after a point, an exponent (`1e5`),
-thousands grouped by commas, underscores or no-break spaces (`1,450,000`), a fraction without spaces (`1/5`), a whole
-number and a fraction (`2 1/2`, `2½`). Currency signs, a trailing `.` and `%` are ignored: `25%` is 25.
+Which number: that of the last `\boxed{…}`, or else the one that the last `answer is`, `Answer:` or `####` states, or
+else the one that `take` says. What is read: digits with a sign (`-5`, `−5`), decimals, exponents (`1e5`, `3 × 10^5`),
+complete groups of thousands (`1,450,000`, `1{,}450`, `10,\!080`), fractions (`1/5`, `2 1/2`, `½`, `\frac{5}{4}`),
+square roots (`5\sqrt{3}`), powers of whole numbers (`2^{10}`), words of size (`1.2 million`), percent signs (`25%` is
+25), currencies and units.
 
-What does not: digits that continue a word (`H2O`, `covid19`). A minus after a letter, digit or bracket is a dash or a
-subtraction: `10-5` holds 10 and 5, `covid-19` holds 19. Groups must be complete: `1,2,3` are three numbers, and so are
-`1,2,345`; yet `100,200,300` can only be read as one. Decimal commas and points between thousands are not understood:
-where answers look like that, extract them first. A number that is a piece of LaTeX (`\frac{5}{4}`), of a power or an
-index (`3 × 10^5`, `x_1`), or that a word of size follows (`1.2 million`), is none that can be graded; `\boxed{5}` is 5.
+What cannot be read for sure abstains: `5x`, `3 + 4`, `7 or 8`, `1, 2`, `x > 5`, `1.5-2`, `3,14`, `5!`, `10:30`,
+reasoning or a box without an end. Units must be the same where both sides have a known one (`5 km`, `5 m`); nothing
+is converted.
 
-Numbers are compared exactly, as decimals, never as floats: long integers and `0.1` are what they say.
+Numbers are compared exactly, as ratios times square roots, never as floats: long integers and `0.1` are what they
+say.
 """
 
 import math
-import re
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError
+from evaluand.evaluation.final_answer import BOXED, STATED, Unreadable, final_answer
 from evaluand.evaluation.scorer import (
     ARITHMETIC,
     NOTHING_EXPECTED,
@@ -35,25 +35,24 @@ from evaluand.evaluation.scorer import (
     require_text,
     require_tolerances,
 )
+from evaluand.evaluation.written_numbers import Number, Quantity, are_equal, plain_quantity, quantities
+from evaluand.models.extraction import COLUMN, Extraction
 
 TAKES: Final = ("first", "last", "only")
-
-_Number = tuple[str, Decimal]
-"""A number as it was written, and its value."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class NumericAnswer(Scorer):
     """1 where the number in the output is the expected one, 0 where it is another; the number's text is the `label`.
 
-    Outputs and expected values may be text or numbers. Abstains where the output holds no number to grade: no marker,
-    no digits, several numbers where only one is allowed, a piece of a larger expression, a list, `true`, NaN.
+    Outputs and expected values may be text or numbers. Abstains where no number can be read for sure: no marker, no
+    digits, several numbers, a piece of a larger expression, another unit, a list, `true`, NaN.
 
     Attributes:
         after: only the text after the last occurrence of this marker is looked at, such as `A:` or `####`.
         expected_after: the same for the expected text; the whole text if not given.
-        take: which number of that text counts, in the output and in the expected text: `first`, `last`, or `only`,
-            which abstains where there are several that differ.
+        take: which number counts where none is boxed or stated, in the output and in the expected text: `first`,
+            `last`, or `only`, which abstains where there are several that differ.
         tolerance: the largest difference that still counts as equal.
         relative: the same as a share of the expected number; the larger of the two allowances holds.
         fractions: read `1/5` as 0.2 and `2 1/2` as 2.5; otherwise each integer is a separate number.
@@ -67,7 +66,7 @@ class NumericAnswer(Scorer):
     """
 
     kind = "numeric_answer"
-    version = 2
+    version = 3
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
@@ -85,122 +84,78 @@ class NumericAnswer(Scorer):
         require_tolerances(self, "tolerance", "relative")
         require_flags(self, "fractions")
 
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return {COLUMN: "json"}
+
     def score(self, output: Any, expected: Any) -> Score:
-        """Grades one number; a DataError if none is expected, or several are and `take` is `only`."""
+        """Grades one number; a DataError if none is expected that can be read."""
         if expected is None:
             return NOTHING_EXPECTED
         truth = self._truth(expected)
-        answer = self._found(output, self.after)
-        if isinstance(answer, str):
-            return Score.abstained(answer)
-        (label, value), (wanted, target) = answer, truth
-        if value == target or self._close(value, target):
-            return Score(1.0, label)
-        return Score(0.0, label, None, f"{label[:_SHOWN]} ≠ {wanted[:_SHOWN]}")
+        try:
+            answer, extraction = self._read(output, self.after)
+            right = are_equal(answer, truth, self._close)
+        except Unreadable as error:
+            columns = {COLUMN: Extraction.unread(str(error)).data}
+            return Score.abstained(str(error))._replace(columns=columns)
+        explanation = None if right else f"{answer.text[:_SHOWN]} ≠ {truth.text[:_SHOWN]}"
+        return Score(float(right), answer.text, None, explanation, columns={COLUMN: extraction.data})
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         self._truth(expected)
 
-    def _truth(self, expected: Any) -> _Number:
-        truth = self._found(expected, self.expected_after)
-        if isinstance(truth, str):
-            raise DataError(f"the expected value is {described(expected)}: {truth}")
-        return truth
+    def _truth(self, expected: Any) -> Quantity:
+        try:
+            return self._read(expected, self.expected_after)[0]
+        except Unreadable as error:
+            raise DataError(f"the expected value is {described(expected)}: {error}") from None
 
-    def _found(self, value: Any, marker: str | None) -> _Number | str:
-        """The number in a value, or why there is none."""
+    def _read(self, value: Any, marker: str | None) -> tuple[Quantity, Extraction]:
+        """The number in a value, and how it was chosen."""
         if isinstance(value, str):
-            return self._found_in_text(value, marker)
+            return self._read_text(value, marker)
         if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
-            return f"{described(value)} is neither a number nor text"
+            raise Unreadable(f"{described(value)} is neither a number nor text")
         if not isinstance(value, int) and not math.isfinite(value):
-            return f"{value} is not a finite number"
+            raise Unreadable(f"{value} is not a finite number")
         number = as_decimal(value)
-        return str(number), number
+        return Quantity(str(number), Number(number)), Extraction(str(number), "the output itself")
 
-    def _found_in_text(self, text: str, marker: str | None) -> _Number | str:
+    def _read_text(self, text: str, marker: str | None) -> tuple[Quantity, Extraction]:
         if marker is not None:
-            _, found, text = text.rpartition(marker)
-            if not found:
-                return f"no text after {marker!r}"
-        text = text.translate(_PLAIN)
-        numbers = self._numbers(text)
-        chosen = next(numbers, None)
-        if chosen is None:
-            return "no number in the answer"
-        if self.take != "first":
-            for other in numbers:
-                if self.take == "only" and other[0][1] != chosen[0][1]:
-                    return f"several numbers in the answer: {chosen[0][0]}, {other[0][0]}"
-                chosen = other
-        number, (start, end) = chosen
-        if (before := _PIECE_BEFORE.search(text[:start])) or _PIECE_AFTER.match(text, end):
-            begin = before.start() if before else start
-            return f"{text[begin : end + _AROUND].strip()!r} is a piece of an expression, or a word of size follows"
-        return number
+            _, marked, text = text.rpartition(marker)
+            if not marked:
+                raise Unreadable(f"no text after {marker!r}")
+        if quantity := plain_quantity(text):
+            return quantity, Extraction(quantity.text, "whole reply")
+        region = final_answer(text)
+        clauses = quantities(region.text, states=region.rule is not None, fractions=self.fractions)
+        if not clauses.numbered:
+            raise Unreadable("no number in the answer")
+        if region.rule == STATED and clauses.numbered[0] == 0:
+            quantity, rule, candidates = clauses.read(0, last=False), STATED, region.candidates
+        elif region.rule == BOXED:
+            quantity, rule, candidates = clauses.read_only(), BOXED, region.candidates
+        else:
+            rule, candidates = f"{self.take} number", len(clauses.numbered)
+            quantity = {
+                "first": lambda: clauses.read(clauses.numbered[0], last=False),
+                "last": lambda: clauses.read(clauses.numbered[-1]),
+                "only": clauses.read_only,
+            }[self.take]()
+        return quantity, Extraction(quantity.text, rule, candidates)
 
-    def _numbers(self, text: str) -> Iterator[tuple[_Number, tuple[int, int]]]:
-        """The numbers in a text, each with its place."""
-        for match in (_NUMBER if self.fractions else _NUMBER_WITHOUT_FRACTIONS).finditer(text):
-            value = _value(match)
-            if value is not None:
-                sign = "-" if "-" in (match["sign"], match["inner"]) else ""
-                yield (sign + match["number"], value.copy_negate() if sign else value), match.span()
-
-    def _close(self, value: Decimal, target: Decimal) -> bool:
+    def _close(self, value: Number, target: Number) -> bool:
         if not self.tolerance and not self.relative:
             return False
         tolerance, relative = self._allowances
-        allowed = max(tolerance, ARITHMETIC.multiply(relative, target.copy_abs()))
-        return ARITHMETIC.subtract(value, target).copy_abs() <= allowed
+        allowed = max(tolerance, ARITHMETIC.multiply(relative, target.decimal.copy_abs()))
+        return ARITHMETIC.subtract(value.decimal, target.decimal).copy_abs() <= allowed
 
     @cached_property
     def _allowances(self) -> tuple[Decimal, Decimal]:
         return as_decimal(self.tolerance), as_decimal(self.relative)
 
 
-_LONGEST_EXPONENT: Final = 9
 _SHOWN: Final = 80
-
-
-def _value(match: re.Match[str]) -> Decimal | None:
-    """The value of a number without its sign; None for a fraction over zero."""
-    parts = match.groupdict()
-    if parts.get("under") is None:
-        digits = parts["digits"].translate(_UNGROUPED)
-        return Decimal(f"{digits}e{_bounded(parts['exponent'])}" if parts["exponent"] else digits)
-    under = Decimal(parts["under"])
-    if not under:
-        return None
-    return ARITHMETIC.add(Decimal(parts["whole"] or 0), ARITHMETIC.divide(Decimal(parts["over"]), under))
-
-
-def _bounded(exponent: str) -> str:
-    """An exponent that decimals can hold; beyond it all numbers are equally far from any that is expected."""
-    size = exponent.lstrip("+-").lstrip("0") or "0"
-    sign = "-" if exponent.startswith("-") else ""
-    return sign + (size if len(size) <= _LONGEST_EXPONENT else "9" * _LONGEST_EXPONENT)
-
-
-_GROUPING: Final = ",_\u00a0"
-_UNGROUPED: Final = dict.fromkeys(map(ord, _GROUPING))
-_VULGAR: Final = "½⅓⅔¼¾⅕⅖⅗⅘⅙⅚⅐⅛⅜⅝⅞⅑⅒"
-_PLAIN: Final = {ord("−"): "-", ord("⁄"): "/", ord("\u2009"): "\u00a0", ord("\u202f"): "\u00a0"} | {
-    ord(c): " " + unicodedata.normalize("NFKC", c).replace("⁄", "/") for c in _VULGAR
-}
-
-_AROUND: Final = 12  # characters after a number that is refused
-_PIECE_BEFORE: Final = re.compile(r"(?:\\[!,;:]?|(?<!\\boxed)\{|[\^}]|[^\W_]_)$")
-_PIECE_AFTER: Final = re.compile(
-    r"\s*+(?:\\(?![)\]])|[{^]|_\{|(?:[×x*]|\\times|\\cdot)\s*+10(?:\^|\*\*)"
-    r"|(?:hundred|thousand|million|billion|trillion|dozen|lakh|crore|mn|bn)s?\b)",
-    re.IGNORECASE,
-)
-
-# Repeats are possessive (++), so that no text, however hostile, is read twice.
-_SIGN = r"(?:(?<![^\W_])(?<![.)\]%+-])(?P<sign>[-+]))?+(?:[$€£¥₹₽₩₺₪₫฿₦₴₱₲¢][ ]?+(?P<inner>[-+])?+|(?<![^\W_]))"
-_FRACTION = r"(?<!/)(?:(?P<whole>\d++)[ ])?(?P<over>\d++)/(?P<under>\d++)(?!/|\.?\d)"
-_GROUPED = rf"(?<!\d[{_GROUPING}])(?!0)\d{{1,3}}(?P<group>[{_GROUPING}])\d{{3}}(?:(?P=group)\d{{3}})*+(?!(?P=group)?\d)"
-_DIGITS = rf"(?P<digits>(?:{_GROUPED}|\d++)(?:\.\d++)?+|(?<!\.)\.\d++)(?:[eE](?P<exponent>[-+]?\d++))?+"
-_NUMBER: Final = re.compile(f"{_SIGN}(?P<number>{_FRACTION}|{_DIGITS})")
-_NUMBER_WITHOUT_FRACTIONS: Final = re.compile(f"{_SIGN}(?P<number>{_DIGITS})")
