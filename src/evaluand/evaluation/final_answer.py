@@ -9,7 +9,7 @@ import re
 from collections import deque
 from typing import Final, NamedTuple
 
-from evaluand.models.completion import answer_of
+from evaluand.models.reasoning import split_reasoning
 
 BOXED: Final = "boxed"
 STATED: Final = "stated"
@@ -43,8 +43,8 @@ def final_answer(text: str) -> Region:
         >>> final_answer(r"So $x = \boxed{\frac{1}{2}}$.").text, final_answer("The answer is $18.\nBye").text
         ('\\frac{1}{2}', '$18.')
     """
-    answer = answer_of(text) if text.lstrip()[:1] in _BEGINS_REASONING or "</think>" in text else text
-    if answer is None:
+    reasoning, answer = split_reasoning(text)
+    if reasoning is not None and not answer:
         raise Unreadable("the reply ends within its reasoning")
     boxes = answer.count(_BOX)
     if boxes:
@@ -57,7 +57,6 @@ def final_answer(text: str) -> Region:
     return Region(answer)
 
 
-_BEGINS_REASONING: Final = ("<", "[")
 _BOX: Final = r"\boxed"
 _STATEMENT: Final = re.compile(r"(?:\banswer\b[\s*_]*+(?:is|are|:|=)|####)[\s:*_]*+", re.IGNORECASE)
 
