@@ -21,6 +21,11 @@ _BARE_CHANNELS: Final = re.compile(
     r"\s*+analysis(?=[^\sa-z,.:;])(?P<reasoning>.*?)assistantfinal(?P<answer>.*)", re.DOTALL
 )
 """What is left of channels where a server drops the special tokens."""
+_END: Final = re.compile(
+    r"(?:\s*+(?:<\|(?:eot_id|eom_id|im_end|end|end_of_text|endoftext|end_of_turn|return|eos|user|im_start)\|>"
+    r"|<(?:end_of_turn|eos|/s)>|<｜end▁of▁sentence｜>|\[e~\[))+\s*+\Z"
+)
+"""The special tokens with which some servers let replies end."""
 _QUOTES: Final = ("`", '"', "'")
 _DATA: Final = ("{", "[", "```")
 
@@ -38,7 +43,9 @@ class ReadText(NamedTuple):
 
 
 def split_reasoning(text: str) -> ReadText:
-    """The reasoning in a text and the answer after it. Tags in the middle of an answer are part of it.
+    """The reasoning in a text and the answer after it, without special tokens at its end.
+
+    Tags in the middle of an answer are part of it.
 
     Example:
         >>> split_reasoning("<think>Paris? No.</think> Lyon"), split_reasoning("Lyon")
@@ -48,11 +55,11 @@ def split_reasoning(text: str) -> ReadText:
     """
     if (channels := _read_channels(text)) is not None:
         return channels
-    thoughts, rest = list[str](), text
+    thoughts, rest = list[str](), _END.sub("", text)
     while (parts := _begun(rest)) is not None:
         thoughts.append(parts[0].strip())
         rest = parts[1]
-    return ReadText("\n".join(thoughts), rest.strip()) if thoughts else ReadText(None, text)
+    return ReadText("\n".join(thoughts), rest.strip()) if thoughts else ReadText(None, rest)
 
 
 def join_reasoning(reasoning: str, answer: str) -> str:
