@@ -129,7 +129,8 @@ class Pattern(Scorer):
 
 @dataclass(frozen=True, kw_only=True)
 class Includes(Scorer):
-    """1 where the output, a text, contains the expected text, 0 where it does not.
+    """1 where the output, a text, contains the expected text, 0 where it does not; in their normal form, see
+    `evaluand.core.text.normal_form`.
 
     The right tool for long answers that must mention something, and a lenient one: `not Paris` includes `Paris`, `1918`
     includes `18` unless `whole_word` is set. An answer that lists every possibility includes the right one, too.
@@ -155,7 +156,7 @@ class Includes(Scorer):
     """
 
     kind = "includes"
-    version = 1
+    version = 2
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
@@ -195,7 +196,7 @@ class Includes(Scorer):
         return wanted
 
     def _graded(self, output: str, wanted: list[str]) -> Score:
-        text = output.casefold() if self.ignore_case else output
+        text = self._normal(output)
         if self.any_of:
             found = next((want for want in wanted if self._has(text, want)), None)
             return Score(1.0, found) if found is not None else _lacking(wanted)
@@ -203,9 +204,11 @@ class Includes(Scorer):
         return _lacking(missing) if missing else RIGHT
 
     def _has(self, text: str, want: str) -> bool:
-        if self.ignore_case:
-            want = want.casefold()
+        want = self._normal(want)
         return _has_word(text, want) if self.whole_word else want in text
+
+    def _normal(self, text: str) -> str:
+        return normal_form(text, ("case",) if self.ignore_case else ())
 
 
 def _lacking(missing: list[str]) -> Score:
