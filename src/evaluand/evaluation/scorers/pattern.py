@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.limited_patterns import LimitedPattern
+from evaluand.core.text.normal_form import normal_form
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     RIGHT,
