@@ -24,6 +24,7 @@ from evaluand.core.errors import DataError, SpecError, nearest, with_article
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.near import refuse_base_class
 from evaluand.core.registry import find, make_default, names, split_entry
+from evaluand.models.extraction import COLUMN, Extraction
 
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation
@@ -91,6 +92,12 @@ class Score(NamedTuple):
         if hasattr(result, "item") and getattr(result, "ndim", None) == 0:  # a NumPy bool or an array of one value
             return cls.of(result.item())
         return cls(data=result)
+
+
+def unread(reason: str, candidates: int = 0) -> Score:
+    """No grade, because the part that decides could not be read, for scorers with the column `extraction`."""
+    read = Extraction.unread(reason, candidates)
+    return Score(status="abstained", reason=reason, columns={COLUMN: read.data})
 
 
 RIGHT: Final = Score(1.0)
