@@ -13,7 +13,9 @@ import re
 import unicodedata
 from collections.abc import Callable, Collection, Mapping
 from string import punctuation
-from typing import Final
+from typing import Final, Literal
+
+_Form = Literal["NFC", "NFKC"]
 
 
 def normal_form(text: str, forgive: Collection[str] = ()) -> str:
@@ -28,7 +30,7 @@ def normal_form(text: str, forgive: Collection[str] = ()) -> str:
         >>> normal_form("The C# (-5, 3.5).", ("case", "punctuation", "articles", "space"))
         'c# -5 3.5'
     """
-    form = "NFKC" if "unicode" in forgive else "NFC"
+    form: _Form = "NFKC" if "unicode" in forgive else "NFC"
     text = _composed(text, form)
     for name, step in _STEPS.items():
         if name in forgive and ((reduced := step(text)).strip() or not text.strip()):
@@ -36,7 +38,7 @@ def normal_form(text: str, forgive: Collection[str] = ()) -> str:
     return _composed(text, form)
 
 
-def _composed(text: str, form: str) -> str:
+def _composed(text: str, form: _Form) -> str:
     return text if text.isascii() else unicodedata.normalize(form, unicodedata.normalize(form, text).translate(_PLAIN))
 
 

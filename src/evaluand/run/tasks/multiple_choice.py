@@ -190,7 +190,7 @@ class MultipleChoice(PromptedTask):
     @property
     def _answer_spec(self) -> dict[str, Any]:
         columns = {"choices": self.choices if isinstance(self.choices, str) else [*self.choices], "labels": self.labels}
-        asked = {"answer": self.answer, "shuffle": self.shuffle, "method": self.method}
+        asked: dict[str, Any] = {"answer": self.answer, "shuffle": self.shuffle, "method": self.method}
         asked |= {"least_coverage": self.least_coverage} if self.method == "log_likelihood" else {}
         return {"behaviour": self.behaviour, **columns, **asked, **self._conversation.spec}
 
