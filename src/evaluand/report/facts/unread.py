@@ -18,17 +18,21 @@ if TYPE_CHECKING:
     from evaluand.run.runner import Run
 
 
-def unread_facts(run: Run | None, evaluation: Evaluation | None, system: str) -> list[Facts]:
+def unread_facts(run: Run | None, evaluation: Evaluation | None, system: str | None = None) -> list[Facts]:
     """By scorer (None for the task itself), the replies of a system that could not be read, with a sentence.
 
     Args:
         run: whose outputs may hold extractions.
         evaluation: whose scorers may store them.
+        system: by default the name of the run, or of its task.
     """
+    graded = run if run is not None or evaluation is None else evaluation.run
+    if system is None:
+        system = "task" if graded is None else graded.name or graded.manifest["provenance"].get("task", "task")
     found = [] if run is None else [*_count(system, None, _of_task(run), run)]
     for scorer in [] if evaluation is None else evaluation.scorers:
         if evaluation is not None and COLUMN in evaluation.columns(scorer):
-            found += _count(system, scorer, _of_scorer(evaluation, scorer), run or evaluation.run)
+            found += _count(system, scorer, _of_scorer(evaluation, scorer), graded)
     return found
 
 

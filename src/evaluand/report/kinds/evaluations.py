@@ -67,11 +67,9 @@ class EvaluationView(KindView):
         if choice.index is not None:
             return example_facts(evaluation, Run(store, evaluation.manifest["provenance"]["run"]), choice.index)
         judges = judge_facts({head["names"][0] if head["names"] else id[:SHORT_ID]: evaluation})
-        run = evaluation.run
-        system = "task" if run is None else run.manifest["provenance"].get("task", "task")
-        return {"judges": judges, "unread": unread_facts(None, evaluation, system)} | evaluation_facts(
+        return {"judges": judges, "unread": unread_facts(None, evaluation)} | evaluation_facts(
             evaluation,
-            run,
+            evaluation.run,
             choice.examples,
             failed=choice.failed,
             below=choice.below,

@@ -56,7 +56,7 @@ class RunView(KindView):
         run = self.open(store, id)
         facts = count_losses(store, run.manifest["provenance"].get("recording"))
         facts |= run_facts(run, choice.examples, failed=choice.failed, index=choice.index, where=choice.where)
-        facts["unread"] = unread_facts(run, None, run.manifest["provenance"].get("task", "task"))
+        facts["unread"] = unread_facts(run, None)
         if choice.index is not None:
             facts["grades"] = _read_grades(store, head["used_by"] or (), choice.index)
         return facts

@@ -174,7 +174,7 @@ def _describe_origin(origin: Facts) -> Iterator[tuple[str, str]]:
 
 def run_body(facts: Facts) -> Iterator[RenderableType]:
     yield from _loss_lines(facts)
-    if facts["unread"]:
+    if facts.get("unread"):
         yield unread_lines(facts["unread"])
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
