@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from support.commands import Folder
 
-from evaluand import Dataset, DirectoryStore, Evaluator, Runner
+from evaluand import Dataset, Evaluator, Runner
 from evaluand.evaluation.scorers.pattern import Pattern
 from evaluand.report.contents import read_contents, read_parts
 from evaluand.report.facts.answers import answers
+from evaluand.report.facts.report import scores_facts
 from evaluand.report.facts.unread import unread_facts
 from evaluand.report.html.examples import Examples
 from evaluand.report.text import extraction_text
@@ -43,23 +44,23 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Folder:
 
 
 def test_every_first_screen_says_how_many_replies_could_not_be_read(folder: Folder) -> None:
-    assert SENTENCE in folder.done("run", "e.yaml", "--store", "store")
-    shown = folder.done("show", "e/gpt", "--scorer", "exact", "--store", "store")
+    assert SENTENCE in folder.done("run", "e.yaml")
+    shown = folder.done("show", "e/gpt", "--scorer", "exact")
     assert SENTENCE.replace("gpt", "e/gpt") in shown
     assert "extraction  read 'A' by rule 'all matches'" in shown
     assert "extraction  unread: the pattern is not found" in shown
-    facts = folder.json("show", "e/gpt", "--scorer", "exact", "--store", "store")
+    facts = folder.json("show", "e/gpt", "--scorer", "exact")
     assert [(each["count"], each["rows"], each["first_id"]) for each in facts["unread"]] == [(2, 4, "b")]
-    contents = read_contents(DirectoryStore("store"), ["e"], distributions=False)
-    assert SENTENCE.replace("gpt", "e/gpt") in answers(contents.facts, contents.measures)[0].sentences
-    folder.done("report", "e", "-o", "report.html", "--store", "store")
-    assert "2 of 4 replies of e/gpt could not be read by exact (50 %)" in Path("report.html").read_text()
+    contents = read_contents(folder.store, ["e"], distributions=False)
+    assert SENTENCE in answers(contents.facts, contents.measures)[0].sentences
+    folder.done("report", "e", "-o", "report.html")
+    assert "2 of 4 replies of gpt could not be read by exact (50 %)" in Path("report.html").read_text()
 
 
 def test_a_row_of_the_page_shows_what_was_read_in_a_line(folder: Folder) -> None:
-    folder.done("run", "e.yaml", "--store", "store")
-    [part] = read_parts(DirectoryStore("store"), "e")
-    rows = [*Examples(part, [{"scorer": "exact", "task": part.task}])]
+    folder.done("run", "e.yaml")
+    [part] = read_parts(folder.store, "e")
+    rows = [*Examples(part, scores_facts([part]))]
     read = [score["columns"]["extraction"] for row in rows for score in row["scores"]]
     assert read[0] == "read 'A' by rule 'all matches'"
     assert read[2] == "unread: the pattern is not found"
