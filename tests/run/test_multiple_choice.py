@@ -341,6 +341,8 @@ def test_an_option_in_any_wording_and_order_reads_back(n: int, seed: int, data: 
         (("5", "6", "-5"), "A -5", None),
         (("the U.S.", "the U.K."), "the U.S.", 0),
         ((".", ","), "", None),
+        (("US", "us"), "us", 1),
+        (("US", "us"), "Us", None),
         ([*"abcdefghij"], "I, as a model, cannot tell.", None),
     ],
 )

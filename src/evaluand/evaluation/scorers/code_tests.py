@@ -2,18 +2,18 @@
 
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
-from evaluand.core.errors import DataError, with_article
+from evaluand.core.errors import DataError
 from evaluand.core.fingerprint import Identity
 from evaluand.engine.sandbox.limits import Limits
 from evaluand.engine.sandbox.running import IMAGE, Ended, require_sandbox, run_program
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     Score,
-    Scorer,
+    TextScorer,
     described,
     require_flags,
     unread,
@@ -27,7 +27,7 @@ PARTS: Final = ("tests", "entry_point", "prompt", "setup")
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodeTests(Scorer):
+class CodeTests(TextScorer):
     """1 where the Python program in the output passes the expected tests, 0 where not; `label` tells how it ended.
 
     The program is what `evaluand.evaluation.written_code` reads in the output: the blocks of Python that define what is
@@ -112,14 +112,8 @@ class CodeTests(Scorer):
         parts = tests.after(read.text or "")
         return _graded(run_program(parts, limits, image=self.image, allow_unsandboxed=self.allow_unsandboxed), read)
 
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        _Tests.of(expected)
-        if outputs and not any(isinstance(output, str) for output in outputs):
-            raise DataError("code_tests runs texts, and no output is one")
-
-    def check_kind(self, expected: Any, kind: str) -> None:
-        if kind != "text":
-            raise DataError(f"code_tests runs texts, and the task returns {with_article(kind)}")
+    def read_expected(self, expected: Any) -> "_Tests":
+        return _Tests.of(expected)
 
 
 _LONGEST: Final = 3600

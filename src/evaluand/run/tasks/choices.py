@@ -160,8 +160,11 @@ class Options:
         return self._alone(words) or {n: part for n, part in self._near_text(words[1:]).items() if n in beside}
 
     def _of_text(self, words: str) -> _Named:
-        known = words.casefold()
-        return {n: words for n, text in enumerate(self._texts) if known and known in text}
+        """What words are the text of, whatever the case unless that tells options apart."""
+        for form in (str, str.casefold):
+            if named := {n: words for n, text in enumerate(self._texts) if words and form(text) == form(words)}:
+                return named
+        return {}
 
     def _near_text(self, words: str) -> _Named:
         """What words name as a text, without what joins them to a letter, brackets and a full stop."""
@@ -174,9 +177,8 @@ class Options:
         return {self.letters.find(letter.upper()): letter} if letter and letter.upper() in ascii_uppercase else {}
 
     @cached_property
-    def _texts(self) -> list[tuple[str, str]]:
-        """The texts by position as replies may write them."""
-        return [(normal_form(text).strip().casefold(), _cleaned(text).casefold()) for text in self.shown]
+    def _texts(self) -> list[str]:
+        return [_cleaned(text) for text in self.shown]
 
 
 _Named = dict[int, str]
