@@ -261,6 +261,7 @@ def test_a_reply_names_one_option_or_none(reply: str, position: int | None) -> N
         ("statement", "<answer>B</answer> ¦ **Final Answer:** B ¦ My final choice is B ¦ My verdict: [[B]]."),
         ("statement", "Die Antwort ist B ¦ La réponse est B ¦ La réponse est la B. ¦ La respuesta es la B"),
         ("statement", "A resposta é B ¦ La risposta è B ¦ Antwoord: B ¦ Ответ: B ¦ Правильный ответ — B ¦ Cevap: B"),
+        ("statement", "Response: B ¦ La bonne réponse est la lettre B"),
         (
             "statement",
             "答案：B ¦ 答案是B ¦ 正确答案是B。 ¦ 答案为B项 ¦ 回答はB ¦ 答えはBです。 ¦ 정답은 B입니다. ¦ الإجابة: B",

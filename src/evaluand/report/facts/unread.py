@@ -40,7 +40,7 @@ def _of_scorer(evaluation: Evaluation, scorer: str) -> Iterator[tuple[int, Any]]
     for batch in evaluation.batches(scorer, ["_index_", COLUMN]):
         for index, text in zip(*(column.to_pylist() for column in batch.columns), strict=True):
             if text is not None:
-                yield index, orjson.loads(text)
+                yield index, orjson.loads(text) if '"reason":' in text else {}  # parsed only where it is unread
 
 
 def _of_task(run: Run) -> Iterator[tuple[int, Any]]:
