@@ -32,7 +32,7 @@ def read_program(reply: str, wanted: Collection[str], prompt: str = "") -> Extra
     Example:
         >>> reply = "```python\ndef one():\n    return 1\nassert one() == 2\n```\nIt gives\n```\n1\n```"
         >>> read_program(reply, ["one"]).data
-        {'text': 'def one():\n    return 1\n', 'rule': 'block 1', 'candidates': 2}
+        {'text': 'def one():\n    return 1\n\n', 'rule': 'block 1', 'candidates': 2}
     """
     fenced = [*_fenced(reply)]
     texts = fenced or [*_passages(reply, prompt)]
