@@ -23,7 +23,8 @@ from evaluand.data.dataset import Dataset
 from evaluand.engine.policy import Policy
 from evaluand.engine.sandbox import running
 from evaluand.evaluation.evaluator import Evaluator
-from evaluand.evaluation.scorers.code_tests import CodeTests, code_in
+from evaluand.evaluation.scorers.code_tests import CodeTests
+from evaluand.evaluation.written_code import read_program
 from evaluand.run.runner import Runner
 
 ADD = "def add(a, b):\n    return a + b\n"
@@ -167,7 +168,8 @@ def test_an_explanation_is_the_error_and_the_line_of_it() -> None:
 @pytest.mark.usefixtures("sandbox")
 def test_the_same_program_has_the_same_score_and_explanation_each_time() -> None:
     program = "raise ValueError(list({'a', 'b', 'c', 'd', 'e'}), object())"
-    assert len({CodeTests().score(program, TESTS) for _ in range(3)}) == 1
+    first, *others = (CodeTests().score(program, TESTS) for _ in range(3))
+    assert others == [first, first]
 
 
 @pytest.mark.usefixtures("sandbox")
@@ -176,12 +178,74 @@ def test_what_a_file_does_as_a_script_is_left_out() -> None:
     assert CodeTests().score(f"{ADD}\nprint(add(1, 2))\n", TESTS).value == 1.0
 
 
-def test_the_last_block_of_python_is_the_program() -> None:
-    assert code_in("```python\na\n```\ntext\n```py\nb\n```\n```json\n{}\n```") == "b\n"
-    assert code_in("````\n```\n````") == "```\n"
-    assert code_in("before\n```Python\n    return 1\nand no end") == "    return 1\nand no end"
-    assert code_in("x = 1") == "x = 1"
-    assert code_in("```sh\npip\n```") == "```sh\npip\n```"
+PROMPT = 'def add(a, b):\n    """The sum."""\n'
+BLOCK = f"```python\n{ADD}```\n"
+HELPER = "```python\nimport math\ndef plus(a, b):\n    return math.fsum([a, b])\n```\nand\n```python\ndef add(a, b):\n"
+TABLE = f"T = {{}}\nfor i in (0, 1):\n    T[i] = i\n{ADD.replace('a +', 'T[0] + a +')}"
+READ: list[tuple[str, str, str]] = [  # what the reply has, the reply, the rule by which its program is read
+    ("one block", BLOCK, "block 1"),
+    ("an example", f"{BLOCK}Example:\n```python\nprint(add(1, 2))\n```", "block 1"),
+    ("a wrong example", f"```python\nassert add(1, 2) == 4\n```\n{BLOCK}", "block 2"),
+    ("an output", f"{BLOCK}prints\n```\n3\n```", "block 1"),
+    ("an output of words", f"{BLOCK}prints\n```\nHello\n```", "block 1"),
+    ("a helper", f"{HELPER}    return plus(a, b)\n```", "blocks 1, 2"),
+    ("a list", "1. Write:\n\n    ```python\n    def add(a, b):\n        return a + b\n    ```\n", "block 1"),
+    ("an entry of a list", "- ```py\n  def add(a, b):\n      return a + b\n  ```\n", "block 1"),
+    ("tildes", BLOCK.replace("```", "~~~"), "block 1"),
+    ("other languages", f"```sh\npip install x\n```\n{BLOCK}```json\n{{}}\n```\n```text\nadd\n```", "block 1"),
+    ("a correction", f"```python\n{ADD.replace('+', '*')}```\nNo:\n{BLOCK}", "block 2"),
+    ("a session", f"{BLOCK}```python\n>>> add(1, 2)\n4\n```", "block 1"),
+    ("only a session", "```\n>>> def add(a, b):\n...     return a + b\n>>> add(1, 2)\n3\n```", "block 1"),
+    ("a fence in a text", '````\ndef add(a, b):\n    """\n```\n    """\n    return a + b\n````', "block 1"),
+    ("own tests", f"```\n{ADD}assert add(1, 2) == 4\nx = int(input())\ny = add(x, 1)\nprint(y)\n```", "block 1"),
+    ("a main function", f"```\n{ADD}def main():\n    print(add(int(input()), 1))\nmain()\n```", "block 1"),
+    ("a loop that asks", f"```\n{ADD}while True:\n    print(add(int(input()), 1))\n```", "block 1"),
+    ("a table that is filled", f"```\n{TABLE}```", "block 1"),
+    (
+        "an import that may fail",
+        f"```\ntry:\n    import re\nexcept ImportError:\n    print(0)\n{ADD}re.I\n```",
+        "block 1",
+    ),
+    ("a block that is cut off", f"{BLOCK}Better:\n```python\ndef add(a, b):\n    return b +", "block 1"),
+    ("an example that is cut off", f"```python\n{ADD}\nprint(add(1,", "block 1"),
+    ("no fences", f"Here it is:\n\n{ADD}\nIt adds two numbers.", "passage 1"),
+    ("marks of no fences", f"[PYTHON]\n{ADD}[/PYTHON]\n[DONE]", "passage 1"),
+    ("nothing else", ADD, "whole reply"),
+    ("indentation", "    def add(a, b):\n        return a + b\n", "whole reply"),
+]
+CONTINUED: list[tuple[str, str, str]] = [
+    ("a body", "    return a + b\n", "whole reply"),
+    ("a body in a block", "```\n    return a + b\n```", "block 1"),
+    ("a body before words", "    return a + b\n\nThis adds.", "passage 1"),
+    ("a body before its own test", "    return a + b\n\nassert add(1, 2) == 4", "whole reply"),
+]
+
+
+@pytest.mark.parametrize(("reply", "rule"), [row[1:] for row in READ], ids=[row[0] for row in READ])
+def test_what_only_shows_the_program_does_not_decide(reply: str, rule: str) -> None:
+    prompted = {"tests": f"def check(add):\n    {TESTS[0]}", "entry_point": "add", "prompt": PROMPT}
+    for expected in (TESTS, prompted):
+        score = CodeTests(allow_unsandboxed=True).score(reply, expected)
+        assert (score.label, score.explanation) == ("passed", None)
+        assert score.columns is not None
+        assert score.columns["extraction"]["rule"] == rule
+    wrong = reply.replace("a + b", "a - b").replace("plus(a, b)\n```", "plus(a, -b)\n```")
+    assert CodeTests(allow_unsandboxed=True).score(wrong, TESTS).label == "failed"
+
+
+@pytest.mark.parametrize(("reply", "rule"), [row[1:] for row in CONTINUED], ids=[row[0] for row in CONTINUED])
+def test_a_reply_may_continue_the_prompt(reply: str, rule: str) -> None:
+    assert read_program(reply, ["add"], PROMPT).rule == rule
+    score = CodeTests(allow_unsandboxed=True).score(reply, {"tests": TESTS, "prompt": PROMPT})
+    assert (score.label, score.explanation) == ("passed", None)
+
+
+def test_where_nothing_that_is_tested_is_defined_the_rest_is_run() -> None:
+    two = "```python\na = 1\n```\ntext\n```py\nb = a\n```\n```json\n{}\n```"
+    assert read_program(two, []).text == "a = 1\n\nb = a\n"
+    assert read_program("```python\nprint 'x'\n```", ["f"])[:2] == ("print 'x'\n", "last block")
+    assert read_program("```sh\npip\n```", ["f"])[:2] == ("```sh\npip\n```", "whole reply")
+    assert read_program("x" * 60_000, ["f"]).rule == "whole reply"
 
 
 # ---------------------------------------------------------------- what is refused
@@ -226,7 +290,7 @@ def test_wrong_parameters_are_refused(wrong: Any) -> None:
 def test_the_limits_are_part_of_the_identity() -> None:
     assert CodeTests(timeout=2, memory=512).identify().spec == {
         "kind": "code_tests",
-        "version": 1,
+        "version": 2,
         "parameters": {"timeout": 2, "memory": 512, "allow_unsandboxed": False},
     }
     assert CodeTests(image="python:3.14").identify().spec["parameters"]["image"] == "python:3.14"

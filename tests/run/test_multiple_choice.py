@@ -22,6 +22,7 @@ from evaluand.models.chat_model import ChatModel
 from evaluand.run.runner import Run
 from evaluand.run.tasks.choices import Options, shuffled
 from evaluand.run.tasks.conversation import FewShot
+from evaluand.run.tasks.multiple_choice import answer_tokens
 from evaluand.store.store import MemoryStore
 
 MODEL = ChatModel("http://127.0.0.1:1/v1", "small", version="1")
@@ -59,9 +60,17 @@ def test_options_are_lettered_and_the_output_names_the_chosen_one(chat: Callable
     assert server.bodies[0]["messages"][0]["content"] == (
         "The colour of grass?\nA. red\nB. green\nC. blue\nReply with the letter of the right option alone."
     )
+    read = {"text": "B", "rule": "whole reply", "candidates": 1}
+    unread = {"candidates": 0, "reason": "the reply names no option"}
     assert found == [
-        {"prediction": "B", "position": "B", "shown": ["A", "B", "C"], "reply": "B"},
-        {"prediction": None, "position": None, "shown": ["A", "B", "C"], "reply": "I cannot say."},
+        {"prediction": "B", "position": "B", "shown": ["A", "B", "C"], "reply": "B", "extraction": read},
+        {
+            "prediction": None,
+            "position": None,
+            "shown": ["A", "B", "C"],
+            "reply": "I cannot say.",
+            "extraction": unread,
+        },
     ]
 
 
@@ -136,11 +145,12 @@ def test_a_row_without_options_fails_before_anything_is_asked(
 
 def test_all_faults_of_a_task_are_reported_at_once() -> None:
     with pytest.raises(ParameterError) as error:
-        MultipleChoice(MODEL, answer="word", method="guess", shuffle=1, choices=3)  # type: ignore[arg-type]
+        MultipleChoice(MODEL, answer="word", method="guess", shuffle=1, choices=3, least_coverage=2)  # type: ignore[arg-type]
     assert [(place, message) for place, message in error.value.faults] == [
         (("choices",), "is no column, and no list of columns"),
         (("answer",), "is 'word'; give letter, number, text, one_hot"),
         (("method",), "is 'guess'; give reply, log_likelihood"),
+        (("least_coverage",), "is 2; give a probability, from 0 to 1"),
         (("shuffle",), "is a number; give true or false"),
     ]
     with pytest.raises(ParameterError, match="prompt: does not show the options"):
@@ -185,7 +195,9 @@ def test_columns_are_checked_against_the_dataset_before_anything_is_asked() -> N
         ("The answer is not A", None),
         ("A colour like red", None),
         ("A. red is wrong.\nAnswer: neither", None),
-        ("Dark blue", None),
+        ("Dark blue", 2),
+        ("DARK BLUE.", 2),
+        ("dark\u00a0blue", 2),
         ("E", None),
         ("B", None),  # the letter of one option and the text of another
         ("Answer: B.", 1),
@@ -225,7 +237,7 @@ def test_columns_are_checked_against_the_dataset_before_anything_is_asked() -> N
         ("Answer: either A or C", None),
         ("A, or C", None),
         ("Options A and C", None),
-        ("Option A is wrong. Option C is right.", None),
+        ("Option A is wrong. Option C is right.", 2),
         ("The first option is red. The second option is green.", None),
         ("A stone is grey.", None),
         ("The answer is a colour.", None),
@@ -236,7 +248,88 @@ def test_columns_are_checked_against_the_dataset_before_anything_is_asked() -> N
 )
 def test_a_reply_names_one_option_or_none(reply: str, position: int | None) -> None:
     options = Options(COLOURS, ascii_uppercase[:4], (0, 1, 2, 3))
-    assert options.read(reply) == position
+    assert options.read(reply)[0] == position
+
+
+@pytest.mark.parametrize(
+    ("rule", "replies"),
+    [
+        ("whole reply", "**B** ¦ (b) ¦ [[B]] ¦ B! ¦ “B” ¦ 'B' ¦ Ｂ ¦ 【B】 ¦ B。 ¦ GREEN ¦ B<|eot_id|>"),
+        ("whole reply", "B<|im_end|> ¦ B</s> ¦ B<end_of_turn> ¦ \u200bB\u200b ¦ \ufeffB ¦ B<br> ¦ <p>B</p>"),
+        ("statement", "Answer: B<br> ¦ The answer is (B) green ¦ The answer is “B”. ¦ Answer: (b) green ¦ Option: B"),
+        ("statement", '{"answer": "B"} ¦ ```json\n{"answer": "B"}\n``` ¦ {"final_answer": "B", "sure": 0.9}'),
+        ("statement", "<answer>B</answer> ¦ **Final Answer:** B ¦ My final choice is B ¦ My verdict: [[B]]."),
+        ("statement", "Die Antwort ist B ¦ La réponse est B ¦ La réponse est la B. ¦ La respuesta es la B"),
+        ("statement", "A resposta é B ¦ La risposta è B ¦ Antwoord: B ¦ Ответ: B ¦ Правильный ответ — B ¦ Cevap: B"),
+        ("statement", "Response: B ¦ La bonne réponse est la lettre B"),
+        (
+            "statement",
+            "答案：B ¦ 答案是B ¦ 正确答案是B。 ¦ 答案为B项 ¦ 回答はB ¦ 答えはBです。 ¦ 정답은 B입니다. ¦ الإجابة: B",
+        ),
+        ("statement", "The correct answer is B, not C. ¦ Answer: C\n\nWait, the answer is B."),
+        ("statement", "A. red\nB. green\nAnswer: B"),
+        ("sentence", "It is B. ¦ I'd go with B ¦ I’d go with B. ¦ I choose option B. ¦ So it's B. ¦ 故选B。 ¦ 我选择B"),
+        ("sentence", "Option B is correct. ¦ B is the right answer ¦ (B) is the best option."),
+        ("sentence", "Green is the correct answer."),
+        ("sentence", "C is wrong. B is correct. ¦ B ist richtig. ¦ B est la bonne réponse. ¦ B是正确的"),
+        ("line", "B\n\nGrass is green. ¦ B, because grass is green. ¦ B because grass is green."),
+        ("line", "It is clear.\n(B) ¦ Option B ¦ B) green"),
+    ],
+)
+def test_common_wordings_are_read(rule: str, replies: str) -> None:
+    options = Options(("red", "green", "blue"), "ABC", (0, 1, 2))
+    read = {reply: options.read(reply) for reply in replies.split(" ¦ ")}
+    assert {reply: (position, extraction.rule) for reply, (position, extraction) in read.items()} == dict.fromkeys(
+        read, (1, rule)
+    )
+
+
+@pytest.mark.parametrize(
+    ("reason", "replies"),
+    [
+        ("names no option", "A good answer would be short. ¦ I think so. ¦ B? ¦ B is my answer. ¦ Answer: yes"),
+        ("names no option", "The answer is a good one ¦ The answer is probably B. ¦ Is the answer B? ¦ not sure"),
+        (
+            "names no option",
+            "Only B is correct ¦ I can't choose B ¦ 答えはBではない ¦ 答案不是B ¦ Among A and B, B is correct",
+        ),
+        ("several", "A or B ¦ Answer: A and B ¦ Answer: (a) and (b) ¦ Antwort: A, oder C ¦ 答案是A和C ¦ B. red"),
+        ("several", "It is A. Or it is B. ¦ A) red\nB) green\nC) blue ¦ A is correct. B is correct. ¦ A: No. B: Yes."),
+        ("denies", "The answer is not B ¦ Die Antwort ist nicht C. ¦ I don't think the answer is B ¦ It is not B."),
+        ("denies", "It's not B, it's C. ¦ If the answer is B, then grass is blue ¦ A. red is wrong"),
+        ("denies", "None of it. Answer: none"),
+        ("not there", "Answer: E ¦ E ¦ The answer is (D)."),
+    ],
+)
+def test_what_names_no_option_or_several_is_no_answer(reason: str, replies: str) -> None:
+    options = Options(("red", "green", "blue"), "ABC", (0, 1, 2))
+    for reply in replies.split(" ¦ "):
+        position, extraction = options.read(reply)
+        assert (position, extraction.text) == (None, None), reply
+        assert reason in (extraction.reason or ""), (reply, extraction)
+
+
+WORDINGS = (
+    *("{}", "({})", "**{}**", "[[{}]]", "Answer: {}", "The answer is {}.", "It is {}.", "Option {} is correct."),
+    *(
+        "I'd go with {}",
+        "Die Antwort ist {}",
+        "答案：{}",
+        "So, the best option is:\n{}",
+        "\\boxed{{{}}}",
+        '{{"answer": "{}"}}',
+    ),
+)
+
+
+@given(st.integers(2, 26), st.integers(0, 2**63 - 1), st.data())
+def test_an_option_in_any_wording_and_order_reads_back(n: int, seed: int, data: st.DataObject) -> None:
+    options = Options([f"thing {number}" for number in range(n)], ascii_uppercase[:n], shuffled(n, seed))
+    position = data.draw(st.integers(0, n - 1))
+    wording = data.draw(st.sampled_from(WORDINGS))
+    assert options.read(wording.format(options.letters[position]))[0] == position
+    assert options.read(options.shown[position].upper())[0] == position
+    assert options.read(wording.format(f"{options.letters[position]} or {options.letters[position - 1]}"))[0] is None
 
 
 @pytest.mark.parametrize(
@@ -249,32 +342,71 @@ def test_a_reply_names_one_option_or_none(reply: str, position: int | None) -> N
         (("5", "6", "-5"), "A -5", None),
         (("the U.S.", "the U.K."), "the U.S.", 0),
         ((".", ","), "", None),
+        (("US", "us"), "us", 1),
+        (("US", "us"), "Us", None),
         ([*"abcdefghij"], "I, as a model, cannot tell.", None),
     ],
 )
 def test_texts_of_options_are_compared_with_their_signs(texts: Sequence[str], reply: str, position: int | None) -> None:
     options = Options(texts, ascii_uppercase[: len(texts)], range(len(texts)))
-    assert options.read(reply) == position
+    assert options.read(reply)[0] == position
 
 
 # Probabilities
 
 
 def test_the_likeliest_letter_is_chosen_whatever_the_reply_is(chat: Callable[..., Chat]) -> None:
-    server = chat(top(("The", 0.5), (" B", 0.2), ("B", 0.1), ("A", 0.1)), top(("\n", 0.6), ("C", 0.2), ("A", 0.05)))
+    server = chat(top(("The", 0.4), (" B", 0.4), ("B", 0.05), ("A", 0.15)), top(("C.", 0.6), ("A", 0.05)))
     first, second = outputs(run(MultipleChoice(server.model, method="log_likelihood")))
     assert first["prediction"] == "B"
-    assert first["coverage"] == pytest.approx(0.4)
+    assert first["coverage"] == pytest.approx(0.6)
     assert first["probabilities"] == pytest.approx({"A": 0.25, "B": 0.75, "C": 0})
+    assert first["extraction"] == {"text": "B", "rule": "likeliest letter", "candidates": 2}
     assert second["prediction"] == "C"
     body = server.bodies[0]
-    assert (body["max_tokens"], body["top_logprobs"]) == (1, 20)
+    assert (body["max_tokens"], body["top_logprobs"]) == (8, 20)
 
 
-def test_no_likely_letter_is_no_answer(chat: Callable[..., Chat]) -> None:
-    server = chat(top(("The", 0.5), ("It", 0.2)))
+@pytest.mark.parametrize(
+    ("tokens", "answer", "first"),
+    [
+        (["B"], "B", "B"),
+        ([" **", "Answer", ":", "**", " B", "."], "**Answer:** B.", " B"),
+        (['{"', "answer", '":', ' "', "B", '"}'], '{"answer": "B"}', "B"),
+        (["\n", "(", "B", ")"], "(B)", "B"),
+        (["A", " or", " B", "?", "</think>", "\n\n", "B"], "B", "B"),
+        (["The", " answer", " is", " B"], "The answer is B", "The"),
+        (["<think>", "A"], "B", None),  # the answer is none of the tokens
+    ],
+)
+def test_the_first_token_of_the_answer_counts(tokens: Sequence[str], answer: str, first: str | None) -> None:
+    found = answer_tokens([{"token": token} for token in tokens], answer)
+    assert [token["token"] for token in found[:1]] == ([] if first is None else [first])
+    assert list(found) == [{"token": token} for token in tokens[len(tokens) - len(found) :]]
+
+
+def test_a_reply_without_its_answer_yet_is_asked_for_whole(chat: Callable[..., Chat]) -> None:
+    server = chat(top(("\n", 1.0)), top(("A", 0.9)))
     [output] = outputs(run(MultipleChoice(server.model, method="log_likelihood"), ROWS[:1]))
-    assert output == {"prediction": None, "position": None, "shown": ["A", "B", "C"], "reply": "The"}
+    assert output["prediction"] == "A"
+    assert [body["max_tokens"] for body in server.bodies] == [8, 512]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "coverage", "why"),
+    [
+        ([("The", 0.5), ("It", 0.2)], 0, "0 together"),
+        ([("The", 0.5), ("B", 0.25), ("A", 0.125)], 0.375, "0.38 together"),
+    ],
+)
+def test_unlikely_letters_are_no_answer(chat: Callable[..., Chat], tokens: Any, coverage: float, why: str) -> None:
+    server = chat(top(*tokens), top(*tokens))
+    task = MultipleChoice(server.model, method="log_likelihood")
+    [output] = outputs(run(task, ROWS[:1]))
+    assert (output["prediction"], output["position"], output["coverage"]) == (None, None, pytest.approx(coverage))
+    assert output["extraction"]["reason"] == f"the letters have a probability of {why}; least_coverage is 0.5"
+    [output] = outputs(run(replace(task, least_coverage=0.3), ROWS[:1]))
+    assert output["prediction"] == ("B" if coverage else None)
 
 
 def test_a_server_without_probabilities_ends_the_run(chat: Callable[..., Chat]) -> None:

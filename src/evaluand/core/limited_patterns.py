@@ -71,6 +71,11 @@ class LimitedPattern:
         """The first match; None if there is none."""
         return self._call("search", text)
 
+    def finditer(self, text: str) -> list[Any]:
+        """All matches."""
+        found: list[Any] = self._call("finditer", text)
+        return found
+
     def findall(self, text: str) -> list[Any]:
         """All matches: texts, or tuples of groups."""
         found: list[Any] = self._call("findall", text)
@@ -88,9 +93,11 @@ class LimitedPattern:
 
     def _call(self, name: str, text: str, **options: Any) -> Any:
         if not text:  # nothing is slow there, and `\B` does not match as in `regex`
-            return getattr(self._checked, name)(string=text, **options)
+            found = getattr(self._checked, name)(string=text, **options)
+            return [*found] if name == "finditer" else found
         try:
-            return getattr(self._compiled, name)(string=text, timeout=SECONDS, concurrent=True, **options)
+            found = getattr(self._compiled, name)(string=text, timeout=SECONDS, concurrent=True, **options)
+            return [*found] if name == "finditer" else found
         except TimeoutError:
             raise SlowPattern(
                 f"the pattern {self.text[:80]!r} took more than {SECONDS:g} s on this text; avoid repeats within"

@@ -24,6 +24,7 @@ from evaluand.core.errors import DataError, SpecError, nearest, with_article
 from evaluand.core.fingerprint import Identity, code_identity
 from evaluand.core.near import refuse_base_class
 from evaluand.core.registry import find, make_default, names, split_entry
+from evaluand.models.extraction import COLUMN, Extraction
 
 if TYPE_CHECKING:
     from evaluand.evaluation.evaluator import Evaluation
@@ -91,6 +92,12 @@ class Score(NamedTuple):
         if hasattr(result, "item") and getattr(result, "ndim", None) == 0:  # a NumPy bool or an array of one value
             return cls.of(result.item())
         return cls(data=result)
+
+
+def unread(reason: str, candidates: int = 0) -> Score:
+    """No grade, because the part that decides could not be read, for scorers with the column `extraction`."""
+    read = Extraction.unread(reason, candidates)
+    return Score(status="abstained", reason=reason, columns={COLUMN: read.data})
 
 
 RIGHT: Final = Score(1.0)
@@ -277,7 +284,24 @@ class Scorer(ABC):
         return code_identity("scorer", self, type(self).__qualname__)
 
 
-class ReferenceScorer(Scorer):
+class TextScorer(Scorer):
+    """Grades texts by what is expected, which subclasses read."""
+
+    @abstractmethod
+    def read_expected(self, expected: Any) -> Any:
+        """What is expected, in the form for grading; a DataError tells what is wrong with it."""
+
+    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
+        self.read_expected(expected)
+        if outputs and not any(isinstance(output, str) for output in outputs):
+            raise DataError(f"{self.kind} grades texts, and no output is one")
+
+    def check_kind(self, expected: Any, kind: str) -> None:
+        if kind != "text":
+            raise DataError(f"{self.kind} grades texts, and the task returns {with_article(kind)}")
+
+
+class ReferenceScorer(TextScorer):
     """Compares an answer with a reference, or with the best of several; subclasses define `compared`.
 
     Abstains where nothing is expected and where the answer is not text.
@@ -291,21 +315,12 @@ class ReferenceScorer(Scorer):
         """Compares texts; a DataError if what is expected is not text."""
         if expected is None:
             return NOTHING_EXPECTED
-        references = self._references(expected)
+        references = self.read_expected(expected)
         if not isinstance(output, str):
             return Score.abstained(f"the answer is {described(output)}, not text")
         return self.compared(output, references)
 
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        self._references(expected)
-        if any(not isinstance(output, str) for output in outputs):
-            raise DataError(f"{self.kind} grades texts, and no output is one")
-
-    def check_kind(self, expected: Any, kind: str) -> None:
-        if kind != "text":
-            raise DataError(f"{self.kind} grades texts, and the task returns {with_article(kind)}")
-
-    def _references(self, expected: Any) -> list[str]:
+    def read_expected(self, expected: Any) -> list[str]:
         references = [expected] if isinstance(expected, str) else expected
         if not isinstance(references, list | tuple) or not references:
             raise DataError(

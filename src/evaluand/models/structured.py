@@ -16,7 +16,7 @@ import json
 import re
 import threading
 from collections import Counter
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeVar, cast
@@ -90,7 +90,7 @@ class Structure:
 
     def read(self, text: str) -> tuple[Any, str]:
         """The data in a reply, and why there are none, so that another reply is asked for."""
-        found = list(_json_values(text))
+        found = list(json_values(text))
         if not found:
             return None, NO_JSON
         faults = [fault or self._values.fault(value, "reply") for value, fault in found]
@@ -253,18 +253,13 @@ def _is_strict(schema: Any) -> bool:
     return all(_is_strict(part) for part in schema.values())
 
 
-def _json_values(text: str) -> Iterator[tuple[Any, str]]:
-    """The JSON values in a reply, each with what makes it invalid: the whole text, or blocks and objects within it."""
-    for candidate in (text, *_BLOCK.findall(text)):
-        try:
-            yield _DECODER.decode(candidate.strip()), ""
-        except _Ambiguous as fault:
-            if _OPENING.match(candidate.strip()) is None:  # a constant with other text after it
-                continue
-            yield None, str(fault)
-        except (ValueError, RecursionError):
-            continue
-        return
+def json_values(text: str) -> Iterator[tuple[Any, str]]:
+    """The JSON values in a reply, each with what makes it invalid: the whole text, or its blocks, or what is in it."""
+    for candidates in ((text,), _BLOCK.findall(text)):
+        blocks = [*_whole_values(candidates)]
+        yield from blocks
+        if blocks:
+            return
     place = 0
     for _ in range(_MOST_PLACES):
         found = _OPENING.search(text, place)
@@ -278,6 +273,17 @@ def _json_values(text: str) -> Iterator[tuple[Any, str]]:
             return
         except (ValueError, RecursionError):
             place = found.start() + 1
+
+
+def _whole_values(candidates: Iterable[str]) -> Iterator[tuple[Any, str]]:
+    for candidate in map(str.strip, candidates):
+        try:
+            yield _DECODER.decode(candidate), ""
+        except _Ambiguous as fault:
+            if _OPENING.match(candidate):  # or else a constant with other text after it
+                yield None, str(fault)
+        except (ValueError, RecursionError):
+            continue
 
 
 class _Ambiguous(Exception):

@@ -310,6 +310,28 @@ def measure_creation(manifest: Mapping[str, Any]) -> str | None:
     return seconds(time.total_seconds())
 
 
+def example_name(index: int, id: str | None) -> str:
+    """The name of an example: its `_index_`, and its id if it has one."""
+    return f"_index_ {index}" if id in (None, str(index)) else f"_index_ {index} {safe(id, LABEL)}"
+
+
+def extraction_text(read: Mapping[str, Any]) -> str:
+    """What was read from a reply to be graded, in a line.
+
+    Example:
+        >>> extraction_text({"text": "B", "rule": "statement", "candidates": 2})
+        "read 'B' by rule 'statement', 2 candidates"
+        >>> extraction_text({"reason": "the reply names several options", "candidates": 2})
+        'unread: the reply names several options'
+    """
+    if "reason" in read:
+        return f"unread: {read['reason']}"
+    text = " ".join(str(read["text"]).split())
+    shown = text if len(text) <= LABEL else f"{text[: LABEL - 1]}…"
+    several = f", {read['candidates']:,} candidates" if read["candidates"] > 1 else ""
+    return f"read {shown!r} by rule {read['rule']!r}{several}"
+
+
 def seconds(time: float | None) -> str:
     """A duration in a suitable unit.
 

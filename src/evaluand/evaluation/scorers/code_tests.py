@@ -2,37 +2,41 @@
 
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Final
 
-from evaluand.core.errors import DataError, with_article
+from evaluand.core.errors import DataError
 from evaluand.core.fingerprint import Identity
 from evaluand.engine.sandbox.limits import Limits
 from evaluand.engine.sandbox.running import IMAGE, Ended, require_sandbox, run_program
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     Score,
-    Scorer,
+    TextScorer,
     described,
     require_flags,
+    unread,
     wrong_parameter,
 )
+from evaluand.evaluation.written_code import names_tested, read_program
+from evaluand.models.extraction import COLUMN, Extraction
 
 PARTS: Final = ("tests", "entry_point", "prompt", "setup")
 """What an expected value that is an object may have."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class CodeTests(Scorer):
+class CodeTests(TextScorer):
     """1 where the Python program in the output passes the expected tests, 0 where not; `label` tells how it ended.
 
-    The program is the last block of Python in the output (three backticks, then `python`, `py` or nothing), or else the
-    complete output. It runs in a sandbox, without network, secrets or your files, which `evaluand.engine.sandbox`
-    describes: bubblewrap, or else a container of docker or podman. It passes if the tests after it are executed to
-    their end: leaving early, or printing that all is well, is no pass. A program that is made to deceive can still
-    pass, as it shares a process with its tests: by returning an object that equals everything, by replacing a function
-    that they call, or by looking for the proof.
+    The program is what `evaluand.evaluation.written_code` reads in the output: the blocks of Python that define what is
+    tested and what these need, without usage examples and outputs; the column `extraction` names them. It runs in a
+    sandbox, without network, secrets or your files, which `evaluand.engine.sandbox` describes: bubblewrap, or else a
+    container of docker or podman. It passes if the tests after it are executed to their end: leaving early, or printing
+    that all is well, is no pass. A program that is made to deceive can still pass, as it shares a process with its
+    tests: by returning an object that equals everything, by replacing a function that they call, or by looking for the
+    proof.
 
     The expected value is a text, the tests; a list of texts, such as the assertions of MBPP; or an object with
 
@@ -62,7 +66,7 @@ class CodeTests(Scorer):
     """
 
     kind = "code_tests"
-    version = 1
+    version = 2
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
     timeout: float = 10.0
@@ -82,6 +86,10 @@ class CodeTests(Scorer):
         if not isinstance(image, str) or not _IMAGE.fullmatch(image):
             raise wrong_parameter(self, "image", f"give the name of an image, such as {IMAGE}")
 
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return {COLUMN: "json"}
+
     def identify(self) -> Identity:
         """The image is part of it where it is not the usual one."""
         identity = super().identify()
@@ -98,19 +106,14 @@ class CodeTests(Scorer):
             return NOTHING_EXPECTED
         tests = _Tests.of(expected)
         if not isinstance(output, str):
-            return Score.abstained(f"the output is {described(output)}, not text")
+            return unread(f"the output is {described(output)}, not text")
         limits = Limits(timeout=self.timeout, memory=self.memory)
-        parts = tests.after(code_in(output))
-        return _graded(run_program(parts, limits, image=self.image, allow_unsandboxed=self.allow_unsandboxed))
+        read = read_program(output, tests.wanted, tests.prompt)
+        parts = tests.after(read.text or "")
+        return _graded(run_program(parts, limits, image=self.image, allow_unsandboxed=self.allow_unsandboxed), read)
 
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        _Tests.of(expected)
-        if outputs and not any(isinstance(output, str) for output in outputs):
-            raise DataError("code_tests runs texts, and no output is one")
-
-    def check_kind(self, expected: Any, kind: str) -> None:
-        if kind != "text":
-            raise DataError(f"code_tests runs texts, and the task returns {with_article(kind)}")
+    def read_expected(self, expected: Any) -> "_Tests":
+        return _Tests.of(expected)
 
 
 _LONGEST: Final = 3600
@@ -151,6 +154,15 @@ class _Tests:
             raise DataError("the tests define check(…), and nothing calls it; add entry_point to the expected value")
         return self
 
+    @property
+    def wanted(self) -> set[str]:
+        """The names that an answer should define."""
+        return {self._name} if self._name else names_tested(f"{self.setup}\n{self.tests}")
+
+    @property
+    def _name(self) -> str | None:
+        return self.entry_point or next(reversed(_DEFINED.findall(self.prompt)), None)
+
     def after(self, answer: str) -> list[tuple[str, str]]:
         """The parts of the program, in the order in which they are executed."""
         call = f"\ncheck({self.entry_point})\n" if self.entry_point else ""
@@ -160,7 +172,7 @@ class _Tests:
     def _completed(self, answer: str) -> list[tuple[str, str]]:
         if not self.prompt:
             return [("answer", answer)]
-        name = self.entry_point or next(reversed(_DEFINED.findall(self.prompt)), None)
+        name = self._name
         if name is None or not re.search(rf"^(?:async[ \t]+)?(?:def|class)[ \t]+{name}\b", answer, re.MULTILINE):
             return [("answer", self.prompt + answer)]
         body = " pass" if self.prompt.rstrip().endswith(":") else ""
@@ -182,27 +194,10 @@ def _text(name: str, value: Any) -> str:
     return "\n".join(lines)
 
 
-def code_in(answer: str) -> str:
-    r"""The last block of Python in an answer, or else the answer.
-
-    Example:
-        >>> code_in("Like this:\n```python\nx = 1\n```\nIt sets x.")
-        'x = 1\n'
-    """
-    blocks = [block["code"] for block in _BLOCK.finditer(answer) if block["language"].casefold() in _LANGUAGES]
-    return blocks[-1] if blocks else answer
-
-
-_LANGUAGES: Final = ("", "python", "python3", "py")
-_BLOCK: Final = re.compile(
-    r"^ {0,3}(?P<fence>`{3,})[ \t]*(?P<language>[\w+-]*)[^\n`]*\n(?P<code>.*?)(?:^ {0,3}(?P=fence)`*[ \t\r]*$|\Z)",
-    re.MULTILINE | re.DOTALL,
-)
-
-
-def _graded(ended: Ended) -> Score:
+def _graded(ended: Ended, read: Extraction) -> Score:
+    columns = {COLUMN: read.data}
     if ended.how == "finished":
-        return Score(1.0, "passed")
+        return Score(1.0, "passed", columns=columns)
     label = "failed" if ended.how in ("raised", "exited") else ended.how
     place = f" ({ended.where})" if ended.where else ""
-    return Score(0.0, label, explanation=f"{ended.error}{place}")
+    return Score(0.0, label, explanation=f"{ended.error}{place}", columns=columns)

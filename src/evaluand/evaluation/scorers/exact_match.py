@@ -1,24 +1,15 @@
-"""Whether an answer is the expected one: letter for letter, or after the chosen normalisations.
+"""Whether an answer is the expected one, in the normal form of text, after what the user chose to forgive.
 
-Nothing is normalised unless asked for, because each step forgives something: dropping case makes `US` and `us` the
-same, dropping articles makes `The Who` and `Who` the same. What is forgiven is part of the scorer's identity.
-
-Normalising text in this way to compare short answers comes from SQuAD (Rajpurkar et al. 2016, "SQuAD: 100,000+
-questions for machine comprehension of text", arXiv:1606.05250); `case`, `punctuation`, `articles` and `space` together
-are its exact match, with three differences. Punctuation is what Unicode calls so: `—` and `«` go, and the symbols
-`$+<=>^|~` and the backtick stay: `$5` and `5` differ. Articles are dropped as whole words between spaces. And a step
-that would leave nothing of a text is not taken, so that the option `A` is not taken for `The`, nor `?` for `!`.
+What is forgiven is part of the scorer's identity; see `evaluand.core.text.normal_form`.
 """
 
 import math
-import re
-import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Final
 
-from evaluand.core.errors import DataError, warn, with_article
+from evaluand.core.errors import DataError, with_article
+from evaluand.core.text.normal_form import NORMALISATIONS, normal_form
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     RIGHT,
@@ -34,23 +25,20 @@ from evaluand.evaluation.scorer import (
     wrong_parameter,
 )
 
-NORMALISATIONS: Final = ("unicode", "case", "punctuation", "articles", "space")
-"""In the order in which they are applied, however they are listed."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class ExactMatch(Scorer):
     """1 where the output equals what was expected, 0 where it does not; abstains where nothing was expected.
 
+    Texts are equal in their normal form: composed accents, spaces for no-break spaces, plain apostrophes and quotes.
     Text never equals a number (`numeric_answer` finds numbers in text); where the two look the same, as the text `7`
     and the number 7 do, the row fails, because that is a column read as another type and not a wrong answer. Numbers
     compare by value, `1` and `1.0` are equal; `true` and `1` are not. Lists and objects compare item by item. NaN
     equals NaN, since the answer is then the expected one.
 
     Attributes:
-        normalise: what to forgive when two texts are compared (never text inside lists or objects): `unicode` (NFKC:
-            full-width forms, ligatures, composed accents), `case`, `punctuation` (Unicode's categories P), `articles`
-            (a, an, the; in any case) and `space` (runs of white space become one space, none at the ends).
+        normalise: what else to forgive when two texts are compared (never text inside lists or objects): `unicode`,
+            `case`, `punctuation`, `all_punctuation`, `articles` and `space`; see `evaluand.core.text.normal_form`.
         any_of: the expected value is a list of acceptable answers; a single value counts as a list of one.
 
     Raises:
@@ -62,7 +50,7 @@ class ExactMatch(Scorer):
     """
 
     kind = "exact_match"
-    version = 1
+    version = 2
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
@@ -84,8 +72,6 @@ class ExactMatch(Scorer):
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         answers = self._answers(expected)
-        if "punctuation" in self.normalise and any(isinstance(a, str) and _TELLING.search(a) for a in answers):
-            warn(_PUNCTUATION_COUNTS)
         for output in outputs:
             if answers and all(_is_no_answer_to(output, answer) for answer in answers):
                 raise _never_equal(output, answers[0])
@@ -102,27 +88,13 @@ class ExactMatch(Scorer):
 
     def _equal(self, output: Any, expected: Any) -> bool:
         if isinstance(output, str) and isinstance(expected, str):
-            return output == expected or (bool(self._steps) and self._normal(output) == self._normal(expected))
+            return output == expected or self._normal(output) == self._normal(expected)
         return _same(output, expected)
 
     def _normal(self, text: str) -> str:
-        for step in self._steps:
-            text = step(text)
-        return text
-
-    @cached_property
-    def _steps(self) -> tuple[Callable[[str], str], ...]:
-        chosen = [_STEPS[name] for name in self.normalise]
-        if {"unicode", "case"} <= {*self.normalise}:  # folding can leave text that is not composed
-            chosen.insert(2, _composed)
-        return tuple(chosen)
+        return normal_form(text, self.normalise)
 
 
-_TELLING: Final = re.compile(r"(?<!\w)[-−]\d|\d[.,]\d|#")
-_PUNCTUATION_COUNTS: Final = (
-    "exact_match: expected values hold signs, decimal points or #, which `normalise: punctuation` ignores, so that -5"
-    " equals 5, 3.5 equals 35 and C# equals C; leave it out, or grade numbers by numeric_answer"
-)
 _NOTHING_ACCEPTABLE: Final = Score.abstained("the list of acceptable answers is empty")
 
 
@@ -181,34 +153,6 @@ def _differ_in_type_only(a: Any, b: Any) -> bool:
         return False
 
 
-def _composed(text: str) -> str:
-    return unicodedata.normalize("NFKC", text)
-
-
-def _unless_empty(reduced: str, text: str) -> str:
-    return reduced if reduced and not reduced.isspace() else text
-
-
-class _Punctuation(dict[int, int | None]):
-    """A table for `str.translate` that learns each character when it is first met; all of Unicode would take 0.3 s."""
-
-    def __missing__(self, code: int) -> int | None:
-        kept = None if unicodedata.category(chr(code)).startswith("P") else code
-        self[code] = kept
-        return kept
-
-
-_PUNCTUATION: Final = _Punctuation()
-_ARTICLE: Final = re.compile(r"(?<!\S)(?:an?|the)(?!\S)\s*+", re.IGNORECASE)
-_STEPS: Final[Mapping[str, Callable[[str], str]]] = {
-    "unicode": _composed,
-    "case": str.casefold,
-    "punctuation": lambda text: _unless_empty(text.translate(_PUNCTUATION), text),
-    "articles": lambda text: _unless_empty(_ARTICLE.sub("", text), text),
-    "space": lambda text: " ".join(text.split()),
-}
-
-
 @dataclass(frozen=True, kw_only=True)
 class TopK(ExactMatch):
     """1 where one of the first k labels is what was expected, 0 where none is; labels compare as with `exact_match`.
@@ -233,7 +177,7 @@ class TopK(ExactMatch):
     """
 
     kind = "top_k"
-    version = 1
+    version = 2
     cheap = True
 
     k: int

@@ -14,17 +14,17 @@ from functools import cache
 from itertools import pairwise
 from typing import Any, ClassVar, Final
 
-from evaluand.core.errors import DataError, nearest, with_article
+from evaluand.core.errors import DataError, nearest
 from evaluand.core.text.language import language_of, require_language
 from evaluand.core.text.sentences import ABBREVIATIONS, BEGINNINGS
-from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, Scorer, described, require_flags
+from evaluand.evaluation.scorer import NOTHING_EXPECTED, Score, TextScorer, described, require_flags
 
 Instruction = tuple[str, Mapping[str, Any]]
 """An instruction: its name, and its parameters."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Instructions(Scorer):
+class Instructions(TextScorer):
     """1 where the output follows every one of the expected instructions, 0 where not: the strict accuracy of IFEval.
 
     The metric `recall` of this scorer is the share of the single instructions that are followed; with `label`, that of
@@ -88,14 +88,8 @@ class Instructions(Scorer):
         why = f"not followed: {', '.join(broken)}" if broken else None
         return Score(float(not broken), explanation=why, columns=_counted(instructions, followed))
 
-    def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
-        _read(expected)
-        if outputs and not any(isinstance(output, str) for output in outputs):
-            raise DataError(f"{self.kind} grades texts, and no output is one")
-
-    def check_kind(self, expected: Any, kind: str) -> None:
-        if kind != "text":
-            raise DataError(f"{self.kind} grades texts, and the task returns {with_article(kind)}")
+    def read_expected(self, expected: Any) -> list[Instruction]:
+        return _read(expected)
 
     def unanswered(self, expected: Any) -> Mapping[str, Any] | None:
         return None if expected is None else {"n_expected": len(_read(expected))}

@@ -1,7 +1,7 @@
 """Whether an answer is the expected JSON, and where it first differs.
 
 Text is always JSON text here, in the output as in what was expected: a text that is expected as such is written with
-its quotes. An output that is not JSON is a wrong answer, not a missing one, so it scores 0 and the explanation says at
+its quotes. An output without JSON is a wrong answer, not a missing one, so it scores 0 and the explanation says at
 which line and column it breaks. Strictly JSON: no comments, no `NaN`, no key twice in an object.
 """
 
@@ -27,8 +27,11 @@ from evaluand.evaluation.scorer import (
     is_number,
     require_flags,
     require_tolerances,
+    unread,
     wrong_parameter,
 )
+from evaluand.models.extraction import COLUMN, Extraction
+from evaluand.models.structured import json_values
 
 _Path = tuple[str | int | None, ...]
 """The steps from the root: a key, an index, or None for any index."""
@@ -49,7 +52,8 @@ class JsonEquality(Scorer):
         unordered: lists are equal when they hold the same items in any order. With a tolerance every item is compared
             with every other, which takes long for lists of thousands.
         tolerance: the largest difference between two numbers that still counts as equal.
-        fenced: an answer that is one fenced block (three backticks, then `json` or nothing) counts as what is in it.
+        fenced: an answer that is no JSON counts as the one in it: in fenced blocks (three backticks, then `json` or
+            nothing), or else an object, or a list where one is expected. Where several differ, the scorer abstains.
 
     Raises:
         SpecError: a path to ignore cannot be read.
@@ -60,7 +64,7 @@ class JsonEquality(Scorer):
     """
 
     kind = "json_equality"
-    version = 1
+    version = 2
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
@@ -83,24 +87,37 @@ class JsonEquality(Scorer):
         if expected is None:
             return NOTHING_EXPECTED
         truth = self._truth(expected)
+        if not isinstance(output, str):
+            return self._compared(output, truth)
         try:
-            answer = self._data(output)
+            answer, read = self._parsed(output), Extraction(output, "whole reply")
         except ValueError as error:
-            return Score(0.0, explanation=f"not JSON: {error}")
-        return self._compared(answer, truth)
+            values = _within(output, isinstance(truth, Mapping)) if self.fenced else {}
+            if len(values) > 1:
+                return unread("the reply has several JSON values that differ", len(values))
+            if not values:
+                read = Extraction.unread(f"not JSON: {error}")
+                return Score(0.0, explanation=read.reason, columns={COLUMN: read.data})
+            [(text, answer)] = values.items()
+            read = Extraction(text, "JSON in the reply")
+        return self._compared(answer, truth)._replace(columns={COLUMN: read.data})
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return {COLUMN: "json"}
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         self._truth(expected)
 
     def _truth(self, expected: Any) -> Any:
         try:
-            return self._data(expected)
+            return self._parsed(expected) if isinstance(expected, str) else expected
         except ValueError as error:
             problem = f"the expected value is {described(expected)}, which is not JSON: {error}"
             raise DataError(f"{problem}; quote it if it is a text") from None
 
-    def _data(self, value: Any) -> Any:
-        return _parsed(_unfenced(value) if self.fenced else value) if isinstance(value, str) else value
+    def _parsed(self, text: str) -> Any:
+        return _parsed(_unfenced(text) if self.fenced else text)
 
     def _compared(self, answer: Any, truth: Any) -> Score:
         try:
@@ -186,6 +203,13 @@ def _unfenced(text: str) -> str:
         return text
     lines_above = text.count("\n", 0, start) + 1  # kept, so that errors tell the line of the answer
     return "\n" * lines_above + rest.removesuffix(_FENCE)
+
+
+def _within(reply: str, is_object: bool) -> dict[str, Any]:
+    """The different values in a reply by their text: those of the kind that is expected, if there are any."""
+    values = [value for value, fault in json_values(reply) if not fault]
+    fitting = [value for value in values if isinstance(value, Mapping) == is_object]
+    return {json.dumps(value, sort_keys=True, ensure_ascii=False): value for value in fitting or values}
 
 
 def _parsed(text: str) -> Any:

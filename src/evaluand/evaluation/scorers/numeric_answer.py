@@ -34,6 +34,7 @@ from evaluand.evaluation.scorer import (
     require_flags,
     require_text,
     require_tolerances,
+    unread,
 )
 from evaluand.evaluation.written_numbers import Number, Quantity, are_equal, plain_quantity, quantities
 from evaluand.models.extraction import COLUMN, Extraction
@@ -97,8 +98,7 @@ class NumericAnswer(Scorer):
             answer, extraction = self._read(output, self.after)
             right = are_equal(answer, truth, self._close)
         except Unreadable as error:
-            columns = {COLUMN: Extraction.unread(str(error)).data}
-            return Score.abstained(str(error))._replace(columns=columns)
+            return unread(str(error))
         explanation = None if right else f"{answer.text[:_SHOWN]} ≠ {truth.text[:_SHOWN]}"
         return Score(float(right), answer.text, None, explanation, columns={COLUMN: extraction.data})
 

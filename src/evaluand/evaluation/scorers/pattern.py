@@ -7,13 +7,14 @@ row fails after five seconds. Write such a repeat possessively (`(?:a|aa)++$`) o
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError, SpecError, nearest
 from evaluand.core.limited_patterns import LimitedPattern
+from evaluand.core.text.normal_form import normal_form
 from evaluand.evaluation.scorer import (
     NOTHING_EXPECTED,
     RIGHT,
@@ -21,12 +22,17 @@ from evaluand.evaluation.scorer import (
     Score,
     Scorer,
     described,
+    require_choice,
     require_choices,
     require_flags,
     require_text,
+    unread,
     wrong_parameter,
 )
+from evaluand.models.extraction import COLUMN, Extraction
 
+WHICH: Final = ("first", "last", "all")
+_SHOWN: Final = 3
 FLAGS: Final = {"ignorecase": re.IGNORECASE, "multiline": re.MULTILINE, "dotall": re.DOTALL}
 
 
@@ -34,14 +40,16 @@ FLAGS: Final = {"ignorecase": re.IGNORECASE, "multiline": re.MULTILINE, "dotall"
 class Pattern(Scorer):
     r"""Without `group`: 1 where the pattern is found in the output, 0 where not; what was expected is not looked at.
 
-    With `group`: what the group of the first match holds is the answer and becomes the `label`; 1 where it equals the
-    expected text, white space at the ends aside, else 0. Abstains where the pattern is not found. The comparison minds
-    case, whatever the flags. Abstains where the output is not text.
+    With `group`: what the group of a match holds is the answer and becomes the `label`; 1 where it equals the expected
+    text, white space at the ends aside, else 0. The comparison minds case, whatever the flags. Abstains where the
+    pattern is not found, where `which: all` finds several texts, and where the output is not text.
 
     Attributes:
         pattern: a regular expression of Python's module `re`.
         flags: any of `ignorecase`, `multiline`, `dotall`.
         group: name or number of the group to compare; 0 is the whole match.
+        which: whose group is the answer: that of the `first` match, of the `last`, or of `all`, which must hold the
+            same text. Matches whose group holds nothing do not count.
 
     Raises:
         SpecError: the pattern is not a regular expression (tells where), or has no such group.
@@ -53,18 +61,24 @@ class Pattern(Scorer):
     """
 
     kind = "pattern"
-    version = 2
+    version = 3
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
     pattern: str
     flags: tuple[str, ...] = ()
     group: str | int | None = None
+    which: str = "first"
 
     def __post_init__(self) -> None:
         require_text(self, "pattern")
         require_choices(self, "flags", tuple(FLAGS))
+        require_choice(self, "which", WHICH)
         self._require_group()
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        return {} if self.group is None else {COLUMN: "json"}
 
     def score(self, output: Any, expected: Any) -> Score:
         """Searches the output.
@@ -73,12 +87,11 @@ class Pattern(Scorer):
             DataError: a group is to be compared with an expected value that is not text.
             SlowPattern: the search takes too long.
         """
+        if self.group is not None:
+            return self._compared(output, self.group, expected)
         if not isinstance(output, str):
             return Score.abstained(f"the output is {described(output)}, not text")
-        match = self._compiled.search(output)
-        if self.group is None:
-            return RIGHT if match else WRONG
-        return self._compared(match, expected)
+        return RIGHT if self._compiled.search(output) else WRONG
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
         if self.group is not None and not isinstance(expected, str):
@@ -86,17 +99,24 @@ class Pattern(Scorer):
                 f"the expected value is {described(expected)}; pattern compares text: give the expected value as text"
             )
 
-    def _compared(self, match: re.Match[str] | None, expected: Any) -> Score:
+    def _compared(self, output: Any, group: str | int, expected: Any) -> Score:
         if expected is None:
             return NOTHING_EXPECTED
         self.check(expected)
-        if match is None:
-            return Score.abstained("the pattern is not found")
-        answer: str | None = match[self.group or 0]
-        if answer is None:
-            return Score.abstained(f"the pattern is found, but its group {self.group!r} holds nothing")
-        answer = answer.strip()
-        return Score(1.0 if answer == expected.strip() else 0.0, answer)
+        if not isinstance(output, str):
+            return unread(f"the output is {described(output)}, not text")
+        matches = self._compiled.finditer(output)
+        answers = [match[group].strip() for match in matches if match[group] is not None]
+        if not matches:
+            return unread("the pattern is not found")
+        if not answers:
+            return unread(f"the pattern is found, but its group {group!r} holds nothing", len(matches))
+        if self.which == "all" and len({*answers}) > 1:
+            several = ", ".join(map(repr, [*dict.fromkeys(answers)][:_SHOWN]))
+            return unread(f"the matches hold several texts: {several}", len(answers))
+        answer = answers[-1 if self.which == "last" else 0]
+        read = Extraction(answer, "all matches" if self.which == "all" else f"{self.which} match", len(answers))
+        return Score(1.0 if answer == expected.strip() else 0.0, answer, columns={COLUMN: read.data})
 
     @cached_property
     def _compiled(self) -> LimitedPattern:
@@ -116,6 +136,10 @@ class Pattern(Scorer):
         names, count = self._compiled.groupindex, self._compiled.groups
         group: object = self.group
         if group is None:
+            if self.which != "first":
+                raise wrong_parameter(
+                    self, "which", "set group, too: without one, only whether there is a match counts"
+                )
             return
         if isinstance(group, str):
             if group not in names:
@@ -129,7 +153,8 @@ class Pattern(Scorer):
 
 @dataclass(frozen=True, kw_only=True)
 class Includes(Scorer):
-    """1 where the output, a text, contains the expected text, 0 where it does not.
+    """1 where the output, a text, contains the expected text, 0 where it does not; in their normal form, see
+    `evaluand.core.text.normal_form`.
 
     The right tool for long answers that must mention something, and a lenient one: `not Paris` includes `Paris`, `1918`
     includes `18` unless `whole_word` is set. An answer that lists every possibility includes the right one, too.
@@ -155,7 +180,7 @@ class Includes(Scorer):
     """
 
     kind = "includes"
-    version = 1
+    version = 2
     cheap = True
     ranges: ClassVar = {"value": (0.0, 1.0)}
 
@@ -195,7 +220,7 @@ class Includes(Scorer):
         return wanted
 
     def _graded(self, output: str, wanted: list[str]) -> Score:
-        text = output.casefold() if self.ignore_case else output
+        text = self._normal(output)
         if self.any_of:
             found = next((want for want in wanted if self._has(text, want)), None)
             return Score(1.0, found) if found is not None else _lacking(wanted)
@@ -203,9 +228,11 @@ class Includes(Scorer):
         return _lacking(missing) if missing else RIGHT
 
     def _has(self, text: str, want: str) -> bool:
-        if self.ignore_case:
-            want = want.casefold()
+        want = self._normal(want)
         return _has_word(text, want) if self.whole_word else want in text
+
+    def _normal(self, text: str) -> str:
+        return normal_form(text, ("case",) if self.ignore_case else ())
 
 
 def _lacking(missing: list[str]) -> Score:

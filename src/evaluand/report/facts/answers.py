@@ -46,11 +46,16 @@ def _describe_best(facts: Facts) -> Answer:
     several = len(facts["tasks"]) > 1
     question = "Which is better, and how sure is it?" if several else "How good is it, and how sure is it?"
     if facts.get("headlines"):
-        return Answer(question, [*facts["headlines"], *facts["early_stops"]])
+        return Answer(question, [*facts["headlines"], *warnings(facts)])
     values = [f"{row['task']}: {_format_value(row)}" for row in _overall_values(facts) if row["value"] is not None]
     values = values or [*_feedback_means(facts)]
     values = values[: 2 * _MOST] or ["No metric has been computed"]
-    return Answer(question, [*values, *facts["early_stops"]], facts.get("not_compared"))
+    return Answer(question, [*values, *warnings(facts)], facts.get("not_compared"))
+
+
+def warnings(facts: Facts) -> list[str]:
+    """What must be known before any value: that a run was stopped early, that replies could not be read."""
+    return [*facts["early_stops"], *(unread["sentence"] for unread in facts["unread"])]
 
 
 def _feedback_means(facts: Facts) -> Iterator[str]:

@@ -20,6 +20,7 @@ from evaluand.report.facts.base import Facts, usage_facts
 from evaluand.report.facts.headlines import headlines
 from evaluand.report.facts.judges import card_facts, judge_facts, rubric_changes, rubric_facts
 from evaluand.report.facts.run import missing_facts
+from evaluand.report.facts.unread import unread_facts
 from evaluand.report.metric_labels import add_labels, distinct_values
 from evaluand.report.usage import command_usage
 from evaluand.run.excerpts import to_json
@@ -71,6 +72,7 @@ def report_facts(
     return {
         "title": title,
         "early_stops": early_stops(parts[0].run.store, made) if parts else [],
+        "unread": [fact for part in parts for fact in unread_facts(part.run, part.evaluation, part.task)],
         "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "evaluand": __version__,
         "tasks": [
@@ -227,6 +229,7 @@ def results_facts(
     summary = {name: [] for name in tables} if aggregation is None else summary_facts(aggregation)
     return {
         "tasks": steps,
+        "unread": [fact for each in tasks for fact in unread_facts(each.run, each.evaluation, each.task)],
         "usage": command_usage(made).to_dict(),
         "matches": list(matches),
         "judges": judges,

@@ -33,6 +33,7 @@ from evaluand.evaluation.units import Sources
 from evaluand.metrics.detection.boxes import Boxes
 from evaluand.metrics.detection.definition import definition_of
 from evaluand.metrics.detection.tables import IMAGES, read_images
+from evaluand.models.extraction import COLUMN
 from evaluand.models.usage_total import usage_text
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import CALLS, deciding, first_metrics
@@ -52,6 +53,7 @@ from evaluand.report.row_columns import (
     short_text,
     wrong_value,
 )
+from evaluand.report.text import extraction_text
 from evaluand.run.excerpts import PREDICTION, in_reading_order, to_json
 from evaluand.store.ownership import is_own
 from evaluand.store.tables import ABSTAINED, FAILED, SKIPPED
@@ -262,6 +264,8 @@ class Examples:
             score |= {"calls": [call_cells(to_json(call), room) for call in calls[:_CALLS]], "n_calls": len(calls)}
         if (used := held.pop("usage", None)) is not None:
             held["used"] = usage_text(orjson.loads(used))
+        if (read := held.get(COLUMN)) is not None:
+            held[COLUMN] = extraction_text(orjson.loads(read))
         if held:
             score["columns"] = {name: short_text(v) for name, v in held.items() if v is not None}
         return score

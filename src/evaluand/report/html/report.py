@@ -21,6 +21,7 @@ import orjson
 from evaluand.core.errors import plural as _plural
 from evaluand.core.identity import json_text
 from evaluand.core.provenance import experiment_origin
+from evaluand.report.facts.answers import warnings
 from evaluand.report.facts.base import Facts
 from evaluand.report.html import charts
 from evaluand.report.html.charts import Axis, Dot
@@ -216,7 +217,7 @@ def summary_section(facts: Facts, labels: Mapping[tuple[str, str], str]) -> str:
     )
     if lines := "".join(f"<li>{_text(each)}.</li>" for each in facts.get("headlines") or ()):
         parts.insert(0, f'<ul class="words">{lines}</ul>')
-    if stops := "".join(f"<li>{_text(sentence)}.</li>" for sentence in facts["early_stops"]):
+    if stops := "".join(f"<li>{_text(sentence)}.</li>" for sentence in warnings(facts)):
         parts.insert(0, f'<ul class="words warn">{stops}</ul>')
     parts += [f'<h3>What is missing</h3>\n<ul class="words">{sentences}</ul>', usage_section(facts["tasks"])]
     bounded = [row for row in whole if row["worst"] != row["best"]]

@@ -17,6 +17,7 @@ from evaluand.judges.stored_rubric import find_changed_rubrics
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import evaluation_facts, example_facts
 from evaluand.report.facts.judges import judge_facts
+from evaluand.report.facts.unread import unread_facts
 from evaluand.report.flat_rows import read_scores
 from evaluand.report.html.notebook import evaluation_html
 from evaluand.report.kinds.base import Choice, KindView, read_lane
@@ -66,7 +67,7 @@ class EvaluationView(KindView):
         if choice.index is not None:
             return example_facts(evaluation, Run(store, evaluation.manifest["provenance"]["run"]), choice.index)
         judges = judge_facts({head["names"][0] if head["names"] else id[:SHORT_ID]: evaluation})
-        return {"judges": judges} | evaluation_facts(
+        return {"judges": judges, "unread": unread_facts(None, evaluation)} | evaluation_facts(
             evaluation,
             evaluation.run,
             choice.examples,

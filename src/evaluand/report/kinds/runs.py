@@ -17,6 +17,7 @@ from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import grades_facts
 from evaluand.report.facts.run import run_facts
+from evaluand.report.facts.unread import unread_facts
 from evaluand.report.flat_rows import read_dataset, read_responses, read_spans
 from evaluand.report.html.notebook import run_html
 from evaluand.report.kinds.base import Choice, KindView, read_lane
@@ -55,6 +56,7 @@ class RunView(KindView):
         run = self.open(store, id)
         facts = count_losses(store, run.manifest["provenance"].get("recording"))
         facts |= run_facts(run, choice.examples, failed=choice.failed, index=choice.index, where=choice.where)
+        facts["unread"] = unread_facts(run, None)
         if choice.index is not None:
             facts["grades"] = _read_grades(store, head["used_by"] or (), choice.index)
         return facts

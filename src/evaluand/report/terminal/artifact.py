@@ -16,6 +16,7 @@ from evaluand.core.errors import plural
 from evaluand.core.identity import stored_form
 from evaluand.core.labels import shown_name
 from evaluand.core.provenance import experiment_origin
+from evaluand.models.extraction import COLUMN
 from evaluand.models.usage_total import usage_text
 from evaluand.report.counts import format_counts
 from evaluand.report.facts.base import Facts, usage_facts
@@ -25,7 +26,6 @@ from evaluand.report.terminal.cells import (
     CELL,
     LINES,
     count_text,
-    example_name,
     long_text,
     name_values,
     plain_table,
@@ -35,13 +35,15 @@ from evaluand.report.terminal.chats import chats_table
 from evaluand.report.terminal.disparities import disparities_table
 from evaluand.report.terminal.judges import asked_table, rubric_parts, sent_parts, standings_table
 from evaluand.report.terminal.ratings import ratings_table
-from evaluand.report.terminal.report import curves_tables, metrics_table, missing_table
+from evaluand.report.terminal.report import curves_tables, metrics_table, missing_table, unread_lines
 from evaluand.report.terminal.spans import request_and_reply, span_contents, span_tree
 from evaluand.report.terminal.worst_groups import worst_groups_table
 from evaluand.report.text import (
     SHORT_ID,
     between,
     defaulted_text,
+    example_name,
+    extraction_text,
     format_creation,
     git_text,
     minute,
@@ -172,6 +174,8 @@ def _describe_origin(origin: Facts) -> Iterator[tuple[str, str]]:
 
 def run_body(facts: Facts) -> Iterator[RenderableType]:
     yield from _loss_lines(facts)
+    if facts.get("unread"):
+        yield unread_lines(facts["unread"])
     if facts["missing"]:
         yield missing_table([("", reason) for reason in facts["missing"]])
     manifest = facts["manifest"]
@@ -200,7 +204,10 @@ def _response(row: Facts, repeated: bool, task: str, *, whole: bool = False) -> 
             pairs.append(("at", safe(row["error"]["place"], 2 * CELL)))
     elif row["responses"] is None:
         pairs.append(("response", Text("no answer", "yellow")))
-    pairs += [("response", long_text(response)) for response in row["responses"] or ()]
+    for response in row["responses"] or ():
+        pairs.append(("response", long_text(response)))
+        if isinstance(response, dict) and isinstance(read := response.get(COLUMN), dict):
+            pairs.append((COLUMN, safe(extraction_text(read))))
     if row["usage"]:
         pairs.append(("used", safe(usage_text(row["usage"]), 2 * CELL)))
     if CHATS in row:
@@ -218,6 +225,8 @@ def evaluation_body(facts: Facts) -> Iterator[RenderableType]:
         styled = zip((found.get(s, 0) for s in SCORE_STATUSES), ("", "red", "yellow", ""), strict=True)
         table.add_row(Text(safe(scorer, CELL)), count_text(sum(found.values())), *(count_text(n, s) for n, s in styled))
     yield table
+    if facts.get("unread"):
+        yield unread_lines(facts["unread"])
     if judges := facts.get("judges"):
         yield standings_table(judges)
         if (asked := asked_table(judges)) is not None:
@@ -256,7 +265,7 @@ def _score(row: Facts, repeated: bool) -> RenderableType:
     pairs += [("response", long_text(response)) for response in row.get("responses") or ()]
     calls = feedback_calls(row.get(CALLS)) or []
     shown = (n for n in row if n not in _NOT_SHOWN and row[n] is not None and not (calls and n == CALLS))
-    pairs += [(n, long_text(row[n])) for n in shown]
+    pairs += [(n, safe(extraction_text(row[n])) if n == COLUMN else long_text(row[n])) for n in shown]
     if row.get("usage"):
         pairs.append(("used", safe(usage_text(row["usage"]), 2 * CELL)))
     for number, call in enumerate(calls[:LINES], 1):

@@ -42,11 +42,6 @@ def name_values(pairs: Iterable[tuple[str, str | Text]], indent: str = "") -> Ta
     return grid
 
 
-def example_name(index: int, id: str | None) -> str:
-    """The name of an example: its `_index_`, and its id if it has one."""
-    return f"_index_ {index}" if id in (None, str(index)) else f"_index_ {index} {safe(id, CELL)}"
-
-
 def count_text(n: int, style: str = "") -> Text:
     """A count, in a style unless it is 0."""
     return Text(f"{n:,}", style if n else "")

@@ -22,8 +22,8 @@ from evaluand.core.errors import plural
 from evaluand.models.usage_total import UsageTotal
 from evaluand.report.facts.gates import shorten_refusals
 from evaluand.report.metric_labels import add_labels, left_out_text
-from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
-from evaluand.report.text import SHORT_ID, clusters_text, numbers, safe
+from evaluand.report.terminal.cells import CELL, long_text, name_values, plain_table
+from evaluand.report.text import SHORT_ID, clusters_text, example_name, numbers, safe
 from evaluand.report.usage import usage_cells, usage_totals
 
 Facts = Mapping[str, Any]

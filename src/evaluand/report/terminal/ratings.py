@@ -22,9 +22,9 @@ from evaluand.matches.ratings.wording import (
     rating_label,
     select_bias,
 )
-from evaluand.report.terminal.cells import CELL, example_name, long_text, name_values, plain_table
+from evaluand.report.terminal.cells import CELL, long_text, name_values, plain_table
 from evaluand.report.terminal.judges import asked_table, rubric_parts, standings_table
-from evaluand.report.text import SHORT_ID, safe
+from evaluand.report.text import SHORT_ID, example_name, safe
 from evaluand.store.statuses import SCORE_STATUSES
 
 Facts = Mapping[str, Any]

@@ -18,7 +18,6 @@ from evaluand.report.metric_labels import distinct_values, metric_labels, value_
 from evaluand.report.terminal.cells import (
     CELL,
     count_text,
-    example_name,
     plain_table,
     status_text,
 )
@@ -30,6 +29,7 @@ from evaluand.report.text import (
     SHORT_ID,
     bracketed,
     clusters_text,
+    example_name,
     group_name,
     number_format,
     numbers,
@@ -58,6 +58,8 @@ def results_table(facts: Facts, *, quiet: bool = False) -> RenderableType:
         parts.append(_steps_table(facts["tasks"], facts["matches"]))
     if facts["metrics"]:  # none where responses are compared and not graded
         parts.append(metrics_table(facts["metrics"]))
+    if facts.get("unread"):
+        parts.append(unread_lines(facts["unread"]))
     if judges := _all_judges(facts):
         parts.append(standings_table(judges))
     parts += [
@@ -174,6 +176,11 @@ def missing_table(missing: Sequence[tuple[str, Facts]]) -> RenderableType:
             others = f"for {plural(len(rest), 'other reason')} (--json lists all)"
             grid.add_row("", count_text(sum(r["count"] for r in rest)), Text("more", "dim"), Text(others, "dim"))
     return grid
+
+
+def unread_lines(unread: Sequence[Facts]) -> RenderableType:
+    """Which replies could not be read, a sentence for each system and scorer."""
+    return Text("\n".join(each["sentence"] for each in unread), "yellow")
 
 
 class _Metrics:

@@ -10,14 +10,17 @@ would be right by chance, and such answers would be counted as knowledge.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, Final, Literal, get_args
 
 from evaluand.core import identity
 from evaluand.core.errors import TaskError, kind_of
+from evaluand.core.text.normal_form import normal_form
+from evaluand.models.extraction import Extraction
 
 Answer = Literal["letter", "number", "text", "one_hot"]
 """How a dataset states the right option: its letter, its number from 0, its text, or a list with 1 for it and 0 for the
@@ -43,8 +46,8 @@ class Options:
         A. green
         B. red
         C. blue
-        >>> options.read("Answer: B"), options.read("blue"), options.read("A or B"), options.stated(1, "letter")
-        (1, 2, None, 'B')
+        >>> options.read("Answer: B"), options.read("A or B")[0], options.stated(1, "letter")
+        ((1, Extraction(text='B', rule='statement', candidates=1, reason=None)), None, 'B')
     """
 
     texts: Sequence[str]
@@ -76,89 +79,177 @@ class Options:
         """The place of the option that the dataset states to be right; None if there is no such option."""
         return next((n for n in range(len(self.texts)) if self.stated(n, answer) == stated), None)
 
-    def read(self, reply: str) -> int | None:
-        r"""The position of the option that a reply names; None if it names none, or several.
+    def read(self, reply: str) -> tuple[int | None, Extraction]:
+        r"""The position of the option that a reply names, None if it names none or several, and from what it was read.
 
-        In this order: the reply is the text of an option, or a letter; its last statement that names an option, such as
-        `Answer: C`, `the correct option is C` or `\boxed{C}`; its lines begin with one, as in `(C)` or `C, green`.
+        In this order: the reply is the text of an option, or a letter (`whole reply`); its last statement that names an
+        option, such as `Answer: C`, `the correct option is C` or `\boxed{C}` (`statement`); sentences such as `C is
+        right` or `I choose C` (`sentence`); its lines begin with one, as in `(C)` or `C, green` (`line`).
         """
-        words = _without_markup(reply)
-        found = self._alone(words)
-        statements = _STATED.split(words)[1:]
-        if not found and statements:
-            found = self._last(statements)
-        elif not found:
-            found = {position for line in words.splitlines() for position in self._begun(line.strip(), _LETTERED)}
-        return found.pop() if len(found) == 1 else None
+        words = _cleaned(reply)
+        rules: dict[str, Callable[[str], list[_Named]]] = {
+            "whole reply": lambda words: [self._alone(words)],
+            "statement": self._stated,
+            "sentence": self._taken,
+            "line": self._begun,
+        }
+        for rule, read in rules.items():
+            if candidates := [named for named in read(words) if named]:
+                named = candidates[-1] if rule == "statement" else _merged(candidates)
+                if len(named) > 1 or _NONE in named:
+                    return None, Extraction.unread(_DENIES if _NONE in named else _SEVERAL, len(candidates))
+                [(position, part)] = named.items()
+                return position, Extraction(part, rule, len(candidates))
+        return None, Extraction.unread("the reply names no option")
 
-    def _alone(self, words: str) -> set[int]:
-        """The positions that words and nothing else name: as a text, and as a letter."""
+    def _alone(self, words: str) -> _Named:
+        """What words and nothing else name: as a text, and as a letter."""
         letter = _LETTER.fullmatch(words)
-        return self._of_text(words) | (self._of_letter(letter["letter"]) if letter else set()) or self._near_text(words)
+        return self._of_text(words) | (self._of_letter(letter["letter"]) if letter else {}) or self._near_text(words)
 
-    def _last(self, statements: Sequence[str]) -> set[int]:
-        """The positions that the last of the statements names that names any, but for those that later ones deny."""
-        denied: set[int] = set()
-        for statement in reversed(statements):
-            words = statement.strip().partition("\n")[0].strip()
-            if _NEITHER.match(words):
-                return set()
-            if (negated := _NOT.sub("", words)) != words:
-                denied |= self._begun(negated, _STATED_LETTER)
-            elif named := self._begun(words, _STATED_LETTER):
-                return named - denied
-        return set()
+    def _stated(self, words: str) -> list[_Named]:
+        """What each statement names, the last one without what later ones deny."""
+        patterns, found, denied = _patterns(), list[_Named](), _Named()
+        matches = [*patterns["statement"].finditer(words)]
+        ends = [*(match.start() for match in matches[1:]), len(words)]
+        for match, end in [*zip(matches, ends, strict=False)][::-1]:
+            text = words[match.end() : end].strip().partition("\n")[0]
+            before = _CLAUSE.split(words[max(0, match.start() - _NEAR) : match.start()])[-1]
+            denial = patterns["denials"].match(text)
+            text = text[denial.end() :] if denial else text
+            named = {_NONE: text} if patterns["neither"].match(text) else self._first(text, "stated")
+            if denial or patterns["doubts"].search(before):
+                denied |= named
+            elif named and not found:
+                found = [{n: part for n, part in named.items() if n not in denied} or {_NONE: text}]
+            elif named:
+                found.insert(0, named)
+        return found or [denied and {_NONE: words}]
 
-    def _begun(self, words: str, letter: re.Pattern[str]) -> set[int]:
-        """The positions that words name, or begin with: a letter alone, several, or one before other words.
+    def _taken(self, words: str) -> list[_Named]:
+        """What each sentence names that says which option is right, or which one the writer takes."""
+        patterns = _patterns()
+        matches = (patterns["sentence"].match(sentence) for sentence in _SENTENCE.split(words))
+        texts = [(match["taken"] or match["judged"]).strip() for match in matches if match]
+        return [{_NONE: t} if patterns["denials"].search(t) else self._first(t, "stated") for t in texts]
+
+    def _begun(self, words: str) -> list[_Named]:
+        """What each line begins with, where nothing is stated; no option that is there if the line rejects it."""
+        patterns, found = _patterns(), list[_Named]()
+        for line in [] if patterns["statement"].search(words) else words.splitlines():
+            if named := self._first(line.strip(), "begun"):
+                named = _merged([named, *(self._of_letter(m["letter"]) for m in patterns["further"].finditer(line))])
+                named.pop(_NONE, None)  # such as the I of a heading
+                found.append({_NONE: line} if named and patterns["rejections"].search(line) else named)
+        return found
+
+    def _first(self, words: str, rule: str) -> _Named:
+        """What words name, or begin with: a letter alone, several, or one before other words.
 
         With a letter before the text of another option, both.
         """
+        words = _patterns()["denials"].split(words, maxsplit=1)[0].strip(_BETWEEN)
         if named := self._alone(words):
             return named
-        words = _CALLED.sub("", words)
-        if listed := _LISTED.match(words):
-            return set().union(*map(self._of_letter, _CAPITAL.findall(listed[0])))
-        if begun := letter.match(words):
+        words = _patterns()["titles"].sub("", words, count=1).strip()
+        if listed := _patterns()["several"].match(words):
+            return _merged([self._of_letter(letter) for letter in _LISTED.findall(listed[0])])
+        if begun := _patterns()[rule].match(words):
             return self._of_letter(begun["letter"]) | self._near_text(words[begun.end() :])
-        return self._alone(words) or self._of_letter(words[:1]) & self._near_text(words[1:])
+        beside = self._of_letter(words[:1])
+        return self._alone(words) or {n: part for n, part in self._near_text(words[1:]).items() if n in beside}
 
-    def _of_text(self, words: str) -> set[int]:
-        return {position for position, text in enumerate(self.shown) if words == _without_markup(text)}
+    def _of_text(self, words: str) -> _Named:
+        """What words are the text of, whatever the case unless that tells options apart."""
+        for form in (str, str.casefold):
+            if named := {n: words for n, text in enumerate(self._texts) if words and form(text) == form(words)}:
+                return named
+        return {}
 
-    def _near_text(self, words: str) -> set[int]:
-        """The positions whose text words are, without what joins them to a letter, brackets and a full stop."""
+    def _near_text(self, words: str) -> _Named:
+        """What words name as a text, without what joins them to a letter, brackets and a full stop."""
         words = words.strip()
         bare = words.lstrip(_JOINTS)
-        return self._of_text(words) or self._of_text(bare) or self._of_text(bare.strip(_ENDS)) if bare else set()
+        return self._of_text(words) or self._of_text(bare) or self._of_text(bare.strip(_ENDS)) if bare else {}
 
-    def _of_letter(self, letter: str) -> set[int]:
-        position = self.letters.find(letter.upper()) if letter else -1
-        return {position} if position >= 0 else set()
+    def _of_letter(self, letter: str) -> _Named:
+        """What a letter names; no option that is there if it is none of their letters."""
+        return {self.letters.find(letter.upper()): letter} if letter and letter.upper() in ascii_uppercase else {}
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return [_cleaned(text) for text in self.shown]
 
 
-def _without_markup(text: str) -> str:
-    """Text without what marks it as bold, as code or as a formula."""
-    return _MARKUP.sub("", text).strip()
+_Named = dict[int, str]
+"""The positions that words name, each with the words that do."""
+_NONE: Final = -1  # the position of what is no option: `str.find` gives it for a letter that is none
+_SEVERAL: Final = "the reply names several options"
+_DENIES: Final = "the reply denies an option, or names one that is not there"
 
 
-_MARKUP: Final = re.compile(r"[*$`]")
-_STATED: Final = re.compile(
-    r"\b(?:answer|(?:correct|right|best)\s+(?:option|choice))\s*(?:is\b\s*:?|:)|\\boxed\{(?:\\text\{)?", re.IGNORECASE
+def _merged(several: Iterable[_Named]) -> _Named:
+    return {position: part for named in several for position, part in named.items()}
+
+
+def _cleaned(text: str) -> str:
+    """Text in its normal form, without markup, quotes, tokens of templates and signs without width."""
+    text = normal_form(text).translate(_WIDE)
+    for pattern, plain in _NOISE:
+        text = pattern.sub(plain, text)
+    return text.strip()
+
+
+_WIDE: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | str.maketrans("。、【】", ".,[]")
+_NOISE: Final = (
+    (re.compile(r"<(?:final[_ ])?answer>", re.IGNORECASE), "answer:"),
+    (re.compile(r"<\|[^<>|]*\|>|</?s>|<(?:end|start)_of_turn>|</?(?:br|p|b|i|em|strong|code|div|answer) ?/?>"), "\n"),
+    (re.compile('[*$`"\u00ad\u200b-\u200f\u2060\ufeff]'), ""),
 )
-_NEITHER: Final = re.compile(r"(?:neither|none)\b", re.IGNORECASE)
-_NOT: Final = re.compile(r"not\s+", re.IGNORECASE)
-_CALLED: Final = re.compile(r"(?:either\s+)?(?:options?|choices?|letters?)\s+|either\s+", re.IGNORECASE)
-_LETTER: Final = re.compile(r"[(\[]?(?P<letter>[A-Za-z])[])}.:]{0,4}")
-_ONE: Final = r"[(\[]?\b[A-Z]\b[])}.:]{0,2}"
-_LISTED: Final = re.compile(rf"{_ONE}(?:\s*(?:[,;/&]|[,;]?\s*\b(?:and|or)\b)\s*{_ONE})+(?!\w)")
-_CAPITAL: Final = re.compile(r"\b[A-Z]\b")
-_LETTERED: Final = re.compile(r"[(\[]?(?P<letter>[A-Z])[])}.:]{1,3}(?=[\s,;]|$)")
-_STATED_LETTER: Final = re.compile(
-    r"[(\[]?(?P<letter>[A-Z])(?:[])}.:]{1,4}(?=[\s,;]|$)|(?=[,;]\s|\s+[-–—]\s|\s+(?:because|since)\b))"
-)
+_NEAR: Final = 200  # characters before a statement that can be of its clause
+_CLAUSE: Final = re.compile(r"[.,:;!?\n]")
+_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[.!?;])(?=[^\x00-\x7f])")
+_L: Final = r"[A-Za-zÀ-ɏͰ-ӿ]"  # letters of scripts that put spaces between words
+_STATED: Final = r"(?:[A-Z]|[a-z](?=[])]))"
+_OPENED: Final = rf"[(\[{{']{{0,3}}(?P<letter>{_STATED})"
+_CLOSED: Final = r"[])}'.:!]{1,4}(?=[\s,;]|$)"
+_LETTER: Final = re.compile(r"[(\[{']{0,3}(?P<letter>[A-Za-z])[])}'.:!]{0,4}")
+_LISTED: Final = re.compile(rf"(?<!{_L}){_STATED}(?!{_L})")
+_BETWEEN: Final = " ,;("
 _JOINTS: Final = " ,;:-–—"
-_ENDS: Final = " .()[]{}"
+_ENDS: Final = " .!()[]{}'"
+
+
+@cache
+def _patterns() -> Mapping[str, re.Pattern[str]]:
+    """The patterns of `wordings.yaml`, and those that are made of them."""
+    import yaml  # only where replies are read: it takes a while to import
+
+    written = Path(__file__).with_name("wordings.yaml").read_text(encoding="utf-8")
+    uses = yaml.load(written, yaml.BaseLoader)  # every value a text: `no` is a word here
+    word = {use: _word("|".join(by_language.values())) for use, by_language in uses.items()}
+    titles, one = rf"(?:{word['titles']}\s*)*", rf"[(\[{{']{{0,3}}(?<!{_L}){_STATED}(?!{_L})[])}}'.:]{{0,3}}"
+    stated = rf"{word['answers']}\s*{word['is']}\s*:?|(?:{word['answers']}|{word['titles']})\s*:"
+    judged = rf"(?P<judged>.{{1,{_NEAR}}}?){word['verdicts']}(?=\s*(?:$|[.,;:!)]|{word['endings']}))"
+    reason = rf",?\s*{word['endings']}"
+    words = word | {
+        "titles": titles,
+        "statement": rf"{stated}|\\boxed\{{(?:\\text\w*\{{)?|\[\[",
+        "sentence": rf"(?:{word['leads']}[\s,]*)?(?:{word['choices']}\s*:?(?P<taken>.+)|{judged})",
+    }
+    letters = {
+        "several": rf"{one}(?:\s*(?:[,;/&]|[,;]?\s*{word['several']})\s*{titles}{one})+(?!\w)",
+        "stated": rf"{_OPENED}(?:{_CLOSED}|(?=[,;]\s|\s+[-–—]\s|{reason}))",
+        "begun": rf"{_OPENED}(?:{_CLOSED}|(?={reason}))",
+        "further": rf"(?<=[.,;!]\s){_OPENED}{_CLOSED}",
+    }
+    compiled = {use: re.compile(pattern, re.IGNORECASE) for use, pattern in words.items()}
+    return compiled | {use: re.compile(pattern) for use, pattern in letters.items()}
+
+
+def _word(pattern: str) -> str:
+    edge = rf"(?:(?<!{_L})|(?!{_L}))"
+    return rf"{edge}(?:{pattern.replace(' ', '[ ]+')}){edge}"
 
 
 def read_options(

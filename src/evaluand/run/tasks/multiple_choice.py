@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
@@ -13,6 +14,7 @@ from evaluand.core.identity import seed_of
 from evaluand.data.dataset import Dataset
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.completion import Completion, UnusableReply
+from evaluand.models.extraction import COLUMN, Extraction
 from evaluand.run.tasks.asking import PromptedTask
 from evaluand.run.tasks.choices import ANSWERS, Answer, Options, read_options
 from evaluand.run.tasks.conversation import (
@@ -37,6 +39,8 @@ Method = Literal["reply", "log_likelihood"]
 _PROMPT: Final = "{{ question }}\n{{ options }}\nReply with the letter of the right option alone."
 _SET: Final = "set of options"
 _TOP: Final = 20
+_FEW: Final = 8  # tokens, in which an answer begins, after "**Answer:** "
+_NO_ANSWER_YET: Final = ("empty", "reasoning")
 _NO_PROBABILITIES: Final = (
     "the server reports no probabilities of tokens, which method: log_likelihood compares; use method: reply"
 )
@@ -48,8 +52,9 @@ class MultipleChoice(PromptedTask):
 
     The output is an object: `prediction`, the option as the dataset states the right one (null if the reply names no
     option, or several: then the scorer `prediction` abstains); `position`, the letter at which it was shown; `shown`,
-    what `prediction` would be for the option at each position, in order; and `reply`. With `log_likelihood` there are
-    also `probabilities`, by option, and `coverage`, the probability of all letters before they were scaled to 1.
+    what `prediction` would be for the option at each position, in order; `reply`; and `extraction`, by which rule it
+    was read (see `Options.read`), or why not. With `log_likelihood` there are also `probabilities`, by option, and
+    `coverage`, the probability of all letters before they were scaled to 1.
 
     The scorer `shown_position` compares where the right option was shown with where the chosen one was.
 
@@ -62,8 +67,12 @@ class MultipleChoice(PromptedTask):
         prompt: the template of the question; `{{ options }}` are the lettered options. `file:` and a path names a file.
         system: the template of the system message.
         shuffle: shows the options in an order of their own for each example and replication, drawn by the run's seed.
-        method: `reply` reads the letter from a reply. `log_likelihood` asks for one token and takes the letter with the
-            highest probability among the likeliest 20; letters that are not among them have the probability 0.
+        method: `reply` reads the letter from a reply. `log_likelihood` takes the letter that is likeliest as the first
+            token of the answer, after reasoning, white space, quotes, markup and `Answer:`; letters that are not among
+            the likeliest 20 tokens have the probability 0. It asks for a few tokens, and again for `max_tokens` where
+            these hold no answer yet.
+        least_coverage: with `log_likelihood`, the least probability of all letters together with which one is taken;
+            below it nothing is.
         examples: answered questions that are shown first; see `FewShot`.
         folder: the folder to which files are relative; in an experiment file, that of the experiment.
         output_schema: what each output must be; see `Task`.
@@ -89,12 +98,13 @@ class MultipleChoice(PromptedTask):
     system: str | None = None
     shuffle: bool = False
     method: Method = "reply"
+    least_coverage: float = 0.5
     examples: FewShot | None = None
     folder: str = ""
     output_schema: Any = None
 
     kind = "multiple_choice"
-    behaviour = 2
+    behaviour = 3
 
     async def do_run(self, input: Any, task_span: TaskSpan, seed: int = 0) -> dict[str, Any]:
         options = self._options(input, seed)
@@ -102,7 +112,7 @@ class MultipleChoice(PromptedTask):
         if self.method == "reply":
             completion = await self.model.complete_async(messages, task_span)
             return self.read_reply(input, completion.text, seed)
-        completion = await self._next_token(messages, task_span)
+        completion = await self._begin_answer(messages, task_span)
         if completion.logprobs is None:
             raise TaskError(_NO_PROBABILITIES, code="logprobs", stops=True)
         return self._likeliest(options, completion)
@@ -126,42 +136,51 @@ class MultipleChoice(PromptedTask):
 
         Example:
             >>> task = MultipleChoice(ChatModel("http://127.0.0.1:8080/v1", "smollm2", version="135M-Q4"))
-            >>> task.read_reply({"question": "The sky is …", "choices": ["red", "blue"]}, "Answer: B")
-            {'prediction': 'B', 'position': 'B', 'shown': ['A', 'B'], 'reply': 'Answer: B'}
+            >>> output = task.read_reply({"question": "The sky is …", "choices": ["red", "blue"]}, "Answer: B")
+            >>> output["prediction"], output["extraction"]
+            ('B', {'text': 'B', 'rule': 'statement', 'candidates': 1})
         """
         options = self._options(input, seed)
-        return self._output(options, options.read(reply), reply)
+        return self._output(options, *options.read(reply), reply)
 
     def close(self) -> None:
         super().close()
-        self._one_token.close()
+        for model in self._beginnings:
+            model.close()
 
-    async def _next_token(self, messages: Sequence[Mapping[str, Any]], task_span: TaskSpan) -> Completion:
-        """The first token of the reply, with the likeliest ones in its place."""
-        try:
-            return await self._one_token.complete_async(messages, task_span, logprobs=_TOP)
-        except UnusableReply as error:
-            if error.code != "empty" or not error.completion.logprobs:
-                raise
-            return error.completion  # a line break is likeliest: the letters still have their probabilities
+    async def _begin_answer(self, messages: Sequence[Mapping[str, Any]], task_span: TaskSpan) -> Completion:
+        """The beginning of the reply, with the likeliest tokens in each place."""
+        for model in self._beginnings:
+            try:
+                return await model.complete_async(messages, task_span, logprobs=_TOP)
+            except UnusableReply as error:
+                if error.code not in _NO_ANSWER_YET:
+                    raise
+                completion = error.completion
+        return completion
 
     def _likeliest(self, options: Options, completion: Completion) -> dict[str, Any]:
         """The output by the probabilities of the letters; the first of several that are equally likely."""
-        of_letters = letter_probabilities(completion.logprobs or (), options.letters)
+        tokens = answer_tokens(completion.logprobs or (), completion.text)
+        of_letters = letter_probabilities(tokens, options.letters)
         covered = math.fsum(of_letters)
-        if not covered:
-            return self._output(options, None, completion.text)
-        output = self._output(options, of_letters.index(max(of_letters)), completion.text) | {"coverage": covered}
+        if not covered or covered < self.least_coverage:
+            why = f"the letters have a probability of {covered:.2g} together; least_coverage is {self.least_coverage:g}"
+            unread = Extraction.unread(why, sum(map(bool, of_letters)))
+            return self._output(options, None, unread, completion.text) | {"coverage": covered}
+        position = of_letters.index(max(of_letters))
+        read = Extraction(options.letters[position], "likeliest letter", sum(map(bool, of_letters)))
+        output = self._output(options, position, read, completion.text) | {"coverage": covered}
         if self.answer == "one_hot":
             return output
         by_option = {str(stated): p / covered for stated, p in zip(output["shown"], of_letters, strict=True)}
         return output | {"probabilities": by_option}
 
-    def _output(self, options: Options, position: int | None, reply: str) -> dict[str, Any]:
+    def _output(self, options: Options, position: int | None, read: Extraction, reply: str) -> dict[str, Any]:
         shown = [options.stated(place, self.answer) for place in options.order]
         chosen = None if position is None else shown[position]
         letter = None if position is None else options.letters[position]
-        return {"prediction": chosen, "position": letter, "shown": shown, "reply": reply}
+        return {"prediction": chosen, "position": letter, "shown": shown, "reply": reply, COLUMN: read.data}
 
     def _options(self, input: Any, seed: int) -> Options:
         if not isinstance(input, Mapping):
@@ -171,12 +190,14 @@ class MultipleChoice(PromptedTask):
     @property
     def _answer_spec(self) -> dict[str, Any]:
         columns = {"choices": self.choices if isinstance(self.choices, str) else [*self.choices], "labels": self.labels}
-        asked = {"answer": self.answer, "shuffle": self.shuffle, "method": self.method}
+        asked: dict[str, Any] = {"answer": self.answer, "shuffle": self.shuffle, "method": self.method}
+        asked |= {"least_coverage": self.least_coverage} if self.method == "log_likelihood" else {}
         return {"behaviour": self.behaviour, **columns, **asked, **self._conversation.spec}
 
     @cached_property
-    def _one_token(self) -> ChatModel:
-        return replace(self.model, max_tokens=1, cut_off="keep")
+    def _beginnings(self) -> tuple[ChatModel, ChatModel]:
+        """The model for the first tokens of a reply, and for all of it: one that reasons first needs these."""
+        return replace(self.model, max_tokens=_FEW, cut_off="keep"), replace(self.model, cut_off="keep")
 
     @cached_property
     def _columns(self) -> list[tuple[Place, str]]:
@@ -238,15 +259,42 @@ class MultipleChoice(PromptedTask):
         for name, known in (("answer", ANSWERS), ("method", get_args(Method))):
             if getattr(self, name) not in known:
                 yield (name,), f"is {getattr(self, name)!r}; give {', '.join(known)}"
+        least: Any = self.least_coverage
+        if isinstance(least, bool) or not isinstance(least, int | float) or not 0 <= least <= 1:
+            yield ("least_coverage",), f"is {least!r}; give a probability, from 0 to 1"
         if not isinstance(self.shuffle, bool):
             yield ("shuffle",), f"is {kind_of(self.shuffle)}; give true or false"
 
 
-def letter_probabilities(tokens: Sequence[Mapping[str, Any]], letters: str) -> list[float]:
-    """The probability of each letter as the first token of a reply, with or without a space or bracket before it.
+def answer_tokens(tokens: Sequence[Mapping[str, Any]], answer: str) -> Sequence[Mapping[str, Any]]:
+    """The tokens of an answer, without those that only introduce it: white space, quotes, markup, `Answer:`.
 
     Args:
-        tokens: of the reply, as in `Completion.logprobs`.
+        tokens: of the reply, as in `Completion.logprobs`; also those of its reasoning, if the server reports them.
+        answer: the text of the answer, which is the last that the tokens hold.
+
+    Example:
+        >>> tokens = [{"token": text} for text in ("<think>", "A?", "</think>", "**", "Answer", ":", " B", "**")]
+        >>> answer_tokens(tokens, "**Answer: B**")[0]
+        {'token': ' B'}
+    """
+    written = "".join(str(token["token"]) for token in tokens)
+    begin, end = written.rfind(answer), 0
+    for number, token in enumerate(tokens if begin >= 0 else ()):
+        end += len(token["token"])
+        if not _INTRODUCTION.fullmatch(written, begin, max(begin, end)):
+            return tokens[number:]
+    return ()
+
+
+_INTRODUCTION: Final = re.compile(r"[\W_]*(?:answer[\W_]*)?", re.IGNORECASE)
+
+
+def letter_probabilities(tokens: Sequence[Mapping[str, Any]], letters: str) -> list[float]:
+    """The probability of each letter as the first token of an answer, with or without marks and spaces around it.
+
+    Args:
+        tokens: of the answer, as `answer_tokens` returns them.
 
     Example:
         >>> token = {"token": "B", "logprob": math.log(0.5), "top": {"B": math.log(0.5), " A": math.log(0.25)}}
@@ -256,7 +304,7 @@ def letter_probabilities(tokens: Sequence[Mapping[str, Any]], letters: str) -> l
     found = dict.fromkeys(letters, 0.0)
     for token in tokens[:1]:
         for written, logprob in {token["token"]: token["logprob"], **token["top"]}.items():
-            if (letter := written.strip(" \t\r\n(")) in found:
+            if (letter := re.sub(r"[\W_]", "", written)) in found:
                 found[letter] += math.exp(logprob)
     return [*found.values()]
 
