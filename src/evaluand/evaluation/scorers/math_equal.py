@@ -39,6 +39,7 @@ from evaluand.evaluation.scorer import (
     described,
     is_number,
     require_extra,
+    unread,
     wrong_parameter,
 )
 from evaluand.evaluation.written_numbers import Quantity, are_equal, quantities, without_unit
@@ -96,8 +97,7 @@ class MathEqual(Scorer):
             answer, region = _read(output)
             right = self._equal(answer, truth)
         except Unreadable as error:
-            columns = {COLUMN: Extraction.unread(str(error)).data}
-            return Score.abstained(str(error))._replace(columns=columns)
+            return unread(str(error))
         extraction = Extraction(region.text, region.rule or "whole reply", region.candidates)
         explanation = None if right else f"{region.text[:_SHOWN]} ≠ {truth.text[:_SHOWN]}"
         return Score(float(right), region.text[:_SHOWN], None, explanation, columns={COLUMN: extraction.data})
