@@ -89,7 +89,7 @@ def _letter_of(asked: str, text: str) -> str:
 
 
 def _solve(asked: str) -> str:
-    return "3 + 4 = 7\nAnswer: 7" if "Ann" in asked else "About 1000, I think."
+    return "3 + 4 = 7\nAnswer: 7" if "Ann" in asked else "I do not know."
 
 
 def _choose(asked: str) -> str:
@@ -147,6 +147,55 @@ def test_a_benchmark_runs_on_a_file_in_its_published_columns(
         assert folder.json("validate", "experiment.yaml")["faults"] == []
         facts = folder.json("run", "experiment.yaml")
     assert expected.items() <= _values(facts).items()
+
+
+RIGHT = {
+    "gsm8k": lambda asked: "7" if "Ann" in asked else "1,000",
+    "mmlu": lambda asked: _letter_of(asked, "four" if "Two" in asked else "cherry"),
+    "arc": lambda asked: _letter_of(asked, "fire" if "Hot" in asked else "ice"),
+    "truthfulqa": lambda asked: _letter_of(asked, "No."),
+    **dict.fromkeys(CODE, lambda asked: "def twice(n):\n    return 2 * n\n"),
+}
+MANNERS = {
+    "numbers": {
+        "shot": "So it is that.\n#### {}",
+        "bold": "**Answer: {}**",
+        "boxed": "Let $x$ be it. 2 + 2 = 4.\n\n$$\\boxed{{{}}}$$",
+        "sentence": "Step 1: 3 of them.\n\nThe answer is **{}**.",
+        "thinking": "<think>\nIs it 12? No.\n</think>\n\n{}",
+        "channels": "<|channel|>analysis<|message|>12?<|end|><|start|>assistant<|channel|>final<|message|>{}<|return|>",
+    },
+    "letters": {
+        "bold": "**{}**",
+        "sentence": "The correct answer is **{}**, since the others are not.",
+        "boxed": "Thinking of it: $\\boxed{{\\text{{{}}}}}$",
+        "json": '{{"answer": "{}"}}',
+        "thinking": "<think>\nIt could be A or B.\n</think>\n\n{}.",
+        "token": "Answer: {}<|eot_id|>",
+    },
+    "code": {
+        "usage": "```python\n{}```\n\nExample:\n\n```python\nprint(twice(4))  # 8\n```\n",
+        "output": "Here it is:\n```python\n{}```\nIt prints:\n```\n8\n```\n",
+        "thinking": "<think>\n```python\ndef twice(n): return n\n```\n</think>\n```python\n{}```",
+        "bare": "{}",
+        "waves": "~~~python\n{}~~~",
+    },
+}
+_KINDS = {"gsm8k": "numbers", **dict.fromkeys(("mmlu", "arc", "truthfulqa"), "letters"), **dict.fromkeys(CODE, "code")}
+
+
+@pytest.mark.parametrize(
+    ("preset", "manner"), [(preset, manner) for preset, kind in _KINDS.items() for manner in MANNERS[kind]]
+)
+def test_a_right_answer_is_right_in_the_manner_of_any_model(folder: Folder, preset: str, manner: str) -> None:
+    form, right = MANNERS[_KINDS[preset]][manner], RIGHT[preset]
+    with ChatServer(lambda body: form.format(right(body["messages"][-1]["content"]))) as server:
+        _prepare(folder, preset, server.url)
+        file = Path("experiment.yaml")
+        file.write_text(file.read_text().replace("kind: code_tests", "kind: code_tests, allow_unsandboxed: true"))
+        facts = folder.json("run", "experiment.yaml")
+    values = _values(facts)
+    assert [values[key] for key in values if key[1] in ("accuracy", "pass_at_k")] == [1.0]
 
 
 def test_the_lines_that_allen_ai_publishes_are_read_by_the_paths_in_the_comment(folder: Folder) -> None:
