@@ -593,8 +593,8 @@ def test_all_faults_of_a_model_are_reported_at_once() -> None:
             parameters={"stream": True},
         )
     assert [place for place, _ in raised.value.faults] == [
-        ("seed",),
         ("max_tokens",),
+        ("seed",),
         ("rate",),
         ("cache",),
         ("parameters", "stream"),

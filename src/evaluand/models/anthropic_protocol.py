@@ -38,13 +38,6 @@ def headers_of(url: str, key: str) -> dict[str, str]:
     return {"x-api-key": key, "anthropic-version": _VERSION}
 
 
-def faults_of(settings: Settings) -> Mapping[str, str]:
-    """The settings of a model that the protocol cannot send, each with the reason."""
-    faults = {} if settings.seed is None else {"seed": "is unknown to the protocol anthropic; leave it out"}
-    missing = {} if settings.max_tokens is not None else {"max_tokens": "is needed by the protocol anthropic"}
-    return faults | missing
-
-
 def write_body(question: Question, settings: Settings) -> dict[str, Any]:
     """The body of a request.
 
@@ -122,7 +115,7 @@ class Stream:
     def __init__(self) -> None:
         self._message: dict[str, Any] = {}
         self._blocks: dict[Any, dict[str, Any]] = {}
-        self._has_ended = False
+        self.has_ended = False
 
     def add(self, event: Mapping[str, Any]) -> str:
         """The text that an event adds to the reply."""
@@ -142,20 +135,11 @@ class Stream:
                 usage = {**(self._message.get("usage") or {}), **without_none(event.get("usage") or {})}
                 self._message |= {**delta, "usage": usage}
             case "message_stop":
-                self._has_ended = True
+                self.has_ended = True
         return ""
 
-    def end(self, is_complete: bool) -> Completion:
-        """The completion.
-
-        Args:
-            is_complete: whether the server has said that nothing more comes.
-
-        Raises:
-            BadAnswer: the answer ended before its end, or is no reply.
-        """
-        if not (is_complete or self._has_ended):
-            raise BadAnswer("the answer ended before the reply was complete", code="incomplete")
+    def end(self) -> Completion:
+        """The completion; raises what `read_answer` does."""
         blocks = [_whole_block(join_pieces(block)) for block in self._blocks.values() if block]
         return read_answer(self._message | {"content": blocks})
 

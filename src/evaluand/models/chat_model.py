@@ -26,7 +26,7 @@ from evaluand.engine.policy import Prices
 from evaluand.engine.rate_limit import RateLimit
 from evaluand.engine.token_limit import TokenLimit
 from evaluand.models.account import current_prices
-from evaluand.models.chat_request import PROTOCOLS, ChatRequest
+from evaluand.models.chat_request import NO_SEED, PROTOCOLS, ChatRequest
 from evaluand.models.completion import Completion
 from evaluand.models.endpoints import max_tokens_name, read_short_name
 from evaluand.models.exchange import Exchange
@@ -377,7 +377,6 @@ class ChatModel:
 
     def _faults(self) -> Iterator[tuple[tuple[str | int, ...], str]]:
         if self.protocol in PROTOCOLS:
-            yield from (((name,), fault) for name, fault in PROTOCOLS[self.protocol].faults_of(self._settings).items())
             try:
                 _ = self._exchange
             except ParameterError as error:
@@ -386,19 +385,21 @@ class ChatModel:
             yield ("version",), f'is {kind_of(self.version)}; give text in quotes, such as "{self.version}"'
         if not self.name:
             yield ("name",), "must not be empty; give the name of the model on the server"
-        if self.max_tokens is not None and (type(self.max_tokens) is not int or self.max_tokens < 1):
+        may_lack = self.max_tokens is None and self.protocol != "anthropic"
+        if not may_lack and (type(self.max_tokens) is not int or self.max_tokens < 1):
             yield ("max_tokens",), f"is {self.max_tokens!r}; give an integer of at least 1"
         if self.seed is not None and type(self.seed) is not int:
             yield ("seed",), f"is {self.seed!r}; give an integer"
+        elif self.seed is not None and self.protocol in NO_SEED:
+            yield ("seed",), f"is unknown to the protocol {self.protocol}; leave it out"
         if not 0 < self.timeout < math.inf:
             yield ("timeout",), f"is {self.timeout!r}; give seconds above 0"
         for name, words in _WORDS.items():
             if getattr(self, name) not in words:
                 yield (name,), f"is {getattr(self, name)!r}; give {' or '.join(map(repr, words))}"
-        if not isinstance(self.rate, RateLimit | str | None):
-            yield ("rate",), f"is {self.rate!r}; give a RateLimit, or a text such as 10/s, 60/min or 5000/h"
-        if not isinstance(self.token_rate, TokenLimit | str | None):
-            yield ("token_rate",), f"is {self.token_rate!r}; give a TokenLimit, or a text such as 100_000/min"
+        for name, kind in (("rate", RateLimit), ("token_rate", TokenLimit)):
+            if not isinstance(getattr(self, name), kind | str | None):
+                yield (name,), f"is {getattr(self, name)!r}; give a {kind.__name__}, or a text such as 5000/h"
         for name, part in (("rate", "_rate"), ("token_rate", "_token_rate"), ("cache", "_replies")):
             try:
                 getattr(self, part)
@@ -411,9 +412,8 @@ class ChatModel:
                 yield from ((("price", *place), message) for place, message in error.faults)
         if place := issued_in(self.parameters, "parameters"):
             yield tuple(place.split(".")), "would be stored; name the variable that holds the key as api_key"
-        for name in _OWN:
-            if name in self.parameters:
-                yield ("parameters", name), "must not be set here: it has its own parameter, or the task sets it"
+        for name in filter(self.parameters.__contains__, _OWN):
+            yield ("parameters", name), "must not be set here: it has its own parameter, or the task sets it"
 
 
 def _read_short_or_report(model: Any) -> Any:

@@ -36,11 +36,6 @@ _REASONING: Final = ("reasoning_content", "reasoning", "thinking")
 """The names under which servers report the reasoning of a message."""
 
 
-def faults_of(settings: Settings) -> Mapping[str, str]:
-    """The settings of a model that the protocol cannot send, each with the reason."""
-    return {}
-
-
 def write_body(question: Question, settings: Settings) -> dict[str, Any]:
     """The body of a request."""
     form = question.form
@@ -137,17 +132,12 @@ class Stream:
         merge_piece(self._choice, {"message": delta})
         return text_or_none(delta.get("content")) or ""
 
-    def end(self, is_complete: bool) -> Completion:
-        """The completion.
+    @property
+    def has_ended(self) -> bool:
+        return "finish_reason" in self._choice
 
-        Args:
-            is_complete: whether the server has said that nothing more comes.
-
-        Raises:
-            BadAnswer: the answer ended before its end.
-        """
-        if not is_complete and "finish_reason" not in self._choice:
-            raise BadAnswer("the answer ended before the reply was complete", code="incomplete")
+    def end(self) -> Completion:
+        """The completion; raises what `read_answer` does."""
         choice = {"message": {}} | join_pieces(self._choice)
         for call in choice["message"].get("tool_calls") or ():
             call.pop("index", None)

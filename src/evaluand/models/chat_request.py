@@ -25,6 +25,8 @@ PROTOCOLS: Final[Mapping[str, Any]] = {
     "anthropic": anthropic_protocol,
     "gemini": gemini_protocol,
 }
+NO_SEED: Final = ("responses", "anthropic")
+"""The protocols that know no seed."""
 _CACHED: Final = (
     *("text", "finish_reason", "model", "input_tokens", "output_tokens", "cached_tokens", "stored_tokens"),
     *("reasoning_tokens", "logprobs", "reasoning", "sent"),
@@ -130,7 +132,9 @@ class ChatRequest(Request):
             if given:  # a repeat would give the same pieces again, or others
                 raise BadAnswer(f"{error}; part of the reply had arrived", code=error.code) from None
             raise
-        completion: Completion = stream.end(is_complete)
+        if not (is_complete or stream.has_ended):
+            raise BadAnswer("the answer ended before the reply was complete", code="incomplete")
+        completion: Completion = stream.end()
         exchange.check_reply(_completion_value(completion))
         return completion
 

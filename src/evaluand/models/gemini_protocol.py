@@ -28,11 +28,6 @@ def headers_of(url: str, key: str) -> dict[str, str]:
     return {"x-goog-api-key": key}
 
 
-def faults_of(settings: Settings) -> Mapping[str, str]:
-    """The settings of a model that the protocol cannot send, each with the reason."""
-    return {}
-
-
 def write_body(question: Question, settings: Settings) -> dict[str, Any]:
     """The body of a request."""
     form, effort = question.form, settings.reasoning_effort
@@ -126,18 +121,12 @@ class Stream:
         self._parts += parts
         return "".join(_texts(parts, thought=False))
 
-    def end(self, is_complete: bool) -> Completion:
-        """The completion.
+    @property
+    def has_ended(self) -> bool:
+        return "finishReason" in self._candidate or not self._answer.keys().isdisjoint(("promptFeedback", "error"))
 
-        Args:
-            is_complete: whether the server has said that nothing more comes.
-
-        Raises:
-            TaskError: the answer ended before its end, or is no reply.
-        """
-        has_ended = "finishReason" in self._candidate or "promptFeedback" in self._answer or "error" in self._answer
-        if not (is_complete or has_ended):
-            raise BadAnswer("the answer ended before the reply was complete", code="incomplete")
+    def end(self) -> Completion:
+        """The completion; raises what `read_answer` does."""
         candidates = [self._candidate | {"content": {"parts": self._parts}}] if self._candidate else []
         return read_answer(self._answer | {"candidates": candidates})
 

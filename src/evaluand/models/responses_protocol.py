@@ -37,11 +37,6 @@ def path_of(name: str, *, is_stream: bool) -> str:
 headers_of = key_headers
 
 
-def faults_of(settings: Settings) -> Mapping[str, str]:
-    """The settings of a model that the protocol cannot send, each with the reason."""
-    return {} if settings.seed is None else {"seed": "is unknown to the protocol responses; leave it out"}
-
-
 def write_body(question: Question, settings: Settings) -> dict[str, Any]:
     """The body of a request."""
     form = question.form
@@ -140,17 +135,12 @@ class Stream:
             return str(event["delta"])
         return ""
 
-    def end(self, is_complete: bool) -> Completion:
-        """The completion.
+    @property
+    def has_ended(self) -> bool:
+        return self._answer is not None
 
-        Args:
-            is_complete: whether the server has said that nothing more comes.
-
-        Raises:
-            BadAnswer: the answer ended before its end, or is no reply.
-        """
-        if self._answer is None:
-            raise BadAnswer("the answer ended before the reply was complete", code="incomplete")
+    def end(self) -> Completion:
+        """The completion; raises what `read_answer` does."""
         return read_answer(self._answer)
 
 
