@@ -73,7 +73,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
         "dataset: {path: questions.jsonl, input: question, expected: answer, attributes: [topic]}": FRAGMENT
     },
     "docs/howto/benchmarks.md": {
-        "evaluand init --kind benchmark --preset mmlu --data test.parquet": YOURS,
+        "evaluand init --preset mmlu": YOURS,
         "name: quiz": YOURS,
         "metrics:": FRAGMENT,
         "examples: {path: quiz.jsonl, n: 5, seed: 1, per_row: true}": FRAGMENT,

@@ -100,18 +100,18 @@ def _trials(nodes: Sequence[ast.stmt], wanted: Collection[str]) -> list[ast.stmt
     """The statements of a module that only try out what it defines, and those that rest on them."""
     talking = _TALK.union(node.name for node in nodes if isinstance(node, _DEFINITION) and _TALK & _used(node))
     trials: list[ast.stmt] = []
-    told, untold = set[str](), set[str]()
+    known, unknown = set[str](), set[str]()
     for node in nodes:
         calls = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
         called = {name.id for name in calls if isinstance(name, ast.Name)}
         tried = called & (talking.union(wanted, ["main"]) if isinstance(node, ast.Expr) else talking)
         is_idle = isinstance(node, ast.Assert) or (isinstance(node, ast.Expr) and not isinstance(node.value, ast.Call))
         defines_code = any(isinstance(each, (*_DEFINITION, ast.Import, ast.ImportFrom)) for each in ast.walk(node))
-        if is_idle or (not defines_code and (tried or _used(node) & (untold - told))):
+        if is_idle or (not defines_code and (tried or _used(node) & (unknown - known))):
             trials.append(node)
-            untold |= _defined([node])
+            unknown |= _defined([node])
         else:
-            told |= _defined([node])
+            known |= _defined([node])
     return trials
 
 

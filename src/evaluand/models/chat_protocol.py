@@ -120,8 +120,8 @@ class Stream:
         if chunk.get("error"):
             raise error_in(chunk["error"])
         choice = next((choice for choice in mappings(chunk.get("choices")) if not choice.get("index")), {})
-        told = {"usage": choice.get("usage"), **chunk}  # Moonshot counts in a choice
-        self._answer |= {name: told[name] for name in ("model", "usage") if told.get(name)}
+        said = {"usage": choice.get("usage"), **chunk}  # Moonshot counts in a choice
+        self._answer |= {name: said[name] for name in ("model", "usage") if said.get(name)}
         parts = {name: value for name, value in choice.items() if name not in ("delta", "finish_reason") and value}
         merge_piece(self._choice, parts)
         if choice.get("finish_reason"):
@@ -193,9 +193,9 @@ def _texts_of(content: Any) -> tuple[str, str]:
 
 def _reasoning_of(message: Mapping[str, Any]) -> str:
     """The reasoning that a server reports beside the text."""
-    told = next((message[name] for name in _REASONING if isinstance(message.get(name), str)), "")
+    said = next((message[name] for name in _REASONING if isinstance(message.get(name), str)), "")
     details = (part.get("text") or part.get("summary") for part in mappings(message.get("reasoning_details")))
-    return told or "".join(text for text in details if isinstance(text, str))
+    return said or "".join(text for text in details if isinstance(text, str))
 
 
 def _tool_calls(message: Mapping[str, Any]) -> Iterator[ToolCall]:
