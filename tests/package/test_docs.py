@@ -50,7 +50,7 @@ NOT_RUN: dict[str, dict[str, str]] = {
     },
     "README.md": {
         "python3 -m venv .venv": "takes seconds, and runs nothing of evaluand",
-        "logistic_regression  run         29724528a03b  228 done now": OF_DEMO,
+        "logistic_regression  run         943195798cda  228 done now": OF_DEMO,
         "       values         points  95% interval  p (Shaffer)  won  lost  rows": OF_DEMO,
         "evaluand run experiment.yaml --limit 20    # try it": YOURS,
         "evaluand run capitals.yaml    # four systems, judged; tokens and cost of each row": YOURS,
