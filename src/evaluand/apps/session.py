@@ -14,6 +14,7 @@ from evaluand.apps.recording.judge import judging
 from evaluand.apps.recording.writer import Annotations, RecordingWriter, Snapshot, check_metadata
 from evaluand.core.errors import DataError, SpecError, warn
 from evaluand.evaluation.evaluator import Evaluation
+from evaluand.models.capture import Capture
 from evaluand.run.runner import Run
 from evaluand.trace.record import Record
 
@@ -37,6 +38,7 @@ class RecordingSession:
         self.place = app.place
         self._annotations = _to_annotations(None, tags, meta)
         self.writer = app.open_writer(self)
+        self._capture = Capture(is_on=app.policy is None or app.policy.observe_models)
         self._numbers = array("q")
 
     @property
@@ -145,6 +147,7 @@ class RecordingSession:
 
     def __enter__(self) -> Self:
         self.writer.blocks += 1
+        self._capture.begin()
         start_recording(self)
         return self
 
@@ -152,6 +155,7 @@ class RecordingSession:
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         stop_recording(self)
+        self._capture.end()
         self.writer.blocks -= 1
 
     def __repr__(self) -> str:

@@ -83,6 +83,8 @@ class Policy:
             continued with a higher budget.
         prices: a `PriceTable` for models without their own price. By default the table in the file that EVALUAND_PRICES
             names, else the one that comes with evaluand.
+        observe_models: whether requests that calls make by the SDKs of services (`openai`, `anthropic`, `google-genai`,
+            `litellm`) are traced and counted.
         finishing: called after Ctrl-C with the number of calls in flight that the run still waits for. It does not
             wait for coroutines, which end at once.
         sharing: called with a sentence where another process works on the same calls, may do so, or writes the tables.
@@ -100,6 +102,7 @@ class Policy:
     budget: Budget | str | None = None
     prices: Prices | None = None
     total_timeout: float | None = None
+    observe_models: bool = True
     finishing: Callable[[int], None] | None = field(default=None, repr=False, compare=False)
     sharing: Callable[[str], None] | None = field(default=None, repr=False, compare=False)
 
@@ -121,6 +124,8 @@ class Policy:
                 raise SpecError(f"{name} is {seconds!r}; give seconds above 0, or leave it out for none")
             if seconds > threading.TIMEOUT_MAX:
                 object.__setattr__(self, name, None)
+        if not isinstance(self.observe_models, bool):
+            raise SpecError(f"observe_models is {self.observe_models!r}; give True or False")
         if isinstance(self.transient, str):
             raise SpecError(f"transient is the text {self.transient!r}; give a tuple of names of error classes")
         if isinstance(self.rate, str):

@@ -28,8 +28,9 @@ from evaluand.engine.policy import Policy
 from evaluand.evaluation.scorer import NO_ANSWER, Score, Scorer
 from evaluand.evaluation.units import FeedbackInput, Piece, Unit, packed, part_of, source_of, unpacked
 from evaluand.models.account import Account
+from evaluand.models.capture import Capture
 from evaluand.models.requests import in_attempt
-from evaluand.models.usage import Spending, spending
+from evaluand.models.usage import Spending
 from evaluand.run.responses import place_of
 from evaluand.store.tables import COMPLETED, FAILED, SCORE_STATUSES, SKIPPED
 
@@ -127,7 +128,9 @@ class Grader:
 
     def _counted(self, spent: Spending) -> AbstractContextManager[Any]:
         """A block whose requests are counted."""
-        return self.account.charge(spent) if self.account else spending(spent)
+        if self.account:
+            return self.account.charge(spent, is_traced=False)
+        return Capture(spent, is_on=self.policy.observe_models, is_traced=False)
 
     def _batch(self, unit: Unit) -> list[list[Any]]:
         """The arguments of all pieces of all the rows of a batch, as columns."""

@@ -242,6 +242,12 @@ class RunSpec(BaseModel):
         20, ge=0, description="stop when the first so many calls have all failed with the same error; 0 never stops"
     )
 
+    observe_models: bool = Field(
+        True,
+        strict=True,
+        description="trace and count the requests that tasks and scorers make by the SDKs of services",
+    )
+
     @field_validator("rate", mode="before")
     @classmethod
     def _require_period(cls, value: Any) -> Any:

@@ -12,8 +12,9 @@ from typing import Any, Final
 
 from evaluand.engine.budget import CODE, Budget, BudgetReached
 from evaluand.engine.policy import Policy, Prices
+from evaluand.models.capture import Capture
 from evaluand.models.prices import default_prices
-from evaluand.models.usage import Block, Spending, active_spendings
+from evaluand.models.usage import Spending, active_spendings
 from evaluand.store.journal import WorkLog
 
 _READ_SECONDS: Final = 1.0  # between two looks at what other processes have noted
@@ -34,11 +35,12 @@ class Account(Spending):
     def __init__(self, work: str, log: WorkLog | _Gathered, policy: Policy) -> None:
         super().__init__()
         self._work, self._log, self.budget, self.prices = work, log, policy.shared_budget, policy.prices
+        self.observes_models = policy.observe_models
         self._read = -_READ_SECONDS
 
     def __reduce__(self) -> Any:
         """A worker of a cluster has neither the journal nor a budget; it gathers what calls cost."""
-        return _account_of_worker, (self._work, self.prices)
+        return _account_of_worker, (self._work, self.prices, self.observes_models)
 
     def take_costs(self) -> list[tuple[float, str]]:
         """The costs of calls that a worker has gathered since the last time."""
@@ -83,15 +85,16 @@ class Account(Spending):
             self.budget.count_earlier(self._work, self._log.spent)
         return self.budget.reason if self.n_requests or self._log.spent else ""
 
-    def charge(self, spent: Spending) -> AbstractContextManager[None]:
+    def charge(self, spent: Spending, *, is_traced: bool = True) -> AbstractContextManager[None]:
         """A block that counts the requests of a call, and raises BudgetReached if one was refused.
 
         It is raised even if the code of the call has handled that error.
 
         Args:
             spent: what the call has used.
+            is_traced: whether requests by the SDKs of services are spans of the current trace.
         """
-        return _Charge(self, spent)
+        return _Charge(self, spent, is_traced)
 
 
 class _Gathered:
@@ -109,15 +112,15 @@ class _Gathered:
         return [self._costs.popleft() for _ in range(len(self._costs))]
 
 
-def _account_of_worker(work: str, prices: Prices | None) -> Account:
-    return Account(work, _Gathered(), Policy(prices=prices))
+def _account_of_worker(work: str, prices: Prices | None, observes_models: bool) -> Account:
+    return Account(work, _Gathered(), Policy(prices=prices, observe_models=observes_models))
 
 
-class _Charge(Block):
+class _Charge(Capture):
     __slots__ = ("_spent",)
 
-    def __init__(self, account: Account, spent: Spending) -> None:
-        super().__init__(account, spent)
+    def __init__(self, account: Account, spent: Spending, is_traced: bool) -> None:
+        super().__init__(account, spent, is_on=account.observes_models, is_traced=is_traced)
         self._spent = spent
 
     def __exit__(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
 import orjson
 
 from evaluand.engine.http import BadAnswer
 from evaluand.models.reasoning import join_reasoning, split_reasoning
+
+if TYPE_CHECKING:
+    from evaluand.models.prices import Price
 
 
 class ToolCall(NamedTuple):
@@ -133,6 +136,48 @@ class Completion(NamedTuple):
     def with_reasoning(self) -> Completion:
         """The completion with its reasoning as part of the text, which is graded then."""
         return self._replace(text=join_reasoning(self.reasoning, self.text)) if self.reasoning else self
+
+    def priced(self, price: Price | None) -> Completion:
+        """The completion with its cost, as far as price and tokens are known."""
+        read, written = self.input_tokens, self.output_tokens
+        if price is None or ((read is None or written is None) and not price.is_free):
+            return self
+        cached, stored = self.cached_tokens or 0, self.stored_tokens or 0
+        cost = price.cost(read or 0, written or 0, cached_tokens=cached, stored_tokens=stored)
+        return self._replace(cost=cost, currency=price.currency)
+
+    def usage(self, name: str) -> dict[str, Any]:
+        """What is counted of the request.
+
+        Args:
+            name: of the model that was asked, for servers that do not say which one answered.
+        """
+        return self._used | {"model": self.model or name}
+
+    @property
+    def attributes(self) -> dict[str, Any]:
+        """What the span of the request says of the answer, besides its text."""
+        reported = {
+            "response_model": self.model,
+            "finish_reasons": self.finish_reason and [self.finish_reason],
+            **self._used,
+            "reasoning": self.reasoning,
+            "cached": self.is_cached or None,
+            "tool_calls": [call._asdict() for call in self.tool_calls] or None,
+        }
+        return {name: value for name, value in reported.items() if value is not None}
+
+    @property
+    def _used(self) -> dict[str, Any]:
+        used = {
+            "input_tokens": self.input_tokens,
+            "output_tokens": self.output_tokens,
+            "cached_input_tokens": self.cached_tokens or None,
+            "reasoning_tokens": self.reasoning_tokens or None,
+            "cost": self.cost,
+            "currency": self.currency,
+        }
+        return {name: value for name, value in used.items() if value is not None}
 
 
 Ending = Literal["complete", "cut", "refused", "filtered", "failed"]

@@ -29,6 +29,7 @@ class Spending:
         models: the models that answered.
         seconds: the sum of the times from sending a request to its reply; these may overlap.
         refusal: the reason why a budget has refused a request, if it has.
+        is_reported: whether the code of the call has reported its usage itself.
     """
 
     n_requests: int = 0
@@ -44,6 +45,7 @@ class Spending:
     models: set[str] = field(default_factory=set)
     seconds: float = 0.0
     refusal: str = ""
+    is_reported: bool = field(default=False, repr=False, compare=False)
     _reported: set[str] = field(default_factory=set, repr=False, compare=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
@@ -165,7 +167,8 @@ def report_usage(
     """Reports what requests made by your code used, so that it is stored with the row: in tasks and scorers.
 
     Works in functions, coroutines and threads that a call starts with its context (`contextvars.copy_context`). Models
-    and providers of evaluand are counted without it. Outside of a call it does nothing.
+    and providers of evaluand are counted without it, as are requests by the SDKs of services: of a call that reports
+    its usage, these are not counted again. Outside of a call it does nothing.
 
     Args:
         input_tokens: tokens read, with `cached_input_tokens`, which the service knew from before; None if unknown.
@@ -192,6 +195,8 @@ def report_usage(
             raise DataError(f"requests is {requests!r}, not an integer of at least 0")
     except DataError as error:
         raise DataError(f"this usage cannot be counted: {error}") from None
+    for spent in _active.get():
+        spent.is_reported = True
     count(requests=requests, usage=usage)
 
 

@@ -495,7 +495,9 @@ def _defaulted(dataset: Dataset) -> dict[str, Any]:
 
 
 def _policy(policy: Policy) -> dict[str, Any]:
-    limits = {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
+    limits: dict[str, Any] = {"concurrency": policy.concurrency, "timeout": policy.timeout, "retries": policy.retries}
+    if not policy.observe_models:
+        limits["observe_models"] = False
     return limits | {
         name: str(value) for name in ("rate", "budget", "prices") if (value := getattr(policy, name)) is not None
     }

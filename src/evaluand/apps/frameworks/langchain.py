@@ -39,6 +39,7 @@ from evaluand.apps.instrumentation.steps import (
 from evaluand.apps.session import RecordingSession
 from evaluand.core.errors import SpecError
 from evaluand.core.selector import Selector
+from evaluand.models.capture import framework_request
 
 try:
     from langchain_core.callbacks import BaseCallbackHandler
@@ -194,6 +195,8 @@ class Handler(BaseCallbackHandler):
         step = begin_step(component, method, args, kind=kind, given=given, above=above)
         if step is not None:
             self.steps[run_id] = step
+            if kind == "llm":
+                framework_request.set(step.span)
             if method != INVOKE:  # `invoke` sets no context and returns nothing before its end
                 step.add_details(also=INVOKE)
                 step.enter()

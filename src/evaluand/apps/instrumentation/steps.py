@@ -16,6 +16,7 @@ from orjson import Fragment
 from evaluand.core.credentials import hide_arguments, hide_credentials
 from evaluand.core.identity import decode
 from evaluand.core.json_like import text_of
+from evaluand.models.capture import framework_spans
 from evaluand.trace import UNTRACED, Span, TaskSpan, Trace, current_span, switch
 from evaluand.trace.record import CALL
 
@@ -370,6 +371,9 @@ def _deeper(outer: Span | None) -> Step | None:
         if outer is None or (outer._trace is step.span._trace and outer.number < step.span.number):
             return step
     return None
+
+
+framework_spans.append(lambda: (step := _deeper(current_span())) and step.span)
 
 
 def _is_within(made: tuple[Recorder, ...], here: tuple[Recorder, ...]) -> bool:

@@ -1,0 +1,204 @@
+"""Requests to models that nobody declared: where and when those of the user's own code are observed.
+
+    call (a `Capture`) ─▶ a method that sends requests ─▶ `CapturedRequest`: its span, its usage
+
+The methods are those of the HTTP clients (httpx, httpx2) with which the SDKs of OpenAI, Anthropic, LiteLLM and others
+send, and those of google-genai, which has several clients: where a request and its answer are seen in one place,
+whatever the version of the SDK. They are replaced only while a call runs, in modules that are imported already or
+meanwhile; no SDK is imported. What they return, they return as before.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from importlib.machinery import ModuleSpec
+from types import ModuleType, TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from evaluand.core.errors import warn
+from evaluand.engine.observation import machinery
+from evaluand.models.usage import Block, Spending, count
+from evaluand.trace.spans import Span
+
+if TYPE_CHECKING:
+    from evaluand.models.captured import CapturedRequest
+
+MODULES: Final = ("httpx", "httpx2", "google.genai._api_client")
+"""The modules whose methods are replaced; see `evaluand.models.captured.methods_of`."""
+
+
+class Capture(Block):
+    """A block whose requests to models are observed, in its thread or task.
+
+    What a call reports itself (`report_usage`) has precedence: then its observed requests are not counted. So they are
+    counted when the block ends.
+
+    Args:
+        records: as of `Block`.
+        is_on: whether they are observed.
+        is_traced: whether they are spans of the current trace.
+    """
+
+    __slots__ = ("_amounts", "_before", "_is_over", "_records", "is_on", "is_traced", "requests")
+
+    def __init__(self, *records: Spending, is_on: bool = True, is_traced: bool = True) -> None:
+        super().__init__(*records)
+        self._before: Capture | None = None
+        self.is_on, self.is_traced = is_on, is_traced
+        self.requests: list[CapturedRequest] = []
+        self._amounts: list[dict[str, Any]] = []
+        self._is_over = False
+
+    def begin(self) -> None:
+        """Begins to observe; a recording counts nothing, so it leaves that to the call in which it is made, if any."""
+        self._before = _current.get()
+        if self._records or self._before is None:
+            _current.set(self)  # not by token: a recording may be closed in another context than it was opened
+        if self.is_on:
+            _methods.replace()
+
+    def end(self) -> None:
+        """Ends what `begin` began."""
+        _current.set(self._before)
+        if self.is_on:
+            _methods.restore()
+
+    def add(self, **amounts: Any) -> None:
+        """Counts a request, at the end of the block if it goes on."""
+        if self._records and not self._is_over:
+            self._amounts.append(amounts)
+        else:
+            count(**amounts)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self.begin()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.end()
+        try:
+            if self.requests:
+                self._settle()
+        finally:
+            super().__exit__(kind, error, where)
+
+    def _settle(self) -> None:
+        """Counts the requests; those whose answers the call has not read to their end stop being observed."""
+        for request in self.requests:
+            request.close()
+        self._is_over = True
+        own = self._records[-1]
+        if not own.is_reported:
+            for amounts in self._amounts:
+                count(**amounts)
+            return
+        names = ("input_tokens", "output_tokens")
+        observed = sum(amounts.get("usage", {}).get(name, 0) for amounts in self._amounts for name in names)
+        if observed > own.input_tokens + own.output_tokens:
+            warn(
+                f"a call reports {own.input_tokens + own.output_tokens} tokens by report_usage, but its requests to "
+                f"models used {observed}; the report is counted: let it include them, or leave it out"
+            )
+
+
+@contextmanager
+def uncaptured() -> Iterator[None]:
+    """A block whose requests are counted by evaluand itself."""
+    before = _current.get()
+    _current.set(_OFF)
+    try:
+        yield
+    finally:
+        _current.set(before)
+
+
+def current_capture() -> Capture | None:
+    """The innermost block of this context; None outside of calls, and in threads that were started without context."""
+    return _current.get()
+
+
+framework_request: ContextVar[Span | None] = ContextVar("evaluand.framework_request", default=None)
+"""The span that the callbacks of a framework have opened in this context for a request to a model."""
+framework_spans: Final[list[Callable[[], Span | None]]] = []
+"""Functions that know the current span where a framework keeps track of it."""
+_current: ContextVar[Capture | None] = ContextVar("evaluand.capture", default=None)
+_OFF: Final = Capture(is_on=False)
+
+
+class _Methods:
+    """The replaced methods, while there are calls; and the import hook that replaces those of modules yet to come."""
+
+    def __init__(self) -> None:
+        self._n_calls = 0
+        self._lock = threading.Lock()
+        self._replaced: list[tuple[type, str, Any, Any]] = []
+        self._known: dict[tuple[type, str], tuple[Any, Any]] = {}
+        os.register_at_fork(after_in_child=self._renew_lock)
+
+    def _renew_lock(self) -> None:
+        self._lock = threading.Lock()
+
+    def replace(self) -> None:
+        with self._lock:
+            self._n_calls += 1
+            if self._n_calls > 1:
+                return
+            sys.meta_path.insert(0, self)
+            for name in MODULES:
+                if module := sys.modules.get(name):
+                    self._replace_in(module)
+
+    def restore(self) -> None:
+        with self._lock:
+            self._n_calls -= 1
+            if self._n_calls:
+                return
+            sys.meta_path.remove(self)
+            for owner, name, original, ours in self._replaced:
+                if vars(owner).get(name) is ours:  # else others have replaced it since, and call ours
+                    setattr(owner, name, original)
+            self._replaced.clear()
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        """The spec of a module whose methods are replaced when it has been imported."""
+        if name not in MODULES:
+            return None
+        others = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
+        spec = next((spec for spec in others if spec is not None), None)
+        loader: Any = spec and spec.loader
+        if loader is not None:
+            execute = loader.exec_module
+
+            def exec_module(module: ModuleType) -> None:
+                execute(module)
+                with self._lock:
+                    if self._n_calls:
+                        self._replace_in(module)
+
+            with suppress(AttributeError):  # a loader without attributes
+                loader.exec_module = exec_module
+        return spec
+
+    def _replace_in(self, module: ModuleType) -> None:
+        with machinery():
+            from evaluand.models.captured import methods_of  # only where one of the modules is used
+
+            with suppress(AttributeError):  # a module that another thread is importing, or of another version
+                for owner, name, wrap in methods_of(module):
+                    original = vars(owner)[name]
+                    known = self._known.get((owner, name))
+                    if known is None or known[0] is not original:
+                        known = self._known[owner, name] = original, functools.wraps(original)(wrap(original))
+                    setattr(owner, name, known[1])
+                    self._replaced.append((owner, name, *known))
+
+
+_methods: Final = _Methods()
