@@ -9,6 +9,7 @@ import json
 import re
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from functools import cache
 from types import ModuleType, TracebackType
 from typing import Any, Final
@@ -160,6 +161,10 @@ class CapturedRequest:
         except BadAnswer as error:
             if is_complete or error.code != "incomplete":
                 raise
+            with suppress(TaskError):
+                completion = stream.end(is_complete=True)
+                if completion.finish_reason is not None:  # all but the last event, as LiteLLM reads a stream
+                    return completion
             note = "the stream was closed before its end, so its tokens are unknown"
             return Completion.of("".join(texts), notes=[note])
         if completion.output_tokens is None and self._protocol == "chat":

@@ -114,7 +114,7 @@ class ChatRequest(Request):
             for note in completion.notes:
                 warn(f"{model.name}: {note}")
             require_usable(completion, max_tokens=model.max_tokens, keep_cut_off=model.cut_off == "keep")
-        return Reply(_completion_value(completion), _usage_of(completion, model))
+        return Reply(_completion_value(completion), completion.usage(model.name))
 
     async def _receive(self, give: Callable[[str], None]) -> Completion:
         """The completion of a streamed answer; its pieces are passed on as they arrive."""
@@ -139,18 +139,11 @@ class ChatRequest(Request):
         return completion
 
     def _priced(self, completion: Completion) -> Completion:
-        """A completion with its cost, as far as price and tokens are known."""
-        price = self._model.find_price(current_prices())
-        read, written = completion.input_tokens, completion.output_tokens
-        if price is None or ((read is None or written is None) and not price.is_free):
-            return completion
-        cached, stored = completion.cached_tokens or 0, completion.stored_tokens or 0
-        cost = price.cost(read or 0, written or 0, cached_tokens=cached, stored_tokens=stored)
-        return completion._replace(cost=cost, currency=price.currency)
+        return completion.priced(self._model.find_price(current_prices()))
 
     def count_failure(self, error: BaseException) -> None:
         if isinstance(error, UnusableReply):
-            self.count(requests=1, usage=_usage_of(error.completion, self._model))
+            self.count(requests=1, usage=error.completion.usage(self._model.name))
         else:
             super().count_failure(error)
 
@@ -170,20 +163,7 @@ class ChatRequest(Request):
     def _record(self, span: Any, completion: Completion) -> None:
         """Writes the special settings of the request, and the answer, into a span."""
         span.set(**self._model.parameters)
-        reported = {
-            "response_model": completion.model,
-            "finish_reasons": completion.finish_reason and [completion.finish_reason],
-            "input_tokens": completion.input_tokens,
-            "output_tokens": completion.output_tokens,
-            "cached_input_tokens": completion.cached_tokens or None,
-            "reasoning_tokens": completion.reasoning_tokens or None,
-            "reasoning": completion.reasoning,
-            "cost": completion.cost,
-            "currency": completion.currency,
-            "cached": completion.is_cached or None,
-            "tool_calls": [call._asdict() for call in completion.tool_calls] or None,
-        }
-        span.set(**without_none(reported))
+        span.set(**completion.attributes)
         span.output = completion.text
 
 
@@ -201,18 +181,3 @@ def _completion_value(completion: Completion) -> dict[str, Any]:
 def _read_completion(value: Mapping[str, Any]) -> Completion:
     """The inverse of `_completion_value`."""
     return Completion(**{**value, "tool_calls": tuple(ToolCall(*call) for call in value["tool_calls"])})
-
-
-def _usage_of(completion: Completion, model: "ChatModel") -> dict[str, Any]:
-    """The usage of a request, to be counted."""
-    return without_none(
-        {
-            "input_tokens": completion.input_tokens,
-            "output_tokens": completion.output_tokens,
-            "cached_input_tokens": completion.cached_tokens or None,
-            "reasoning_tokens": completion.reasoning_tokens or None,
-            "cost": completion.cost,
-            "currency": completion.currency,
-            "model": completion.model or model.name,
-        }
-    )

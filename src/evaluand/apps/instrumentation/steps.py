@@ -373,7 +373,12 @@ def _deeper(outer: Span | None) -> Step | None:
     return None
 
 
-framework_spans.append(lambda: (step := _deeper(current_span())) and step.span)
+def _framework_span() -> Span | None:
+    step = _deeper(current_span())
+    return None if step is None else step.span
+
+
+framework_spans.append(_framework_span)
 
 
 def _is_within(made: tuple[Recorder, ...], here: tuple[Recorder, ...]) -> bool:
