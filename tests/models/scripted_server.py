@@ -25,7 +25,7 @@ import sys
 import threading
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
@@ -59,13 +59,19 @@ _CHANGED: Final = {"status": 400, "body": {"error": {"message": "the assistant's
 class ScriptedServer:
     """The server, in a thread of this process.
 
+    Args:
+        scripts: further scripts by name.
+
     Attributes:
         asked: the bodies of the requests, by the name of the model.
+        given: its answers, in the same way.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, scripts: Mapping[str, Body] = {}) -> None:
         self.asked: defaultdict[str, list[Body]] = defaultdict(list)
-        self._http = _Loopback(("127.0.0.1", 0), type("Handler", (_Handler,), {"asked": self.asked}))
+        self.given: defaultdict[str, list[Body]] = defaultdict(list)
+        own = {"asked": self.asked, "given": self.given, "scripts": _SCRIPTS | scripts}
+        self._http = _Loopback(("127.0.0.1", 0), type("Handler", (_Handler,), own))
 
     def url(self, protocol: str) -> str:
         """The endpoint up to its version."""
@@ -91,6 +97,9 @@ class _Loopback(ThreadingHTTPServer):
 
 class _Handler(BaseHTTPRequestHandler):
     asked: defaultdict[str, list[Body]]
+    given: defaultdict[str, list[Body]]
+    scripts: Mapping[str, Body]
+    lock = threading.Lock()
     protocol_version = "HTTP/1.1"
     wbufsize = -1  # one packet for headers and body; the second of two waits for the first to be acknowledged
 
@@ -100,8 +109,10 @@ class _Handler(BaseHTTPRequestHandler):
         kinds = {"completions": "chat", "responses": "responses", "messages": "anthropic"}
         protocol = kinds.get(path.rpartition("/")[2], "gemini")
         name = asked["model"] if protocol != "gemini" else path.rpartition("/")[2].partition(":")[0]
-        self.asked[name].append(asked)
-        answer = _answer(_SCRIPTS[name], protocol, asked, len(self.asked[name]) - 1)
+        with self.lock:
+            self.asked[name].append(asked)
+            answer = _answer(self.scripts[name], protocol, asked, len(self.asked[name]) - 1)
+            self.given[name].append(answer)
         if "echo" in answer:
             answer = answer | {"message": {"role": "assistant", "content": f"{asked.get(answer['echo'])}"}}
         body = answer["body"] if "body" in answer else _body(protocol, name, answer)

@@ -125,6 +125,11 @@ def current_capture() -> Capture | None:
     return _current.get()
 
 
+def has_calls() -> bool:
+    """Whether a call runs in any thread."""
+    return _methods.n_calls > 0
+
+
 framework_request: ContextVar[Span | None] = ContextVar("evaluand.framework_request", default=None)
 """The span that the callbacks of a framework have opened in this context for a request to a model."""
 framework_spans: Final[list[Callable[[], Span | None]]] = []
@@ -137,7 +142,7 @@ class _Methods:
     """The replaced methods, while there are calls; and the import hook that replaces those of modules yet to come."""
 
     def __init__(self) -> None:
-        self._n_calls = 0
+        self.n_calls = 0
         self._lock = threading.Lock()
         self._replaced: list[tuple[type, str, Any, Any]] = []
         self._known: dict[tuple[type, str], tuple[Any, Any]] = {}
@@ -148,8 +153,8 @@ class _Methods:
 
     def replace(self) -> None:
         with self._lock:
-            self._n_calls += 1
-            if self._n_calls > 1:
+            self.n_calls += 1
+            if self.n_calls > 1:
                 return
             sys.meta_path.insert(0, self)
             for name in MODULES:
@@ -158,8 +163,8 @@ class _Methods:
 
     def restore(self) -> None:
         with self._lock:
-            self._n_calls -= 1
-            if self._n_calls:
+            self.n_calls -= 1
+            if self.n_calls:
                 return
             sys.meta_path.remove(self)
             for owner, name, original, ours in self._replaced:
@@ -180,7 +185,7 @@ class _Methods:
             def exec_module(module: ModuleType) -> None:
                 execute(module)
                 with self._lock:
-                    if self._n_calls:
+                    if self.n_calls:
                         self._replace_in(module)
 
             with suppress(AttributeError):  # a loader without attributes
@@ -195,7 +200,7 @@ class _Methods:
                 for owner, name, wrap in methods_of(module):
                     original = vars(owner)[name]
                     known = self._known.get((owner, name))
-                    if known is None or known[0] is not original:
+                    if known is None or (original is not known[0] and original is not known[1]):
                         known = self._known[owner, name] = original, functools.wraps(original)(wrap(original))
                     setattr(owner, name, known[1])
                     self._replaced.append((owner, name, *known))

@@ -20,7 +20,7 @@ from evaluand.engine.http import LARGEST, BadAnswer, refusal_of
 from evaluand.engine.observation import machinery
 from evaluand.models.account import current_prices
 from evaluand.models.answers import excerpt, mappings, member
-from evaluand.models.capture import Capture, current_capture, framework_request, framework_spans, uncaptured
+from evaluand.models.capture import Capture, current_capture, framework_request, framework_spans, has_calls, uncaptured
 from evaluand.models.chat_request import PROTOCOLS
 from evaluand.models.completion import Completion, ToolCall
 from evaluand.models.event_stream import EventDecoder
@@ -66,7 +66,7 @@ class CapturedRequest:
         """The request, if it asks a model within a call whose requests are observed."""
         endpoint = _ENDPOINT.search(urlsplit(url).path) if method.upper() == "POST" else None
         capture, host = current_capture(), urlsplit(url).hostname
-        if endpoint is None or (capture is not None and not capture.is_on):
+        if endpoint is None or not (has_calls() if capture is None else capture.is_on):
             return None
         try:
             with machinery():
@@ -76,11 +76,11 @@ class CapturedRequest:
                     return None  # of another service
                 if capture is not None:
                     return cls(capture, str(endpoint.lastgroup), url, body)
-                where = "in a thread that knows of no call"
-                remedy = "start the thread with contextvars.copy_context().run"
-                warn(f"a request to {host} was made {where}, so it is neither traced nor counted; {remedy}")
         except Exception as error:
             warn(f"a request to {host} is neither traced nor counted: {error_text(error)}")
+            return None
+        where = "in a thread that knows of no call, so it is neither traced nor counted"
+        warn(f"a request to {host} was made {where}; start the thread with contextvars.copy_context().run")
         return None
 
     def __enter__(self) -> None:
@@ -273,7 +273,7 @@ def _observe_httpx(module: ModuleType, send: _Send) -> _Send:
         observed = CapturedRequest.begin(request.method, str(request.url), lambda: request.content)
         if observed is None:
             return send(client, request, **options)
-        with observed:
+        with observed, uncaptured():  # others may have wrapped a replacement that we wrap again
             response = send(client, request, **options)
         return _observe_response(module, response, observed, bool(options.get("stream")))
 
@@ -285,7 +285,7 @@ def _observe_httpx_async(module: ModuleType, send: _Send) -> _Send:
         observed = CapturedRequest.begin(request.method, str(request.url), lambda: request.content)
         if observed is None:
             return await send(client, request, **options)
-        with observed:
+        with observed, uncaptured():
             response = await send(client, request, **options)
         return _observe_response(module, response, observed, bool(options.get("stream")))
 
