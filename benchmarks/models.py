@@ -6,8 +6,9 @@
 CPU time and memory are those of the client; the server, which answers after 50 ms, is another process. Each measurement
 is made in a process of its own, and the median of the rounds is shown. `aiohttp` posts prepared bytes and parses the
 answer; `SDK` is a bare loop of `chat.completions.create` over the SDK's aiohttp backend, without its retries; `SDK,
-unread` leaves the answer as the bytes that came. `ChatModel` validates, caches, counts and prices; `judge` is the kind
-`judge` with the rubric `correctness` on the rows of a run: prompt, request, verdict, journal, spans and table.
+unread` leaves the answer as the bytes that came; `SDK, observed` makes each request within a traced call. `ChatModel`
+validates, caches, counts and prices; `judge` is the kind `judge` with the rubric `correctness` on the rows of a run:
+prompt, request, verdict, journal, spans and table.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from typing import Any
 
 from children import clean_environment, run, say
@@ -53,17 +54,19 @@ def main() -> None:
     try:
         assert server.stdout is not None
         url = f"http://127.0.0.1:{int(server.stdout.readline())}/v1"
-        _show(_measure_all(url, rounds, share))
+        _show(_measure_all(url, rounds, share, options.clients))
     finally:
         server.kill()
 
 
-def _measure_all(url: str, rounds: int, share: int) -> dict[tuple[int, str], list[dict[str, float]]]:
+def _measure_all(
+    url: str, rounds: int, share: int, clients: Sequence[str]
+) -> dict[tuple[int, str], list[dict[str, float]]]:
     """The results of each round, by requests in flight and client."""
     found: dict[tuple[int, str], list[dict[str, float]]] = {}
     for turn in range(rounds):
         for in_flight in IN_FLIGHT:
-            for name in CLIENTS:
+            for name in clients:
                 say(f"round {turn + 1}: {name}, {in_flight} in flight")
                 requests = str(max(REQUESTS[in_flight] // share, in_flight, 20))
                 command = [sys.executable, __file__, "--url", url, "--measure", name, str(in_flight), requests]
@@ -106,6 +109,20 @@ async def sdk_unread(url: str) -> Ask:
         return (await client.chat.completions.with_raw_response.create(**_body(number))).http_response.content
 
     return ask
+
+
+async def sdk_observed(url: str) -> Ask:
+    from evaluand import Trace
+    from evaluand.models.capture import Capture
+    from evaluand.models.usage import Spending
+
+    ask = await sdk(url)
+
+    async def ask_observed(number: int) -> Any:
+        with Trace.start("answer").root, Capture(Spending()):
+            return await ask(number)
+
+    return ask_observed
 
 
 async def chat_model(url: str) -> Ask:
@@ -151,6 +168,7 @@ CLIENTS: dict[str, Callable[..., Any]] = {
     "aiohttp": plain,
     "SDK": sdk,
     "SDK, unread": sdk_unread,
+    "SDK, observed": sdk_observed,
     "ChatModel": chat_model,
     "ChatModel, schema": chat_model_with_schema,
     "judge": judge,
@@ -220,10 +238,12 @@ def _show(found: dict[tuple[int, str], list[dict[str, float]]]) -> None:
     print(f"{'first call, ms of CPU':>23}{'peak memory':>14}")
     for (in_flight, name), results in found.items():
         ms, per_second, memory = (_median(results, of) for of in ("ms", "per_second", "memory"))
-        more = ms - _median(found[in_flight, "SDK"], "ms")
+        more = ms - _median(found.get((in_flight, "SDK"), results), "ms")
         start = f"{1000 * _median(results, 'start'):,.0f}" if "start" in results[0] else ""
         print(f"{in_flight:9}  {name:<18}{ms:9.3f}{more:+15.3f}{per_second:9,.0f}{start:>23}", end="")
         print(f"{memory / 2**20:10,.0f} MiB")
+    if not {(IN_FLIGHT[-1], name) for name in ("judge", "SDK")} <= found.keys():
+        return
     more = _median(found[IN_FLIGHT[-1], "judge"], "ms") - _median(found[IN_FLIGHT[-1], "SDK"], "ms")
     met = "yes" if more <= TARGET else "NO"
     print(f"\nmore than the SDK for a judge, {IN_FLIGHT[-1]} in flight: {more:+.3f} ms, target ≤ {TARGET}, met? {met}")
@@ -280,6 +300,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="a tenth of the requests, once")
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--clients", nargs="+", choices=CLIENTS, default=list(CLIENTS), help="by default all")
     parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--measure", nargs=3, help=argparse.SUPPRESS, metavar=("CLIENT", "IN_FLIGHT", "REQUESTS"))
     parser.add_argument("--url", help=argparse.SUPPRESS)

@@ -357,13 +357,13 @@ def task(url):
 run = Runner().run(lambda url: url, Dataset.from_rows([{"input": sys.argv[1]}]))
 print([name for name in ("openai", "anthropic", "httpx", "httpx2", "google.genai") if name in sys.modules])
 run = Runner().run(task, Dataset.from_rows([{"input": sys.argv[1]}]))
-print(run.table()["usage"][0].as_py()["input_tokens"], sys.modules["httpx2"].__spec__.loader.exec_module.__name__)
+print(run.table()["usage"][0].as_py()["input_tokens"], "exec_module" in vars(sys.modules["httpx2"].__spec__.loader))
 """
 
 
 def test_an_sdk_is_observed_from_its_import_on_and_never_imported_by_evaluand(server: ScriptedServer) -> None:
     made = subprocess.run([sys.executable, "-c", FRESH, server.url("chat")], capture_output=True, text=True, check=True)
-    assert made.stdout.splitlines() == ["[]", "20 exec_module"]
+    assert made.stdout.splitlines() == ["[]", "20 False"]
 
 
 # What the code of the user receives
@@ -744,15 +744,14 @@ def test_an_experiment_file_has_the_switch(tmp_path: Any, server: ScriptedServer
         "import httpx\n\ndef ask(url):\n    body = {'model': 'm-chat', 'messages': []}\n"
         "    return httpx.post(f'{url}/chat/completions', json=body).json()['usage']['prompt_tokens']\n"
     )
-    (tmp_path / "rows.jsonl").write_text(json.dumps({"url": server.url("chat")}) + "\n")
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"url": server.url("chat"), "tokens": 20}) + "\n")
     for word, n in (("true", 1), ("false", 0)):
         (tmp_path / "experiment.yaml").write_text(
-            "name: e\ndataset: {path: rows.jsonl, input: url, expected: url}\ntasks: {own: {function: own:ask}}\n"
+            "name: e\ndataset: {path: rows.jsonl, input: url, expected: tokens}\ntasks: {own: {function: own:ask}}\n"
             f"scorers: {{right: exact_match}}\nmetrics: [accuracy]\nrun: {{observe_models: {word}}}\n"
         )
-        made = Experiment.from_file(tmp_path / "experiment.yaml").run()
-        [own] = made.runs.values()
-        assert len(spans(own)) == n
+        [own] = Experiment.from_file(tmp_path / "experiment.yaml").run().tasks
+        assert len(spans(own.run)) == n
 
 
 # Counts

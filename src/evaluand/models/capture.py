@@ -51,7 +51,7 @@ class Capture(Block):
         super().__init__(*records)
         self._before: Capture | None = None
         self.is_on, self.is_traced = is_on, is_traced
-        self.requests: list[CapturedRequest] = []
+        self.requests: set[CapturedRequest] = set()  # whose answers have not been read
         self._amounts: list[dict[str, Any]] = []
         self._is_over = False
 
@@ -85,14 +85,14 @@ class Capture(Block):
     ) -> None:
         self.end()
         try:
-            if self.requests:
+            if self.requests or self._amounts:
                 self._settle()
         finally:
             super().__exit__(kind, error, where)
 
     def _settle(self) -> None:
         """Counts the requests; those whose answers the call has not read to their end stop being observed."""
-        for request in self.requests:
+        for request in [*self.requests]:
             request.close()
         self._is_over = True
         own = self._records[-1]
@@ -146,7 +146,8 @@ class _Methods:
         self._lock = threading.Lock()
         self._replaced: list[tuple[type, str, Any, Any]] = []
         self._known: dict[tuple[type, str], tuple[Any, Any]] = {}
-        os.register_at_fork(after_in_child=self._renew_lock)
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            os.register_at_fork(after_in_child=self._renew_lock)
 
     def _renew_lock(self) -> None:
         self._lock = threading.Lock()
@@ -156,7 +157,7 @@ class _Methods:
             self.n_calls += 1
             if self.n_calls > 1:
                 return
-            sys.meta_path.insert(0, self)
+            sys.meta_path = [self, *sys.meta_path]  # a new list: other threads may be going through the old one
             for name in MODULES:
                 if module := sys.modules.get(name):
                     self._replace_in(module)
@@ -166,7 +167,7 @@ class _Methods:
             self.n_calls -= 1
             if self.n_calls:
                 return
-            sys.meta_path.remove(self)
+            sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
             for owner, name, original, ours in self._replaced:
                 if vars(owner).get(name) is ours:  # else others have replaced it since, and call ours
                     setattr(owner, name, original)
@@ -176,13 +177,14 @@ class _Methods:
         """The spec of a module whose methods are replaced when it has been imported."""
         if name not in MODULES:
             return None
-        others = (finder.find_spec(name, path, target) for finder in sys.meta_path if finder is not self)
-        spec = next((spec for spec in others if spec is not None), None)
+        others = (finder for finder in sys.meta_path if finder is not self and hasattr(finder, "find_spec"))
+        spec = next((spec for finder in others if (spec := finder.find_spec(name, path, target)) is not None), None)
         loader: Any = spec and spec.loader
         if loader is not None:
             execute = loader.exec_module
 
             def exec_module(module: ModuleType) -> None:
+                del loader.exec_module
                 execute(module)
                 with self._lock:
                     if self.n_calls:

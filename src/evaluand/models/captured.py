@@ -59,7 +59,7 @@ class CapturedRequest:
         self._pieces: list[bytes] = []
         self._decode: Callable[[bytes], bytes] | None = None
         self._size = 0
-        capture.requests.append(self)
+        capture.requests.add(self)
 
     @classmethod
     def begin(cls, method: str, url: str, read_body: Callable[[], Any]) -> CapturedRequest | None:
@@ -89,11 +89,8 @@ class CapturedRequest:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        if error is None or isinstance(error, GeneratorExit) or self._is_over:
-            return
-        self._is_over = True
-        self._capture.add(requests=1, failed=1)
-        self._close_span({}, error)
+        if error is not None and not isinstance(error, GeneratorExit):
+            self._end(error=error)
 
     def receive(self, status: int, kind: str, decode: Callable[[bytes], bytes] | None = None) -> None:
         """Begins to receive an answer.
@@ -114,20 +111,15 @@ class CapturedRequest:
         """Ends with what has been received: all, or what the code has read."""
         if self._is_over:
             return
-        self._is_over = True
         with machinery():
             try:
                 completion = self._read(is_complete)
-                usage = completion.usage(self._name) | {"seconds": time.perf_counter() - self._begun}
-                self._capture.add(requests=1, usage=usage)
-                notes = {"notes": completion.notes} if completion.notes else {}
-                self._close_span(completion.attributes | notes, output=completion.text)
             except TaskError as error:
-                self._capture.add(requests=1, failed=1)
-                self._close_span({}, error)
+                self._end(error=error)
             except Exception as error:
-                self._capture.add(requests=1, usage={"model": self._name})
-                self._close_span({"notes": [f"the answer cannot be read: {error_text(error)}"]})
+                self._end(Completion("", notes=[f"the answer cannot be read: {error_text(error)}"]))
+            else:
+                self._end(completion)
 
     def _read(self, is_complete: bool) -> Completion:
         """The completion in the answer, with its cost.
@@ -189,20 +181,28 @@ class CapturedRequest:
         self._span = self._span.span("chat", kind=LLM, input=messages, **without_none(settings))
         self._is_own_span = True
 
-    def _close_span(
-        self, attributes: Mapping[str, Any], error: BaseException | None = None, output: str | None = None
-    ) -> None:
-        span = self._span
+    def _end(self, completion: Completion | None = None, error: BaseException | None = None) -> None:
+        """Counts the request and closes its span, once."""
+        if self._is_over:
+            return
+        self._is_over, self._pieces, span = True, [], self._span
+        self._capture.requests.discard(self)
         try:
+            usage: dict[str, Any] = {}
+            if completion is not None:
+                usage = completion.usage(self._name) | {"seconds": time.perf_counter() - self._begun}
+            self._capture.add(requests=1, failed=int(completion is None), usage=usage)
             if span is None or span.end_ns is not None:
                 return
-            span.set(**{name: value for name, value in attributes.items() if span.attribute(name) is None})
-            if output is not None and span.output is None:
-                span.record_output(output)
+            if completion is not None:
+                told = completion.attributes | ({"notes": [*completion.notes]} if completion.notes else {})
+                span.set(**{name: value for name, value in told.items() if span.attribute(name) is None})
+                if span.output is None:
+                    span.record_output(completion.text)
             if self._is_own_span:
                 span.__exit__(type(error) if error else None, error, None)
-        except Exception as fault:
-            warn(f"the answer of {self._name} is not traced: {error_text(fault)}")
+        except Exception as fault:  # such as a run that has ended meanwhile
+            warn(f"the answer of {self._name} is not traced or not counted: {error_text(fault)}")
 
 
 # What was asked, as messages of chat completions
