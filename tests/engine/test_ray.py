@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from models.scripted_server import ScriptedServer
 from support.patience import PATIENCE
 from support.random_experiment import facts, run_at_random
 from support.ray_cluster import TestCluster, cluster
@@ -30,6 +31,7 @@ from evaluand.engine.outcome import Aborted
 from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluator
 from evaluand.evaluation.scorer import scorer
+from evaluand.models.prices import Price, PriceTable
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import task
 from evaluand.store.directory import DirectoryStore
@@ -104,6 +106,22 @@ def test_scorers_that_are_not_cheap_grade_there_too(two: RayEngine) -> None:
     run = Runner().run(lambda value: value, rows)
     table = Evaluator(engine=two).evaluate(run, {"far": far, "same": "exact_match"}).table("far")
     assert table["value"].to_pylist() == [1.0] * 4 + [None] + [1.0] * 3
+
+
+def test_requests_to_models_are_observed_there(two: RayEngine) -> None:
+    def ask(url: str) -> int:
+        import httpx
+
+        body = {"model": "m", "messages": [{"role": "user", "content": "?"}]}
+        return int(httpx.post(f"{url}/chat/completions", json=body).json()["usage"]["prompt_tokens"])
+
+    reply = {"message": {"role": "assistant", "content": "Paris"}}
+    policy = Policy(prices=PriceTable({"127.0.0.1": {"m": Price(1, 2)}}))
+    with ScriptedServer({"m": {"turns": [reply]}}) as server:
+        run = Runner(engine=two, policy=policy).run(ask, Dataset.from_rows([{"input": server.url("chat")}] * 4))
+    assert [row["cost"] for row in run.table()["usage"].to_pylist()] == [pytest.approx(30e-6)] * 4
+    assert run.manifest["spent"] == {"USD": pytest.approx(120e-6)}
+    assert [row["kind"] for row in timeless_spans(run)] == ["llm"] * 4
 
 
 def test_code_of_a_module_is_sent_with_what_it_imports(two: RayEngine, tmp_path: Path, monkeypatch: Any) -> None:

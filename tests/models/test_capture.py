@@ -561,7 +561,7 @@ BODIES: dict[str, Any] = {
     "v1beta/models/m-gemini:generateContent": {
         "systemInstruction": {"parts": "Be brief."},
         "contents": [
-            {"role": "user", "parts": [{"text": "How many?"}]},
+            {"parts": [{"text": "How many?"}]},
             {"role": "model", "parts": [{"functionCall": {"id": "c", "name": "add", "args": {"a": 1}}}]},
             {"role": "user", "parts": [{"functionResponse": {"id": "c", "name": "add", "response": "2"}}]},
         ],
@@ -578,6 +578,13 @@ def test_what_was_asked_is_one_conversation_whatever_the_protocol(path: str, ser
     assert outputs(made) == [200]
     [seen] = spans(made)
     assert seen["input"] == CONVERSATION
+
+
+def test_a_request_of_an_unknown_form_is_stored_as_it_is(server: ScriptedServer) -> None:
+    body = {"model": "m-chat", "messages": "The capital of France?", "n": 1}
+    made = run(lambda asked: httpx.post(f"{asked['root']}/v1/chat/completions", json=body).status_code, server)
+    [seen] = spans(made)
+    assert (outputs(made), seen["output"], seen["input"]) == ([200], "Paris", body)
 
 
 def test_other_requests_are_not_observed(server: ScriptedServer) -> None:

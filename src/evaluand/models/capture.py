@@ -111,7 +111,7 @@ class Capture(Block):
 
 @contextmanager
 def uncaptured() -> Iterator[None]:
-    """A block whose requests are counted by evaluand itself."""
+    """A block whose requests are not observed, since they are counted elsewhere."""
     before = _current.get()
     _current.set(_OFF)
     try:

@@ -177,8 +177,11 @@ class CapturedRequest:
         settings = {ours: asked[theirs] for theirs, ours in _SETTINGS.items() if asked.get(theirs) is not None}
         tools = [name for tool in mappings(self._body.get("tools")) for name in _names_of(tool)]
         settings |= {"model": self._name, "tools": tools or None}
-        messages = [*_messages_of(self._protocol, self._body)]
-        self._span = self._span.span("chat", kind=LLM, input=messages, **without_none(settings))
+        try:
+            said: Any = [*_messages_of(self._protocol, self._body)]
+        except Exception:  # another form, perhaps of a later version
+            said = self._body
+        self._span = self._span.span("chat", kind=LLM, input=said, **without_none(settings))
         self._is_own_span = True
 
     def _end(self, completion: Completion | None = None, error: BaseException | None = None) -> None:
@@ -192,6 +195,8 @@ class CapturedRequest:
             if completion is not None:
                 usage = completion.usage(self._name) | {"seconds": time.perf_counter() - self._begun}
             self._capture.add(requests=1, failed=int(completion is None), usage=usage)
+            for note in completion.notes if completion is not None and span is None else ():
+                warn(f"{self._name}: {note}")
             if span is None or span.end_ns is not None:
                 return
             if completion is not None:
@@ -218,11 +223,11 @@ def _names_of(tool: Mapping[str, Any]) -> Iterator[str]:
 def _messages_of(protocol: str, body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The messages of a request."""
     if protocol == "chat":
-        yield from body["messages"]
+        yield from map(dict, body["messages"])
         return
     system = body.get("system") or body.get("instructions") or member(body, "systemInstruction", "parts")
     if system:
-        yield {"role": "system", "content": system}
+        yield from _messages_of_turn({"role": "system", "content": system})
     said = body.get("messages") or body.get("contents") or body.get("input") or ()
     for turn in [{"role": "user", "content": said}] if isinstance(said, str) else said:
         yield from _messages_of_turn(turn)
@@ -230,7 +235,7 @@ def _messages_of(protocol: str, body: Mapping[str, Any]) -> Iterator[dict[str, A
 
 def _messages_of_turn(turn: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """A message of Anthropic, a content of Gemini or an item of Responses, with the results of tools apart."""
-    role = {"model": "assistant", None: "assistant"}.get(turn.get("role"), turn.get("role"))
+    role = turn.get("role") or ("user" if "parts" in turn else "assistant")
     content = turn.get("parts", turn.get("content", None if "role" in turn else [turn]))
     parts, calls = [], []
     for part in content if isinstance(content, list) else ():
@@ -250,7 +255,9 @@ def _messages_of_turn(turn: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             )
     said = parts if isinstance(content, list) else content
     if said or calls:
-        yield {"role": role, "content": said} | ({"tool_calls": calls} if calls else {})
+        yield {"role": "assistant" if role == "model" else role, "content": said} | (
+            {"tool_calls": calls} if calls else {}
+        )
 
 
 # Where requests are seen
