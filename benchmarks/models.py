@@ -113,10 +113,11 @@ async def sdk_unread(url: str) -> Ask:
 
 async def sdk_observed(url: str) -> Ask:
     from evaluand import Trace
-    from evaluand.models.capture import Capture
+    from evaluand.models.capture import Capture, observable
     from evaluand.models.usage import Spending
 
     ask = await sdk(url)
+    observable(True).__enter__()  # for all requests, as a run does
 
     async def ask_observed(number: int) -> Any:
         with Trace.start("answer").root, Capture(Spending()):

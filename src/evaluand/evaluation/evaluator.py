@@ -56,6 +56,7 @@ from evaluand.evaluation.scorer import (
 )
 from evaluand.evaluation.units import GATHER, RowStream, Sources, Unit, app_of, batched, name_of, targets_of
 from evaluand.models.account import Account
+from evaluand.models.capture import observable
 from evaluand.models.preflight import check_prices
 from evaluand.models.usage_total import RowUsage
 from evaluand.run.kind import RUNS
@@ -476,7 +477,8 @@ class _Job:
             self.prepared.append(scorer)
             scorer.prepare()
         self.used[name] = RowUsage(lane.done(0))
-        with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
+        progress = self.evaluator.progress(tally) if self.evaluator.progress else nullcontext()
+        with progress, observable(self.evaluator.policy.observe_models):
             keyed.perform()
         self._count(tally)
 

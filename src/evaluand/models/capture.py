@@ -110,6 +110,22 @@ class Capture(Block):
 
 
 @contextmanager
+def observable(is_on: bool) -> Iterator[None]:
+    """A block of many calls, between which methods stay replaced: replacing them takes as long as a quick call.
+
+    Args:
+        is_on: whether requests of these calls are observed.
+    """
+    if is_on:
+        _methods.replace()
+    try:
+        yield
+    finally:
+        if is_on:
+            _methods.restore()
+
+
+@contextmanager
 def uncaptured() -> Iterator[None]:
     """A block whose requests are not observed, since they are counted elsewhere."""
     before = _current.get()

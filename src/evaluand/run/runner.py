@@ -35,6 +35,7 @@ from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, T
 from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
 from evaluand.models.account import Account
+from evaluand.models.capture import observable
 from evaluand.models.preflight import check_prices, find_models
 from evaluand.models.prices import Price, default_prices
 from evaluand.models.usage_total import RowUsage
@@ -406,7 +407,8 @@ class _Job:
             if not self.manifest["fresh"] and self.lane.n_done < self.lane.slots:
                 self._reuse()
             used = RowUsage(self.lane.done(0))
-            with self.runner.progress(self.tally) if self.runner.progress else nullcontext():
+            progress = self.runner.progress(self.tally) if self.runner.progress else nullcontext()
+            with progress, observable(self.runner.policy.observe_models):
                 self._work().perform()
             if is_mine := take_turn_to_seal(self.lane, self.is_sealed, self.runner.policy):
                 manifest = self.manifest | ({"spent": self.lane.spent} if self.lane.spent else {})
