@@ -200,8 +200,8 @@ class CapturedRequest:
             if span is None or span.end_ns is not None:
                 return
             if completion is not None:
-                told = completion.attributes | ({"notes": [*completion.notes]} if completion.notes else {})
-                span.set(**{name: value for name, value in told.items() if span.attribute(name) is None})
+                reported = completion.attributes | ({"notes": [*completion.notes]} if completion.notes else {})
+                span.set(**{name: value for name, value in reported.items() if span.attribute(name) is None})
                 if span.output is None:
                     span.record_output(completion.text)
             if self._is_own_span:
