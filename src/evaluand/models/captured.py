@@ -148,17 +148,16 @@ class CapturedRequest:
             if has_ended := data.strip() == _END:
                 break
             texts.append(stream.add(json.loads(data)))
-        try:
-            completion: Completion = stream.end(has_ended)
-        except BadAnswer as error:
-            if is_complete or error.code != "incomplete":
-                raise
+        if not (has_ended or stream.has_ended):
+            if is_complete:
+                raise BadAnswer("the answer ended before the reply was complete", code="incomplete")
             with suppress(TaskError):
-                completion = stream.end(is_complete=True)
-                if completion.finish_reason is not None:  # all but the last event, as LiteLLM reads a stream
-                    return completion
+                partial: Completion = stream.end()
+                if partial.finish_reason is not None:  # all but the last event, as LiteLLM reads Anthropic's streams
+                    return partial
             note = "the stream was closed before its end, so its tokens are unknown"
             return Completion.of("".join(texts), notes=[note])
+        completion: Completion = stream.end()
         if completion.output_tokens is None and self._protocol == "chat":
             note = 'the stream has no tokens; ask for them by stream_options={"include_usage": True}'
             return completion._replace(notes=[*completion.notes, note])
