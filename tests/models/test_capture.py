@@ -345,6 +345,17 @@ def test_a_method_that_others_replace_during_a_call_stays_theirs(
     chat({"root": server.url("chat").removesuffix("/v1")})  # outside of calls, nothing is observed
 
 
+def test_a_version_without_the_methods_is_noted_and_used_as_before(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from google.genai._api_client import BaseApiClient
+
+    monkeypatch.delattr(BaseApiClient, "_async_request_once")
+    with pytest.warns(EvaluandWarning, match=r"genai\._api_client are not observed: .* no '_async_request_once'"):
+        made = run(chat, server)
+    assert (outputs(made), len(spans(made))) == (["Paris"], 1)
+
+
 FRESH = """
 import sys
 from evaluand import Dataset, Runner

@@ -175,7 +175,8 @@ class _Methods:
                 return
             sys.meta_path = [self, *sys.meta_path]  # a new list: other threads may be going through the old one
             for name in MODULES:
-                if module := sys.modules.get(name):
+                module = sys.modules.get(name)
+                if module is not None and not getattr(module.__spec__, "_initializing", False):
                     self._replace_in(module)
 
     def restore(self) -> None:
@@ -214,7 +215,7 @@ class _Methods:
         with machinery():
             from evaluand.models.captured import methods_of  # only where one of the modules is used
 
-            with suppress(AttributeError):  # a module that another thread is importing, or of another version
+            try:
                 for owner, name, wrap in methods_of(module):
                     original = vars(owner)[name]
                     known = self._known.get((owner, name))
@@ -222,6 +223,8 @@ class _Methods:
                         known = self._known[owner, name] = original, functools.wraps(original)(wrap(original))
                     setattr(owner, name, known[1])
                     self._replaced.append((owner, name, *known))
+            except (AttributeError, KeyError) as error:
+                warn(f"requests by {module.__name__} are not observed: this version has no {error}")
 
 
 _methods: Final = _Methods()
