@@ -18,7 +18,7 @@ from pydantic import TypeAdapter, ValidationError
 from support.chats import Chat
 from support.json_schemas import jsonschema
 
-from evaluand.core.errors import ParameterError, SpecError, TaskError, TransientError
+from evaluand.core.errors import EvaluandWarning, ParameterError, SpecError, TaskError, TransientError
 from evaluand.core.secret_hosts import permissions, refusal
 from evaluand.data.dataset import Dataset
 from evaluand.engine.http import BadAnswer, BadRequest
@@ -647,3 +647,48 @@ def test_without_the_client_library_the_extra_of_models_is_named(monkeypatch: py
     monkeypatch.setitem(sys.modules, "aiohttp", None)
     with pytest.raises(SpecError, match=r"asking a model needs an HTTP client: pip install 'evaluand\[llm\]'"):
         complete(ChatModel("http://127.0.0.1:9/v1", "small"))
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "stops"),
+    [
+        (402, {"error": {"message": "pay"}}, True),
+        (429, {"error": {"code": "insufficient_quota", "message": "You exceeded your current quota"}}, True),
+        (429, {"error": {"code": "rate_limit_exceeded", "message": "Slow down; insufficient tokens left"}}, False),
+        (429, {"error": {"message": "Insufficient balance"}}, True),
+        (400, {"error": {"message": "Your credit balance is too low to access the API."}}, True),
+        (400, {"error": {"message": "cannot read LunchPerDay.png"}}, False),
+        (
+            422,
+            {"error": {"message": 'not {"code": "insufficient_quota"}: Your credit balance is too low'}},
+            False,
+        ),
+        (500, {"error": {"message": "Insufficient funds"}}, False),
+    ],
+)
+def test_only_a_spent_quota_stops(chat: Starts, status: int, body: dict[str, Any], stops: bool) -> None:
+    with pytest.raises(TaskError) as raised:
+        complete(chat({"status": status, "body": json.dumps(body)}).model)
+    assert getattr(raised.value, "stops", False) is stops
+    assert ("the quota of this key is spent" in str(raised.value)) is stops
+
+
+def test_an_empty_word_for_the_ending_is_none(chat: Starts) -> None:
+    body = {"choices": [{"finish_reason": "", "message": {"content": "Paris"}}]}
+    with pytest.warns(EvaluandWarning, match="does not say how its replies end"):
+        assert complete(chat({"body": json.dumps(body)}).model).text == "Paris"
+
+
+@pytest.mark.parametrize(
+    ("name", "temperature"),
+    [
+        ("claude-haiku-4-5", 0.0),
+        ("claude-3-5-haiku-latest", 0.0),
+        ("claude-sonnet-4-20250514", 0.0),
+        ("claude-opus-4-8", None),
+        ("claude-opus-5", None),
+    ],
+)
+def test_models_that_take_a_temperature_get_one(name: str, temperature: float | None) -> None:
+    model = ChatModel.of(f"anthropic/{name}")
+    assert (model.temperature, model.max_tokens) == (temperature, 512)

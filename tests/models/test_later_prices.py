@@ -38,7 +38,7 @@ def test_a_later_price_prices_what_is_stored(
     if where == "table":
         Path("prices.yaml").write_text(f"prices: {{127.0.0.1: {{small: {price}}}}}\n")
         monkeypatch.setenv("EVALUAND_PRICES", "prices.yaml")
-        assert "cost 3.90 USD" in folder.done("show", "capitals/ask")
+        assert "cost 3.90 USD by a later price" in folder.done("show", "capitals/ask")
     else:
         Path("e.yaml").write_text(experiment(server.url, f", price: {price}"))
     facts = folder.json("run", "e.yaml")

@@ -40,6 +40,10 @@ CHANNELS = "<|channel|>analysis<|message|>Paris? No.<|end|><|start|>assistant<|c
         ("Paris? No.</think>Lyon", "Paris? No.", "Lyon"),
         ("<think>It could be Paris, or", "It could be Paris, or", ""),
         ("<think>Paris? No.</think>\n", "Paris? No.", ""),
+        ("I must not write `</think>` yet.\n</think>\n\nLyon", "I must not write `</think>` yet.", "Lyon"),
+        ("```\n</think>\n```\nends it", None, "```\n</think>\n```\nends it"),
+        ("<reasoning> tags are used by some", None, "<reasoning> tags are used by some"),
+        ("<reasoning>Paris? No.</reasoning>Lyon", "Paris? No.", "Lyon"),
         ("Lyon<|eot_id|>", None, "Lyon"),
         ("Lyon</s>\n<|im_end|>\n", None, "Lyon"),
         ("</s> ends a text", None, "</s> ends a text"),
@@ -59,7 +63,18 @@ def test_reasoning_is_what_a_text_begins_with(text: str, reasoning: str | None, 
     assert split_reasoning(text) == (reasoning, answer)
 
 
-@pytest.mark.parametrize("text", ["<think>" * 100_000, "</think>" * 20_000, "<|message|>" * 50_000, "< " * 500_000])
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<think>" * 100000,
+        "</think>" * 20000,
+        "<|message|>" * 50000,
+        "< " * 500000,
+        "{" + "\n" * 300000 + "x",
+        "<|endoftext|>" * 50000 + "x",
+        "</s> " * 50000,
+    ],
+)
 def test_no_text_takes_long_to_read(text: str) -> None:
     assert split_reasoning(text).answer is not None
 
@@ -125,3 +140,10 @@ def test_recorded_outputs_are_graded_without_the_reasoning_they_begin_with(tmp_p
     assert reasoning_in(run, "task") == ["Paris? No.", "It could be"]
     graded = RecordedTask(path=str(tmp_path / "answers.jsonl"), response="answer", reasoning="graded")
     assert [row.responses for row in Runner().run(graded, data)] == [[output] for output in outputs]
+
+
+def test_probabilities_are_counted_from_the_end_where_tokens_are_parts_of_characters() -> None:
+    words = ["<think>", "", "", "😀", "</think>", "B", "<|im_end|>"]
+    tokens = [{"token": word, "logprob": -1.0, "top": {}} for word in words]
+    completion = Completion.of("<think>😀😀😀</think>B<|im_end|>", logprobs=tokens)
+    assert [token["token"] for token in completion.logprobs or ()] == ["B", "<|im_end|>"]

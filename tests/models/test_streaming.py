@@ -16,6 +16,7 @@ from evaluand.core.errors import SpecError, TransientError
 from evaluand.data.dataset import Dataset
 from evaluand.engine.http import BadAnswer, BadRequest
 from evaluand.engine.policy import Policy
+from evaluand.models import chat_protocol
 from evaluand.models.chat_model import ChatModel
 from evaluand.models.completion import Completion, CutOff, ToolCall, UnusableReply
 from evaluand.models.event_stream import EventDecoder
@@ -158,3 +159,56 @@ def test_events_are_the_same_wherever_the_body_is_cut(
     pieces = [body[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(body)], strict=True)]
     found = [event.decode() for piece in (*pieces, b": end\n") for event in decoder.feed(piece)]
     assert found == ["\n".join(event) for event in events]
+
+
+def chunk(delta: dict[str, Any] | None = None, **choice: Any) -> dict[str, Any]:
+    return {"choices": [{"index": 0, **({} if delta is None else {"delta": delta}), **choice}]}
+
+
+CALL_A = {"id": "a", "type": "function", "function": {"name": "f", "arguments": '{"x"'}}
+REST = {"function": {"arguments": ": 1}"}}
+CALL_B = {"id": "b", "type": "function", "function": {"name": "g", "arguments": "{}"}}
+THINKS = [{"type": "thinking", "thinking": [{"type": "text", "text": "Rome? No."}]}]
+DETAIL = {"type": "reasoning.text", "index": 0, "format": "anthropic-claude-v1"}
+
+
+@pytest.mark.parametrize(
+    ("chunks", "text", "calls"),
+    [
+        ([chunk({"content": "Par"}, message={"content": "Par"}), chunk({"content": "is"})], "Paris", []),
+        ([chunk({"content": "Paris"}), chunk(message={"role": "assistant", "content": "Paris"})], "Paris", []),
+        ([chunk({"tool_calls": [CALL_A]}), chunk({"tool_calls": [REST]})], "", [("f", '{"x": 1}')]),
+        (
+            [
+                chunk({"tool_calls": [{"index": 0, **CALL_A}]}),
+                chunk({"tool_calls": [{"index": 0, **REST}]}),
+                chunk({"tool_calls": [{"index": 0, **CALL_B}]}),
+            ],
+            "",
+            [("f", '{"x": 1}'), ("g", "{}")],
+        ),
+        ([chunk({"tool_calls": [CALL_B, {**CALL_B, "id": "c"}]})], "", [("g", "{}"), ("g", "{}")]),
+        ([chunk({"content": THINKS}), chunk({"content": "Par"}), chunk({"content": "is"})], "Paris", []),
+        (
+            [chunk({"content": "Paris"}, index=0), {"choices": [{"index": 1, "delta": {"content": "Rome"}}]}],
+            "Paris",
+            [],
+        ),
+    ],
+)
+def test_pieces_continue_what_they_belong_to(chunks: list[Any], text: str, calls: list[Any]) -> None:
+    stream = chat_protocol.Stream()
+    for piece in [*chunks, chunk(finish_reason="stop")]:
+        stream.add(piece)
+    completion = stream.end()
+    assert completion.text == text
+    assert [(call.name, call.text) for call in completion.tool_calls] == calls
+    assert completion.reasoning == ("Rome? No." if chunks[0]["choices"][0]["delta"].get("content") == THINKS else None)
+
+
+def test_what_pieces_say_again_is_said_once() -> None:
+    stream = chat_protocol.Stream()
+    for text in ("Rome? ", "No."):
+        stream.add(chunk({"reasoning_details": [{**DETAIL, "text": text}]}))
+    stream.add(chunk({"content": "Paris"}, finish_reason="stop"))
+    assert stream.end().message["reasoning_details"] == [{**DETAIL, "text": "Rome? No."}]

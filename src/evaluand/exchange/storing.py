@@ -508,9 +508,9 @@ def _records(answers: Answers, examples: _Examples, importer: Importer) -> Itera
 
 
 def _split(output: Any) -> tuple[str | None, Any]:
-    """The reasoning with which an output begins, if an answer follows it, and the output without it."""
+    """The reasoning with which an output begins, and the answer after it, None if there is none."""
     reasoning, answer = split_reasoning(output) if isinstance(output, str) else (None, output)
-    return (reasoning, answer) if answer else (None, output)
+    return (None, answer) if reasoning is None else (reasoning, answer or None)
 
 
 def _save_evaluation(

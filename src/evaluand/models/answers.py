@@ -26,13 +26,24 @@ _STATUSES: Final[Mapping[str, int]] = {
 }
 """The statuses that words of services stand for."""
 _SPENT: Final = re.compile(
-    r"insufficient[_ ](?:user_)?(?:quota|balance|credits?|funds)|billing_hard_limit|exceeded_current_quota_error"
-    r'|credit balance is too low|(?:out of|used all available) credits|PerDay|"code":\s*"?(?:1113|1008)\b',
+    r'(?<!\\)"(?:code|type|status|status_code)":\s*"?(?:insufficient_(?:user_)?(?:quota|balance|credits?)|1113|1008'
+    r"|exceeded_current_quota_error|billing_hard_limit_reached|billing_error)\b",
     re.IGNORECASE,
 )
-"""How services say that a quota is spent, which no pause mends."""
-_WHOLE: Final = ("role", "id", "type", "index", "name")
-"""What pieces of a stream repeat, and do not continue."""
+"""How services name a quota that is spent, which no pause mends."""
+_REFUSED: Final = re.compile(
+    r'used all available credits|insufficient (?:quota|balance|credits?|funds)|"quotaId":\s*"[^"]*PerDay', re.IGNORECASE
+)
+_SPENT_MESSAGES: Final = {
+    "400": re.compile(r'"message":\s*"Your credit balance is too low'),  # Anthropic
+    **dict.fromkeys(("403", "429"), _REFUSED),
+}
+"""What they say with a status that also means other things."""
+_CONTINUED: Final = (
+    *("content", "reasoning", "reasoning_content", "thinking", "text", "summary", "refusal", "arguments"),
+    *("signature", "partial_json"),
+)
+"""The texts of pieces of a stream that continue one another; all else is said anew."""
 
 
 def excerpt(value: Any) -> str:
@@ -53,7 +64,8 @@ def error_in(reported: Any) -> TaskError:
 
 def spent_quota(error: TaskError, answer: str) -> BadRequest | None:
     """The error for a refusal because a quota is spent, which stops the run; None for any other refusal."""
-    if error.code != "402" and not _SPENT.search(answer):
+    message = _SPENT_MESSAGES.get(str(error.code))
+    if error.code != "402" and not _SPENT.search(answer) and not (message and message.search(answer)):
         return None
     return BadRequest(f"{error}; the quota of this key is spent, so nothing more is asked", code=error.code, stops=True)
 
@@ -161,8 +173,9 @@ def merge_piece(held: dict[str, Any], piece: Mapping[str, Any]) -> None:
         {'role': 'assistant', 'content': 'Paris'}
     """
     for name, value in piece.items():
-        before = held.get(name)
-        if isinstance(value, str) and name not in _WHOLE:
+        before: Any = held.get(name)
+        has_parts = isinstance(before, list) and not isinstance(before, _Pieces)
+        if isinstance(value, str) and name in _CONTINUED and not has_parts:
             if not isinstance(before, _Pieces):
                 before = held[name] = _Pieces()
             before.append(value)
@@ -170,25 +183,29 @@ def merge_piece(held: dict[str, Any], piece: Mapping[str, Any]) -> None:
             if not isinstance(before, dict):
                 before = held[name] = {}
             merge_piece(before, value)
-        elif isinstance(value, list):
-            if not isinstance(before, list):
-                before = held[name] = []
-            for entry in value:
+        elif isinstance(value, list) or has_parts:
+            if not has_parts:
+                before = held[name] = [{"type": "text", "text": before}] if isinstance(before, _Pieces) else []
+            for entry in value if isinstance(value, list) else [{"type": "text", "text": value}] if value else ():
                 _merge_entry(before, entry)
         elif value or name not in held:
             held[name] = value
 
 
 def _merge_entry(entries: list[Any], entry: Any) -> None:
-    number = member(entry, "index")
+    """Adds an entry of a list, or a piece of one that is there: of the same number and id, or of the last call."""
     if not isinstance(entry, Mapping):
         entries.append(entry)
         return
-    held = next((known for known in entries if number is not None and member(known, "index") == number), None)
-    if held is None:
-        held = {}
-        entries.append(held)
-    merge_piece(held, entry)
+    number, id, name = entry.get("index"), entry.get("id"), member(entry, "function", "name")
+    if entries and (number is not None or "function" in entry):
+        held = next((known for known in reversed(entries) if member(known, "index") == number), None)
+        is_other = held is None or (id and held.get("id") not in (None, id))
+        if not (is_other or (number is None and name and not id and member(held, "function", "name"))):
+            merge_piece(held, entry)  # type: ignore[arg-type]
+            return
+    entries.append({})
+    merge_piece(entries[-1], entry)
 
 
 def join_pieces(value: Any) -> Any:

@@ -22,7 +22,7 @@ from evaluand.models.answers import (
     text_or_none,
 )
 from evaluand.models.completion import Completion, ToolCall
-from evaluand.models.messages import split_data_url
+from evaluand.models.messages import image_of, split_data_url
 from evaluand.models.question import Question, Settings, without_none
 
 _VERSION: Final = "2023-06-01"
@@ -84,7 +84,7 @@ def read_answer(answer: Any) -> Completion:
     blocks = answer.get("content")
     if not isinstance(blocks, list):
         raise BadAnswer(f"the answer has no content: {excerpt(answer)}", code="form")
-    usage, texts = answer.get("usage"), _texts(blocks, "text")
+    usage, texts, calls = answer.get("usage"), _texts(blocks, "text"), tuple(_tool_calls(blocks))
     read, kept, known = (
         count_of(usage, name) for name in ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
     )
@@ -93,8 +93,12 @@ def read_answer(answer: Any) -> Completion:
         reasoning="\n".join(_texts(blocks, "thinking")),
         finish_reason=text_or_none(answer.get("stop_reason")),
         model=text_or_none(answer.get("model")),
-        tool_calls=tuple(_tool_calls(blocks)),
-        sent={"role": "assistant", "content": blocks},
+        tool_calls=calls,
+        sent={
+            "role": "assistant",
+            "content": blocks,
+            **({"tool_calls": [call.as_sent for call in calls]} if calls else {}),
+        },
         **count_tokens(
             None if read is None else read + (kept or 0) + (known or 0),
             count_of(usage, "output_tokens"),
@@ -129,7 +133,9 @@ class Stream:
             case "content_block_start":
                 merge_piece(block, event.get("content_block") or {})
             case "content_block_delta":
-                merge_piece(block, {name: value for name, value in delta.items() if name != "type"})
+                merge_piece(block, {name: value for name, value in delta.items() if name not in ("type", "citation")})
+                if "citation" in delta:
+                    block.setdefault("citations", []).append(delta["citation"])
                 return str(delta.get("text", "")) if delta.get("type") == "text_delta" else ""
             case "message_delta":
                 usage = {**(self._message.get("usage") or {}), **without_none(event.get("usage") or {})}
@@ -160,8 +166,9 @@ def _write_messages(messages: Sequence[Mapping[str, Any]]) -> Iterator[dict[str,
             yield {"role": "user", "content": [_write_result(message) for message in group]}
             continue
         for message in group:
-            calls = [_write_call(call) for call in message.get("tool_calls") or ()]
             content = message.get("content")
+            is_whole = any(part.get("type") == "tool_use" for part in mappings(content))
+            calls = [] if is_whole else [_write_call(call) for call in message.get("tool_calls") or ()]
             is_text = isinstance(content, str) and not calls
             yield {"role": message["role"], "content": content if is_text else [*_write_content(message), *calls]}
 
@@ -173,16 +180,18 @@ def _write_content(message: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _write_part(part: Mapping[str, Any]) -> dict[str, Any]:
-    if part["type"] != "image" or not isinstance(part.get("image"), str):
+    if (image := image_of(part)) is None:
         return dict(part)
-    kind, content = split_data_url(part["image"])
+    kind, content = split_data_url(image)
     if content is None:
-        return {"type": "image", "source": {"type": "url", "url": part["image"]}}
+        return {"type": "image", "source": {"type": "url", "url": image}}
     return {"type": "image", "source": {"type": "base64", "media_type": kind, "data": content}}
 
 
 def _write_result(message: Mapping[str, Any]) -> dict[str, Any]:
-    return {"type": "tool_result", "tool_use_id": message.get("tool_call_id"), "content": message.get("content")}
+    content = message.get("content")
+    written = content if isinstance(content, str) else _write_content(message)
+    return {"type": "tool_result", "tool_use_id": message.get("tool_call_id"), "content": written}
 
 
 def _write_call(call: Mapping[str, Any]) -> dict[str, Any]:

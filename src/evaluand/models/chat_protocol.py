@@ -32,6 +32,8 @@ def path_of(name: str, *, is_stream: bool) -> str:
 
 
 headers_of = key_headers
+_OF_CHOICE: Final = ("finish_reason", "logprobs", "error")
+"""What chunks say of a choice, besides the pieces of its message."""
 _REASONING: Final = ("reasoning_content", "reasoning", "thinking")
 """The names under which servers report the reasoning of a message."""
 
@@ -95,7 +97,7 @@ def read_answer(answer: Any) -> Completion:
         text,
         reasoning=_reasoning_of(message) or thoughts,
         logprobs=read_logprobs(member(choice.get("logprobs"), "content")),
-        finish_reason=text_or_none(choice.get("finish_reason")),
+        finish_reason=text_or_none(choice.get("finish_reason")) or None,
         model=text_or_none(answer.get("model")),
         tool_calls=calls,
         refusal=text_or_none(message.get("refusal")) or None,
@@ -122,10 +124,7 @@ class Stream:
         choice = next((choice for choice in mappings(chunk.get("choices")) if not choice.get("index")), {})
         said = {"usage": choice.get("usage"), **chunk}  # Moonshot counts in a choice
         self._answer |= {name: said[name] for name in ("model", "usage") if said.get(name)}
-        parts = {name: value for name, value in choice.items() if name not in ("delta", "finish_reason") and value}
-        merge_piece(self._choice, parts)
-        if choice.get("finish_reason"):
-            self._choice["finish_reason"] = choice["finish_reason"]
+        merge_piece(self._choice, {name: choice[name] for name in _OF_CHOICE if choice.get(name)})
         delta = choice.get("delta")
         if not isinstance(delta, dict):
             return ""

@@ -81,7 +81,7 @@ class ChatRequest(Request):
         where = model.url if model.version is None else None
         try:
             repeat = [self._sample, self._repetition.attempt, self._repetition.replication]
-            return identity.digest([self._body, model.protocol, model.reasoning, model.version, where, repeat])
+            return identity.digest([self._body, model.protocol, model.version, where, repeat])
         except DataError as error:
             raise TaskError(f"the request cannot be written as data: {error}", code="request") from None
 
@@ -96,7 +96,7 @@ class ChatRequest(Request):
         if not new:
             with self._span() as span:
                 self._record(span, completion)
-        return completion
+        return self._graded(completion)
 
     async def send_async(self) -> Reply:
         model = self._model
@@ -107,13 +107,11 @@ class ChatRequest(Request):
                 answered = await self._receive(self._give)
             completion = self._priced(answered)
             self._record(span, completion)
-            if model.reasoning == "graded":
-                completion = completion.with_reasoning()
             if completion.finish_reason is None:
                 warn(f"{model.name}: the server does not say how its replies end; some may be incomplete")
             for note in completion.notes:
                 warn(f"{model.name}: {note}")
-            require_usable(completion, max_tokens=model.max_tokens, keep_cut_off=model.cut_off == "keep")
+            require_usable(self._graded(completion), max_tokens=model.max_tokens, keep_cut_off=model.cut_off == "keep")
         return Reply(_completion_value(completion), completion.usage(model.name))
 
     async def _receive(self, give: Callable[[str], None]) -> Completion:
@@ -137,6 +135,9 @@ class ChatRequest(Request):
         completion: Completion = stream.end()
         exchange.check_reply(_completion_value(completion))
         return completion
+
+    def _graded(self, completion: Completion) -> Completion:
+        return completion.with_reasoning() if self._model.reasoning == "graded" else completion
 
     def _priced(self, completion: Completion) -> Completion:
         return completion.priced(self._model.find_price(current_prices()))

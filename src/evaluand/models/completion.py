@@ -173,6 +173,7 @@ class Completion(NamedTuple):
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
             "cached_input_tokens": self.cached_tokens or None,
+            "stored_input_tokens": self.stored_tokens or None,
             "reasoning_tokens": self.reasoning_tokens or None,
             "cost": self.cost,
             "currency": self.currency,
@@ -201,12 +202,11 @@ ENDINGS: Final[Mapping[str, Ending]] = {
 
 def _tokens_of_end(tokens: Sequence[Mapping[str, Any]], written: str, answer: str) -> Sequence[Mapping[str, Any]]:
     """The tokens of a text that are part of the answer with which it ends."""
-    start, place = written.rfind(answer), 0
-    for number, token in enumerate(tokens):
-        place += len(token["token"])
-        if place > start:
-            return tokens[number:] if answer else ()
-    return ()
+    length, number = len(written) - written.rfind(answer), len(tokens)
+    while answer and number and length > 0:  # from the end: tokens of reasoning may stand for a part of a character
+        number -= 1
+        length -= len(tokens[number]["token"])
+    return tokens[number:]
 
 
 class UnusableReply(BadAnswer):

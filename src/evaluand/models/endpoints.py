@@ -31,8 +31,12 @@ class Endpoint(NamedTuple):
     protocol: str = "chat"
 
 
+_NEWER_CLAUDE: Final = r"(?!claude-[23]|claude-(?:opus|sonnet|haiku)-4(?:-[0-6])?(?:-\d{8}|-latest)?$).+"
+
 ENDPOINTS: Final[Mapping[str, Endpoint]] = {
-    "anthropic": Endpoint("https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", reasoning=".*", protocol="anthropic"),
+    "anthropic": Endpoint(
+        "https://api.anthropic.com/v1", "ANTHROPIC_API_KEY", reasoning=_NEWER_CLAUDE, protocol="anthropic"
+    ),
     "azure": Endpoint("${AZURE_OPENAI_ENDPOINT}/openai/v1", "AZURE_OPENAI_API_KEY", "max_completion_tokens"),
     "cohere": Endpoint("https://api.cohere.ai/compatibility/v1", "COHERE_API_KEY"),
     "deepseek": Endpoint("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),

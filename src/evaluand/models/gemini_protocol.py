@@ -13,7 +13,7 @@ from evaluand.core.errors import kind_of
 from evaluand.engine.http import BadAnswer
 from evaluand.models.answers import count_of, count_tokens, error_in, excerpt, mappings, member, text_or_none
 from evaluand.models.completion import ENDINGS, Completion, ToolCall
-from evaluand.models.messages import split_data_url
+from evaluand.models.messages import image_of, split_data_url
 from evaluand.models.question import Question, Settings, without_none
 
 
@@ -148,7 +148,7 @@ def _write_messages(messages: Sequence[Mapping[str, Any]]) -> Iterator[dict[str,
     called: dict[str, dict[str, Any]] = {}
     for is_tool, group in groupby(messages, key=lambda message: message["role"] == "tool"):
         if is_tool:
-            yield {"role": "user", "parts": [_write_result(message, called) for message in group]}
+            yield {"role": "user", "parts": [part for message in group for part in _write_result(message, called)]}
             continue
         for message in group:
             known = {member(part, "functionCall", "id") for part in message.get("parts") or ()}
@@ -164,13 +164,10 @@ def _write_parts(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     for part in [{"type": "text", "text": content}] if isinstance(content, str) else content or ():
         if part["type"] == "text":
             yield {"text": part["text"]}
-        elif part["type"] == "image":
-            kind, data = split_data_url(part["image"])
-            yield (
-                {"fileData": {"fileUri": part["image"]}}
-                if data is None
-                else {"inlineData": {"mimeType": kind, "data": data}}
-            )
+        elif image := image_of(part):
+            kind, data = split_data_url(image)
+            is_address = data is None
+            yield {"fileData": {"fileUri": image}} if is_address else {"inlineData": {"mimeType": kind, "data": data}}
         else:
             yield dict(part)
     for call in message.get("tool_calls") or ():
@@ -179,10 +176,13 @@ def _write_parts(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
         yield {"functionCall": {"name": function["name"], "args": arguments}}
 
 
-def _write_result(message: Mapping[str, Any], called: Mapping[Any, Mapping[str, Any]]) -> dict[str, Any]:
-    """The result of a call, by the name and id of the latest call with its id."""
+def _write_result(message: Mapping[str, Any], called: Mapping[Any, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The result of a call, by the name and id of the latest call with its id, and the images in it."""
     head = called.get(message.get("tool_call_id"), {"name": ""})
-    return {"functionResponse": {**head, "response": {"result": message.get("content")}}}
+    parts = list(_write_parts(message))
+    text = "\n".join(part["text"] for part in parts if "text" in part)
+    yield {"functionResponse": {**head, "response": {"result": text}}}
+    yield from (part for part in parts if "text" not in part)
 
 
 def _texts(parts: Any, *, thought: bool) -> Iterator[str]:

@@ -57,6 +57,13 @@ def add_instruction(messages: Sequence[Mapping[str, Any]], instruction: str) -> 
     return changed
 
 
+def image_of(part: Mapping[str, Any]) -> str | None:
+    """The address of the image in a part of a message, also in the form of OpenAI; None if it has none."""
+    image = part.get("image_url") if part["type"] == "image_url" else part.get("image")
+    image = image.get("url") if isinstance(image, Mapping) else image
+    return image if isinstance(image, str) else None
+
+
 def split_data_url(image: str) -> tuple[str, str | None]:
     """The type of an image and its content in base64; without content if it is an address.
 

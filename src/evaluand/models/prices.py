@@ -29,9 +29,9 @@ class Price:
         input: the price of `per` tokens that it reads.
         output: the price of `per` tokens that it writes.
         cached_input: the price of `per` tokens that the service has read before; default: the price of `input`.
-        stored_input: the price of `per` tokens that the service keeps for later; default: the price of `input`.
         currency: of these prices.
         per: the number of tokens that the prices are for.
+        stored_input: the price of `per` tokens that the service keeps for later; default: the price of `input`.
 
     Raises:
         ParameterError: lists all invalid parameters.
@@ -44,9 +44,9 @@ class Price:
     input: float
     output: float
     cached_input: float | None = None
-    stored_input: float | None = None
     currency: str = "USD"
     per: int = 1_000_000
+    stored_input: float | None = None
 
     def __post_init__(self) -> None:
         if faults := list(self._faults()):
@@ -112,7 +112,7 @@ class PriceTable:
     Example:
         >>> table = PriceTable({"*": {"smollm2": Price(input=0, output=0)}})
         >>> table.find("http://127.0.0.1:8080/v1", "smollm2")
-        Price(input=0, output=0, cached_input=None, stored_input=None, currency='USD', per=1000000)
+        Price(input=0, output=0, cached_input=None, currency='USD', per=1000000, stored_input=None)
     """
 
     prices: Mapping[str, Mapping[str, Price]]

@@ -21,9 +21,10 @@ _BARE_CHANNELS: Final = re.compile(
     r"\s*+analysis(?=[^\sa-z,.:;])(?P<reasoning>.*?)assistantfinal(?P<answer>.*)", re.DOTALL
 )
 """What is left of channels where a server drops the special tokens."""
-_END: Final = re.compile(
-    r"(?:\s*+(?:<\|(?:eot_id|eom_id|im_end|end|end_of_text|endoftext|end_of_turn|return|eos|user|im_start)\|>"
-    r"|<(?:end_of_turn|eos|/s)>|<｜end▁of▁sentence｜>|\[e~\[))+\s*+\Z"
+_END: Final = (
+    *("<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|im_start|>", "<|end|>", "<|return|>", "<|user|>", "<|eos|>"),
+    *("<|end_of_text|>", "<|endoftext|>", "<|end_of_turn|>", "<end_of_turn>", "<eos>", "</s>", "[e~["),
+    "<｜end▁of▁sentence｜>",
 )
 """The special tokens with which some servers let replies end."""
 _QUOTES: Final = ("`", '"', "'")
@@ -55,7 +56,7 @@ def split_reasoning(text: str) -> ReadText:
     """
     if (channels := _read_channels(text)) is not None:
         return channels
-    thoughts, rest = list[str](), _END.sub("", text)
+    thoughts, rest = list[str](), _without_end(text)
     while (parts := _begun(rest)) is not None:
         thoughts.append(parts[0].strip())
         rest = parts[1]
@@ -67,27 +68,47 @@ def join_reasoning(reasoning: str, answer: str) -> str:
     return f"<think>\n{reasoning}\n</think>\n\n{answer}"
 
 
+def _without_end(text: str) -> str:
+    """A text without special tokens at its end, and the white space around them."""
+    end = len(text)
+    while True:
+        while end and text[end - 1].isspace():
+            end -= 1
+        token = next((token for token in _END if text.endswith(token, 0, end)), None)
+        if token is None:
+            return text if text.rstrip() == text[:end] else text[:end]
+        end -= len(token)
+
+
 def _begun(text: str) -> tuple[str, str] | None:
     """The reasoning with which a text begins, and what follows it."""
-    tag = _TAG.search(text)
-    if tag is None:
-        return None
-    if _closes(tag):
-        return (text[: tag.start()], text[tag.end() :]) if _stands_alone(tag, text) else None
-    if text[: tag.start()].strip():
-        return None
-    closing = next(filter(_closes, _TAG.finditer(text, tag.end())), None)
-    return (text[tag.end() :], "") if closing is None else (text[tag.end() : closing.start()], text[closing.end() :])
+    for tag in _TAG.finditer(text):
+        if _closes(tag):
+            if _stands_alone(tag, text):
+                return text[: tag.start()], text[tag.end() :]
+            continue
+        if text[: tag.start()].strip():
+            return None
+        closing = next(filter(_closes, _TAG.finditer(text, tag.end())), None)
+        if closing is not None:
+            return text[tag.end() : closing.start()], text[closing.end() :]
+        return (text[tag.end() :], "") if _is_think(tag) else None
+    return None
 
 
 def _closes(tag: re.Match[str]) -> bool:
     return bool(tag["end"] or tag["end_square"] or tag["end_kimi"])
 
 
+def _is_think(tag: re.Match[str]) -> bool:
+    """Whether a tag has a name that nobody gives to a part of an answer."""
+    return (tag["name"] or "think").casefold().startswith("think")
+
+
 def _stands_alone(tag: re.Match[str], text: str) -> bool:
     """Whether a closing tag without an opening one ends reasoning, and is not quoted or part of data."""
     before, after = text[: tag.start()], text[tag.end() :]
-    if before.endswith(_QUOTES) or after.startswith(_QUOTES) or (tag["name"] or "think").casefold()[:5] != "think":
+    if before.endswith(_QUOTES) or after.startswith(_QUOTES) or before.count("```") % 2 or not _is_think(tag):
         return False
     at_border = not before.rpartition("\n")[2].strip() or not after or after[0] in "\r\n"
     return at_border or not before.lstrip().startswith(_DATA)

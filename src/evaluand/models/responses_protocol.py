@@ -21,6 +21,7 @@ from evaluand.models.answers import (
 )
 from evaluand.models.completion import Completion, ToolCall
 from evaluand.models.endpoints import key_headers
+from evaluand.models.messages import image_of
 from evaluand.models.question import Question, Settings, without_none
 
 _REASONS: Final = {"max_output_tokens": "length", "content_filter": "content_filter"}
@@ -148,7 +149,8 @@ def _write_message(message: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """The items for a message: those of the server itself, or the message and the tool calls that it requests."""
     role, content = message["role"], message.get("content")
     if role == "tool":
-        yield {"type": "function_call_output", "call_id": message.get("tool_call_id"), "output": content}
+        output = [_write_part(part, "user") for part in content] if isinstance(content, list) else content
+        yield {"type": "function_call_output", "call_id": message.get("tool_call_id"), "output": output}
         return
     if _is_list(message.get("output")):
         yield from _write_output(message["output"])
@@ -178,8 +180,8 @@ def _write_output(output: list[Any]) -> Iterator[dict[str, Any]]:
 def _write_part(part: Mapping[str, Any], role: str) -> dict[str, Any]:
     if part["type"] == "text":
         return {"type": "output_text" if role == "assistant" else "input_text", "text": part["text"]}
-    if part["type"] == "image":
-        return {"type": "input_image", "image_url": part["image"], "detail": "auto"}
+    if image := image_of(part):
+        return {"type": "input_image", "image_url": image, "detail": "auto"}
     return dict(part)
 
 

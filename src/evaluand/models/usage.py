@@ -22,7 +22,8 @@ class Spending:
         n_requests: requests made, including retries.
         n_failed: requests without a reply; they count as free.
         n_known: replies from the cache, or from an equal request of another caller; they cost nothing.
-        input_tokens: tokens read, of which the service knew `cached_input_tokens` from before.
+        input_tokens: tokens read, of which the service knew `cached_input_tokens` from before, and keeps
+            `stored_input_tokens` for later.
         output_tokens: tokens written, of which `reasoning_tokens` were reasoning.
         cost: by currency; costs without a currency are under `""`.
         n_without_tokens: replies whose tokens are unknown, `n_without_cost`: those whose cost is.
@@ -38,6 +39,7 @@ class Spending:
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
+    stored_input_tokens: int = 0
     reasoning_tokens: int = 0
     cost: dict[str, float] = field(default_factory=dict)
     n_without_tokens: int = 0
@@ -247,6 +249,7 @@ _USAGE: Final[Sequence[tuple[str, str, Callable[[Any], Any]]]] = (
     ("input_tokens", "an integer of at least 0", _read_count),
     ("output_tokens", "an integer of at least 0", _read_count),
     ("cached_input_tokens", "an integer of at least 0", _read_count),
+    ("stored_input_tokens", "an integer of at least 0", _read_count),
     ("reasoning_tokens", "an integer of at least 0", _read_count),
     ("cost", "a number of at least 0", _read_amount),
     ("currency", "a text", _read_text),
@@ -254,7 +257,7 @@ _USAGE: Final[Sequence[tuple[str, str, Callable[[Any], Any]]]] = (
     ("seconds", "a number of at least 0", _read_amount),
 )
 _TOKENS: Final = {"input_tokens": None, "output_tokens": None}.keys()
-_COUNTS: Final = (*_TOKENS, "cached_input_tokens", "reasoning_tokens")
+_COUNTS: Final = (*_TOKENS, "cached_input_tokens", "stored_input_tokens", "reasoning_tokens")
 _DIVIDED: Final = ("n_requests", "n_failed", "n_known", *_COUNTS)
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _COUNTS: Final = (
     *("requests", "failed", "cached", "input_tokens", "output_tokens"),
-    *("cached_input_tokens", "reasoning_tokens"),
+    *("cached_input_tokens", "stored_input_tokens", "reasoning_tokens"),
 )
 
 
@@ -25,11 +25,12 @@ class UsageTotal:
     Attributes:
         rows: how many rows have a usage.
         requests: requests made, of which `failed` had no reply; `cached` replies needed none.
-        input_tokens: of the rows whose tokens are known, with `cached_input_tokens`; `output_tokens` likewise, with
-            `reasoning_tokens`.
+        input_tokens: of the rows whose tokens are known, with `cached_input_tokens` and `stored_input_tokens`;
+            `output_tokens` likewise, with `reasoning_tokens`.
         without_tokens: rows whose tokens are unknown.
         without_cost: rows whose cost is unknown.
         cost: of the others, by currency; costs without a currency are under `""`.
+        is_priced_later: whether the price became known after the requests were made.
 
     Example:
         >>> total = UsageTotal()
@@ -46,22 +47,27 @@ class UsageTotal:
     input_tokens: int = 0
     output_tokens: int = 0
     cached_input_tokens: int = 0
+    stored_input_tokens: int = 0
     reasoning_tokens: int = 0
     without_tokens: int = 0
     without_cost: int = 0
     cost: dict[str, float] = field(default_factory=dict)
+    is_priced_later: bool = False
 
     @classmethod
     def read(cls, stored: Any) -> Self:
         """The inverse of `to_dict`; values that are not numbers count as 0."""
         known = stored if isinstance(stored, Mapping) else {}
         costs = known.get("cost") if isinstance(known.get("cost"), Mapping) else {}
-        counts = {name: int(_number(known.get(name)) or 0) for name in (*_COUNTS, *_ROWS)}
-        return cls(**counts, cost={str(each): _number(cost) or 0.0 for each, cost in (costs or {}).items()})
+        parts: dict[str, Any] = {name: int(_number(known.get(name)) or 0) for name in (*_COUNTS, *_ROWS)}
+        parts["is_priced_later"] = known.get("is_priced_later") is True
+        return cls(**parts, cost={str(each): _number(cost) or 0.0 for each, cost in (costs or {}).items()})
 
     def to_dict(self) -> dict[str, Any]:
         """As JSON data."""
-        return {name: getattr(self, name) for name in (*_COUNTS, *_ROWS)} | {"cost": dict(sorted(self.cost.items()))}
+        later = {"is_priced_later": True} if self.is_priced_later else {}
+        counts = {name: getattr(self, name) for name in (*_COUNTS, *_ROWS)}
+        return counts | {"cost": dict(sorted(self.cost.items()))} | later
 
     def add(self, usage: Any) -> None:
         """Adds the usage of a row; a row without one is not counted.
@@ -119,8 +125,9 @@ class UsageTotal:
         """
         if price is None or self.cost or self.without_tokens or not self.without_cost:
             return self
-        cost = price.cost(self.input_tokens, self.output_tokens, cached_tokens=self.cached_input_tokens)
-        return replace(self, cost={price.currency: cost}, without_cost=0)
+        cached = {"cached_tokens": self.cached_input_tokens, "stored_tokens": self.stored_input_tokens}
+        cost = price.cost(self.input_tokens, self.output_tokens, **cached)
+        return replace(self, cost={price.currency: cost}, without_cost=0, is_priced_later=True)
 
     def describe(self, row: str = "row") -> str:
         """The total in one line; `row` is the word for what was counted."""
@@ -141,7 +148,7 @@ class UsageTotal:
 
     def describe_cost(self, row: str = "row") -> str:
         """The cost by currency, with the number of rows whose cost is unknown; empty if no request was made."""
-        parts = self.costs()
+        parts = [cost + " by a later price" * self.is_priced_later for cost in self.costs()]
         if self.without_cost:
             is_known = bool(self.cost) or self.without_cost < self.rows
             parts.append(f"unknown for {self._share(self.without_cost, row)}" if is_known else "unknown")

@@ -170,7 +170,7 @@ def place_of(error: BaseException) -> str | None:
     return found
 
 
-_TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "reasoning_tokens")
+_TOKENS = ("input_tokens", "output_tokens", "cached_input_tokens", "stored_input_tokens", "reasoning_tokens")
 _USAGE: dict[str, type] = dict.fromkeys(("requests", "failed", "cached", *_TOKENS), int)
 _USAGE |= {"cost": float, "currency": str, "model": str}
 

@@ -117,16 +117,17 @@ class Run(Artifact):
 
     def warn_of_equal_replications(self) -> None:
         """Warns if most examples have the same answer in all replications, which then are hardly further answers."""
-        answers: dict[int, set[bytes]] = {}
+        answers: dict[int, list[bytes]] = {}
         for response in self:
             if response.responses is not None:
-                answers.setdefault(response.index, set()).add(response.content)
-        equal = sum(len(different) == 1 for different in answers.values())
-        if 2 * equal > len(answers):
+                answers.setdefault(response.index, []).append(response.content)
+        repeated = [contents for contents in answers.values() if len(contents) > 1]
+        equal = sum(len({*contents}) == 1 for contents in repeated)
+        if 2 * equal > len(repeated):
             name = shown_name(self.called or self.manifest["provenance"]["task"])
             warn(
-                f"{name}: all replications of {equal:,} of {plural(len(answers), 'example')} have the same answer, and"
-                " say little more than one; give the model a temperature above 0, or fewer replications"
+                f"{name}: all replications of {equal:,} of {plural(len(repeated), 'example')} have the same answer, and"
+                " say little more than one; raise the temperature of the model if it takes one, or ask it once"
             )
 
     @property

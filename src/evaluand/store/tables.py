@@ -65,11 +65,11 @@ USAGE: Final = pa.struct(
     dict.fromkeys(("requests", "failed", "cached", "input_tokens", "output_tokens"), pa.int64())
     | _COST
     | {"model": pa.string(), "costs": pa.list_(pa.struct(_COST))}
-    | dict.fromkeys(("cached_input_tokens", "reasoning_tokens"), pa.int64())
+    | dict.fromkeys(("cached_input_tokens", "stored_input_tokens", "reasoning_tokens"), pa.int64())
 )
-"""What a call used. `failed` requests had no reply, `cached` replies needed no request. `cached_input_tokens` are part
-of the input, `reasoning_tokens` of the output. `cost` is null if it is unknown for one of the requests; `costs` holds
-those in several currencies, which are never added."""
+"""What a call used. `failed` requests had no reply, `cached` replies needed no request. `cached_input_tokens` and
+`stored_input_tokens` are part of the input, `reasoning_tokens` of the output. `cost` is null if it is unknown for one
+of the requests; `costs` holds those in several currencies, which are never added."""
 
 RESPONSES: Final = pa.schema(
     [

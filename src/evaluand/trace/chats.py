@@ -103,7 +103,9 @@ def _turns(messages: Sequence[Mapping[str, Any]]) -> Iterator[Turn]:
         yield Turn(str(message["role"]), _text(content), tools, thoughts[0] if thoughts else None)
 
 
-_REASONING = ("reasoning", "reasoning_content")
+_REASONING = ("reasoning", "reasoning_content", "thinking")
+_APART = ("thinking", "redacted_thinking", "tool_use")
+"""The parts of messages that are no text of theirs."""
 
 
 def _is_result(message: Mapping[str, Any]) -> bool:
@@ -121,6 +123,6 @@ def _text(content: Any) -> str:
     if isinstance(content, str):
         return content
     if isinstance(content, list) and all(isinstance(part, Mapping) and "type" in part for part in content):
-        said = (part for part in content if "thinking" not in part)
+        said = (part for part in content if part["type"] not in _APART)
         return "\n".join(_text(part.get("text")) if "text" in part else f"[{part['type']}]" for part in said)
     return "" if content is None else orjson.dumps(content, default=str).decode()
