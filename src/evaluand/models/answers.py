@@ -5,26 +5,14 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from evaluand.core.errors import TaskError
+from evaluand.core.errors import TaskError, kind_of
 from evaluand.core.redaction import redact
 from evaluand.engine.http import BadAnswer, BadRequest, refusal_of
+from evaluand.models.words import STATUSES
 
 _SHOWN: Final = 300  # characters of an answer in a message
 _READ: Final = 4096  # and of those in which secrets are searched
 _CODES: Final = ("code", "status", "type", "status_code", "http_status")
-_STATUSES: Final[Mapping[str, int]] = {
-    **dict.fromkeys(("rate_limit_exceeded", "rate_limit_error", "too_many_requests", "resource_exhausted"), 429),
-    **dict.fromkeys(("1002", "1039", "1302", "1303", "1305"), 429),  # MiniMax and Zhipu
-    **dict.fromkeys(("server_error", "api_error", "internal_server_error", "internal", "internal_error"), 500),
-    **dict.fromkeys(("unavailable", "service_unavailable", "network_error"), 503),
-    "overloaded_error": 529,
-    **dict.fromkeys(("timeout", "timeout_error", "deadline_exceeded"), 504),
-    **dict.fromkeys(("authentication_error", "invalid_api_key", "unauthenticated", "1004"), 401),
-    **dict.fromkeys(("billing_error", "insufficient_quota", "1008", "1113"), 402),
-    **dict.fromkeys(("permission_error", "permission_denied"), 403),
-    **dict.fromkeys(("invalid_request_error", "invalid_argument", "bad_request"), 400),
-}
-"""The statuses that words of services stand for."""
 _SPENT: Final = re.compile(
     r'(?<!\\)"(?:code|type|status|status_code)":\s*"?(?:insufficient_(?:user_)?(?:quota|balance|credits?)|1113|1008'
     r"|exceeded_current_quota_error|billing_hard_limit_reached|billing_error)\b",
@@ -53,6 +41,22 @@ def excerpt(value: Any) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
+def require_answer(answer: Any, what: str) -> dict[str, Any]:
+    """An answer that is an object and reports no error.
+
+    Args:
+        what: it should be.
+
+    Raises:
+        TaskError: it is none.
+    """
+    if not isinstance(answer, dict):
+        raise BadAnswer(f"the answer is {kind_of(answer)}, not {what}", code="form")
+    if answer.get("error"):
+        raise error_in(answer["error"])
+    return answer
+
+
 def error_in(reported: Any) -> TaskError:
     """The error that an answer reports, handled as its code would be as a status."""
     message = f"the answer is an error: {excerpt(reported)}"
@@ -73,8 +77,8 @@ def spent_quota(error: TaskError, answer: str) -> BadRequest | None:
 def _status_of(reported: Any) -> int | None:
     for name in _CODES if isinstance(reported, Mapping) else ():
         word = str(reported.get(name)).casefold()
-        if word in _STATUSES:
-            return _STATUSES[word]
+        if word in STATUSES:
+            return STATUSES[word]
         if word.isdecimal() and 400 <= int(word) < 600:
             return int(word)
     return None

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from evaluand.core.errors import kind_of
 from evaluand.engine.http import BadAnswer, BadRequest
 from evaluand.models.answers import (
     count_of,
@@ -19,6 +18,7 @@ from evaluand.models.answers import (
     join_pieces,
     mappings,
     merge_piece,
+    require_answer,
     text_or_none,
 )
 from evaluand.models.completion import Completion, ToolCall
@@ -77,10 +77,7 @@ def read_answer(answer: Any) -> Completion:
     Raises:
         TaskError: there is none.
     """
-    if not isinstance(answer, dict):
-        raise BadAnswer(f"the answer is {kind_of(answer)}, not a message", code="form")
-    if answer.get("error"):
-        raise error_in(answer["error"])
+    answer = require_answer(answer, "a message")
     blocks = answer.get("content")
     if not isinstance(blocks, list):
         raise BadAnswer(f"the answer has no content: {excerpt(answer)}", code="form")

@@ -7,7 +7,6 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluand.core.errors import kind_of
 from evaluand.engine.http import BadAnswer
 from evaluand.models.answers import (
     count_of,
@@ -19,6 +18,7 @@ from evaluand.models.answers import (
     member,
     merge_piece,
     read_logprobs,
+    require_answer,
     text_or_none,
 )
 from evaluand.models.completion import Completion, ToolCall
@@ -75,10 +75,7 @@ def read_answer(answer: Any) -> Completion:
     Raises:
         TaskError: there is none.
     """
-    if not isinstance(answer, dict):
-        raise BadAnswer(f"the answer is {kind_of(answer)}, not a chat completion", code="form")
-    if answer.get("error"):
-        raise error_in(answer["error"])
+    answer = require_answer(answer, "a chat completion")
     if member(answer, "base_resp", "status_code"):  # of MiniMax, which is 0 for an answer
         raise error_in(answer["base_resp"])
     choices = answer.get("choices")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import orjson
 
 from evaluand.engine.http import BadAnswer
 from evaluand.models.reasoning import join_reasoning, split_reasoning
+from evaluand.models.words import ENDINGS, Ending
 
 if TYPE_CHECKING:
     from evaluand.models.prices import Price
@@ -179,25 +180,6 @@ class Completion(NamedTuple):
             "currency": self.currency,
         }
         return {name: value for name, value in used.items() if value is not None}
-
-
-Ending = Literal["complete", "cut", "refused", "filtered", "failed"]
-
-ENDINGS: Final[Mapping[str, Ending]] = {
-    **dict.fromkeys(("stop", "eos", "eos_token", "stop_sequence", "end_turn", "complete", "completed"), "complete"),
-    **dict.fromkeys(("tool_calls", "tool_call", "tool_use", "function_call"), "complete"),
-    **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "max_length", "model_length"), "cut"),
-    **dict.fromkeys(("model_context_window_exceeded", "context_length_exceeded", "error_limit"), "cut"),
-    "refusal": "refused",
-    **dict.fromkeys(("content_filter", "content_filtered", "guardrail_intervened", "sensitive"), "filtered"),
-    **dict.fromkeys(("safety", "recitation", "blocklist", "prohibited_content", "spii", "language"), "filtered"),
-    **dict.fromkeys(("image_safety", "image_prohibited_content", "image_recitation", "model_armor"), "filtered"),
-    **dict.fromkeys(("jailbreak", "error_toxic"), "filtered"),
-    **dict.fromkeys(("error", "network_error", "insufficient_system_resource", "abort", "cancelled"), "failed"),
-    **dict.fromkeys(("malformed_function_call", "malformed_response", "unexpected_tool_call", "other"), "failed"),
-    **dict.fromkeys(("too_many_tool_calls", "missing_thought_signature", "pause_turn", "user_cancel"), "failed"),
-}
-"""The words of the services and servers, in lower case."""
 
 
 def _tokens_of_end(tokens: Sequence[Mapping[str, Any]], written: str, answer: str) -> Sequence[Mapping[str, Any]]:

@@ -9,12 +9,20 @@ from itertools import groupby
 from typing import Any, Final
 from urllib.parse import quote
 
-from evaluand.core.errors import kind_of
 from evaluand.engine.http import BadAnswer
-from evaluand.models.answers import count_of, count_tokens, error_in, excerpt, mappings, member, text_or_none
-from evaluand.models.completion import ENDINGS, Completion, ToolCall
+from evaluand.models.answers import (
+    count_of,
+    count_tokens,
+    excerpt,
+    mappings,
+    member,
+    require_answer,
+    text_or_none,
+)
+from evaluand.models.completion import Completion, ToolCall
 from evaluand.models.messages import image_of, split_data_url
 from evaluand.models.question import Question, Settings, without_none
+from evaluand.models.words import ENDINGS
 
 
 def path_of(name: str, *, is_stream: bool) -> str:
@@ -69,10 +77,7 @@ def read_answer(answer: Any) -> Completion:
     Raises:
         TaskError: there is none.
     """
-    if not isinstance(answer, dict):
-        raise BadAnswer(f"the answer is {kind_of(answer)}, not candidates", code="form")
-    if answer.get("error"):
-        raise error_in(answer["error"])
+    answer = require_answer(answer, "candidates")
     blocked = text_or_none(member(answer, "promptFeedback", "blockReason"))
     candidate = next(iter(mappings(answer.get("candidates"))), None)
     if candidate is None and blocked is None:

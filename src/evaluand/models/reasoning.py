@@ -7,6 +7,8 @@ a closing tag whose opening one was part of the prompt, or in the channels of gp
 import re
 from typing import Final, NamedTuple
 
+from evaluand.models.words import LAST_TOKENS
+
 _TAG: Final = re.compile(
     r"<\s*+(?P<end>/?)\s*+(?:seed:)?(?P<name>think|thinking|thoughts?|reasoning)\s*+>"
     r"|\[(?P<end_square>/?)THINK\]|◁(?P<end_kimi>/?)think▷",
@@ -21,12 +23,6 @@ _BARE_CHANNELS: Final = re.compile(
     r"\s*+analysis(?=[^\sa-z,.:;])(?P<reasoning>.*?)assistantfinal(?P<answer>.*)", re.DOTALL
 )
 """What is left of channels where a server drops the special tokens."""
-_END: Final = (
-    *("<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|im_start|>", "<|end|>", "<|return|>", "<|user|>", "<|eos|>"),
-    *("<|end_of_text|>", "<|endoftext|>", "<|end_of_turn|>", "<end_of_turn>", "<eos>", "</s>", "[e~["),
-    "<｜end▁of▁sentence｜>",
-)
-"""The special tokens with which some servers let replies end."""
 _QUOTES: Final = ("`", '"', "'")
 _DATA: Final = ("{", "[", "```")
 
@@ -74,7 +70,7 @@ def _without_end(text: str) -> str:
     while True:
         while end and text[end - 1].isspace():
             end -= 1
-        token = next((token for token in _END if text.endswith(token, 0, end)), None)
+        token = next((token for token in LAST_TOKENS if text.endswith(token, 0, end)), None)
         if token is None:
             return text if text.rstrip() == text[:end] else text[:end]
         end -= len(token)

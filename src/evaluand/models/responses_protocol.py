@@ -7,7 +7,6 @@ platform.openai.com/docs/api-reference/responses
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from evaluand.core.errors import kind_of
 from evaluand.engine.http import BadAnswer
 from evaluand.models.answers import (
     count_of,
@@ -17,6 +16,7 @@ from evaluand.models.answers import (
     mappings,
     member,
     read_logprobs,
+    require_answer,
     text_or_none,
 )
 from evaluand.models.completion import Completion, ToolCall
@@ -81,10 +81,9 @@ def read_answer(answer: Any) -> Completion:
     Raises:
         BadAnswer: there is none.
     """
-    if not isinstance(answer, dict):
-        raise BadAnswer(f"the answer is {kind_of(answer)}, not a response", code="form")
-    if answer.get("error") or answer.get("status") in ("failed", "cancelled"):
-        raise error_in(answer.get("error") or answer["status"])
+    answer = require_answer(answer, "a response")
+    if answer.get("status") in ("failed", "cancelled"):
+        raise error_in(answer["status"])
     output = answer.get("output")
     if not isinstance(output, list):
         raise BadAnswer(f"the answer has no output: {excerpt(answer)}", code="choices")
