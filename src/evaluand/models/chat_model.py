@@ -232,8 +232,8 @@ class ChatModel:
     ) -> TextStream:
         """Request the model's reply to messages, and get its text piece by piece, in an event loop.
 
-        A stream is not cached, and not repeated after its first piece. Its arguments and errors are those of
-        `complete`.
+        A stream is not cached, and not repeated after its first piece. Reasoning that a model writes into its text is
+        among the pieces, and not in the text of the completion. Arguments and errors are those of `complete`.
 
         Example:
             >>> async def show(model, messages):
