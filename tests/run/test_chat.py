@@ -118,7 +118,7 @@ def test_prompts_are_read_from_files(chat: Callable[..., Chat], tmp_path: Path) 
     assert conversations(server) == [[("user", "Think.\n\nOne? Really.")]]
 
 
-UNANSWERED = "the reply has no answer after its reasoning; raise max_tokens, or let the model think less"
+UNANSWERED = "the reply has no answer after its reasoning; raise max_tokens (512), or let the model think less"
 
 
 @pytest.mark.parametrize(

@@ -83,3 +83,12 @@ def test_what_a_model_thought_is_apart_from_what_it_said(thinking: dict[str, Any
     [chat] = read_thoughtful_chats([(turns, "Yes.", "Quite.")])
     assert [turn.reasoning for turn in chat] == [None, None, "Two? No.", None, "Quite."]
     assert chat[2].text == "Three."
+
+
+def test_results_of_an_id_that_comes_again_are_those_of_the_calls_before_them() -> None:
+    turns = [*ASKED, CALLING, RESULT, CALLING, {**RESULT, "content": "5"}]
+    [chat] = read_chats([(turns, "Nine.")])
+    assert [tool.result for turn in chat for tool in turn.tools] == ["4", "5"]
+    both = [*ASKED, {**CALLING, "tool_calls": [CALL, CALL]}, RESULT, {**RESULT, "content": "5"}]
+    [chat] = read_chats([(both, "Nine.")])
+    assert [tool.result for turn in chat for tool in turn.tools] == ["4", "5"]

@@ -26,7 +26,7 @@ _DATA = "{{data}}"
 """Where the template of a benchmark names the user's file."""
 
 _MODEL = "it asks ollama/llama3.2: start that, or name another model in experiment.yaml"
-_FILE = "the file that its dataset names, or pip install 'evaluand[hugging-face]', by which init fetches it"
+_FILE = "your file of its questions; without --data, and with 'evaluand[hugging-face]', init fetches it"
 
 _EXAMPLES = """\b
 Examples:
@@ -68,7 +68,7 @@ def command(
         _write_new(folder / file, content)
         click.echo(f"created {safe(folder / file)}")
     place = "" if folder.resolve() == Path.cwd() else f"cd {quote(str(folder))} && "
-    needs = [_FILE] if preset is not None and not os.path.lexists(folder / name) else []
+    needs = [f"{safe(folder / name)}, {_FILE}"] if preset is not None and not os.path.lexists(folder / name) else []
     if needs := [*needs, *([_MODEL] if kind == "llm" or preset is not None else [])]:
         click.echo(f"\nneeds:   {'; '.join(needs)}", nl=False)
     click.echo(f"\nrun it:  {safe(place)}evaluand run experiment.yaml")

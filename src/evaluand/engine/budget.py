@@ -109,6 +109,11 @@ class Budget:
         return self.spent >= self.cost
 
     @property
+    def is_exceeded(self) -> bool:
+        """Whether more was spent than it allows."""
+        return self.spent > self.cost * (1 + 1e-9)
+
+    @property
     def reason(self) -> str:
         """Why no further request may be made; empty while there is money left."""
         if self._fault:

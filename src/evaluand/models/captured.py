@@ -248,6 +248,11 @@ def _messages_of_turn(turn: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
             id = result.get("tool_use_id") or result.get("call_id") or result.get("id") or result.get("name")
             output = result.get("content", result.get("output", result.get("response")))
             yield {"role": "tool", "tool_call_id": id, "content": output}
+        elif part.get("thought"):
+            parts.append({"type": "thinking", "thinking": part.get("text", "")})
+        elif part.get("type") == "reasoning":  # of Responses
+            shown = (text for name in ("content", "summary") for text in mappings(part.get(name)))
+            parts.append({"type": "thinking", "thinking": "\n".join(str(text.get("text", "")) for text in shown)})
         else:
             parts.append(
                 part if "type" in part else {"type": "text" if "text" in part else next(iter(part), ""), **part}

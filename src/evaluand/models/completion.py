@@ -235,6 +235,8 @@ def require_usable(completion: Completion, *, max_tokens: int | None, keep_cut_o
     if completion.text.strip() or completion.tool_calls:
         return
     if completion.reasoning:
-        message = "the reply has no answer after its reasoning; raise max_tokens, or let the model think less"
-        raise UnusableReply(message, code="reasoning", completion=completion)
+        remedy = f"; raise max_tokens ({max_tokens}), or let the model think less" if max_tokens else ""
+        raise UnusableReply(
+            f"the reply has no answer after its reasoning{remedy}", code="reasoning", completion=completion
+        )
     raise UnusableReply(f"the reply has no text (finish_reason {word})", code="empty", completion=completion)

@@ -87,10 +87,10 @@ def read_answer(answer: Any) -> Completion:
         reason = blocked if ENDINGS.get(blocked.casefold()) == "filtered" else "SAFETY"
     parts = member(candidate, "content", "parts") or []
     calls = tuple(_tool_calls(parts))
-    text = "".join(_texts(parts, thought=False))
+    text, thoughts = ("".join(_texts(parts, thought=thought)) for thought in (False, True))
     return Completion.of(
         text,
-        reasoning="".join(_texts(parts, thought=True)),
+        reasoning=thoughts,
         logprobs=_logprobs(member(candidate, "logprobsResult")),
         finish_reason=None if reason == "FINISH_REASON_UNSPECIFIED" else reason,
         model=text_or_none(answer.get("modelVersion")),
@@ -99,6 +99,7 @@ def read_answer(answer: Any) -> Completion:
             "role": "assistant",
             "content": text,
             **({"tool_calls": [call.as_sent for call in calls]} if calls else {}),
+            "reasoning": thoughts,
             "parts": parts,
         },
         **_tokens(answer.get("usageMetadata")),

@@ -93,16 +93,22 @@ def read_answer(answer: Any) -> Completion:
     calls = tuple(_tool_calls(output))
     refusals = [part["refusal"] for part in parts if isinstance(part.get("refusal"), str)]
     text = "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
-    usage = answer.get("usage")
+    usage, thoughts = answer.get("usage"), "\n".join(_thoughts(output))
     return Completion.of(
         text,
-        reasoning="\n".join(_thoughts(output)),
+        reasoning=thoughts,
         logprobs=[token for part in parts for token in read_logprobs(part.get("logprobs")) or ()] or None,
         finish_reason=_finish_reason(answer, calls),
         model=text_or_none(answer.get("model")),
         tool_calls=calls,
         refusal="".join(refusals) or None,
-        sent={"role": "assistant", "content": text, "tool_calls": [call.as_sent for call in calls], "output": output},
+        sent={
+            "role": "assistant",
+            "content": text,
+            "tool_calls": [call.as_sent for call in calls],
+            "reasoning": thoughts,
+            "output": output,
+        },
         **count_tokens(
             count_of(usage, "input_tokens"),
             count_of(usage, "output_tokens"),

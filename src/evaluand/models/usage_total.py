@@ -107,6 +107,7 @@ class UsageTotal:
             '1 request, tokens unknown for 1 of 1 row, cost 0.10 EUR'
         """
         rest = type(self)(**{name: getattr(self, name) - getattr(part, name) for name in (*_COUNTS, *_ROWS)})
+        rest.is_priced_later = self.is_priced_later
         if rest:
             for currency, cost in self.cost.items():
                 less = part.cost.get(currency, 0.0)

@@ -243,6 +243,9 @@ class Runner:
         models = [*find_models(calls.task)]
         if calls.replications > 1 and models:
             run.warn_of_equal_replications()
+        budget = self.policy.shared_budget
+        if budget is not None and budget.is_exceeded:  # by requests whose cost is known only once they are made
+            warn(f"{shown_name(request.name or calls.task.name)}: more was spent than the budget: {budget.reason}")
         if len(models) == 1:
             run.price = models[0].find_price(self.policy.prices or default_prices())
         return run

@@ -88,19 +88,23 @@ def _reply(output: Any, reasoning: Any) -> list[Any]:
 
 def _turns(messages: Sequence[Mapping[str, Any]]) -> Iterator[Turn]:
     """Messages as turns, in which results of tools are with their calls."""
-    results = {each.get("tool_call_id"): _text(each.get("content")) for each in messages if _is_result(each)}
-    asked: set[Any] = set()
-    for message in messages:
-        if _is_result(message) and message.get("tool_call_id") in asked:
+    answered: set[int] = set()
+    for number, message in enumerate(messages):
+        if number in answered:
             continue
         calls = [call for call in message.get("tool_calls") or () if isinstance(call, Mapping)]
-        asked |= {call.get("id") for call in calls}
-        tools = tuple(_tool_use(call, results) for call in calls)
+        behind = {place: later for place, later in enumerate(messages[number + 1 :], number + 1) if _is_result(later)}
+        tools = []
+        for call in calls:  # each takes the next result of its id, since some services give ids again
+            places = (place for place, later in behind.items() if later.get("tool_call_id") == call.get("id"))
+            place = next((place for place in places if place not in answered), None)
+            answered |= set() if place is None else {place}
+            tools.append(_tool_use(call, None if place is None else _text(messages[place].get("content"))))
         thoughts = [message[name] for name in _REASONING if isinstance(message.get(name), str)]
         content = message.get("content")
         parts = [part for part in content if isinstance(part, Mapping)] if isinstance(content, list) else []
         thoughts += [part["thinking"] for part in parts if isinstance(part.get("thinking"), str)]
-        yield Turn(str(message["role"]), _text(content), tools, thoughts[0] if thoughts else None)
+        yield Turn(str(message["role"]), _text(content), tuple(tools), thoughts[0] if thoughts else None)
 
 
 _REASONING = ("reasoning", "reasoning_content", "thinking")
@@ -112,10 +116,10 @@ def _is_result(message: Mapping[str, Any]) -> bool:
     return message.get("role") == "tool"
 
 
-def _tool_use(call: Mapping[str, Any], results: Mapping[Any, str]) -> ToolUse:
+def _tool_use(call: Mapping[str, Any], result: str | None) -> ToolUse:
     function = call.get("function")
     called = function if isinstance(function, Mapping) else call
-    return ToolUse(_text(called.get("name")), _text(called.get("arguments")), results.get(call.get("id")))
+    return ToolUse(_text(called.get("name")), _text(called.get("arguments")), result)
 
 
 def _text(content: Any) -> str:

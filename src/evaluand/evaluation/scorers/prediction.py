@@ -23,6 +23,7 @@ from evaluand.evaluation.scorer import (
     require_choice,
     require_text,
 )
+from evaluand.models.extraction import COLUMN
 from evaluand.store.tables import SCORED
 
 
@@ -97,7 +98,10 @@ class Prediction(Scorer):
             return NOTHING_EXPECTED
         predicted, fields = self._split(output)
         if predicted is None:
-            return NO_ANSWER._replace(columns=self.unanswered(expected))
+            read = fields.get(COLUMN)  # of a reply, such as one that names several options
+            reason = read.get("reason") if isinstance(read, Mapping) else None
+            abstained = Score.abstained(reason) if isinstance(reason, str) else NO_ANSWER
+            return abstained._replace(columns=self.unanswered(expected))
         truth, prediction = self._check_type("truth", expected), self._check_type("prediction", predicted)
         columns = {
             "truth": truth,

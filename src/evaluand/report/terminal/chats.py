@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from evaluand.core.errors import plural
 from evaluand.report.facts.base import Facts
 from evaluand.report.terminal.cells import CELL, LINES, long_text, name_values
 from evaluand.report.text import safe
@@ -29,8 +30,8 @@ def chats_table(chats: Sequence[Sequence[Facts]]) -> RenderableType:
 def _lines(turn: Facts) -> Iterator[tuple[str, str | Text]]:
     """Who speaks and what, with the tools that are called and what they return."""
     if turn["reasoning"]:
-        words = len(turn["reasoning"].split())
-        yield f"{turn['role']} thinks", Text(f"{words:,} words of reasoning (--json has them)", "dim")
+        words = plural(len(turn["reasoning"].split()), "word")
+        yield f"{turn['role']} thinks", Text(f"{words}, which the trace has (--index)", "dim")
     if turn["text"] or not turn["tools"]:
         yield turn["role"], long_text(turn["text"])
     for tool in turn["tools"]:
