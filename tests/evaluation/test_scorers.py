@@ -533,6 +533,17 @@ def test_an_expected_text_that_is_not_json_is_a_fault_of_the_data(expected: str)
         ('```\n{"a": 1}\n```\nor\n```\n{"a": 2}\n```', True, None),
         ("```", True, 0),
         ("```\n```", True, 0),
+        ('{"a":1, "b": {"a":1}', True, 0),
+        ('It is {"b": {"a": 1}', True, 0),
+        ('It is {"a": 1} or {"b": ', True, 0),
+        ('{"b": {"a": 1},} is it.', True, 0),
+        ("{'b': {\"a\": 1}}", True, 0),
+        ('[{"a": 1}', True, 0),
+        ('"{" is {"a": 1}', True, 0),
+        ('{"a": 1, "a": 1} is it', True, 0),
+        ('A set {1, 2}, [or so], and {"a": 1}', True, 1),
+        ('In \\frac{1}{2} the " is {"a": 1}', True, 1),
+        ('It is {"a": 1}.]', True, 1),
     ],
 )
 def test_json_within_a_reply_counts(output: str, fenced: bool, value: float | None) -> None:
@@ -540,6 +551,22 @@ def test_json_within_a_reply_counts(output: str, fenced: bool, value: float | No
     assert score.value == value
     read = (score.columns or {})["extraction"]
     assert read.get("reason") == (score.reason or score.explanation if "text" not in read else None)
+
+
+@pytest.mark.parametrize(
+    ("output", "value"),
+    [
+        ("As in [1], nothing.", 0),
+        ("See [1]: it is clear", 0),
+        ("It is\n[1]\nas in [2].", 1),
+        ("It is\n [\n1\n] \n", 1),
+        ("It is\n```json [1]```", 1),
+        ("It is\n```json\n[1]", 1),
+        ("[1]\nor\n[2]", None),
+    ],
+)
+def test_a_list_within_a_reply_counts_on_lines_of_its_own(output: str, value: float | None) -> None:
+    assert JsonEquality().score(output, [1]).value == value
 
 
 def test_in_a_fenced_block_lines_are_counted_as_in_the_answer() -> None:
