@@ -409,6 +409,16 @@ def test_unlikely_letters_are_no_answer(chat: Callable[..., Chat], tokens: Any, 
     assert output["prediction"] == ("B" if coverage else None)
 
 
+@pytest.mark.parametrize(("listed", "content"), [(" is", "It is B"), ("**", "**"), ("", "B")])
+def test_lost_tokens_are_told_from_unlikely_letters(chat: Callable[..., Chat], listed: str, content: str) -> None:
+    reply = top((listed, 0.5), ("B", 0.5))
+    reply["body"] = reply["body"].replace(f'"content": {json.dumps(listed)}', f'"content": {json.dumps(content)}', 1)
+    task = MultipleChoice(chat(reply, reply).model, method="log_likelihood")
+    [output] = outputs(run(task, ROWS[:1]))
+    lost = f"no token that the server lists ({listed!r}) begins the answer ({content!r})"
+    assert (output["prediction"], output["extraction"]["reason"]) == (None, lost)
+
+
 def test_a_server_without_probabilities_ends_the_run(chat: Callable[..., Chat]) -> None:
     server = chat({"text": "A"}, {"text": "B"})
     with pytest.raises(TaskError, match="the server reports no probabilities of tokens"):

@@ -166,6 +166,9 @@ class MultipleChoice(PromptedTask):
         covered = math.fsum(of_letters)
         if not covered or covered < self.least_coverage:
             why = f"the letters have a probability of {covered:.2g} together; least_coverage is {self.least_coverage:g}"
+            if not tokens:
+                listed = "".join(token["token"] for token in completion.logprobs or ())
+                why = f"no token that the server lists ({listed[:40]!r}) begins the answer ({completion.text[:40]!r})"
             unread = Extraction.unread(why, sum(map(bool, of_letters)))
             return self._output(options, None, unread, completion.text) | {"coverage": covered}
         position = of_letters.index(max(of_letters))
