@@ -106,10 +106,7 @@ def _trials(nodes: Sequence[ast.stmt], wanted: Collection[str], coded: set[str])
     names_in = {name: _used(code) | _bound(code) for name, code in definitions.items()}
     asserting = {name for name, code in definitions.items() if any(isinstance(n, ast.Assert) for n in ast.walk(code))}
     data = _defined(node for node in nodes if not isinstance(node, (*_DEFINITION, *_IMPORT)))
-    resting: dict[str, set[str]] = {name: set() for name in data}  # on data: functions and classes
-    for name, code in definitions.items():
-        for datum in data & (_used(code) - _bound(code)):
-            resting[datum].add(name)
+    free = {name: data & (_used(code) - _bound(code)) for name, code in definitions.items()}
     trials: dict[ast.stmt, None] = {}
     known, unknown = set[str](), set[str]()
     for node in nodes:
@@ -119,7 +116,7 @@ def _trials(nodes: Sequence[ast.stmt], wanted: Collection[str], coded: set[str])
             called = _called(node)
             names = (_used(node) | _bound(node)).union(*(names_in[name] for name in called & names_in.keys()))
             talks = "print" in names or called & asserting
-            has_part = isinstance(node, _ASSIGNMENT) or any(resting[name] - called for name in data & names)
+            has_part = isinstance(node, _ASSIGNMENT) or any(names & free[name] for name in free.keys() - called)
             is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
             is_trial = (
                 isinstance(node, ast.Assert)

@@ -91,14 +91,9 @@ class Options:
         rules = {"whole reply": lambda text: [self._alone(text)], "statement": self._stated, "line": self._begun}
         for rule, read in rules.items():
             if candidates := [named for named in read(words) if named]:
-                named = candidates[-1] if rule == "statement" else _merged(candidates)
+                named = candidates[-1]
                 if len(named) > 1 or _NONE in named:
-                    why = (
-                        "denies an option, or names one that is not there"
-                        if _NONE in named
-                        else "names several options"
-                    )
-                    return None, Extraction.unread(f"the reply {why}", len(candidates))
+                    return None, Extraction.unread(_DENIES if _NONE in named else _SEVERAL, len(candidates))
                 [(position, part)] = named.items()
                 return position, Extraction(part, rule, len(candidates))
         return None, Extraction.unread("the reply names no option")
@@ -106,7 +101,7 @@ class Options:
     def _alone(self, words: str) -> _Named:
         """What words and nothing else name: as a text, and as a letter."""
         letter = _LETTER.fullmatch(words)
-        return self._of_text(words) | (self._of_letter(letter["letter"]) if letter else {}) or self._near_text(words)
+        return self._of_text(words) | (self._of_letters(letter["letter"]) if letter else {}) or self._near_text(words)
 
     def _stated(self, words: str) -> list[_Named]:
         """What the clauses name that say which option is right or taken, each with those before that it confirms."""
@@ -133,19 +128,20 @@ class Options:
         """The clauses of a reply; the text of an option belongs to the letter before it, and the rest to `But,`."""
         clauses, patterns = [""], _patterns()
         for clause in patterns["clauses"].split(re.sub(r":\s+", ": ", words)):
-            is_text = _LETTERED.search(clauses[-1][-3:]) and self._near_text(clause)
-            is_rest = is_text or patterns["leads"].fullmatch(clauses[-1])
+            is_rest = patterns["leads"].fullmatch(end := clauses[-1]) or (
+                _LETTERED.search(end) and self._near_text(clause)
+            )
             clauses.append(f"{clauses.pop()} {clause}".strip() if is_rest else clause.strip())
         return clauses
 
     def _begun(self, words: str) -> list[_Named]:
-        """What each line begins with, where nothing is stated; no option that is there if the line rejects it."""
-        patterns, begun = _patterns(), list[_Named]()
+        """What the lines begin with, where nothing is stated; no option that is there if one rejects it."""
+        patterns, begun = _patterns(), [_Named()]
         for line in [] if patterns["statement"].search(words) else words.splitlines():
             named = self._first(line.strip())
             named.pop(_NONE, None)  # such as the I of a heading
             is_rejected = patterns["rejections"].search(patterns["endings"].split(line, maxsplit=1)[0])
-            begun.append({_NONE: line} if named and is_rejected else named)
+            begun += [begun[-1] | ({_NONE: line} if is_rejected else named)] if named else []
         return begun
 
     def _first(self, words: str) -> _Named:
@@ -158,13 +154,12 @@ class Options:
         words = _patterns()["endings"].split(words, maxsplit=1)[0].strip(_BETWEEN)
         words = _patterns()["fillers"].sub("", words, count=1).strip()
         if listed := _patterns()["several"].match(words):
-            return _merged([self._of_letter(letter) for letter in _LISTED.findall(listed[0])])
+            return self._of_letters(_LISTED.findall(listed[0]))
         if begun := _patterns()["begun"].match(words):
             further = [match["letter"] for match in _patterns()["further"].finditer(words, begun.end())]
-            others = [self._of_letter(letter) for letter in further if letter.upper() in self.letters]
-            return _merged([self._of_letter(begun["letter"]), self._near_text(words[begun.end() :]), *others])
+            return self._of_letters([begun["letter"], *further]) | self._near_text(words[begun.end() :])
         beside = self._near_text(words[1:])
-        return self._alone(words) or {n: beside[n] for n in self._of_letter(words[:1]) if n in beside}
+        return self._alone(words) or {n: beside[n] for n in self._of_letters(words[:1]) if n in beside}
 
     def _of_text(self, words: str) -> _Named:
         """What words are the text of, whatever the case unless that tells options apart."""
@@ -182,9 +177,9 @@ class Options:
             else {}
         )
 
-    def _of_letter(self, letter: str) -> _Named:
-        """What a letter names; no option that is there if it is none of their letters."""
-        return {self.letters.find(letter.upper()): letter} if letter and letter.upper() in ascii_uppercase else {}
+    def _of_letters(self, letters: Iterable[str]) -> _Named:
+        """What letters name; no option that is there if they are none of its letters."""
+        return {self.letters.find(letter.upper()): letter for letter in letters if letter.upper() in ascii_uppercase}
 
     @cached_property
     def _texts(self) -> list[str]:
@@ -194,14 +189,12 @@ class Options:
 _Named = dict[int, str]
 """The positions that words name, each with the words that do."""
 _NONE: Final = -1  # the position of what is no option: `str.find` gives it for a letter that is none
-
-
-def _merged(several: Iterable[_Named]) -> _Named:
-    return {position: part for named in several for position, part in named.items()}
+_SEVERAL: Final = "the reply names several options"
+_DENIES: Final = "the reply denies an option, or names one that is not there"
 
 
 def _cleaned(text: str) -> str:
-    """Text in its normal form, without markup, quotes, tokens of templates and signs without width."""
+    """Text in its normal form, without markup, quotes and signs without width."""
     text = normal_form(text).translate(_WIDE)
     for pattern, plain in _NOISE:
         text = pattern.sub(plain, text)
@@ -233,8 +226,7 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
     """The patterns of `wordings.yaml`, and those that are made of them."""
     import yaml  # only where replies are read: it takes a while to import
 
-    written = Path(__file__).with_name("wordings.yaml").read_text(encoding="utf-8")
-    uses = yaml.load(written, yaml.BaseLoader)  # every value a text: `no` is a word here
+    uses = yaml.load(Path(__file__).with_name("wordings.yaml").read_bytes(), yaml.BaseLoader)  # `no` is a word here
     word = {use: _word("|".join(by_language.values())) for use, by_language in uses.items()}
     one = rf"[(\[{{']{{0,3}}(?<!{_L}){_STATED}(?!{_L})[])}}'.:]{{0,3}}"
     fillers, lead = rf"(?:{word['fillers']}[\s,:]*)*+", rf"(?:(?:{word['contrasts']}|{word['fillers']})[\s,:]*)"

@@ -40,9 +40,7 @@ _PROMPT: Final = "{{ question }}\n{{ options }}\nReply with the letter of the ri
 _SET: Final = "set of options"
 _TOP: Final = 20
 _FEW: Final = 8  # tokens, in which an answer begins, after "**Answer:** "
-_NO_PROBABILITIES: Final = (
-    "the server reports no probabilities of tokens, which method: log_likelihood compares; use method: reply"
-)
+_NO_PROBABILITIES: Final = "the server reports no probabilities of tokens for log_likelihood; use method: reply"
 
 
 @dataclass(frozen=True)
@@ -201,9 +199,9 @@ class MultipleChoice(PromptedTask):
     @cached_property
     def _columns(self) -> list[tuple[Place, str]]:
         """The names of the values that are read, with their places among the parameters."""
-        several = [] if isinstance(self.choices, str) else [*self.choices]
-        columns: list[tuple[Place, str]] = [(("choices", number), name) for number, name in enumerate(several)]
-        columns = columns or [(("choices",), str(self.choices))]
+        several = enumerate(() if isinstance(self.choices, str) else self.choices)
+        whole: list[tuple[Place, str]] = [(("choices",), str(self.choices))]
+        columns = [(("choices", number), name) for number, name in several] or whole
         return columns + ([] if self.labels is None else [(("labels",), self.labels)])
 
     @cached_property
