@@ -256,7 +256,7 @@ def test_a_reply_names_one_option_or_none(reply: str, position: int | None) -> N
     ("rule", "replies"),
     [
         ("whole reply", "**B** ¦ (b) ¦ [[B]] ¦ B! ¦ “B” ¦ 'B' ¦ Ｂ ¦ 【B】 ¦ B。 ¦ GREEN"),
-        ("whole reply", "\u200bB\u200b ¦ \ufeffB ¦ B<br> ¦ <p>B</p>"),
+        ("whole reply", "<|begin_of_box|>B<|end_of_box|> ¦ \u200bB\u200b ¦ \ufeffB ¦ B<br> ¦ <p>B</p>"),
         ("statement", "Answer: B<br> ¦ The answer is (B) green ¦ The answer is “B”. ¦ Answer: (b) green ¦ Option: B"),
         ("statement", '{"answer": "B"} ¦ ```json\n{"answer": "B"}\n``` ¦ {"final_answer": "B", "sure": 0.9}'),
         ("statement", "<answer>B</answer> ¦ **Final Answer:** B ¦ My final choice is B ¦ My verdict: [[B]]."),
@@ -299,7 +299,7 @@ def test_a_reply_names_one_option_or_none(reply: str, position: int | None) -> N
         ),
         (
             "statement",
-            "The answer is $\\boxed{\\textbf{(B)}\\ green}$ ¦ \\boxed{\\mathrm{B}}",
+            "The answer is $\\boxed{\\textbf{(B)}\\ green}$ ¦ \\boxed{\\mathrm{B}} ¦ \\(\\boxed{B}\\)",
         ),
         ("statement", '{"answer":"B","confidence":0.9} ¦ {"why":"not A","answer":"B"} ¦ {"answer":\n"B"}'),
         ("statement", "Die Antwort ist nicht A, sondern B. ¦ La respuesta no es A, sino B. ¦ 答案不是A，而是B。"),
@@ -327,6 +327,10 @@ def test_common_wordings_are_read(rule: str, replies: str) -> None:
         ),
         ("several", "A or B ¦ Answer: A and B ¦ Answer: (a) and (b) ¦ Antwort: A, oder C ¦ 答案是A和C ¦ B. red"),
         ("several", "It is A. Or it is B. ¦ A) red\nB) green\nC) blue ¦ A is correct. B is correct. ¦ A: No. B: Yes."),
+        (
+            "several",
+            "Options:\nA. red\nB. green\nC. blue\n\nI am not sure. ¦ Answer: A\n\nBut let me check. B is correct.",
+        ),
         (
             "several",
             "(B) 5 and (C) 45 ¦ Answer: (B) 5 and (C) 45 ¦ The correct option is A, B is not ¦ A, or B",

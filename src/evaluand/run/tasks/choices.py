@@ -204,8 +204,8 @@ def _cleaned(text: str) -> str:
 _WIDE: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | str.maketrans("。、【】", ".,[]")
 _NOISE: Final = (
     (re.compile(r"<(?:final[_ ])?answer>", re.IGNORECASE), "answer:"),
-    (re.compile(r"</?(?:br|p|b|i|em|strong|code|div|answer) ?/?>"), "\n"),
-    (re.compile(r"\\(?:text|math)[a-z]*(?=\{)|\\[ ,;!]|[ \t]+"), " "),
+    (re.compile(r"<\|[^<>|]*\|>|</?(?:br|p|b|i|em|strong|code|div|answer) ?/?>"), "\n"),  # a token: GLM boxes answers
+    (re.compile(r"\\(?:text|math)[a-z]*(?=\{)|\\[ ,;!()\[\]]|[ \t]+"), " "),
     (re.compile('(?<="),(?=")'), ", "),
     (re.compile('[*$`"\u00ad\u200b-\u200f\u2060\ufeff]'), ""),
 )
