@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -279,6 +280,16 @@ def test_where_nothing_that_is_tested_is_defined_the_rest_is_run() -> None:
     assert read_program("```python\nprint 'x'\n```", ["f"])[:2] == ("print 'x'\n", "last block")
     assert read_program("```sh\npip\n```", ["f"])[:2] == ("```sh\npip\n```", "whole reply")
     assert read_program("x" * 60_000, ["f"]).rule == "whole reply"
+
+
+@pytest.mark.parametrize(
+    "part", ["print();", "b=1;print(b);", "def a():print()\n", "a()\n", "```\n", "x = \n", "a(", "\r"]
+)
+def test_hostile_programs_are_read_in_time(part: str) -> None:
+    begun = time.process_time()
+    read_program("```\n" + part * (49_000 // len(part)), ["add"])
+    read_program(part * (1_000_000 // len(part)), ["add"])
+    assert time.process_time() - begun < 10
 
 
 # ---------------------------------------------------------------- what is refused

@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import random
+import time
 import unicodedata
 from typing import Any
 
@@ -571,6 +572,22 @@ def test_json_within_a_reply_counts(output: str, fenced: bool, value: float | No
     assert score.value == value
     read = (score.columns or {})["extraction"]
     assert read.get("reason") == (score.reason or score.explanation if "text" not in read else None)
+
+
+@pytest.mark.parametrize("part", ["[", "{", "[] ", "[1,", '{"a":', '{a"}', '{"\\"', "[" + " " * 999, "```\n", "[1]\n"])
+def test_hostile_brackets_are_read_in_time(part: str) -> None:
+    begun = time.process_time()
+    JsonEquality().score("As in " + part * (1_000_000 // len(part)), [1])
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize(
+    "part", ["'", "\"x 'y ", "5'", "5'...", " -", "-", " .", "(", " -+++", "5" + " " * 999, "− ", "5%", "''"]
+)
+def test_hostile_punctuation_is_forgiven_in_time(part: str) -> None:
+    begun = time.process_time()
+    normal_form("5'" + part * (1_000_000 // len(part)), NORMALISATIONS)
+    assert time.process_time() - begun < 10
 
 
 @pytest.mark.parametrize(

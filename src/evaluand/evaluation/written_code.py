@@ -110,21 +110,19 @@ def _trials(nodes: Sequence[ast.stmt], wanted: Collection[str], coded: set[str])
     trials: dict[ast.stmt, None] = {}
     known, unknown = set[str](), set[str]()
     for node in nodes:
-        if any(isinstance(part, (*_DEFINITION, *_IMPORT)) for part in ast.walk(node)):
-            is_trial = isinstance(node, ast.ImportFrom) and _rebinds(node, coded, wanted)
-        else:
+        is_trial = _rebinds(node, coded, wanted)
+        if not is_trial and not any(isinstance(part, (*_DEFINITION, *_IMPORT)) for part in ast.walk(node)):
             called = _called(node)
             names = (_used(node) | _bound(node)).union(*(names_in[name] for name in called & names_in.keys()))
             talks = "print" in names or called & asserting
             has_part = isinstance(node, _ASSIGNMENT) or any(names & free[name] for name in free.keys() - called)
             is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
-            is_trial = (
+            is_trial = bool(
                 isinstance(node, ast.Assert)
                 or (isinstance(node, ast.Expr) and not (is_call and called.isdisjoint(("print", "main", *wanted))))
                 or (talks and not has_part)
                 or "input" in names
                 or not _used(node).isdisjoint(unknown - known)
-                or _rebinds(node, coded, wanted)
             )
         if is_trial:
             trials[node] = None
@@ -141,10 +139,9 @@ def _rebinds(node: ast.stmt, coded: set[str], wanted: Collection[str]) -> bool:
     if isinstance(node, ast.ImportFrom):
         is_known = (node.module or "").partition(".")[0] in sys.stdlib_module_names
         return bool(names & set(wanted) if is_known else names)
-    if not isinstance(node, _ASSIGNMENT) or not names:
+    if not isinstance(node, _ASSIGNMENT):
         return False
-    is_code = isinstance(node.value, (ast.Lambda, ast.Call, ast.Name, ast.Attribute))
-    return not is_code or bool(names & _called(node))
+    return bool(names if not isinstance(node.value, _CODE) else names & _called(node))
 
 
 def _called(tree: ast.AST) -> set[str]:
@@ -161,6 +158,7 @@ def _defined(nodes: Iterable[ast.stmt]) -> set[str]:
 _DEFINITION: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _IMPORT: Final = (ast.Import, ast.ImportFrom)
 _ASSIGNMENT: Final = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+_CODE: Final = (ast.Lambda, ast.Call, ast.Name, ast.Attribute)  # what may be a function
 _TALK: Final = frozenset(("print", "input"))
 
 
