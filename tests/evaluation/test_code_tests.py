@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -181,7 +182,10 @@ def test_what_a_file_does_as_a_script_is_left_out() -> None:
 PROMPT = 'def add(a, b):\n    """The sum."""\n'
 BLOCK = f"```python\n{ADD}```\n"
 HELPER = "```python\nimport math\ndef plus(a, b):\n    return math.fsum([a, b])\n```\nand\n```python\ndef add(a, b):\n"
-TABLE = f"T = {{}}\nfor i in (0, 1):\n    T[i] = i\n{ADD.replace('a +', 'T[0] + a +')}"
+HELPED = "```python\ndef plus(a, b):\n    return a + b\n```\nand\n"
+IN_T = ADD.replace("a +", "T[0] + a +")
+PRINTING = "def build():\n    print('built')\n    return [0]\n"
+TABLE = f"T = {{}}\nfor i in (0, 1):\n    T[i] = i\n{IN_T}"
 READ: list[tuple[str, str, str]] = [  # what the reply has, the reply, the rule by which its program is read
     ("one block", BLOCK, "block 1"),
     ("an example", f"{BLOCK}Example:\n```python\nprint(add(1, 2))\n```", "block 1"),
@@ -206,6 +210,36 @@ READ: list[tuple[str, str, str]] = [  # what the reply has, the reply, the rule 
         f"```\ntry:\n    import re\nexcept ImportError:\n    print(0)\n{ADD}re.I\n```",
         "block 1",
     ),
+    ("a table that a function that prints makes", f"```\n{PRINTING}T = build()\n{IN_T}```", "block 1"),
+    ("a table that a function that prints fills", f"```\nT = []\n{PRINTING}T += build()\n{IN_T}```", "block 1"),
+    (
+        "a loop that prints and fills",
+        f"```\nT = []\nfor n in [0]:\n    print(n)\n    T.append(n)\n{IN_T}```",
+        "block 1",
+    ),
+    (
+        "a function that prints and fills",
+        f"```\nT = []\ndef fill():\n    T.append(0)\n    print(T)\nfill()\n{IN_T}```",
+        "block 1",
+    ),
+    (
+        "an object that prints",
+        f"```\nclass Tree(list):\n    def __init__(self):\n        self.append(print(0) or 0)\nT = Tree()\n{IN_T}```",
+        "block 1",
+    ),
+    ("statements on one line", f"```\nT = [0]; é = 'é'; print(add(\n1)); U = 1; print(U)\n{IN_T}```", "block 1"),
+    ("a wrong test in a function", f"```\n{ADD}def test():\n    assert add(1, 2) == 4\ntest()\n```", "block 1"),
+    ("an import of the answer", f"{BLOCK}```python\nfrom solution import add\nprint(add(1))\n```", "block 1"),
+    (
+        "an import of a helper",
+        f"{HELPED}```python\nfrom solution import plus\ndef add(a, b):\n    return plus(b, a)\n```",
+        "blocks 1, 2",
+    ),
+    ("a result under the same name", f"{BLOCK}```python\nadd = add(1, 2)\nprint(add)\n```", "block 1"),
+    ("a result under the same name in its block", f"```\n{ADD}add = round(add(1, 2), 3)\n```", "block 1"),
+    ("a value under the same name", f"{BLOCK}```python\nadd = 1 + 2\n```", "block 1"),
+    ("a function that is wrapped", f"```\nfrom functools import cache\n{ADD}add = cache(add)\n```", "block 1"),
+    ("carriage returns", BLOCK.replace("\n", "\r\n") + "print(1)\r", "block 1"),
     ("a block that is cut off", f"{BLOCK}Better:\n```python\ndef add(a, b):\n    return b +", "block 1"),
     ("an example that is cut off", f"```python\n{ADD}\nprint(add(1,", "block 1"),
     ("no fences", f"Here it is:\n\n{ADD}\nIt adds two numbers.", "passage 1"),
@@ -246,6 +280,16 @@ def test_where_nothing_that_is_tested_is_defined_the_rest_is_run() -> None:
     assert read_program("```python\nprint 'x'\n```", ["f"])[:2] == ("print 'x'\n", "last block")
     assert read_program("```sh\npip\n```", ["f"])[:2] == ("```sh\npip\n```", "whole reply")
     assert read_program("x" * 60_000, ["f"]).rule == "whole reply"
+
+
+@pytest.mark.parametrize(
+    "part", ["print();", "b=1;print(b);", "def a():print()\n", "a()\n", "```\n", "x = \n", "a(", "\r"]
+)
+def test_hostile_programs_are_read_in_time(part: str) -> None:
+    begun = time.process_time()
+    read_program("```\n" + part * (49_000 // len(part)), ["add"])
+    read_program(part * (1_000_000 // len(part)), ["add"])
+    assert time.process_time() - begun < 10
 
 
 # ---------------------------------------------------------------- what is refused

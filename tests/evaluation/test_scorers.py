@@ -6,6 +6,7 @@ import dataclasses
 import json
 import math
 import random
+import time
 import unicodedata
 from typing import Any
 
@@ -156,6 +157,25 @@ def test_without_normalisation_only_the_same_value_matches(output: Any, expected
         ("punctuation", "1914–1918", "1914-1918", 1),
         ("punctuation", "C#", "C", 0),
         ("punctuation", "C++", "C", 0),
+        ("punctuation", "-x", "x", 0),
+        ("punctuation", "(−x).", "-x", 1),
+        ("punctuation", "-(x + 1)", "x + 1", 0),
+        ("punctuation", "-$5", "$5", 0),
+        ("punctuation", "e-mail", "email", 1),
+        ("punctuation", "Paris —the capital", "Paris the capital", 1),
+        ("punctuation", "5%", "5", 0),
+        ("punctuation", "(5 %).", "5%", 1),
+        ("punctuation", "100%, or % of it", "100% or  of it", 1),
+        ("punctuation", "5 €", "5", 0),
+        ("punctuation", ".NET", "NET", 0),
+        ("punctuation", "(.NET)", ".NET", 1),
+        ("punctuation", "...and so on", "and so on", 1),
+        ("punctuation", "Node.js", "Nodejs", 1),
+        ("punctuation", "5'", "5", 0),
+        ("punctuation", "5'", '5"', 0),
+        ("punctuation", "5′ 10″.", "5' 10''", 1),
+        ("punctuation", '"Apollo 11"', "Apollo 11", 1),
+        ("punctuation", "in '68', the 1990's", "in 68 the 1990s", 1),
         ("all_punctuation", "1,000 $", "1000 ", 1),
         ("all_punctuation", "C#, C++ — «C»", "C C  C", 1),
         ("punctuation", "。中国", "中国", 1),
@@ -193,7 +213,8 @@ def test_normalised_as_squad_does_short_answers_match_as_worked_out_by_hand(
 
 
 @given(
-    st.text(st.one_of(st.sampled_from("a1 .,-−–#C+'’\u0301\u00a0\u0345ﬁİßʼŉᾳ"), st.characters()), max_size=9), st.data()
+    st.text(st.one_of(st.sampled_from("a1 .,-−–#C+%($_'’′\"\u0301\u00a0\u0345ﬁİßʼŉᾳ"), st.characters()), max_size=9),
+    st.data(),
 )
 def test_the_normal_form_of_a_normal_form_is_itself(text: str, data: st.DataObject) -> None:
     forgiven = data.draw(st.sets(st.sampled_from(NORMALISATIONS)))
@@ -533,6 +554,17 @@ def test_an_expected_text_that_is_not_json_is_a_fault_of_the_data(expected: str)
         ('```\n{"a": 1}\n```\nor\n```\n{"a": 2}\n```', True, None),
         ("```", True, 0),
         ("```\n```", True, 0),
+        ('{"a":1, "b": {"a":1}', True, 0),
+        ('It is {"b": {"a": 1}', True, 0),
+        ('It is {"a": 1} or {"b": ', True, 0),
+        ('{"b": {"a": 1},} is it.', True, 0),
+        ("{'b': {\"a\": 1}}", True, 0),
+        ('[{"a": 1}', True, 0),
+        ('"{" is {"a": 1}', True, 0),
+        ('{"a": 1, "a": 1} is it', True, 0),
+        ('A set {1, 2}, [or so], and {"a": 1}', True, 1),
+        ('In \\frac{1}{2} the " is {"a": 1}', True, 1),
+        ('It is {"a": 1}.]', True, 1),
     ],
 )
 def test_json_within_a_reply_counts(output: str, fenced: bool, value: float | None) -> None:
@@ -540,6 +572,38 @@ def test_json_within_a_reply_counts(output: str, fenced: bool, value: float | No
     assert score.value == value
     read = (score.columns or {})["extraction"]
     assert read.get("reason") == (score.reason or score.explanation if "text" not in read else None)
+
+
+@pytest.mark.parametrize("part", ["[", "{", "[] ", "[1,", '{"a":', '{a"}', '{"\\"', "[" + " " * 999, "```\n", "[1]\n"])
+def test_hostile_brackets_are_read_in_time(part: str) -> None:
+    begun = time.process_time()
+    JsonEquality().score("As in " + part * (1_000_000 // len(part)), [1])
+    assert time.process_time() - begun < 5
+
+
+@pytest.mark.parametrize(
+    "part", ["'", "\"x 'y ", "5'", "5'...", " -", "-", " .", "(", " -+++", "5" + " " * 999, "− ", "5%", "''"]
+)
+def test_hostile_punctuation_is_forgiven_in_time(part: str) -> None:
+    begun = time.process_time()
+    normal_form("5'" + part * (1_000_000 // len(part)), NORMALISATIONS)
+    assert time.process_time() - begun < 10
+
+
+@pytest.mark.parametrize(
+    ("output", "value"),
+    [
+        ("As in [1], nothing.", 0),
+        ("See [1]: it is clear", 0),
+        ("It is\n[1]\nas in [2].", 1),
+        ("It is\n [\n1\n] \n", 1),
+        ("It is\n```json [1]```", 1),
+        ("It is\n```json\n[1]", 1),
+        ("[1]\nor\n[2]", None),
+    ],
+)
+def test_a_list_within_a_reply_counts_on_lines_of_its_own(output: str, value: float | None) -> None:
+    assert JsonEquality().score(output, [1]).value == value
 
 
 def test_in_a_fenced_block_lines_are_counted_as_in_the_answer() -> None:

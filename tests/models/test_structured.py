@@ -111,7 +111,7 @@ def test_a_server_that_enforced_a_form_once_is_asked_for_it_whatever_it_replies_
 def test_a_reply_that_was_cut_off_is_not_asked_for_in_other_ways(chat: Starts) -> None:
     server = chat({"text": '{"legs": 4, "su', "finish_reason": "length"})
     found = replace(server.model, cut_off="keep").complete(ASKED, schema=SCHEMA)
-    assert (found.data, found.fault) == (None, "the reply was cut off: it has no JSON")
+    assert (found.data, found.fault) == (None, "the reply was cut off: it has a { that is not closed")
     assert len(server.asked) == 1
     with pytest.raises(CutOff):
         chat({"text": "{", "finish_reason": "length"}).model.complete(ASKED, schema=SCHEMA)
@@ -195,10 +195,12 @@ def test_schemas_may_have_any_form(schema: Any) -> None:
         ('{"legs": 4, "legs": 2}', None, "it has the key 'legs' twice"),
         ('I say {"legs": 4, "legs": 2}', None, "it has the key 'legs' twice"),
         ('{"legs": NaN}', None, "it has the number NaN, which JSON does not know"),
-        ('{"legs": 4', None, "it has no JSON"),
+        ('{"legs": 4', None, "it has a { that is not closed"),
+        ('{"arms": {"legs": 4}', None, "it has a { that is not closed"),
+        ('{"arms": {"legs": 4},}', None, "it has no JSON"),
         ("four", None, "it has no JSON"),
         ("", None, "it has no JSON"),
-        ("[" * 100_000, None, "it has no JSON"),
+        ("[" * 100_000, None, "it has a [ that is not closed"),
         ("4", None, "reply is an integer (4), not an object"),
         ('{"arms": 4}', None, "reply.legs is missing; reply.arms is not a field"),
     ],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -254,8 +255,8 @@ def test_a_reply_names_one_option_or_none(reply: str, position: int | None) -> N
 @pytest.mark.parametrize(
     ("rule", "replies"),
     [
-        ("whole reply", "**B** ¦ (b) ¦ [[B]] ¦ B! ¦ “B” ¦ 'B' ¦ Ｂ ¦ 【B】 ¦ B。 ¦ GREEN ¦ B<|eot_id|>"),
-        ("whole reply", "B<|im_end|> ¦ B</s> ¦ B<end_of_turn> ¦ \u200bB\u200b ¦ \ufeffB ¦ B<br> ¦ <p>B</p>"),
+        ("whole reply", "**B** ¦ (b) ¦ [[B]] ¦ B! ¦ “B” ¦ 'B' ¦ Ｂ ¦ 【B】 ¦ B。 ¦ GREEN"),
+        ("whole reply", "<|begin_of_box|>B<|end_of_box|> ¦ \u200bB\u200b ¦ \ufeffB ¦ B<br> ¦ <p>B</p>"),
         ("statement", "Answer: B<br> ¦ The answer is (B) green ¦ The answer is “B”. ¦ Answer: (b) green ¦ Option: B"),
         ("statement", '{"answer": "B"} ¦ ```json\n{"answer": "B"}\n``` ¦ {"final_answer": "B", "sure": 0.9}'),
         ("statement", "<answer>B</answer> ¦ **Final Answer:** B ¦ My final choice is B ¦ My verdict: [[B]]."),
@@ -268,12 +269,40 @@ def test_a_reply_names_one_option_or_none(reply: str, position: int | None) -> N
         ),
         ("statement", "The correct answer is B, not C. ¦ Answer: C\n\nWait, the answer is B."),
         ("statement", "A. red\nB. green\nAnswer: B"),
-        ("sentence", "It is B. ¦ I'd go with B ¦ I’d go with B. ¦ I choose option B. ¦ So it's B. ¦ 故选B。 ¦ 我选择B"),
-        ("sentence", "Option B is correct. ¦ B is the right answer ¦ (B) is the best option."),
-        ("sentence", "Green is the correct answer."),
-        ("sentence", "C is wrong. B is correct. ¦ B ist richtig. ¦ B est la bonne réponse. ¦ B是正确的"),
+        (
+            "statement",
+            "It is B. ¦ I'd go with B ¦ I’d go with B. ¦ I choose option B. ¦ So it's B. ¦ 故选B。 ¦ 我选择B",
+        ),
+        ("statement", "Option B is correct. ¦ B is the right answer ¦ (B) is the best option."),
+        ("statement", "Green is the correct answer."),
+        ("statement", "C is wrong. B is correct. ¦ B ist richtig. ¦ B est la bonne réponse. ¦ B是正确的"),
         ("line", "B\n\nGrass is green. ¦ B, because grass is green. ¦ B because grass is green."),
-        ("line", "It is clear.\n(B) ¦ Option B ¦ B) green"),
+        ("line", "It is clear.\n(B) ¦ B) green ¦ B because C is wrong."),
+        (
+            "statement",
+            "B is my answer. ¦ B is the answer ¦ B must be correct ¦ B seems right ¦ Option B ¦ So B. ¦ Hence, B",
+        ),
+        ("statement", "It is green, because red is not."),
+        ("statement", "The answer is probably B. ¦ The answer is likely B ¦ It is clearly B. ¦ Answer = B ¦ but B."),
+        ("statement", "I choose B, not A ¦ It's not C, it's B. ¦ The answer is not C but B. ¦ It is B (not C)."),
+        (
+            "statement",
+            "At first glance, the answer is A. But B is correct. ¦ You might think the answer is A. It is B.",
+        ),
+        (
+            "statement",
+            "You might think the answer is A. However, it is B. ¦ It is A. No, it is B. ¦ It is A. Actually, B.",
+        ),
+        (
+            "statement",
+            "Is the answer A? No, it is B. ¦ If the answer is A then C; but it's B ¦ It is A. It is not A. It is B.",
+        ),
+        (
+            "statement",
+            "The answer is $\\boxed{\\textbf{(B)}\\ green}$ ¦ \\boxed{\\mathrm{B}} ¦ \\(\\boxed{B}\\)",
+        ),
+        ("statement", '{"answer":"B","confidence":0.9} ¦ {"why":"not A","answer":"B"} ¦ {"answer":\n"B"}'),
+        ("statement", "Die Antwort ist nicht A, sondern B. ¦ La respuesta no es A, sino B. ¦ 答案不是A，而是B。"),
     ],
 )
 def test_common_wordings_are_read(rule: str, replies: str) -> None:
@@ -287,17 +316,32 @@ def test_common_wordings_are_read(rule: str, replies: str) -> None:
 @pytest.mark.parametrize(
     ("reason", "replies"),
     [
-        ("names no option", "A good answer would be short. ¦ I think so. ¦ B? ¦ B is my answer. ¦ Answer: yes"),
-        ("names no option", "The answer is a good one ¦ The answer is probably B. ¦ Is the answer B? ¦ not sure"),
+        ("names no option", "A good answer would be short. ¦ I think so. ¦ B? ¦ Answer: yes ¦ It's A, or it's C"),
+        (
+            "names no option",
+            "The answer is a good one ¦ The answer is a non-starter ¦ A non-metal ¦ Is the answer B? ¦ not sure",
+        ),
         (
             "names no option",
             "Only B is correct ¦ I can't choose B ¦ 答えはBではない ¦ 答案不是B ¦ Among A and B, B is correct",
         ),
         ("several", "A or B ¦ Answer: A and B ¦ Answer: (a) and (b) ¦ Antwort: A, oder C ¦ 答案是A和C ¦ B. red"),
         ("several", "It is A. Or it is B. ¦ A) red\nB) green\nC) blue ¦ A is correct. B is correct. ¦ A: No. B: Yes."),
+        (
+            "several",
+            "Options:\nA. red\nB. green\nC. blue\n\nI am not sure. ¦ Answer: A\n\nBut let me check. B is correct.",
+        ),
+        (
+            "several",
+            "(B) 5 and (C) 45 ¦ Answer: (B) 5 and (C) 45 ¦ The correct option is A, B is not ¦ A, or B",
+        ),
+        ("several", "Answer: A. It is B. ¦ Answer: C. red ¦ Answer: B) green, C) blue"),
         ("denies", "The answer is not B ¦ Die Antwort ist nicht C. ¦ I don't think the answer is B ¦ It is not B."),
-        ("denies", "It's not B, it's C. ¦ If the answer is B, then grass is blue ¦ A. red is wrong"),
-        ("denies", "None of it. Answer: none"),
+        (
+            "denies",
+            "You might think it. Many say the answer is B. ¦ The answer is B? No. ¦ It is B. It is not B.",
+        ),
+        ("denies", "None of it. Answer: none ¦ If the answer is B, then grass is blue ¦ A. red is wrong"),
         ("not there", "Answer: E ¦ E ¦ The answer is (D)."),
     ],
 )
@@ -350,6 +394,28 @@ def test_an_option_in_any_wording_and_order_reads_back(n: int, seed: int, data: 
 def test_texts_of_options_are_compared_with_their_signs(texts: Sequence[str], reply: str, position: int | None) -> None:
     options = Options(texts, ascii_uppercase[: len(texts)], range(len(texts)))
     assert options.read(reply)[0] == position
+
+
+@pytest.mark.parametrize("answer", ["None", "none of these", "No"])
+def test_an_option_may_be_a_word_that_denies(answer: str) -> None:
+    options = Options(("red", answer), "AB", (0, 1))
+    for reply in (f"The answer is {answer}", f"Answer: {answer}.", f"It is {answer}", "Answer: B"):
+        assert options.read(reply)[0] == 1, reply
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        *("[[", "[[\n", "\n", "A. ", "(A) and ", "A, ", "A) A) ", "answer is ", "answer   ", "It is not ", "I choose "),
+        *("so ", "so\n", "but so ", "a is correct ", "x is", "答案是不", "Answer: A\n", "no, ", "\\boxed{", "{", '","'),
+        *("because ", "you might ", "if: ", "?", ": ", "A.\nred\n"),
+    ],
+)
+def test_hostile_replies_are_read_in_time(part: str) -> None:
+    options = Options(("red", "green"), "AB", (0, 1))
+    begun = time.process_time()
+    options.read(part * (1_000_000 // len(part)))
+    assert time.process_time() - begun < 10
 
 
 # Probabilities
@@ -407,6 +473,16 @@ def test_unlikely_letters_are_no_answer(chat: Callable[..., Chat], tokens: Any, 
     assert output["extraction"]["reason"] == f"the letters have a probability of {why}; least_coverage is 0.5"
     [output] = outputs(run(replace(task, least_coverage=0.3), ROWS[:1]))
     assert output["prediction"] == ("B" if coverage else None)
+
+
+@pytest.mark.parametrize(("listed", "content"), [(" is", "It is B"), ("**", "**"), ("", "B")])
+def test_lost_tokens_are_told_from_unlikely_letters(chat: Callable[..., Chat], listed: str, content: str) -> None:
+    reply = top((listed, 0.5), ("B", 0.5))
+    reply["body"] = reply["body"].replace(f'"content": {json.dumps(listed)}', f'"content": {json.dumps(content)}', 1)
+    task = MultipleChoice(chat(reply, reply).model, method="log_likelihood")
+    [output] = outputs(run(task, ROWS[:1]))
+    lost = f"no token that the server lists ({listed!r}) begins the answer ({content!r})"
+    assert (output["prediction"], output["extraction"]["reason"]) == (None, lost)
 
 
 def test_a_server_without_probabilities_ends_the_run(chat: Callable[..., Chat]) -> None:

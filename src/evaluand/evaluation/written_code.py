@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import builtins
 import re
+import sys
 import warnings
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from textwrap import dedent
@@ -21,9 +22,10 @@ def read_program(reply: str, wanted: Collection[str], prompt: str = "") -> Extra
     r"""The program in a reply: the last block that defines each wanted name, with those that define what it needs.
 
     Of several blocks that define nothing wanted, all that parse and define something; the last one, or else the
-    complete reply, where none does. In a block, statements that only try it out are blank: own assertions, what prints
-    or asks for input, and calls of what is tested. A block is between fences, or else a passage that parses. Of a block
-    without an end, and of a passage, the first lines that parse together count.
+    complete reply, where none does. In a block, statements that only try it out are blank: own assertions, what asks
+    for input, calls of what is tested, what prints or asserts without a part in what the program rests on, and what
+    gives the name of a function or class to an import or a result. A block is between fences, or else a passage that
+    parses. Of a block without an end, and of a passage, the first lines that parse together count.
 
     Args:
         wanted: the names that are tested.
@@ -34,10 +36,12 @@ def read_program(reply: str, wanted: Collection[str], prompt: str = "") -> Extra
         >>> read_program(reply, ["one"]).data
         {'text': 'def one():\n    return 1\n\n', 'rule': 'block 1', 'candidates': 2}
     """
+    reply = _LINE_END.sub("\n", reply)
     fenced = [*_fenced(reply)]
     texts = fenced or [*_passages(reply, prompt)]
     numbered = [*enumerate(texts, 1)][-_MOST:]
-    blocks = [block for number, text in numbered if (block := _parse_block(number, text, wanted, prompt))]
+    coded = set[str]()
+    blocks = [block for number, text in numbered if (block := _parse_block(number, text, wanted, prompt, coded))]
     defining = [block for block in blocks if block.defines]
     if not (chosen := _answering(defining, wanted) or (defining or blocks[-1:] if fenced or not wanted else [])):
         return Extraction(fenced[-1], "last block", len(fenced)) if fenced else Extraction(reply, "whole reply")
@@ -79,40 +83,71 @@ def _answering(blocks: Sequence[_Block], wanted: Collection[str]) -> list[_Block
     return sorted(chosen, key=lambda block: block.number)
 
 
-def _parse_block(number: int, text: str, wanted: Collection[str], prompt: str) -> _Block | None:
-    """A block that parses, as it is or as what continues the prompt."""
+def _parse_block(number: int, text: str, wanted: Collection[str], prompt: str, coded: set[str]) -> _Block | None:
+    """A block that parses, as it is or as what continues the prompt; its functions and classes are added to `coded`."""
     for code, head in ((text, ""), (dedent(text), ""), (text, prompt)):
         tree = _parse(head + code)
         if isinstance(tree, int):
             continue
         own = [node for node in tree.body if node.lineno > head.count("\n")]
-        defines = set(wanted) if head else _defined(own)
-        if prompt and not head and code is not text and not defines & set(wanted):
+        if prompt and not head and code is not text and not _defined(own) & set(wanted):
             continue  # an indented body
-        trials = _trials(own, wanted)
+        trials = _trials(own, wanted, coded)
+        defines = set(wanted) if head else _defined(node for node in own if node not in trials)
         kept = [node for node in tree.body if node not in trials]
         needs = set().union(*map(_used, kept)) - set().union(*map(_bound, kept)) - defines
         return _Block(number, _without(trials, code, head.count("\n")), frozenset(defines), frozenset(needs))
     return None
 
 
-def _trials(nodes: Sequence[ast.stmt], wanted: Collection[str]) -> list[ast.stmt]:
+def _trials(nodes: Sequence[ast.stmt], wanted: Collection[str], coded: set[str]) -> dict[ast.stmt, None]:
     """The statements of a module that only try out what it defines, and those that rest on them."""
-    talking = _TALK.union(node.name for node in nodes if isinstance(node, _DEFINITION) and _TALK & _used(node))
-    trials: list[ast.stmt] = []
+    definitions = {node.name: node for node in nodes if isinstance(node, _DEFINITION)}
+    names_in = {name: _used(code) | _bound(code) for name, code in definitions.items()}
+    asserting = {name for name, code in definitions.items() if any(isinstance(n, ast.Assert) for n in ast.walk(code))}
+    data = _defined(node for node in nodes if not isinstance(node, (*_DEFINITION, *_IMPORT)))
+    free = {name: data & (_used(code) - _bound(code)) for name, code in definitions.items()}
+    trials: dict[ast.stmt, None] = {}
     known, unknown = set[str](), set[str]()
     for node in nodes:
-        calls = [each.func for each in ast.walk(node) if isinstance(each, ast.Call)]
-        called = {name.id for name in calls if isinstance(name, ast.Name)}
-        tried = called & (talking.union(wanted, ["main"]) if isinstance(node, ast.Expr) else talking)
-        is_idle = isinstance(node, ast.Assert) or (isinstance(node, ast.Expr) and not isinstance(node.value, ast.Call))
-        defines_code = any(isinstance(each, (*_DEFINITION, ast.Import, ast.ImportFrom)) for each in ast.walk(node))
-        if is_idle or (not defines_code and (tried or _used(node) & (unknown - known))):
-            trials.append(node)
-            unknown |= _defined([node])
+        is_trial = _rebinds(node, coded, wanted)
+        if not is_trial and not any(isinstance(part, (*_DEFINITION, *_IMPORT)) for part in ast.walk(node)):
+            called = _called(node)
+            names = (_used(node) | _bound(node)).union(*(names_in[name] for name in called & names_in.keys()))
+            talks = "print" in names or called & asserting
+            has_part = isinstance(node, _ASSIGNMENT) or any(names & free[name] for name in free.keys() - called)
+            is_call = isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)
+            is_trial = bool(
+                isinstance(node, ast.Assert)
+                or (isinstance(node, ast.Expr) and not (is_call and called.isdisjoint(("print", "main", *wanted))))
+                or (talks and not has_part)
+                or "input" in names
+                or not _used(node).isdisjoint(unknown - known)
+            )
+        if is_trial:
+            trials[node] = None
+            unknown |= _defined([node]) - coded
         else:
             known |= _defined([node])
+            coded |= {node.name} if isinstance(node, _DEFINITION) else set()
     return trials
+
+
+def _rebinds(node: ast.stmt, coded: set[str], wanted: Collection[str]) -> bool:
+    """Whether a statement gives the name of a function or class to an import, or to a result or another value."""
+    names = _bound(node) & coded
+    if isinstance(node, ast.ImportFrom):
+        is_known = (node.module or "").partition(".")[0] in sys.stdlib_module_names
+        return bool(names & set(wanted) if is_known else names)
+    if not isinstance(node, _ASSIGNMENT):
+        return False
+    return bool(names if not isinstance(node.value, _CODE) else names & _called(node))
+
+
+def _called(tree: ast.AST) -> set[str]:
+    """The functions that are called by their names."""
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return {function.id for function in calls if isinstance(function, ast.Name)}
 
 
 def _defined(nodes: Iterable[ast.stmt]) -> set[str]:
@@ -121,16 +156,21 @@ def _defined(nodes: Iterable[ast.stmt]) -> set[str]:
 
 
 _DEFINITION: Final = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+_IMPORT: Final = (ast.Import, ast.ImportFrom)
+_ASSIGNMENT: Final = (ast.Assign, ast.AnnAssign, ast.AugAssign)
+_CODE: Final = (ast.Lambda, ast.Call, ast.Name, ast.Attribute)  # what may be a function
 _TALK: Final = frozenset(("print", "input"))
 
 
-def _without(nodes: Sequence[ast.stmt], code: str, offset: int) -> str:
-    """Code with the lines of statements blank, so that the others keep their numbers."""
-    lines = code.split("\n")
-    for node in nodes:
-        for number in range(node.lineno, (node.end_lineno or node.lineno) + 1):
-            lines[number - offset - 1] = ""
-    return "\n".join(lines)
+def _without(nodes: Iterable[ast.stmt], code: str, offset: int) -> str:
+    """Code without statements; the others keep their lines."""
+    lines = code.encode().split(b"\n")
+    for node in reversed([*nodes]):
+        first, last = node.lineno - offset - 1, (node.end_lineno or node.lineno) - offset - 1
+        before, after = lines[first][: node.col_offset], lines[last][node.end_col_offset :]
+        lines[first : last + 1] = [b""] * (last - first + 1)
+        lines[first] = before + b"pass" + after if (before + after).strip() else b""
+    return b"\n".join(lines).decode()
 
 
 def _bound(tree: ast.AST) -> set[str]:
@@ -240,6 +280,7 @@ def _parse(code: str) -> ast.Module | int:
         return getattr(error, "lineno", None) or 0
 
 
+_LINE_END: Final = re.compile(r"\r\n?")
 _LONGEST: Final = 50_000  # characters
 _MOST: Final = 50  # blocks that are looked at
 _parsing: Final = Lock()

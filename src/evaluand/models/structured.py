@@ -254,7 +254,15 @@ def _is_strict(schema: Any) -> bool:
 
 
 def json_values(text: str) -> Iterator[tuple[Any, str]]:
-    """The JSON values in a reply, each with what makes it invalid: the whole text, or its blocks, or what is in it."""
+    """The JSON values in a reply, each with what makes it invalid: the whole text, or its blocks, or what is in it.
+
+    Within other text, objects and lists that have lines of their own count. What stands in brackets that are no JSON is
+    part of something broken, and where brackets are not closed nothing of the text is certain.
+
+    Example:
+        >>> [*json_values('As in [1], it is {"a": 1}.')], [*json_values('{"a": 1, "b": {"a": 1}')]
+        ([({'a': 1}, '')], [(None, 'it has a { that is not closed')])
+    """
     for candidates in ((text,), _BLOCK.findall(text)):
         blocks = [*_whole_values(candidates)]
         yield from blocks
@@ -267,12 +275,28 @@ def json_values(text: str) -> Iterator[tuple[Any, str]]:
             return
         try:
             value, place = _DECODER.raw_decode(text, found.start())
-            yield value, ""
         except _Ambiguous as fault:
             yield None, str(fault)
             return
         except (ValueError, RecursionError):
-            place = found.start() + 1
+            place = _closing(text, found.start())
+            if not place:
+                yield None, f"it has a {found[0]} that is not closed"
+                return
+        else:
+            line = text[text.rfind("\n", 0, found.start()) + 1 : found.start()], text[place:].partition("\n")[0]
+            if isinstance(value, dict) or all(map(_FENCE.fullmatch, line)):
+                yield value, ""
+
+
+def _closing(text: str, start: int) -> int:
+    """Where the bracket that opens at the start is closed; 0 if nowhere. Brackets within quotes are none."""
+    depth = 0
+    for part in _BRACKET.finditer(text, start):
+        depth += (part[0] in "{[") - (part[0] in "}]")
+        if not depth:
+            return part.end()
+    return 0
 
 
 def _whole_values(candidates: Iterable[str]) -> Iterator[tuple[Any, str]]:
@@ -304,4 +328,6 @@ def _refuse_constant(name: str) -> Any:
 
 _DECODER: Final = json.JSONDecoder(object_pairs_hook=_members, parse_constant=_refuse_constant)
 _BLOCK: Final = re.compile(r"```(?:json)?\s*\n(.*?)\n\s*```", re.DOTALL | re.IGNORECASE)
-_OPENING: Final = re.compile(r"[{\[]")
+_FENCE: Final = re.compile(r"\s*(?:`{1,3}(?:json)?)?\s*", re.IGNORECASE)
+_OPENING: Final = re.compile(r"\{|\[(?=\s*(?:[\[\]{\"'\d-]|true\b|false\b|null\b))")
+_BRACKET: Final = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|[{}\[\]]', re.DOTALL)

@@ -52,8 +52,10 @@ class _Punctuation(dict[int, int | None]):
 
 
 def _without_punctuation(text: str) -> str:
-    """Text without punctuation, but for what is part of a number, and the `#` of C#."""
-    parts = _OF_NUMBERS.split(_MINUS.sub("-", text))
+    """Text without punctuation, but for what is part of a number, a sign or point before a name, and the `#` of C#."""
+    for pattern, plain in _BESIDE:
+        text = pattern.sub(plain, text)
+    parts = _TELLING.split(text)
     parts[::2] = [part.translate(_PUNCTUATION) for part in parts[::2]]
     return "".join(parts)
 
@@ -63,8 +65,18 @@ _PLAIN: Final = dict.fromkeys(map(ord, "\u00a0\u2007\u202f"), " ") | {
 }
 _PUNCTUATION: Final = _Punctuation()
 _ALL_PUNCTUATION: Final = _Punctuation(dict.fromkeys(map(ord, punctuation)))
-_MINUS: Final = re.compile(r"[‐‑‒–—−](?=\.?\d)")
-_OF_NUMBERS: Final = re.compile(r"((?<=\d)[^\w\s](?=\d)|-(?=\.?\d)|\.(?=\d)|(?<=[^\W\d_])#)")
+_BESIDE: Final = (
+    (re.compile("\u2032"), "'"),
+    (re.compile("\u2033|''"), '"'),
+    (re.compile(r"""(?<!\w)(?:"([^"]*)"|'([^']*)')(?!\w)"""), r"\1\2"),  # a quote after a digit is a prime otherwise
+    (re.compile(r"""(?<!\S)["'(\[{*«‹¿¡]+"""), ""),
+    (re.compile(r"[‐‑‒–−]|—(?=\.?\d)"), "-"),
+    (re.compile(r"(?<=\d)\s+(?=[%‰])"), ""),
+)
+_TELLING: Final = re.compile(
+    r"""((?<=\d)[^\w\s](?=\d)|-(?=\.?\d)|\.(?=\d)|(?<=\d)[%‰]|(?<=\d)["'](?=[^\w\s]*+(?!\S))"""
+    r"""|(?<!\S)-(?=[^\w\s]*+[^\W_])|(?<!\S)\.(?=[^\W\d_])|(?<=[^\W\d_])\#)"""
+)
 _ARTICLE: Final = re.compile(r"(?<!\S)(?:an?|the)(?!\S)\s*+", re.IGNORECASE)
 _STEPS: Final[Mapping[str, Callable[[str], str]]] = {
     "case": str.casefold,
@@ -75,6 +87,6 @@ _STEPS: Final[Mapping[str, Callable[[str], str]]] = {
 }
 NORMALISATIONS: Final = ("unicode", *_STEPS)
 """In the order in which they are applied, however they are listed: `unicode` (NFKC: full-width forms, ligatures, small
-digits), `case`, `punctuation` (Unicode's categories P, but for signs, points and what else stands in numbers, and the
-`#` of C#), `all_punctuation` (P and the symbols of ASCII), `articles` (a, an, the; in any case) and `space` (runs of
-white space become one space, none at the ends)."""
+digits), `case`, `punctuation` (Unicode's categories P, but for what stands in numbers, `%` and primes after them, a
+sign or point before a word, and the `#` of C#), `all_punctuation` (P and the symbols of ASCII), `articles` (a, an, the;
+in any case) and `space` (runs of white space become one space, none at the ends)."""

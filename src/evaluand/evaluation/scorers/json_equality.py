@@ -53,7 +53,7 @@ class JsonEquality(Scorer):
             with every other, which takes long for lists of thousands.
         tolerance: the largest difference between two numbers that still counts as equal.
         fenced: an answer that is no JSON counts as the one in it: in fenced blocks (three backticks, then `json` or
-            nothing), or else an object, or a list where one is expected. Where several differ, the scorer abstains.
+            nothing), or else an object, or a list on lines of its own. Where several differ, the scorer abstains.
 
     Raises:
         SpecError: a path to ignore cannot be read.
@@ -206,8 +206,9 @@ def _unfenced(text: str) -> str:
 
 
 def _within(reply: str, is_object: bool) -> dict[str, Any]:
-    """The different values in a reply by their text: those of the kind that is expected, if there are any."""
-    values = [value for value, fault in json_values(reply) if not fault]
+    """The different values in a reply by their text, of the expected kind if there are any; none beside a fault."""
+    read = [*json_values(reply)]
+    values = [] if any(fault for _, fault in read) else [value for value, _ in read]
     fitting = [value for value in values if isinstance(value, Mapping) == is_object]
     return {json.dumps(value, sort_keys=True, ensure_ascii=False): value for value in fitting or values}
 

@@ -10,7 +10,7 @@ would be right by chance, and such answers would be counted as knowledge.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
@@ -82,20 +82,16 @@ class Options:
     def read(self, reply: str) -> tuple[int | None, Extraction]:
         r"""The position of the option that a reply names, None if it names none or several, and from what it was read.
 
-        In this order: the reply is the text of an option, or a letter (`whole reply`); its last statement that names an
-        option, such as `Answer: C`, `the correct option is C` or `\boxed{C}` (`statement`); sentences such as `C is
-        right` or `I choose C` (`sentence`); its lines begin with one, as in `(C)` or `C, green` (`line`).
+        In this order: the reply is the text of an option, or a letter (`whole reply`); the last clause that says which
+        option is right or taken, such as `Answer: C`, `\boxed{C}`, `C is right`, `I choose C` or `So C` (`statement`);
+        its lines begin with one, as in `(C)` or `C, green` (`line`). Where a later clause denies the option, or the
+        last ones say different ones without correcting each other, none is named.
         """
-        words = _cleaned(reply)
-        rules: dict[str, Callable[[str], list[_Named]]] = {
-            "whole reply": lambda words: [self._alone(words)],
-            "statement": self._stated,
-            "sentence": self._taken,
-            "line": self._begun,
-        }
+        words = _cleaned(reply)[-_LONGEST:]
+        rules = {"whole reply": lambda text: [self._alone(text)], "statement": self._stated, "line": self._begun}
         for rule, read in rules.items():
             if candidates := [named for named in read(words) if named]:
-                named = candidates[-1] if rule == "statement" else _merged(candidates)
+                named = candidates[-1]
                 if len(named) > 1 or _NONE in named:
                     return None, Extraction.unread(_DENIES if _NONE in named else _SEVERAL, len(candidates))
                 [(position, part)] = named.items()
@@ -105,59 +101,65 @@ class Options:
     def _alone(self, words: str) -> _Named:
         """What words and nothing else name: as a text, and as a letter."""
         letter = _LETTER.fullmatch(words)
-        return self._of_text(words) | (self._of_letter(letter["letter"]) if letter else {}) or self._near_text(words)
+        return self._of_text(words) | (self._of_letters(letter["letter"]) if letter else {}) or self._near_text(words)
 
     def _stated(self, words: str) -> list[_Named]:
-        """What each statement names, the last one without what later ones deny."""
-        patterns, found, denied = _patterns(), list[_Named](), _Named()
-        matches = [*patterns["statement"].finditer(words)]
-        ends = [*(match.start() for match in matches[1:]), len(words)]
-        for match, end in [*zip(matches, ends, strict=False)][::-1]:
-            text = words[match.end() : end].strip().partition("\n")[0]
-            before = _CLAUSE.split(words[max(0, match.start() - _NEAR) : match.start()])[-1]
-            denial = patterns["denials"].match(text)
-            text = text[denial.end() :] if denial else text
-            named = {_NONE: text} if patterns["neither"].match(text) else self._first(text, "stated")
-            if denial or patterns["doubts"].search(before):
+        """What the clauses name that say which option is right or taken, each with those before that it confirms."""
+        patterns, stated, denied = _patterns(), [_Named()], _Named()
+        for claim in filter(None, map(patterns["claim"].match, self._clauses(words))):
+            before, text = claim["before"] or "", claim[claim.lastgroup or 0].strip(f"{_BETWEEN}?")
+            read = self._first if claim["bare"] is None else self._alone
+            named = read(text)
+            denial = None if named else patterns["denials"].match(text)
+            if denial:
+                named = read(text[denial.end() :].strip(_BETWEEN))
+            elif not named and claim["bare"] is None and patterns["neither"].match(text):
+                named = {_NONE: text}
+            doubt = patterns["hedges"].search(before) or patterns["doubts"].search(re.split("[.,:;!?]", before)[-1])
+            if denial or doubt or claim.string.endswith("?"):
                 denied |= named
-            elif named and not found:
-                found = [{n: part for n, part in named.items() if n not in denied} or {_NONE: text}]
+                stated[-1] = {n: part for n, part in stated[-1].items() if n not in named}
             elif named:
-                found.insert(0, named)
-        return found or [denied and {_NONE: words}]
+                is_new = claim["before"] is not None or patterns["contrasts"].match(claim.string)
+                stated.append(named if is_new else stated[-1] | named)
+        return [*stated, {_NONE: words} if denied and not stated[-1] else {}]
 
-    def _taken(self, words: str) -> list[_Named]:
-        """What each sentence names that says which option is right, or which one the writer takes."""
-        patterns = _patterns()
-        matches = (patterns["sentence"].match(sentence) for sentence in _SENTENCE.split(words))
-        texts = [(match["taken"] or match["judged"]).strip() for match in matches if match]
-        return [{_NONE: t} if patterns["denials"].search(t) else self._first(t, "stated") for t in texts]
+    def _clauses(self, words: str) -> list[str]:
+        """The clauses of a reply; the text of an option belongs to the letter before it, and the rest to `But,`."""
+        clauses, patterns = [""], _patterns()
+        for clause in patterns["clauses"].split(re.sub(r":\s+", ": ", words)):
+            is_rest = patterns["leads"].fullmatch(end := clauses[-1]) or (
+                _LETTERED.search(end) and self._near_text(clause)
+            )
+            clauses.append(f"{clauses.pop()} {clause}".strip() if is_rest else clause.strip())
+        return clauses
 
     def _begun(self, words: str) -> list[_Named]:
-        """What each line begins with, where nothing is stated; no option that is there if the line rejects it."""
-        patterns, found = _patterns(), list[_Named]()
+        """What the lines begin with, where nothing is stated; no option that is there if one rejects it."""
+        patterns, begun = _patterns(), [_Named()]
         for line in [] if patterns["statement"].search(words) else words.splitlines():
-            if named := self._first(line.strip(), "begun"):
-                named = _merged([named, *(self._of_letter(m["letter"]) for m in patterns["further"].finditer(line))])
-                named.pop(_NONE, None)  # such as the I of a heading
-                found.append({_NONE: line} if named and patterns["rejections"].search(line) else named)
-        return found
+            named = self._first(line.strip())
+            named.pop(_NONE, None)  # such as the I of a heading
+            is_rejected = patterns["rejections"].search(patterns["endings"].split(line, maxsplit=1)[0])
+            begun += [begun[-1] | ({_NONE: line} if is_rejected else named)] if named else []
+        return begun
 
-    def _first(self, words: str, rule: str) -> _Named:
+    def _first(self, words: str) -> _Named:
         """What words name, or begin with: a letter alone, several, or one before other words.
 
         With a letter before the text of another option, both.
         """
-        words = _patterns()["denials"].split(words, maxsplit=1)[0].strip(_BETWEEN)
         if named := self._alone(words):
             return named
-        words = _patterns()["titles"].sub("", words, count=1).strip()
+        words = _patterns()["endings"].split(words, maxsplit=1)[0].strip(_BETWEEN)
+        words = _patterns()["fillers"].sub("", words, count=1).strip()
         if listed := _patterns()["several"].match(words):
-            return _merged([self._of_letter(letter) for letter in _LISTED.findall(listed[0])])
-        if begun := _patterns()[rule].match(words):
-            return self._of_letter(begun["letter"]) | self._near_text(words[begun.end() :])
-        beside = self._of_letter(words[:1])
-        return self._alone(words) or {n: part for n, part in self._near_text(words[1:]).items() if n in beside}
+            return self._of_letters(_LISTED.findall(listed[0]))
+        if begun := _patterns()["begun"].match(words):
+            further = [match["letter"] for match in _patterns()["further"].finditer(words, begun.end())]
+            return self._of_letters([begun["letter"], *further]) | self._near_text(words[begun.end() :])
+        beside = self._near_text(words[1:])
+        return self._alone(words) or {n: beside[n] for n in self._of_letters(words[:1]) if n in beside}
 
     def _of_text(self, words: str) -> _Named:
         """What words are the text of, whatever the case unless that tells options apart."""
@@ -168,13 +170,16 @@ class Options:
 
     def _near_text(self, words: str) -> _Named:
         """What words name as a text, without what joins them to a letter, brackets and a full stop."""
-        words = words.strip()
-        bare = words.lstrip(_JOINTS)
-        return self._of_text(words) or self._of_text(bare) or self._of_text(bare.strip(_ENDS)) if bare else {}
+        bare = words.strip().lstrip(" ,;:-–—")
+        return (
+            self._of_text(words.strip()) or self._of_text(bare) or self._of_text(bare.strip(" .!()[]{}'"))
+            if bare
+            else {}
+        )
 
-    def _of_letter(self, letter: str) -> _Named:
-        """What a letter names; no option that is there if it is none of their letters."""
-        return {self.letters.find(letter.upper()): letter} if letter and letter.upper() in ascii_uppercase else {}
+    def _of_letters(self, letters: Iterable[str]) -> _Named:
+        """What letters name; no option that is there if they are none of its letters."""
+        return {self.letters.find(letter.upper()): letter for letter in letters if letter.upper() in ascii_uppercase}
 
     @cached_property
     def _texts(self) -> list[str]:
@@ -188,12 +193,8 @@ _SEVERAL: Final = "the reply names several options"
 _DENIES: Final = "the reply denies an option, or names one that is not there"
 
 
-def _merged(several: Iterable[_Named]) -> _Named:
-    return {position: part for named in several for position, part in named.items()}
-
-
 def _cleaned(text: str) -> str:
-    """Text in its normal form, without markup, quotes, tokens of templates and signs without width."""
+    """Text in its normal form, without markup, quotes and signs without width."""
     text = normal_form(text).translate(_WIDE)
     for pattern, plain in _NOISE:
         text = pattern.sub(plain, text)
@@ -203,21 +204,21 @@ def _cleaned(text: str) -> str:
 _WIDE: Final = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | str.maketrans("。、【】", ".,[]")
 _NOISE: Final = (
     (re.compile(r"<(?:final[_ ])?answer>", re.IGNORECASE), "answer:"),
-    (re.compile(r"<\|[^<>|]*\|>|</?s>|<(?:end|start)_of_turn>|</?(?:br|p|b|i|em|strong|code|div|answer) ?/?>"), "\n"),
+    (re.compile(r"<\|[^<>|]*\|>|</?(?:br|p|b|i|em|strong|code|div|answer) ?/?>"), "\n"),  # a token: GLM boxes answers
+    (re.compile(r"\\(?:text|math)[a-z]*(?=\{)|\\[ ,;!()\[\]]|[ \t]+"), " "),
+    (re.compile('(?<="),(?=")'), ", "),
     (re.compile('[*$`"\u00ad\u200b-\u200f\u2060\ufeff]'), ""),
 )
-_NEAR: Final = 200  # characters before a statement that can be of its clause
-_CLAUSE: Final = re.compile(r"[.,:;!?\n]")
-_SENTENCE: Final = re.compile(r"(?<=[.!?;])\s+|\n+|(?<=[.!?;])(?=[^\x00-\x7f])")
+_LONGEST: Final = 100_000  # characters; an answer ends a reply
+_LETTERED: Final = re.compile(r"(?:^|\W)[A-Z][.)]$")
+_NEAR: Final = 200  # characters before a verdict that can name an option
 _L: Final = r"[A-Za-zÀ-ɏͰ-ӿ]"  # letters of scripts that put spaces between words
-_STATED: Final = r"(?:[A-Z]|[a-z](?=[])]))"
+_STATED: Final = r"(?-i:[A-Z]|[a-z](?=[])]))"
 _OPENED: Final = rf"[(\[{{']{{0,3}}(?P<letter>{_STATED})"
 _CLOSED: Final = r"[])}'.:!]{1,4}(?=[\s,;]|$)"
 _LETTER: Final = re.compile(r"[(\[{']{0,3}(?P<letter>[A-Za-z])[])}'.:!]{0,4}")
 _LISTED: Final = re.compile(rf"(?<!{_L}){_STATED}(?!{_L})")
 _BETWEEN: Final = " ,;("
-_JOINTS: Final = " ,;:-–—"
-_ENDS: Final = " .!()[]{}'"
 
 
 @cache
@@ -225,31 +226,32 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
     """The patterns of `wordings.yaml`, and those that are made of them."""
     import yaml  # only where replies are read: it takes a while to import
 
-    written = Path(__file__).with_name("wordings.yaml").read_text(encoding="utf-8")
-    uses = yaml.load(written, yaml.BaseLoader)  # every value a text: `no` is a word here
+    uses = yaml.load(Path(__file__).with_name("wordings.yaml").read_bytes(), yaml.BaseLoader)  # `no` is a word here
     word = {use: _word("|".join(by_language.values())) for use, by_language in uses.items()}
-    titles, one = rf"(?:{word['titles']}\s*)*", rf"[(\[{{']{{0,3}}(?<!{_L}){_STATED}(?!{_L})[])}}'.:]{{0,3}}"
-    stated = rf"{word['answers']}\s*{word['is']}\s*:?|(?:{word['answers']}|{word['titles']})\s*:"
+    one = rf"[(\[{{']{{0,3}}(?<!{_L}){_STATED}(?!{_L})[])}}'.:]{{0,3}}"
+    fillers, lead = rf"(?:{word['fillers']}[\s,:]*)*+", rf"(?:(?:{word['contrasts']}|{word['fillers']})[\s,:]*)"
+    stated = rf"{word['answers']}\s*{word['is']}\s*:?|(?:{word['answers']}|{word['fillers']}(?<!s))\s*:|\\boxed\{{|\[\["
     judged = rf"(?P<judged>.{{1,{_NEAR}}}?){word['verdicts']}(?=\s*(?:$|[.,;:!)]|{word['endings']}))"
-    reason = rf",?\s*{word['endings']}"
-    words = word | {
-        "titles": titles,
-        "statement": rf"{stated}|\\boxed\{{(?:\\text\w*\{{)?|\[\[",
-        "sentence": rf"(?:{word['leads']}[\s,]*)?(?:{word['choices']}\s*:?(?P<taken>.+)|{judged})",
+    turns = "|".join(word[use] for use in ("contrasts", "fillers", "choices", "denials"))
+    patterns = word | {
+        "fillers": fillers,
+        "leads": rf"{lead}{{0,3}}",
+        "statement": stated,
+        "claim": rf"(?P<before>.*)(?:{stated})(?P<said>.*)|{lead}*+(?:{word['choices']}\s*:?(?P<taken>.+)|{judged})"
+        rf"|(?:{lead}++|(?={word['denials']}))(?P<bare>.+)",
+        "clauses": rf"\n+|(?<=[.!?;])(?:\s+|(?=[^\x00-\x7f]))|(?<=[,;(]) ?(?!{word['several']})(?={turns})"
+        rf"| (?={word['contrasts']})",
+        "several": rf"{one}(?:\s*(?:[,;/&]|[,;]?\s*{word['several']})\s*{fillers}{one})+(?!\w)",
+        "begun": rf"{_OPENED}(?:{_CLOSED}|(?=$|[,;]\s(?!{word['several']})|\s+[-–—]\s))",
+        "further": rf"(?:[.,;!]|{word['several']})\s+{_OPENED}{_CLOSED}",
     }
-    letters = {
-        "several": rf"{one}(?:\s*(?:[,;/&]|[,;]?\s*{word['several']})\s*{titles}{one})+(?!\w)",
-        "stated": rf"{_OPENED}(?:{_CLOSED}|(?=[,;]\s|\s+[-–—]\s|{reason}))",
-        "begun": rf"{_OPENED}(?:{_CLOSED}|(?={reason}))",
-        "further": rf"(?<=[.,;!]\s){_OPENED}{_CLOSED}",
-    }
-    compiled = {use: re.compile(pattern, re.IGNORECASE) for use, pattern in words.items()}
-    return compiled | {use: re.compile(pattern) for use, pattern in letters.items()}
+    return {use: re.compile(pattern, re.IGNORECASE) for use, pattern in patterns.items()}
 
 
 def _word(pattern: str) -> str:
     edge = rf"(?:(?<!{_L})|(?!{_L}))"
-    return rf"{edge}(?:{pattern.replace(' ', '[ ]+')}){edge}"
+    grouped = re.sub(r"\((?!\?)", "(?:", pattern).replace(" ", "[ ]+")
+    return rf"{edge}(?:{grouped}){edge}"
 
 
 def read_options(
@@ -269,10 +271,10 @@ def read_options(
         >>> read_options({"choices": ["red", "blue"]}, "choices", None, None).shown
         ['red', 'blue']
     """
-    texts = _texts(values.get(choices), choices) if isinstance(choices, str) else _columns(values, choices)
+    texts = _texts(values, choices)
     if not 2 <= len(texts) <= MOST:
         raise TaskError(f"the question has {len(texts)} options; there must be 2 to {MOST}", code="choices")
-    names = [*ascii_uppercase[: len(texts)]] if labels is None else _texts(values.get(labels), labels)
+    names = [*ascii_uppercase[: len(texts)]] if labels is None else _texts(values, labels)
     if len(names) != len(texts) or len({*names}) < len(names):
         raise TaskError(f"{labels} must have a different letter for each of {len(texts)} options", code="choices")
     return Options(tuple(texts), tuple(names), shuffled(len(texts), seed))
@@ -288,14 +290,13 @@ def shuffled(n: int, seed: int | None) -> tuple[int, ...]:
     return tuple(range(n) if seed is None else sorted(range(n), key=lambda place: identity.digest([seed, place])))
 
 
-def _columns(values: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    return [_text(values.get(name), name) for name in names]
-
-
-def _texts(value: Any, name: str) -> list[str]:
-    if not isinstance(value, list | tuple):
-        raise TaskError(f"{name} is {kind_of(value)}, not a list of options", code="choices")
-    return [_text(each, f"{name}[{place}]") for place, each in enumerate(value)]
+def _texts(values: Mapping[str, Any], names: str | Sequence[str]) -> list[str]:
+    """The options in a list, or in values of their own."""
+    if not isinstance(names, str):
+        return [_text(values.get(name), name) for name in names]
+    if not isinstance(options := values.get(names), list | tuple):
+        raise TaskError(f"{names} is {kind_of(options)}, not a list of options", code="choices")
+    return [_text(option, f"{names}[{place}]") for place, option in enumerate(options)]
 
 
 def _text(value: Any, name: str) -> str:

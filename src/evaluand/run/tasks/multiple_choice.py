@@ -40,10 +40,7 @@ _PROMPT: Final = "{{ question }}\n{{ options }}\nReply with the letter of the ri
 _SET: Final = "set of options"
 _TOP: Final = 20
 _FEW: Final = 8  # tokens, in which an answer begins, after "**Answer:** "
-_NO_ANSWER_YET: Final = ("empty", "reasoning")
-_NO_PROBABILITIES: Final = (
-    "the server reports no probabilities of tokens, which method: log_likelihood compares; use method: reply"
-)
+_NO_PROBABILITIES: Final = "the server reports no probabilities of tokens for log_likelihood; use method: reply"
 
 
 @dataclass(frozen=True)
@@ -107,15 +104,14 @@ class MultipleChoice(PromptedTask):
     behaviour = 3
 
     async def do_run(self, input: Any, task_span: TaskSpan, seed: int = 0) -> dict[str, Any]:
-        options = self._options(input, seed)
-        messages = self._conversation.messages(_asked(input, options))
+        messages = self.make_messages(input, seed)
         if self.method == "reply":
             completion = await self.model.complete_async(messages, task_span)
             return self.read_reply(input, completion.text, seed)
         completion = await self._begin_answer(messages, task_span)
         if completion.logprobs is None:
             raise TaskError(_NO_PROBABILITIES, code="logprobs", stops=True)
-        return self._likeliest(options, completion)
+        return self._likeliest(self._options(input, seed), completion)
 
     def make_messages(self, input: Any, seed: int = 0) -> list[dict[str, Any]]:
         """The messages for the model, each with `role` and `content`.
@@ -154,7 +150,7 @@ class MultipleChoice(PromptedTask):
             try:
                 return await model.complete_async(messages, task_span, logprobs=_TOP)
             except UnusableReply as error:
-                if error.code not in _NO_ANSWER_YET:
+                if error.code not in ("empty", "reasoning"):  # no answer yet
                     raise
                 completion = error.completion
         return completion
@@ -163,23 +159,24 @@ class MultipleChoice(PromptedTask):
         """The output by the probabilities of the letters; the first of several that are equally likely."""
         tokens = answer_tokens(completion.logprobs or (), completion.text)
         of_letters = letter_probabilities(tokens, options.letters)
-        covered = math.fsum(of_letters)
+        covered, likely = math.fsum(of_letters), sum(map(bool, of_letters))
+        position: int | None = of_letters.index(max(of_letters))
+        read = Extraction(options.letters[position or 0], "likeliest letter", likely)
         if not covered or covered < self.least_coverage:
             why = f"the letters have a probability of {covered:.2g} together; least_coverage is {self.least_coverage:g}"
-            unread = Extraction.unread(why, sum(map(bool, of_letters)))
-            return self._output(options, None, unread, completion.text) | {"coverage": covered}
-        position = of_letters.index(max(of_letters))
-        read = Extraction(options.letters[position], "likeliest letter", sum(map(bool, of_letters)))
+            if not tokens:
+                listed = "".join(token["token"] for token in completion.logprobs or ())
+                why = f"no token that the server lists ({listed[:40]!r}) begins the answer ({completion.text[:40]!r})"
+            position, read = None, Extraction.unread(why, likely)
         output = self._output(options, position, read, completion.text) | {"coverage": covered}
-        if self.answer == "one_hot":
+        if position is None or self.answer == "one_hot":
             return output
         by_option = {str(stated): p / covered for stated, p in zip(output["shown"], of_letters, strict=True)}
         return output | {"probabilities": by_option}
 
     def _output(self, options: Options, position: int | None, read: Extraction, reply: str) -> dict[str, Any]:
         shown = [options.stated(place, self.answer) for place in options.order]
-        chosen = None if position is None else shown[position]
-        letter = None if position is None else options.letters[position]
+        chosen, letter = (None, None) if position is None else (shown[position], options.letters[position])
         return {"prediction": chosen, "position": letter, "shown": shown, "reply": reply, COLUMN: read.data}
 
     def _options(self, input: Any, seed: int) -> Options:
@@ -202,9 +199,9 @@ class MultipleChoice(PromptedTask):
     @cached_property
     def _columns(self) -> list[tuple[Place, str]]:
         """The names of the values that are read, with their places among the parameters."""
-        several = [] if isinstance(self.choices, str) else [*self.choices]
-        columns: list[tuple[Place, str]] = [(("choices", number), name) for number, name in enumerate(several)]
-        columns = columns or [(("choices",), str(self.choices))]
+        several = enumerate(() if isinstance(self.choices, str) else self.choices)
+        whole: list[tuple[Place, str]] = [(("choices",), str(self.choices))]
+        columns = [(("choices", number), name) for number, name in several] or whole
         return columns + ([] if self.labels is None else [(("labels",), self.labels)])
 
     @cached_property
