@@ -42,7 +42,7 @@ from evaluand.evaluation.scorer import (
     unread,
     wrong_parameter,
 )
-from evaluand.evaluation.written_numbers import Quantity, are_equal, quantities, without_unit
+from evaluand.evaluation.written_numbers import Numbers, Quantity, are_equal, without_unit
 from evaluand.models.extraction import COLUMN, Extraction
 
 
@@ -143,9 +143,9 @@ class _Answer:
         if len(region.text.strip()) > _LONGEST:
             raise Unreadable(f"the answer is longer than {_LONGEST} characters")
         self.text = text = _bare(region.text)
-        self.quantity = _quantity(region.text)
+        self.quantity = _quantity(region)
         self.word = None if self.quantity else _word(text)
-        self.latex = self.quantity.value.latex if self.quantity else without_unit(_AND.sub(", ", text))
+        self.latex = self.quantity.latex if self.quantity else without_unit(_AND.sub(", ", text))
         if self.word is None and (prose := _PROSE.search(_COMMAND.sub(" ", self.latex))):
             raise Unreadable(f"{prose[0]!r} beside the answer")
 
@@ -165,10 +165,10 @@ def _read(value: Any) -> tuple[_Answer, Region]:
     return _Answer(region), region
 
 
-def _quantity(text: str) -> Quantity | None:
+def _quantity(region: Region) -> Quantity | None:
     try:
-        clauses = quantities(text, states=True)
-        return clauses.read_only() if clauses.numbered == [0] else None  # June 5 is no number
+        numbers = Numbers(region.text, region.rule)
+        return numbers.read_only() if numbers and numbers.is_alone else None  # June 5 is no number
     except Unreadable:
         return None
 
