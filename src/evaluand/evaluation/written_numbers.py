@@ -297,7 +297,7 @@ _SIGNS: Final = str.maketrans(_TABLES["signs"])
 """Signs as LaTeX writes them."""
 _SIZES: Final[dict[str, str]] = _TABLES["sizes"]
 _UNITS: Final = {name: line.split()[0] for line in _TABLES["units"] for name in line.split()}
-_LEADING: Final = frozenset(_TABLES["leading"].split())
+_LEADING: Final = frozenset(" ".join(_TABLES["leading"]).split())
 _GROUPING: Final = ",_\u00a0"
 _UNGROUPED: Final = dict.fromkeys(map(ord, _GROUPING))
 
@@ -358,8 +358,9 @@ _NAME: Final = re.compile(r"[\s*$({]*[^\W\d_](?:_\w|_\{\w+\})?(?:\([^()=]*\))?[\
 _LETTER: Final = re.compile(r"\\(?:times|cdot|div|frac|sqrt)(?![a-zA-Z])|(?<=\d)\s?x\s?(?=\d)|([^\W\d_])")
 _TRAIL: Final = re.compile(
     r"(?:(?:th|st|nd|rd|am|pm)(?![^\W\d_]))?(?P<quote>['\"])?[ \t\u00a0$*_`\"')\]}]*(?:\\[,;:]?\s*)?"
-    r"(?:$|\n|[.,;?](?=[^\w.]|$)|(?<!\s):(?=\W|$)|!(?=\W|$)(?<=[^\d!]!)|\|(?!\S)|(?<=[\s$*_`\"')\]}])(?:[^\W\d_][\w'’-]++|[aAI]\b)(?!\s*[+/^=<>\\])"
-    r"|-[^\W\d_]{2}|(?<=\s)(?:[-–]\s(?=\W*[^\W\d_]{2})|[(\[](?=\W*[^\W\d_])))"
+    r"(?:$|\n|[.,;?](?=[^\w.]|$)(?!\s*[b-zB-HJ-Z]\s*(?:$|[^\w\s=]))|(?<!\s):(?=\W|$)|!(?=\W|$)(?<=[^\d!]!)|\|(?!\S)"
+    r"|(?<=[\s$*_`\"')\]}])(?:[^\W\d_][\w'’-]++|[aAI]\b)(?!\s*[+/^=<>\\])|-[^\W\d_]{2}"
+    r"|(?<=\s)(?:[-–]\s(?=\W*[^\W\d_]{2})|[(\[](?=\W*[^\W\d_])))"
 )
 _SPACED: Final = re.compile(r"[-+]\s")
 _OPENING: Final = re.compile(r"[(\[]([^()\[\]]*)$")
@@ -367,9 +368,12 @@ _CLOSING: Final = re.compile(r"([^()\[\]]{0,120})[)\]]")
 _SEPARATOR: Final = re.compile(r"[,;]")
 _END_OF_FORMULA: Final = re.compile(r"[^\n$]*(?<!\\)\$(?!\d)")
 _LINK: Final = re.compile(
-    r"[\s$*_]*(?:(?<=\n)\d\d?[.)])?(?:,?\s*\(?(?:(?P<word>or|and|to|(?P<of>of(?: the)?))\b)?[\s$*_]*(?:[^\W\d_](?:_\w+)?\s*=\s*)?)[\s$*_]*"
+    r"[\s$*_]*(?:(?<=\n)\d\d?[.)])?,?\s*\(?(?:(?P<word>or|and|to|(?P<of>of(?: the)?))\b)?"
+    r"[\s$*_]*(?:[^\W\d_](?:_\w+)?\s*=\s*)?[\s$*_]*"
 )
 _SHARE: Final = re.compile(r"[/%\\]|percent")
 _PAIR: Final = re.compile(r"(?<![\d,.])\d{3},[1-9]\d\d(?![\d,])")
-_CHANGED_BEFORE: Final = re.compile(_TABLES["changed_before"] + r"[^\w.:;,=\n]*$", re.IGNORECASE)
-_CHANGED_AFTER: Final = re.compile(r"[^\w.:;,=\n(]*" + _TABLES["changed_after"], re.IGNORECASE)
+_CHANGED_BEFORE: Final = re.compile(
+    rf"\b(?:{'|'.join(_TABLES['changed_before'])})(?:\s+(?:a|about|exactly|the|be))?[^\w.:;,=\n]*$", re.IGNORECASE
+)
+_CHANGED_AFTER: Final = re.compile(rf"[^\w.:;,=\n(]*(?:{'|'.join(_TABLES['changed_after'])})", re.IGNORECASE)
