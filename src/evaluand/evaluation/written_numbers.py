@@ -139,7 +139,7 @@ class Numbers:
     @property
     def leads(self) -> bool:
         """Whether nothing but words that leave a number as it is stand before the first."""
-        return all(word.casefold() in _LEADING for word in _WORD.findall(self._text, 0, self._begins[0]))
+        return all(word.casefold() in _HEDGES for word in _WORD.findall(self._text, 0, self._begins[0]))
 
     @property
     def is_alone(self) -> bool:
@@ -174,9 +174,8 @@ class Numbers:
     def _read_alone(self, index: int) -> Quantity:
         match, text = self._matches[index], self._text
         try:
-            if len(match[0]) > _LONGEST:
-                raise Unreadable("too long")
-            self._require_alone(match)
+            if len(match[0]) > _LONGEST or not self._stands_alone(match):
+                raise Unreadable("a piece of more")
             square = _square(match["body"])
         except (Unreadable, ZeroDivisionError):
             words = (_LAST_WORD.search(text, *_window(match)), match, _NEXT_WORD.match(text, match.end()))
@@ -186,37 +185,32 @@ class Numbers:
         for size in sizes:
             square *= Fraction(_SIZES[size.casefold()]) ** 2
         negative = "-" in match["prefix"]
-        money: str | None = match["prefix"].strip("-+ \u00a0")
-        if money == "$" and _END_OF_FORMULA.match(text, match.end()):
-            money = None
-        unit = _unit(match) or (money or "").lstrip("\\") or None
+        money = match["prefix"].strip("-+ \u00a0")
+        is_formula = money == "$" and _END_OF_FORMULA.match(text, match.end())
+        unit = _unit(match) or ("" if is_formula else money.lstrip("\\")) or None
         return Quantity("-" * negative + match["body"], -square if negative else square, unit, " ".join(sizes))
 
-    def _require_alone(self, match: re.Match[str]) -> None:
-        """Refuses a number that what stands beside it may change."""
+    def _stands_alone(self, match: re.Match[str]) -> bool:
+        """Whether what stands beside a number leaves it as it is."""
         text, end = self._text, match.end()
         lead, trail = _LEAD.search(text, *_window(match)), _TRAIL.match(text, end)
         if lead is None or trail is None or (trail["quote"] or "") not in lead[0] or _CHANGED_AFTER.match(text, end):
-            raise Unreadable("a piece of more")
-        if _SPACED.match(match[0]) and not (
-            lead["equals"] or (self._rule and not text[: match.start()].strip(" $*_`"))
-        ):
-            raise Unreadable("a dash or a minus")
-        if lead["word"]:
-            if self._rule and lead["word"].casefold() not in _LEADING:
-                raise Unreadable("after a word that may change it")
-            if _CHANGED_BEFORE.search(text, *_window(match)):
-                raise Unreadable("after a word that changes it")
+            return False
+        if word := lead["word"]:
+            is_unknown = self._rule and word.casefold() not in _HEDGES | _VERBS
+            if is_unknown or _CHANGED_BEFORE.search(text, *_window(match)):
+                return False
         if lead["equals"]:
             side = _SIDE.split(text[max(lead.start() - _WINDOW, 0) : lead.start()])[-1]
             if not _NAME.fullmatch(side) and any(letter[1] for letter in _LETTER.finditer(side)):
-                raise Unreadable("an equation")
+                return False  # an equation
+        elif _SPACED.match(match[0]) and (not self._rule or text[: match.start()].strip(" $*_`")):
+            return False  # a dash or a minus
         opening, closing = _OPENING.search(text, *_window(match)), _CLOSING.match(text, end)
-        if closing and not opening and not closing[1]:
-            raise Unreadable("a bracket without an opening one")
-        inside = f"{opening[1]} {closing[1]}" if opening and closing else ""
-        if _SEPARATOR.search(inside) and not _WORD.search(inside):
-            raise Unreadable("an item of a list")
+        if closing is None or opening is None:
+            return closing is None or bool(closing[1])
+        inside = f"{opening[1]} {closing[1]}"
+        return not _SEPARATOR.search(inside) or bool(_WORD.search(inside))
 
 
 def _window(match: re.Match[str]) -> tuple[int, int]:
@@ -297,7 +291,7 @@ _SIGNS: Final = str.maketrans(_TABLES["signs"])
 """Signs as LaTeX writes them."""
 _SIZES: Final[dict[str, str]] = _TABLES["sizes"]
 _UNITS: Final = {name: line.split()[0] for line in _TABLES["units"] for name in line.split()}
-_LEADING: Final = frozenset(" ".join(_TABLES["leading"]).split())
+_HEDGES, _VERBS = (frozenset(" ".join(_TABLES[name]).split()) for name in ("hedges", "verbs"))
 _GROUPING: Final = ",_\u00a0"
 _UNGROUPED: Final = dict.fromkeys(map(ord, _GROUPING))
 
@@ -353,7 +347,9 @@ _LEAD: Final = re.compile(
     r"(?:^|\n|(?P<equals>(?<![<>!=:])=|\\approx)|(?<!\d)[:;]|[:;.?!](?=\W)|\.\.\.|[^\W\d_]{2}[\"*)]*,(?=\W)|[\d%)\"*$],(?=\W)"
     r"|\|(?=\s)|(?<![\w\\^/])(?P<word>[^\W\d_][\w'’.-]*[\w)]|[aAI])(?![(\[{]))[^\S\n]*[ $*_`#\"'({\[\u00a0~]*$"
 )
-_SIDE: Final = re.compile(r"[,;:.?!](?=\s)|\n|=|\\(?:to|implies|approx)(?![a-zA-Z])|(?<![\\\w])[^\W\d_]{2,}")
+_SIDE: Final = re.compile(
+    r"[,;:.?!](?=\s)|\n|=|\\(?:to|implies|approx)(?![a-zA-Z])|(?<![\\\w])[^\W\d_]{2,}(?:['’]\w*)?"
+)
 _NAME: Final = re.compile(r"[\s*$({]*[^\W\d_](?:_\w|_\{\w+\})?(?:\([^()=]*\))?[\s*]*|\s*")
 _LETTER: Final = re.compile(r"\\(?:times|cdot|div|frac|sqrt)(?![a-zA-Z])|(?<=\d)\s?x\s?(?=\d)|([^\W\d_])")
 _TRAIL: Final = re.compile(

@@ -13,7 +13,6 @@ import random
 import re
 import signal
 import sys
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -123,8 +122,6 @@ _AMBIGUOUS: Final = re.compile(
 
 def _are_equal(a: Any, b: Any) -> bool:
     """Whether two values are equal; Unread where it is open."""
-    if isinstance(a, tuple) or isinstance(b, tuple):
-        return _are_equal_lists(a, b)
     a, b = _without_name(a, b), _without_name(b, a)
     kinds = {_kind(a), _kind(b)}
     if kinds == {"set", "relation"}:
@@ -132,10 +129,12 @@ def _are_equal(a: Any, b: Any) -> bool:
     if kinds == {"list", "set"}:
         return _are_equal_ranges(*(sympy.FiniteSet(*x.args) if _kind(x) == "list" else x for x in (a, b)))
     if len(kinds) > 1:
-        if kinds <= {"list", "relation"} or (kinds == {"list", "number"} and len(a.args or b.args) == 1):
+        is_open = kinds in ({"list", "relation"}, {"tuple", "relation"}, {"tuple", "matrix"})
+        if is_open or (kinds == {"list", "number"} and len(a.args or b.args) == 1):
             raise Unread(f"a {_kind(a)} and a {_kind(b)}")
         return False
     return {
+        "tuple": _are_equal_tuples,
         "matrix": _are_equal_matrices,
         "list": _are_equal_sets,
         "set": _are_equal_ranges,
@@ -146,13 +145,13 @@ def _are_equal(a: Any, b: Any) -> bool:
 
 def _repeats(text: str, value: Any) -> bool:
     """Whether a list without brackets, which is compared as a set, has an item twice."""
-    is_list = not isinstance(value, tuple) and _kind(value) == "list" and not re.search(r"[(\[]|\\{", text)
+    is_list = _kind(value) == "list" and not re.search(r"[(\[]|\\{", text)
     return is_list and text.count(",") >= len(value.args) > 0
 
 
 def _kind(value: Any) -> str:
-    if isinstance(value, sympy.MatrixBase):
-        return "matrix"
+    if isinstance(value, tuple | sympy.MatrixBase):
+        return "tuple" if isinstance(value, tuple) else "matrix"
     if isinstance(value, sympy.FiniteSet) or type(value).__name__ == "FiniteSet":
         return "list"
     if isinstance(value, sympy.Set):
@@ -176,19 +175,17 @@ def _without_name(value: Any, other: Any) -> Any:
     """`7` for `x = 7` where the other has no name, and the values for `x = 2, x = -3`."""
     if isinstance(value, sympy.Eq) and not isinstance(other, sympy.Rel):
         return value.rhs if value.lhs.is_Symbol else value.lhs if value.rhs.is_Symbol else value
-    if _kind(value) != "list" or not value.args or any(isinstance(item, sympy.Eq) for item in other.args):
-        return value
-    if not all(isinstance(item, sympy.Eq) for item in value.args) or len({item.lhs for item in value.args}) > 1:
+    is_named = _kind(value) == "list" and value.args and all(isinstance(item, sympy.Eq) for item in value.args)
+    if (
+        not is_named
+        or len({item.lhs for item in value.args}) > 1
+        or any(isinstance(item, sympy.Eq) for item in getattr(other, "args", ()))
+    ):
         return value
     return sympy.FiniteSet(*(item.rhs for item in value.args))
 
 
-def _are_equal_lists(a: Any, b: Any) -> bool:
-    if not (isinstance(a, tuple) and isinstance(b, tuple)):
-        other = b if isinstance(a, tuple) else a
-        if isinstance(other, sympy.MatrixBase) or _kind(other) == "relation":
-            raise Unread("a tuple and something else")
-        return False
+def _are_equal_tuples(a: Any, b: Any) -> bool:
     (bracket, items), (other_bracket, others) = a, b
     if len(items) != len(others) or not all(map(_are_equal, items, others)):
         return False
@@ -204,16 +201,8 @@ def _are_equal_matrices(a: Any, b: Any) -> bool:
 def _are_equal_sets(a: Any, b: Any) -> bool:
     if len({isinstance(item, sympy.Rel) for item in (*a.args, *b.args)}) > 1:
         raise Unread("values with and without names")
-    mine, theirs = _distinct(a.args), _distinct(b.args)
-    return len(mine) == len(theirs) and all(any(_are_equal(item, other) for other in theirs) for item in mine)
-
-
-def _distinct(items: Iterable[Any]) -> list[Any]:
-    distinct: list[Any] = []
-    for item in items:
-        if not any(_are_equal(item, other) for other in distinct):
-            distinct.append(item)
-    return distinct
+    pairs = [(item, others.args) for items, others in ((a, b), (b, a)) for item in items.args]
+    return all(any(_are_equal(item, other) for other in others) for item, others in pairs)
 
 
 def _are_equal_ranges(a: Any, b: Any) -> bool:
