@@ -145,6 +145,18 @@ def test_what_is_not_a_number_for_sure_abstains_and_cannot_be_expected(text: str
         *("1e9999999999", "10**999999999", "10^{999999999}", "999^{999}"),
         *("2.5 M", "2 thirds", "5 hundredths", "5 millionth", "0.3...", "3..5", r"0.333\ldots", "5'", "12 -> 13"),
         *("5 million and 200 thousand", "5 million 200 thousand", "5 dollars and 50 cents", "5 hours 30 minutes"),
+        *(
+            "5 in 10",
+            "10 in 5",
+            "5 (base 8)",
+            "5 in base 8",
+            "5 (or more)",
+            "5 and up",
+            "5 pi",
+            "5 if x > 3",
+            "a minimum of 5",
+            "5ish",
+        ),
         *("double 5", "square root of 16", "not equal to 5", "not exactly 5", "no longer 5", "cannot be 5", "isn't 5"),
         *("over 5", "more than 5", "up to 5", "the reciprocal of 5", "pi over 5", "one hundred and 5", "two and 1/2"),
         *("5 or more", "5 more than 3", "5 out of 10", "5 per 10", "5 below zero", "2 to the 5th", "5 mod 7"),
@@ -177,7 +189,14 @@ def test_a_box_comes_before_a_statement_and_a_statement_before_other_numbers(tex
 
 
 @pytest.mark.parametrize(
-    "answer", ["Answer:\n- 5", "Answer:\n1) 5\n2) 6", "The answer is beyond 5", r"\boxed{100,200}"]
+    "answer",
+    [
+        "Answer:\n- 5",
+        "Answer:\n1) 5\n2) 6",
+        "The answer is beyond 5",
+        "The answer is 5? No, it is 6!",
+        r"\boxed{100,200}",
+    ],
 )
 def test_a_stated_answer_with_marks_of_a_list_or_other_words_before_its_number_abstains(answer: str) -> None:
     assert {NumericAnswer().score(answer, number).status for number in (5, -5, 1, 100200)} == {"abstained"}

@@ -204,7 +204,7 @@ class Numbers:
             side = _SIDE.split(text[max(lead.start() - _WINDOW, 0) : lead.start()])[-1]
             if not _NAME.fullmatch(side) and any(letter[1] for letter in _LETTER.finditer(side)):
                 return False  # an equation
-        elif _SPACED.match(match[0]) and (not self._rule or text[: match.start()].strip(" $*_`")):
+        elif match[0][0] in "-+" and match[0][1].isspace() and (not self._rule or text[: match.start()].strip(" $*_`")):
             return False  # a dash or a minus
         opening, closing = _OPENING.search(text, *_window(match)), _CLOSING.match(text, end)
         if closing is None or opening is None:
@@ -354,11 +354,10 @@ _NAME: Final = re.compile(r"[\s*$({]*[^\W\d_](?:_\w|_\{\w+\})?(?:\([^()=]*\))?[\
 _LETTER: Final = re.compile(r"\\(?:times|cdot|div|frac|sqrt)(?![a-zA-Z])|(?<=\d)\s?x\s?(?=\d)|([^\W\d_])")
 _TRAIL: Final = re.compile(
     r"(?:(?:th|st|nd|rd|am|pm)(?![^\W\d_]))?(?P<quote>['\"])?[ \t\u00a0$*_`\"')\]}]*(?:\\[,;:]?\s*)?"
-    r"(?:$|\n|[.,;?](?=[^\w.]|$)(?!\s*[b-zB-HJ-Z]\s*(?:$|[^\w\s=]))|(?<!\s):(?=\W|$)|!(?=\W|$)(?<=[^\d!]!)|\|(?!\S)"
+    r"(?:$|\n|\?(?=\W*(?:$|\n))|[.,;](?=[^\w.]|$)(?!\s*[b-zB-HJ-Z]\s*(?:$|[^\w\s=]))|(?<!\s):(?=\W|$)|!(?=\W|$)(?<=[^\d!]!)|\|(?!\S)"
     r"|(?<=[\s$*_`\"')\]}])(?:[^\W\d_][\w'’-]++|[aAI]\b)(?!\s*[+/^=<>\\])|-[^\W\d_]{2}"
     r"|(?<=\s)(?:[-–]\s(?=\W*[^\W\d_]{2})|[(\[](?=\W*[^\W\d_])))"
 )
-_SPACED: Final = re.compile(r"[-+]\s")
 _OPENING: Final = re.compile(r"[(\[]([^()\[\]]*)$")
 _CLOSING: Final = re.compile(r"([^()\[\]]{0,120})[)\]]")
 _SEPARATOR: Final = re.compile(r"[,;]")
