@@ -270,6 +270,8 @@ def test_only_what_follows_the_last_marker_is_looked_at(output: Any, score: Scor
         ("25%", "2.5", 0),
         ("5 °C", "5 °F", None),
         ("5 degrees Celsius", "5 °C", 1),
+        ("5 degrees celsius", "5 degrees fahrenheit", None),
+        ("5 MB", "5 GB", None),
         ("3 Mio", "3", 0),
         ("5 million", "5 mln", 1),
         ("70¢", "70 cents", 1),

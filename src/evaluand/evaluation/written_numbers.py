@@ -317,7 +317,8 @@ _FACTORS = (
     rf"|(?P<digits>(?P<ten>10(?=\^|\*\*))|{_DIGITS})(?:(?:\^|\*\*)(?P<exponent>{_EXPONENT}))?"
 )
 _FACTOR: Final = re.compile(rf"(?P<joint>{_JOINT})?(?:{_FACTORS})")
-_BODY = (f := re.sub(r"\?P<\w+>", "?:", f"(?:{_FACTORS})")) + rf"(?:(?:{_JOINT}|\s(?=\d+/\d)){f})*"
+_UNNAMED = re.sub(r"\?P<\w+>", "?:", f"(?:{_FACTORS})")
+_BODY = rf"{_UNNAMED}(?:(?:{_JOINT}|\s(?=\d+/\d)){_UNNAMED})*"
 _MIXED: Final = re.compile(rf"({_PLAIN_DIGITS})(?:\s?\\frac\s*\{{?(\d+?)\}}?\s*\{{?(\d+)\}}?|\s(\d+)/(\d+))")
 _MONEY = r"\\\$|[$€£¥₹₽₩₺₪₫฿₦₴₱₲¢]"
 _UNIT_TEXT = (
