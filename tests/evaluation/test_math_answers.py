@@ -120,6 +120,7 @@ def test_a_number_is_read_however_it_is_written(text: str, label: str, number: A
         ("4, not 5", "'not 5' cannot be read as a number"),
         ("2 and a half", "'2 and a' cannot be read as a number"),
         ("<think>it is 7 or 8", "the reply ends within its reasoning"),
+        ("<think>Is it 5?</think>I do not know.", "no number in the answer"),
         (r"\boxed{7", "the last box does not end"),
         ("- 5 apples", "'- 5 apples' cannot be read as a number"),
         ("3,14 euros", "'3,14 euros' cannot be read as a number"),

@@ -178,7 +178,11 @@ class Numbers:
                 raise Unreadable("a piece of more")
             square = _square(match["body"])
         except (Unreadable, ZeroDivisionError):
-            words = (_LAST_WORD.search(text, *_window(match)), match, _NEXT_WORD.match(text, match.end()))
+            words = (
+                _LAST_WORD.search(text, max(match.start() - _WINDOW, 0), match.start()),
+                match,
+                _NEXT_WORD.match(text, match.end()),
+            )
             shown = " ".join("".join(word[0] for word in words if word).split())[:_SHOWN]
             raise Unreadable(f"{shown!r} cannot be read as a number") from None
         sizes = match["sizes"].replace("-", " ").split()
@@ -193,12 +197,13 @@ class Numbers:
     def _stands_alone(self, match: re.Match[str]) -> bool:
         """Whether what stands beside a number leaves it as it is."""
         text, end = self._text, match.end()
-        lead, trail = _LEAD.search(text, *_window(match)), _TRAIL.match(text, end)
+        window = max(match.start() - _WINDOW, 0), match.start()
+        lead, trail = _LEAD.search(text, *window), _TRAIL.match(text, end)
         if lead is None or trail is None or (trail["quote"] or "") not in lead[0] or _CHANGED_AFTER.match(text, end):
             return False
         if word := lead["word"]:
             is_unknown = self._rule and word.casefold() not in _HEDGES | _VERBS
-            if is_unknown or _CHANGED_BEFORE.search(text, *_window(match)):
+            if is_unknown or _CHANGED_BEFORE.search(text, *window):
                 return False
         if lead["equals"]:
             side = _SIDE.split(text[max(lead.start() - _WINDOW, 0) : lead.start()])[-1]
@@ -206,15 +211,11 @@ class Numbers:
                 return False  # an equation
         elif match[0][0] in "-+" and match[0][1].isspace() and (not self._rule or text[: match.start()].strip(" $*_`")):
             return False  # a dash or a minus
-        opening, closing = _OPENING.search(text, *_window(match)), _CLOSING.match(text, end)
+        opening, closing = _OPENING.search(text, *window), _CLOSING.match(text, end)
         if closing is None or opening is None:
             return closing is None or bool(closing[1])
         inside = f"{opening[1]} {closing[1]}"
         return not _SEPARATOR.search(inside) or bool(_WORD.search(inside))
-
-
-def _window(match: re.Match[str]) -> tuple[int, int]:
-    return max(match.start() - _WINDOW, 0), match.start()
 
 
 def _square(product: str) -> Fraction:

@@ -120,9 +120,8 @@ class NumericAnswer(Scorer):
             return quantity, Extraction(quantity.text, "whole reply")
         region = final_answer(text)
         numbers = self._numbers(region)
-        if not numbers:
-            region = final_answer(text, reasoning=True)
-            numbers = self._numbers(region)
+        if not numbers and (whole := final_answer(text, reasoning=True)).rule:
+            region, numbers = whole, self._numbers(whole)
         if not numbers:
             raise Unreadable("no number in the answer")
         if region.rule == STATED and numbers.leads:
