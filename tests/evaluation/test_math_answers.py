@@ -113,13 +113,14 @@ def test_a_number_is_read_however_it_is_written(text: str, label: str, number: A
         ("x_1", "no number in the answer"),
         ("covid-19", "no number in the answer"),
         ("7 or 8", "several numbers in the answer: 7 or 8"),
-        ("7 cm to 8 cm", "several numbers in the answer: 7 to 8"),
+        ("7 cm to 8 cm", "several numbers in the answer: 7 cm to 8 cm"),
         ("1, 2", "several numbers in the answer: 1, 2"),
         ("(1, x)", "'(1, x)' cannot be read as a number"),
-        ("at least 5", "'least 5' is more than a number"),
-        ("4, not 5", "'not 5' is more than a number"),
-        ("2 and a half", "'2 and' cannot be read as a number"),
+        ("at least 5", "'least 5' cannot be read as a number"),
+        ("4, not 5", "'not 5' cannot be read as a number"),
+        ("2 and a half", "'2 and a' cannot be read as a number"),
         ("<think>it is 7 or 8", "the reply ends within its reasoning"),
+        ("<think>Is it 5?</think>I do not know.", "no number in the answer"),
         (r"\boxed{7", "the last box does not end"),
         ("- 5 apples", "'- 5 apples' cannot be read as a number"),
         ("3,14 euros", "'3,14 euros' cannot be read as a number"),
@@ -143,6 +144,23 @@ def test_what_is_not_a_number_for_sure_abstains_and_cannot_be_expected(text: str
         *(r"\sqrt12", r"1/2\sqrt{3}", r"2\frac{3}{2}", "2^{1/2}", "(2)^3", r"\sqrt{-4}", r"\sqrt[3]{8}", "2_3"),
         *("5 ft 10", "half of 8", "1/3 of 9", "20% of 50", "5 choose 2", "2 thousand five", "+-5", "5 squared"),
         *("1e9999999999", "10**999999999", "10^{999999999}", "999^{999}"),
+        *("2.5 M", "2 thirds", "5 hundredths", "5 millionth", "0.3...", "3..5", r"0.333\ldots", "5'", "12 -> 13"),
+        *("5 million and 200 thousand", "5 million 200 thousand", "5 dollars and 50 cents", "5 hours 30 minutes"),
+        *(
+            "5 in 10",
+            "10 in 5",
+            "5 (base 8)",
+            "5 in base 8",
+            "5 (or more)",
+            "5 and up",
+            "5 pi",
+            "5 if x > 3",
+            "a minimum of 5",
+            "5ish",
+        ),
+        *("double 5", "square root of 16", "not equal to 5", "not exactly 5", "no longer 5", "cannot be 5", "isn't 5"),
+        *("over 5", "more than 5", "up to 5", "the reciprocal of 5", "pi over 5", "one hundred and 5", "two and 1/2"),
+        *("5 or more", "5 more than 3", "5 out of 10", "5 per 10", "5 below zero", "2 to the 5th", "5 mod 7"),
     ],
 )
 def test_what_may_be_more_than_a_number_abstains(text: str) -> None:
@@ -161,11 +179,32 @@ def test_what_may_be_more_than_a_number_abstains(text: str) -> None:
         ("The answer is 3 × 6 = 18.", {"text": "18", "rule": "stated", "candidates": 1}),
         ("3 + 4\n#### 7\nDone in 2 steps", {"text": "7", "rule": "stated", "candidates": 1}),
         ("<think>8</think>The answer is 7.", {"text": "7", "rule": "stated", "candidates": 1}),
+        ("<think>\nThe answer is 5\n</think>\n\nDone.", {"text": "5", "rule": "stated", "candidates": 1}),
+        ("The answer is that he has 3 cats and 4 dogs.", {"text": "4", "rule": "last number", "candidates": 2}),
+        ("Answer:\n1. 18", {"text": "18", "rule": "stated", "candidates": 1}),
         (18, {"text": "18", "rule": "the output itself", "candidates": 1}),
     ],
 )
 def test_a_box_comes_before_a_statement_and_a_statement_before_other_numbers(text: Any, extraction: Any) -> None:
     assert extracted(NumericAnswer().score(text, 18)) == extraction
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "Answer:\n- 5",
+        "Answer:\n1) 5\n2) 6",
+        "The answer is beyond 5",
+        "The answer is 5? No, it is 6!",
+        r"\boxed{100,200}",
+    ],
+)
+def test_a_stated_answer_with_marks_of_a_list_or_other_words_before_its_number_abstains(answer: str) -> None:
+    assert {NumericAnswer().score(answer, number).status for number in (5, -5, 1, 100200)} == {"abstained"}
+
+
+def test_two_numbers_that_differ_are_shown_with_their_sizes_and_units() -> None:
+    assert NumericAnswer().score("5 billion dollars", "5").explanation == "5 billion $ ≠ 5"
 
 
 def test_the_first_or_the_only_number_is_taken_on_request() -> None:
@@ -209,7 +248,8 @@ def test_only_what_follows_the_last_marker_is_looked_at(output: Any, score: Scor
         ("9" * 59 + "8", int("9" * 60), 0),
         pytest.param("9" * 5000, 18, 0, id="long text"),
         pytest.param(10**5000, 18, 0, id="long integer"),
-        ("1e999999999", "1e999999999", 1),
+        ("1e4999", "1e4999", 1),
+        ("1e999999999", "5", None),
         ("1/3", "2/6", 1),
         ("1/3", 0.3333333333333333, 0),
         ("-0", 0, 1),
@@ -229,6 +269,13 @@ def test_only_what_follows_the_last_marker_is_looked_at(output: Any, score: Scor
         ("$5", "5 cents", None),
         ("25%", "0.25", None),
         ("25%", "2.5", 0),
+        ("5 °C", "5 °F", None),
+        ("5 degrees Celsius", "5 °C", 1),
+        ("5 degrees celsius", "5 degrees fahrenheit", None),
+        ("5 MB", "5 GB", None),
+        ("3 Mio", "3", 0),
+        ("5 million", "5 mln", 1),
+        ("70¢", "70 cents", 1),
     ],
 )
 def test_numbers_are_compared_exactly(output: Any, expected: Any, value: float | None) -> None:
@@ -246,7 +293,7 @@ def test_numbers_are_compared_exactly(output: Any, expected: Any, value: float |
         ({"relative": 0.01}, -101, -100, 1),
         ({"relative": 0.01}, 0.001, 0, 0),
         ({"relative": 0.01, "tolerance": 2}, 102, 100, 1),
-        ({"tolerance": 1e-9}, "1e999999999", "1", 0),
+        ({"tolerance": 1e-9}, "1e4999", "1", 0),
         ({"tolerance": 0.01}, "1/3", 0.33, 1),
         ({"tolerance": 0.001}, "1.732", r"\sqrt{3}", 1),
     ],
@@ -359,7 +406,7 @@ def test_whatever_digits_and_signs_are_strung_together_can_be_read(text: str) ->
         "\\boxed{" * 100_000,
         "\\frac{1}{" * 50_000 + "2" + "}" * 50_000,
         "5 and " * 200_000 + "6",
-        "1, " * 300_000,
+        "1, 2, " * 150_000,
         "a'" * 300_000 + "^5",
         "<" * 1_000_000 + "5",
         "(" * 500_000 + "5" + ")" * 500_000,
@@ -464,6 +511,29 @@ def test_no_mathematics_is_graded_otherwise_than_by_hand() -> None:
         (True, "7", None),
         ("", "7", None),
         (r"\int_0^1 x\,dx", r"\frac12", None),
+        *((text, "x", None) for text in ("x'", "x''", r"x^\prime", "x...")),
+        ("A^T", "A", None),
+        ("I", "i", None),
+        (r"f^{-1}(x)", r"\frac{1}{x}", None),
+        ("f(x+1)", "fx+f", None),
+        ("f(x)=x^2", "x^2", 1),
+        (r"\sin 45", r"\sin 45^\circ", 0),
+        (r"\sin 45^\circ", r"\frac{\sqrt2}{2}", 1),
+        ("x=2", "y=2", None),
+        ("x=2", "y=3", 0),
+        ("3=x", "3", 1),
+        ("x = 5, y", "5", 0),
+        ("no", "on", None),
+        ("No", r"\text{no}", 1),
+        ("even", "odd", 0),
+        ("0.333...", "0.333", None),
+        ("5''", "5", None),
+        ("1,1,2", "1,2,2", None),
+        ("1,1,2", "1,1,2", 1),
+        (r"\text{five}", "5", None),
+        (r"y=\frac{1}{x}", "xy=1", None),
+        ("x^2+y^2=1", "x^2+y^2=2", 0),
+        ("x^2+1>0", "x^2+2>0", None),
     ],
 )
 def test_mathematics_is_equal_exactly_or_not_graded(output: Any, expected: Any, value: float | None) -> None:

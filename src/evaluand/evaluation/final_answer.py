@@ -33,8 +33,11 @@ class Region(NamedTuple):
     candidates: int = 1
 
 
-def final_answer(text: str) -> Region:
+def final_answer(text: str, *, reasoning: bool = False) -> Region:
     r"""The part of a reply with its answer.
+
+    Args:
+        reasoning: whether reasoning in the text is part of the reply.
 
     Raises:
         Unreadable: its reasoning or its last box does not end.
@@ -43,8 +46,8 @@ def final_answer(text: str) -> Region:
         >>> final_answer(r"So $x = \boxed{\frac{1}{2}}$.").text, final_answer("The answer is $18.\nBye").text
         ('\\frac{1}{2}', '$18.')
     """
-    reasoning, answer = split_reasoning(text)
-    if reasoning is not None and not answer:
+    thoughts, answer = (None, text) if reasoning else split_reasoning(text)
+    if thoughts is not None and not answer:
         raise Unreadable("the reply ends within its reasoning")
     boxes = answer.count(_BOX)
     if boxes:
@@ -58,7 +61,7 @@ def final_answer(text: str) -> Region:
 
 
 _BOX: Final = r"\boxed"
-_STATEMENT: Final = re.compile(r"(?:\banswer\b[\s*_]*+(?:is|are|:|=)|####)[\s:*_]*+", re.IGNORECASE)
+_STATEMENT: Final = re.compile(r"(?:\banswer\b[\s*_]*+(?:is|are|:|=)|####)(?:[^\S\n]|[:*_])*+", re.IGNORECASE)
 
 
 def _boxed(text: str, start: int) -> str:

@@ -1,78 +1,23 @@
 r"""Numbers as people and models write them: plain, in LaTeX, with units, a currency, a percent sign, or a word of size.
 
-A text is divided at its words into clauses; the clause with the number is read by one small grammar, and nothing of it
-may be left over: `5x`, `3 + 4`, `x > 5`, `7 or 8` are no numbers. Values are exact: ratios times square roots.
+One pattern says where numbers stand; a number counts only where what stands beside it is known to leave it as it is:
+`5x`, `3 + 4`, `x > 5`, `7 or 8`, `double 5`, `5 or more` are no numbers. Values are exact: each is known by its square,
+which is a ratio also for ratios times square roots.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import MAX_EMAX, MIN_EMIN, Context, Decimal, Inexact, InvalidOperation, Overflow
+from collections.abc import Callable, Iterable
+from decimal import Decimal
+from fractions import Fraction
+from math import isqrt
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import orjson
 
-from evaluand.evaluation.final_answer import Unreadable
-from evaluand.evaluation.scorer import ARITHMETIC
-
-_ONE: Final = Decimal(1)
-_EXACT: Final = Context(prec=2000, Emax=MAX_EMAX, Emin=MIN_EMIN, traps=[Inexact, InvalidOperation, Overflow])
-
-
-class Number(NamedTuple):
-    """The number `over` / `under` · √`root`; `under` and `root` are positive.
-
-    Example:
-        >>> Number(Decimal(5), root=Decimal(3)) .equals(Number(Decimal(15)).divided_by(Number(_ONE, root=Decimal(3))))
-        True
-    """
-
-    over: Decimal
-    under: Decimal = _ONE
-    root: Decimal = _ONE
-
-    def times(self, other: Number) -> Number:
-        """The product."""
-        return Number(*(_EXACT.multiply(a, b) for a, b in zip(self, other, strict=True)))
-
-    def divided_by(self, other: Number) -> Number:
-        """The quotient; Unreadable if the other is 0."""
-        if not other.over:
-            raise Unreadable("a division by 0")
-        upside_down = Number(other.under.copy_sign(other.over), _EXACT.multiply(other.over.copy_abs(), other.root))
-        return self.times(upside_down._replace(root=other.root))
-
-    def power(self, exponent: int) -> Number:
-        """A power of a number without root."""
-        raised = Number(_EXACT.power(self.over, abs(exponent)), _EXACT.power(self.under, abs(exponent)))
-        return raised if exponent >= 0 else Number(_ONE).divided_by(raised)
-
-    def equals(self, other: Number) -> bool:
-        """Whether both are the same number, exactly."""
-        if self[1:] == other[1:]:
-            return self.over == other.over
-        if self.over.is_signed() != other.over.is_signed():
-            return not self.over and not other.over
-        mine, theirs = self.times(self), other.times(other)  # of which the roots are squares
-        left = _EXACT.multiply(_EXACT.multiply(mine.over, self.root), theirs.under)
-        return left == _EXACT.multiply(_EXACT.multiply(theirs.over, other.root), mine.under)
-
-    @property
-    def latex(self) -> str:
-        """It in LaTeX; Unreadable if it has too many digits."""
-        if any(abs(part.adjusted()) > _LONGEST for part in self if part):
-            raise Unreadable("too many digits")
-        over, under, root = (f"{part:f}" for part in self)
-        return rf"\frac{{{over}}}{{{under}}}" + (rf"\cdot\sqrt{{{root}}}" if self.root != 1 else "")
-
-    @property
-    def decimal(self) -> Decimal:
-        """Its first thousand digits."""
-        if self.root != 1:
-            return ARITHMETIC.divide(ARITHMETIC.multiply(self.over, ARITHMETIC.sqrt(self.root)), self.under)
-        return self.over if self.under == 1 else ARITHMETIC.divide(self.over, self.under)
+from evaluand.evaluation.final_answer import BOXED, Unreadable
 
 
 class Quantity(NamedTuple):
@@ -80,13 +25,46 @@ class Quantity(NamedTuple):
 
     Attributes:
         text: the number as it is written.
-        value: what it is.
+        square: its square, with its sign: 4 for 2, -2 for -√2.
         unit: its unit in its shortest form, `%` or a currency; None where none is known.
+        size: its words of size.
     """
 
     text: str
-    value: Number
+    square: Fraction
     unit: str | None = None
+    size: str = ""
+
+    @classmethod
+    def of(cls, number: Decimal, text: str | None = None, unit: str | None = None) -> Quantity:
+        """The quantity of a decimal; Unreadable if it has too many digits.
+
+        Example:
+            >>> Quantity.of(Decimal("-0.5"))
+            Quantity(text='-0.5', square=Fraction(-1, 4), unit=None, size='')
+        """
+        if abs(number.adjusted()) > _LONGEST_NUMBER:
+            raise Unreadable("a number is too long to be compared exactly")
+        over, under = number.as_integer_ratio()
+        return cls(str(number) if text is None else text, Fraction(over * abs(over), under * under), unit)
+
+    @property
+    def value(self) -> Fraction:
+        """It, or its first thousand digits."""
+        return _root(abs(self.square)) * (1 if self.square > 0 else -1)
+
+    @property
+    def latex(self) -> str:
+        """It in LaTeX; Unreadable if it has too many digits."""
+        value = self.value
+        over, under = (value if value * abs(value) == self.square else self.square).as_integer_ratio()
+        if max(over.bit_length(), under.bit_length()) > 4 * _LONGEST:
+            raise Unreadable("too many digits")
+        fraction = rf"\frac{{{abs(over)}}}{{{under}}}"
+        return "-" * (over < 0) + (fraction if value * abs(value) == self.square else rf"\sqrt{{{fraction}}}")
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.text, self.size, self.unit)))[:_SHOWN]
 
 
 def plain_quantity(text: str) -> Quantity | None:
@@ -94,25 +72,10 @@ def plain_quantity(text: str) -> Quantity | None:
     match = _PLAIN.fullmatch(text)
     if match is None:
         return None
-    number = match["number"]
-    return Quantity(number, Number(_decimal(number)), "%" if match["percent"] else None)
+    return Quantity.of(_decimal(match["number"]), match["number"], "%" if match["percent"] else None)
 
 
-def quantities(text: str, *, states: bool = False, fractions: bool = True) -> Clauses:
-    """The clauses of a text; those with digits can be read."""
-    if not text.isascii():
-        text = text.translate(_SIGNS)
-    if "<" in text:
-        text = _TAG.sub("\n", _CALCULATION.sub("", text))
-    if "\\" in text or "{" in text or "sqrt" in text:
-        for pattern, replacement in _LATEX:
-            text = pattern.sub(replacement, text)
-    if not fractions:
-        text = _FRACTION.sub(" ; ", text)
-    return Clauses(_WORD.split(text), states)
-
-
-def are_equal(answer: Quantity, truth: Quantity, are_close: Callable[[Number, Number], bool] | None = None) -> bool:
+def are_equal(answer: Quantity, truth: Quantity, are_close: Callable[[Fraction, Fraction], bool] | None = None) -> bool:
     """Whether two quantities are the same number.
 
     Args:
@@ -123,15 +86,12 @@ def are_equal(answer: Quantity, truth: Quantity, are_close: Callable[[Number, Nu
     """
     if answer.unit and truth.unit and answer.unit != truth.unit:
         raise Unreadable(f"the answer is in {answer.unit}, and {truth.unit} is expected")
-    if answer.value.equals(truth.value) or (are_close is not None and are_close(answer.value, truth.value)):
+    if answer.square == truth.square or (are_close is not None and are_close(answer.value, truth.value)):
         return True
-    shares = [q.value.divided_by(_HUNDRED) if q.unit == "%" else q.value for q in (answer, truth)]
-    if answer.unit != truth.unit and shares[0].equals(shares[1]):
-        raise Unreadable(f"{answer.text} and {truth.text} are equal only if one is a percentage")
+    shares = [q.square / 10_000 if q.unit == "%" else q.square for q in (answer, truth)]
+    if answer.unit != truth.unit and shares[0] == shares[1]:
+        raise Unreadable(f"{answer} and {truth} are equal only if one is a percentage")
     return False
-
-
-_HUNDRED: Final = Number(Decimal(100))
 
 
 def without_unit(text: str) -> str:
@@ -146,296 +106,164 @@ def without_unit(text: str) -> str:
     return text[: match.start()].rstrip() if match and unit and _unit(unit) else text
 
 
-class Clauses:
-    """What stands between the words of a text.
+class Numbers:
+    """The numbers of a text; of `3 × 6 = 18`, the last.
 
     Args:
-        parts: clauses and words in turns; a new line counts as a word.
-        states: whether they are a stated answer, and no prose.
+        rule: what chose the text of a reply, if it is no prose: then only known words may stand before a number.
+        fractions: whether `1/5` is a number, and not two.
     """
 
-    def __init__(self, parts: Sequence[str], states: bool) -> None:
-        self._parts, self._states = parts, states
-        self.numbered = [at for at in range(0, len(parts), 2) if _DIGIT.search(parts[at])]
+    def __init__(self, text: str, rule: str | None = None, *, fractions: bool = True) -> None:
+        self._source, self._rule = text, rule
+        if not text.isascii():
+            text = text.translate(_SIGNS)
+        if "<" in text:
+            text = _TAG.sub("\n", _CALCULATION.sub("", text))
+        for pattern, replacement in _REPLACED if _MARKED.search(text) else ():
+            text = pattern.sub(replacement, text)
+        self._text = text if fractions else _FRACTION.sub(" ; ", text)
+        self._matches: list[re.Match[str]] = []
+        self._begins: list[int] = []  # of the calculations that end in the numbers
+        for match in _NUMBER.finditer(self._text):
+            begin = match.start()
+            if self._matches and _OPERATOR.fullmatch(self._text, self._matches[-1].end(), match.start("body")):
+                begin = self._begins.pop()
+                self._matches.pop()
+            self._matches.append(match)
+            self._begins.append(begin)
 
-    def read(self, at: int, *, last: bool = True) -> Quantity:
-        """The last number of a clause, or the first.
+    def __len__(self) -> int:
+        return len(self._matches)
 
-        Raises:
-            Unreadable: it is not one number for sure.
-        """
-        quantity = self._read_alone(at, last)
-        for other, link in self._linked(at, last):
-            neighbour = self._read_alone(other, other < at)
-            if not neighbour.value.equals(quantity.value):
-                several = sorted(((at, quantity.text), (other, neighbour.text)))
-                raise Unreadable(f"several numbers in the answer: {several[0][1]} {link} {several[1][1]}")
+    @property
+    def leads(self) -> bool:
+        """Whether nothing but words that leave a number as it is stand before the first."""
+        return all(word.casefold() in _HEDGES for word in _WORD.findall(self._text, 0, self._begins[0]))
+
+    @property
+    def is_alone(self) -> bool:
+        """Whether no word stands before a number."""
+        return _WORD.search(self._text, 0, self._matches[-1].start()) is None
+
+    def read(self, index: int) -> Quantity:
+        """A number; Unreadable if it is not one number for sure."""
+        quantity = self._read_alone(index)
+        for left in range(max(index - 1, 0), min(index + 1, len(self) - 1)):
+            link = _LINK.fullmatch(self._text, self._matches[left].end(), self._begins[left + 1])
+            share = link and link["of"] and self._begins[left + 1] == self._matches[left + 1].start()
+            if link and (not link["of"] or (share and _SHARE.search(self._matches[left][0]))):
+                both = [self._read_alone(left), self._read_alone(left + 1)]
+                if share or both[0].square != both[1].square:
+                    between = f" {link['word']} " if link["word"] else ", " if "," in link[0] else " "
+                    raise Unreadable(f"several numbers in the answer: {both[0]}{between}{both[1]}")
         return quantity
 
     def read_only(self) -> Quantity:
-        """The number that all clauses agree on; Unreadable if they do not."""
-        if len(self.numbered) > _MOST:
+        """The number that all are; Unreadable if they are not."""
+        if len(self) > _MOST:
             raise Unreadable(f"more than {_MOST} numbers in the answer")
-        first = self.read(self.numbered[0], last=False)
-        for at in self.numbered:
-            quantity = self.read(at)
-            if not quantity.value.equals(first.value):
-                raise Unreadable(f"several numbers in the answer: {first.text}, {quantity.text}")
-        return quantity
+        if self._rule == BOXED and (pair := _PAIR.search(self._source)):
+            raise Unreadable(f"{pair[0]} may be two numbers")
+        first, *others = (self.read(index) for index in range(len(self)))
+        for other in others:
+            if other.square != first.square:
+                raise Unreadable(f"several numbers in the answer: {first}, {other}")
+        return first
 
-    def _linked(self, at: int, last: bool) -> Iterator[tuple[int, str]]:
-        """The clauses that `or`, `and` and `to` link with this one."""
-        for step in (-1, 1):
-            word, beyond = self._word(at + step), at + 2 * step
-            if (
-                word in _UNITS and beyond in self.numbered and self._parts[max(at, beyond)].strip()[0].isdigit()
-            ):  # 5 ft 10
-                yield beyond, word
-            elif step == 1 and word in _UNITS:  # 7 cm or 8 cm
-                word, beyond = self._word(at + 3), at + 4
-            if step == -1 and word in _LINKS and not self._parts[beyond].strip() and self._word(beyond - 1) in _UNITS:
-                beyond -= 2
-            if word in _LINKS and beyond in self.numbered:
-                yield beyond, word
-
-    def _is_share(self, at: int) -> bool:
-        """Whether the number is a share of another one, or one of which a share is meant: half of 8, 1/3 of 9."""
-        if at not in self.numbered or self._word(at - 1) != "of" or "=" in self._parts[at]:
-            return False
-        share = self._parts[at - 2]
-        return any(sign in share for sign in "/%\\") if share.strip() else self._word(at - 3) in _SHARES
-
-    def _word(self, at: int) -> str:
-        return self._parts[at].casefold() if 0 < at < len(self._parts) else ""
-
-    def _read_alone(self, at: int, last: bool) -> Quantity:
-        clause, before = self._parts[at], self._word(at - 1)
-        if len(clause) > _LONGEST:
-            raise Unreadable(f"more than {_LONGEST} characters without a word")
-        words = [] if at + 1 >= len(self._parts) else [self._word(at + 1)]
-        for further in range(at + 2, min(at + 8, len(self._parts)), 2):
-            if self._parts[further].strip():
-                break
-            words.append(self._word(further + 1))
-        shown = " ".join(f"{before} {clause} {' '.join(words[:1])}".split())[:_SHOWN]
-        if (
-            before in _BEFORE
-            or self._is_share(at)
-            or self._is_share(at + 2)
-            or (before and clause.startswith("(") and before != "\n")
-        ):
-            raise Unreadable(f"{shown!r} is more than a number")
+    def _read_alone(self, index: int) -> Quantity:
+        match, text = self._matches[index], self._text
         try:
-            return _Clause(clause, words, last, at == 0 or before == "\n", self._states and at == 0).quantity()
-        except (Inexact, InvalidOperation, Overflow):
-            raise Unreadable(f"{shown!r} is too long to be compared exactly") from None
-        except (Unreadable, RecursionError) as error:
-            if str(error).startswith("several"):
-                raise
+            if len(match[0]) > _LONGEST or not self._stands_alone(match):
+                raise Unreadable("a piece of more")
+            square = _square(match["body"])
+        except (Unreadable, ZeroDivisionError):
+            words = (
+                _LAST_WORD.search(text, max(match.start() - _WINDOW, 0), match.start()),
+                match,
+                _NEXT_WORD.match(text, match.end()),
+            )
+            shown = " ".join("".join(word[0] for word in words if word).split())[:_SHOWN]
             raise Unreadable(f"{shown!r} cannot be read as a number") from None
+        sizes = match["sizes"].replace("-", " ").split()
+        for size in sizes:
+            square *= Fraction(_SIZES[size.casefold()]) ** 2
+        negative = "-" in match["prefix"]
+        money = match["prefix"].strip("-+ \u00a0")
+        is_formula = money == "$" and _END_OF_FORMULA.match(text, match.end())
+        unit = _unit(match) or ("" if is_formula else money.lstrip("\\")) or None
+        return Quantity("-" * negative + match["body"], -square if negative else square, unit, " ".join(sizes))
+
+    def _stands_alone(self, match: re.Match[str]) -> bool:
+        """Whether what stands beside a number leaves it as it is."""
+        text, end = self._text, match.end()
+        window = max(match.start() - _WINDOW, 0), match.start()
+        lead, trail = _LEAD.search(text, *window), _TRAIL.match(text, end)
+        if lead is None or trail is None or (trail["quote"] or "") not in lead[0] or _CHANGED_AFTER.match(text, end):
+            return False
+        if word := lead["word"]:
+            is_unknown = self._rule and word.casefold() not in _HEDGES | _VERBS
+            if is_unknown or _CHANGED_BEFORE.search(text, *window):
+                return False
+        if lead["equals"]:
+            side = _SIDE.split(text[max(lead.start() - _WINDOW, 0) : lead.start()])[-1]
+            if not _NAME.fullmatch(side) and any(letter[1] for letter in _LETTER.finditer(side)):
+                return False  # an equation
+        elif match[0][0] in "-+" and match[0][1].isspace() and (not self._rule or text[: match.start()].strip(" $*_`")):
+            return False  # a dash or a minus
+        opening, closing = _OPENING.search(text, *window), _CLOSING.match(text, end)
+        if closing is None or opening is None:
+            return closing is None or bool(closing[1])
+        inside = f"{opening[1]} {closing[1]}"
+        return not _SEPARATOR.search(inside) or bool(_WORD.search(inside))
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    start: int
-    end: int
-
-
-class _Clause:
-    """Reads the number of one clause.
-
-    Args:
-        text: the clause.
-        words: what follows it.
-        last: whether the last of several is meant, not the first.
-        begins_line: whether a mark of a list may stand before it.
-        states: whether a dash before the number is a minus for sure.
-    """
-
-    def __init__(self, text: str, words: Sequence[str], last: bool, begins_line: bool, states: bool) -> None:
-        self.text, self.words, self.last = text, words, last
-        self.tokens: list[_Token] = []
-        self.at = 0
-        self._begins_line, self._states = begins_line, states
-
-    def quantity(self) -> Quantity:
-        pieces = [piece for piece in _split(self.text, _BREAK) if _DIGIT.search(piece[0])]
-        piece, end = pieces[-1 if self.last else 0]
-        if self._begins_line:
-            piece = _BULLET.sub("", piece)
-        parts = _split(piece, _COMMA)
-        items = [item for item, _ in parts if _DIGIT.search(item)]
-        if len(parts) > 1 and not all(map(_is_balanced, items)) and re.search(r"[(\[{]", piece):
-            raise Unreadable("a list")
-        if len(items) > 1:
-            read = [_Clause(item, (), True, False, self._states).quantity() for item in items]
-            if not all(quantity.value.equals(read[0].value) for quantity in read):
-                raise Unreadable(f"several numbers in the answer: {', '.join(q.text for q in read)[:_SHOWN]}")
-        *names, side = _EQUALS.split(items[-1 if self.last else 0])
-        if len(parts) == 1 and not names and not _is_balanced(side):
-            side = _OPENING.sub("", side)
-        if any(not _NAME.fullmatch(name) and any(m[1] for m in _LETTER.finditer(name)) for name in names):
-            raise Unreadable("an equation")
-        if self.text[end:].strip(_CLOSING):
-            self.words = ()
-        if not (names or self._states) and _SPACED_SIGN.match(side):
-            raise Unreadable("a dash or a minus")
-        side = _MARKS.sub("", side)
-        self.tokens = [_Token(str(m.lastgroup), m[0], *m.span()) for m in _TOKEN.finditer(side)]
-        return self._read(side)
-
-    def _read(self, side: str) -> Quantity:
-        has_money = any(token.kind == "money" for token in self.tokens[:2])
-        negative, money = self._sign(), self._money()
-        negative = negative or (has_money and self._sign())
-        first = self._peek().start
-        value = self._product()
-        text = ("-" if negative else "") + side[first : self.tokens[self.at - 1].end].strip().replace("\\surd ", "√")
-        if negative:
-            value = value._replace(over=value.over.copy_negate())
-        value, unit = self._tail(value, side, bool(money))
-        return Quantity(text, value, unit or money)
-
-    def _peek(self, ahead: int = 0) -> _Token:
-        return self.tokens[self.at + ahead] if self.at + ahead < len(self.tokens) else _END
-
-    def _takes(self, *texts: str) -> str | None:
-        """The next token, if it is one of these."""
-        if (text := self._peek().text) in texts:
-            self.at += 1
-            return text
-        return None
-
-    def _money(self) -> str | None:
-        if self._peek().kind != "money":
-            return None
-        self.at += 1
-        sign = self.tokens[self.at - 1].text.lstrip("\\")
-        return None if sign == "$" and self.text.count("$") > self.text.count("\\$") + 1 else sign
-
-    def _sign(self) -> bool:
-        return self._takes("-", "+") == "-"
-
-    def _product(self) -> Number:
-        value, is_integer = self._factor()
-        while True:
-            if self._peek().text == "/" and self._peek(1).kind in ("number", "command"):
-                self.at += 1
-                value = value.divided_by(self._factor()[0])
-                if self._peek().text in ("/", "*", "^", "\\sqrt", "\\surd", "\\frac", "\\times", "\\cdot"):
-                    raise Unreadable("what is divided by what is open")
-                return value
-            if self._peek().text in _TIMES and self._peek(1).kind in ("number", "command"):
-                self.at += 1
-                power_of_ten = self._peek().text == "10" and self._peek(1).text in ("^", "**")
-                factor, is_integer = self._factor()
-                if not power_of_ten and factor.root == 1 and value.root == 1:
-                    raise Unreadable("a product")
-            elif self._peek().text in ("\\sqrt", "\\surd"):
-                factor, is_integer = self._factor()
-            elif self._peek().text == "\\frac" and is_integer:
-                factor, _ = self._factor()
-                return self._mixed(value, factor)
-            else:
-                return value
-            value = value.times(factor)
-
-    def _mixed(self, whole: Number, part: Number) -> Number:
-        if part.root != 1 or part.under == 1 or not 0 < part.over < part.under:
+def _square(product: str) -> Fraction:
+    """The square of a product, with its sign; a number beside a fraction is a mixed one."""
+    if mixed := _MIXED.fullmatch(product):
+        whole, over, under = (Fraction(_decimal(part)) for part in mixed.groups() if part)
+        if not 0 < over < under:
             raise Unreadable("a product")
-        return Number(_EXACT.add(_EXACT.multiply(whole.over, part.under), part.over), part.under)
-
-    def _factor(self) -> tuple[Number, bool]:
-        """A number, a fraction, a root, or one of these in brackets; and whether it is a whole number in digits."""
-        token = self._peek()
-        self.at += 1
-        if token.kind == "number":
-            value = Number(_decimal(token.text))
-            whole = token.text.isdecimal()
-            if self._takes("^", "**"):
-                return value.power(self._exponent()), False
-            if whole and self._peek().kind == "number" and self._peek(1).text == "/":
-                return self._mixed(value, self._product()), False
-            return value, whole
-        if token.text == "\\frac":
-            return self._argument().divided_by(self._argument()), False
-        if token.text in ("\\sqrt", "\\surd"):
-            inner = self._argument(is_whole=token.text == "\\surd")
-            if inner.root != 1 or inner.over < 0:
-                raise Unreadable("a root of a root, or of a negative number")
-            return Number(_ONE, inner.under, _EXACT.multiply(inner.over, inner.under)), False
-        if token.text in _BRACKETS:
-            value = self._inside(_BRACKETS[token.text])
-            if self._peek().text in ("^", "**") or self._peek().kind in ("number", "command"):
-                raise Unreadable("a power or product of brackets")
-            return value, False
-        raise Unreadable("no number")
-
-    def _argument(self, *, is_whole: bool = False) -> Number:
-        """What a command of LaTeX is applied to: braces, or one digit."""
-        if self._takes("{"):
-            return self._inside("}")
-        if is_whole and self._takes("("):
-            return self._inside(")")
-        token = self._peek()
-        if token.kind != "number" or not token.text.isdecimal():
+        return (whole + over / under) ** 2
+    negative, product = product.strip()[:1] == "-", product.strip().removeprefix("-")
+    square, at, joint = Fraction(1), 0, ""
+    while at < len(product) or not at:
+        match = _FACTOR.match(product, at)
+        if match is None or joint == "/":
             raise Unreadable("no number")
-        digits = token.text if is_whole else token.text[0]
-        self.at += 1
-        if digits != token.text:
-            if self.tokens[self.at - 2].text == "\\sqrt":
-                raise Unreadable("how far a root reaches is open")
-            self.at -= 1
-            self.tokens[self.at] = token._replace(text=token.text[1:])
-        return Number(Decimal(digits))
-
-    def _inside(self, closing: str) -> Number:
-        negative = self._sign()
-        value = self._product()
-        if not self._takes(closing):
-            raise Unreadable("a sum, or a bracket that does not close")
-        return value._replace(over=value.over.copy_negate()) if negative else value
-
-    def _exponent(self) -> int:
-        closing = self._takes("{")
-        negative = self._sign()
-        value, is_whole = self._factor()
-        if not is_whole or value.over > _MOST or (closing and not self._takes("}")):
-            raise Unreadable("a power")
-        return -int(value.over) if negative else int(value.over)
-
-    def _tail(self, value: Number, side: str, is_money: bool) -> tuple[Number, str | None]:
-        """The number with its word of size, and its unit; nothing else may be left of the clause."""
-        end = self.tokens[self.at - 1].end
-        rest = side[end:].lstrip(" \u00a0").rstrip(_CLOSING + "-" * bool(self.words) + "!" * is_money)
-        if side[end : end + 1].isalpha() and not rest[1:2].isalpha():
-            raise Unreadable("a variable")
-        words = [*self.words]
-        if rest.casefold() in _SIZES:
-            words, rest = [rest.casefold(), *words], ""
-        while not rest and words and words[0] in _SIZES:
-            value = value.times(Number(Decimal(_SIZES[words.pop(0)])))
-        if not rest and ((words[:1] and words[0] in _AFTER) or words[:2] in (["and", "a"], ["and", "half"])):
-            raise Unreadable("more than a number")
-        match = _UNIT.match(" ".join([rest, *words]).strip())
-        unit = _unit(match) if match else None
-        if rest and (match is None or match.end() < len(rest) or (unit is None and rest not in _ENDINGS)):
-            raise Unreadable("more than a number")
-        return value, unit
+        joint = (match["joint"] or "").strip()
+        has_root = match["root"] or (joint and "\\sqrt" in product[:at])
+        if bool(joint) > bool(at) or (at and joint != "/" and not has_root and not (joint and match["ten"])):
+            raise Unreadable("a product")
+        square = square / _factor(match) if joint == "/" else square * _factor(match)
+        at = match.end()
+    return -square if negative else square
 
 
-def _is_balanced(text: str) -> bool:
-    return all(text.count(opening) == text.count(closing) for opening, closing in _BRACKETS.items())
+def _factor(match: re.Match[str]) -> Fraction:
+    if match["over"]:
+        return _square(_inside(match["over"])) / _square(_inside(match["under"]))
+    if match["root"]:
+        inner = _square(_inside(match["root"]))
+        if inner < 0 or (root := _root(inner)) ** 2 != inner:
+            raise Unreadable("a root of a root, or of a negative number")
+        return root
+    exponent = int(match["exponent"].strip("{ }")) if match["exponent"] else 1
+    if abs(exponent) > _MOST:
+        raise Unreadable("a power")
+    return Quantity.of(_decimal(match["digits"])).square ** exponent
 
 
-def _split(text: str, pattern: re.Pattern[str]) -> list[tuple[str, int]]:
-    """The parts of a text between matches, each with its end."""
-    starts, ends = [0], []
-    for match in pattern.finditer(text):
-        ends.append(match.start())
-        starts.append(match.end())
-    return [(text[start:end], end) for start, end in zip(starts, [*ends, len(text)], strict=True)]
+def _inside(argument: str) -> str:
+    return argument[1:-1] if argument[0] == "{" else argument
+
+
+def _root(square: Fraction) -> Fraction:
+    """The root of a square, or its first thousand digits."""
+    over, under = isqrt(square.numerator), isqrt(square.denominator)
+    if over * over == square.numerator and under * under == square.denominator:
+        return Fraction(over, under)
+    return Fraction(isqrt(square.numerator * square.denominator * _PRECISION**2), square.denominator * _PRECISION)
 
 
 def _decimal(number: str) -> Decimal:
@@ -444,83 +272,105 @@ def _decimal(number: str) -> Decimal:
 
 def _unit(match: re.Match[str]) -> str | None:
     parts = match.groupdict()
-    base, per = (_base(parts[name]) for name in ("base", "per"))
-    if parts["base"] and base is None:
-        return None
-    power = {"sq": "2", "cu": "3"}.get((parts["kind"] or "")[:2], parts["power"])
+    base, per = (
+        _UNITS.get(name or "") or _UNITS.get((name or "").casefold()) for name in (parts["base"], parts["per"])
+    )
+    power = {"sq": "2", "cu": "3"}.get((parts["kind"] or "")[:2].casefold(), parts["power"])
     powers = (f"^{power}" if power else "", f"^{parts['per_power']}" if parts["per_power"] else "")
     return f"{base or ''}{powers[0]}" + (f"/{per or parts['per']}{powers[1]}" if parts["per"] else "") or None
 
 
-def _base(name: str | None) -> str | None:
-    return None if name is None else _UNITS.get(name) or _UNITS.get(name.casefold())
-
-
 _SHOWN: Final = 60
-_LONGEST: Final = 500  # digits, or characters of a clause
+_LONGEST: Final = 500  # characters of a number within a text
+_LONGEST_NUMBER: Final = 5000  # digits
 _MOST: Final = 100  # numbers of an answer, and the largest exponent
-_END: Final = _Token("end", "", 0, 0)
-_BRACKETS: Final = {"(": ")", "{": "}", "[": "]"}
-_TIMES: Final = ("*", "x", "\\times", "\\cdot", "\\ast")
-_CLOSING: Final = " \u00a0\t$_`\"')]}.\\"
-
-_GROUPING: Final = ",_\u00a0"
-_UNGROUPED: Final = dict.fromkeys(map(ord, _GROUPING))
+_WINDOW: Final = 50  # characters before a number that are looked at
+_PRECISION: Final = 10**1000
 
 _TABLES: Final = orjson.loads(Path(__file__).with_suffix(".json").read_bytes())
 _SIGNS: Final = str.maketrans(_TABLES["signs"])
 """Signs as LaTeX writes them."""
-
-_SIZES: Final[Mapping[str, str]] = _TABLES["sizes"]
+_SIZES: Final[dict[str, str]] = _TABLES["sizes"]
 _UNITS: Final = {name: line.split()[0] for line in _TABLES["units"] for name in line.split()}
-_SHARES: Final = frozenset(_TABLES["shares"].split())
-_LINKS: Final = ("or", "and", "to")
-_BEFORE: Final = frozenset(_TABLES["before"].split())
-_AFTER: Final = frozenset(_TABLES["after"].split())
-_ENDINGS: Final = ("th", "st", "nd", "rd", "am", "pm", "")
+_HEDGES, _VERBS = (frozenset(" ".join(_TABLES[name]).split()) for name in ("hedges", "verbs"))
+_GROUPING: Final = ",_\u00a0"
+_UNGROUPED: Final = dict.fromkeys(map(ord, _GROUPING))
 
 _CALCULATION: Final = re.compile(r"<<[^<>]*>>")
 _TAG: Final = re.compile(r"<[/|]?[a-zA-Z][^<>]*>")
-_LATEX: Final = tuple(
-    (re.compile(pattern), replacement)
-    for pattern, replacement in (
-        (r"\\[dtc]frac(?![a-zA-Z])", r"\\frac"),
-        (r"\{,\}", ","),
-        (r"\\(?:!|left(?![a-zA-Z])|right(?![a-zA-Z])|displaystyle|bigg?|Bigg?)", ""),
-        (r"\\[,;: ]|~", "\u00a0"),
-        (r"\\(?:text[a-z]*|math(?:rm|bf|it|sf)|mbox|operatorname)\s*\{([^{}]*)\}", r" \1 "),
-        (r"\bsqrt\s*(?=\()", r"\\surd "),
-        (r"\^\s*\{\s*\\circ\s*\}|\^\s*\\circ|\\degree", " degrees "),
-        (r"\\%", "%"),
-    )
-)
+_MARKED: Final = re.compile(r"[\\{~]|sqrt|degree")
+_REPLACED: Final = tuple((re.compile(pattern), replacement) for pattern, replacement in _TABLES["replaced"])
 _FRACTION: Final = re.compile(r"(?<=\d)[/ ](?=\d)")
 
-_WORD: Final = re.compile(
-    r"(\n|(?<![\w\\/^])(?<![^\W\d_]['’-])(?:[^\W\d_][\w’']++(?:[-.]\w++)*+(?!\s?\^|/)|[aAI](?=\s(?:\$?\d|[^\W\d_]{2}))))"
-)
-_DIGIT: Final = re.compile(r"\d")
-_BREAK: Final = re.compile(
-    r"[.;:?](?=\s|$)|[.…]{2,}|\\(?:to|Rightarrow|implies|quad|qquad|\\|[()\[\]])|[-=]+>|\$(?!\s?[-+]?[\d.\\])|\|(?!\S)|&|\"|\s[(\[]\s*$"
-)
-_COMMA: Final = re.compile(r",(?=\s)|,(?=\S)(?<!\d,)|,(?!\S)")
-_EQUALS: Final = re.compile(r"(?<![<>!=])=(?![=>])|\\approx(?![a-zA-Z])")
-_NAME: Final = re.compile(r"[\s*$({]*[^\W\d_](?:_\w|_\{\w+\})?(?:\([^()=]*\))?[\s*]*|\s*")
-_LETTER: Final = re.compile(r"\\(?:times|cdot|div|frac|sqrt|surd)(?![a-zA-Z])|(?<=\d)\s?x\s?(?=\d)|([^\W\d_])")
-_OPENING: Final = re.compile(r"^\s*[(\[](?=[^()\[\]]*$)")
-_BULLET: Final = re.compile(r"^\s*[*•+#]+\s+")
-_MARKS: Final = re.compile(r"^\s*[*_`'#]*(?=\S)|(?<=[^\s*])[*_`]+\s*$")
-_SPACED_SIGN: Final = re.compile(r"\s*-\s")
-_GROUPED = "|".join(rf"(?!0)\d{{1,3}}(?:{mark}\d{{3}})++(?!{mark}?\d)" for mark in _GROUPING)
-_DIGITS = rf"(?:(?:{_GROUPED}|\d++)(?:\.\d++)?+|(?<!\d)\.\d++)"
-_PLAIN: Final = re.compile(rf"\s*+(?P<number>-?{_DIGITS})(?P<percent>%)?\.?\s*+")
-_TOKEN: Final = re.compile(
-    rf"(?P<number>{_DIGITS}(?:[eE][-+]?\d{{1,9}}(?!\d))?+)|(?P<money>\\\$|[$€£¥₹₽₩₺₪₫฿₦₴₱₲¢])"
-    r"|(?P<command>\\[a-zA-Z]++|\\.)|(?P<word>[^\W\d_]++)|(?P<sign>\*\*|\S)"
-)
 
-_UNIT: Final = re.compile(
-    r"(?P<kind>square\s+|sq\.?\s+|cubic\s+|cu\.?\s+)?(?:(?P<base>%|[^\W\d_]+)\s*(?:\^?\s?\{?(?P<power>[23])\}?)?)?"
-    r"(?:\s*(?:/|\bper\b)\s*(?P<per>[^\W\d_]+)(?:\^?\{?(?P<per_power>[23])\}?)?)?"
+def _any(words: Iterable[str]) -> str:
+    return "(?:" + "|".join(sorted(map(re.escape, words), key=len, reverse=True)) + r")(?![^\W\d_])"
+
+
+_GROUPED = "|".join(rf"(?!0)\d{{1,3}}(?:{mark}\d{{3}})++(?!{mark}?\d)" for mark in _GROUPING)
+_PLAIN_DIGITS = rf"(?:(?:{_GROUPED}|\d++)(?:\.\d++)?+|(?<![\d.])\.\d++)"
+_DIGITS = rf"{_PLAIN_DIGITS}(?:[eE][-+]?\d{{1,9}}(?!\d))?+"
+_BRACES = r"\{(?:[^{}]|\{[^{}]*+\})*+\}"
+_EXPONENT = r"\{\s?-?\d+\s?\}|-?\d+"
+_JOINT = r"\s?(?:/|\*(?!\*)|x|\\times(?![a-zA-Z])|\\cdot(?![a-zA-Z])|\\ast)\s*|\s?(?=\\)"
+_FACTORS = (
+    rf"\\frac\s*(?P<over>{_BRACES}|\d)\s*(?P<under>{_BRACES}|\d)|\\sqrt\s?(?P<root>{_BRACES}|\d(?!\d))"
+    rf"|(?P<digits>(?P<ten>10(?=\^|\*\*))|{_DIGITS})(?:(?:\^|\*\*)(?P<exponent>{_EXPONENT}))?"
 )
+_FACTOR: Final = re.compile(rf"(?P<joint>{_JOINT})?(?:{_FACTORS})")
+_UNNAMED = re.sub(r"\?P<\w+>", "?:", f"(?:{_FACTORS})")
+_BODY = rf"{_UNNAMED}(?:(?:{_JOINT}|\s(?=\d+/\d)){_UNNAMED})*"
+_MIXED: Final = re.compile(rf"({_PLAIN_DIGITS})(?:\s?\\frac\s*\{{?(\d+?)\}}?\s*\{{?(\d+)\}}?|\s(\d+)/(\d+))")
+_MONEY = r"\\\$|[$€£¥₹₽₩₺₪₫฿₦₴₱₲¢]"
+_UNIT_TEXT = (
+    r"(?P<kind>(?i:square|sq\.?|cubic|cu\.?)\s+)?"
+    rf"(?P<base>{_any(name for name in _UNITS if name != '$')}|(?i:{_any(n for n in _UNITS if len(n) > 2)}))?"
+    r"(?(base)(?:(?:\s*\^\s?\{?)?(?P<power>[23])(?!\d)\}?)?)"
+    r"(?:\s*(?:/|\bper\b)\s*(?P<per>[^\W\d_]+)(?:(?:\^\{?)?(?P<per_power>[23])(?!\d)\}?)?)?"
+)
+_UNIT: Final = re.compile(_UNIT_TEXT)
 _UNIT_AT_END: Final = re.compile(r"\\(?:text|mathrm)\s*\{([^{}]*)\}(\^\{?[23]\}?)?$")
+_NUMBER: Final = re.compile(
+    rf"(?=[-+.\\\d]|{_MONEY})"
+    r"(?:(?<![^\W\d_])(?<![^\W\d_][-_’'.])(?<!\d)(?<!\d[.,_])(?!(?<=\n)\d\d?[.)] +\S)|(?=\\?\$))"  # no mark of a list
+    rf"(?P<prefix>(?:[-+][^\S\n]?+)?(?:(?:{_MONEY})[^\S\n]?[-+]?)?)"
+    rf"(?P<body>{_BODY})(?P<sizes>(?:[^\S\n]*-?(?i:{_any(_SIZES)}))*)"
+    rf"(?P<tail>(?:(?:[^\S\n]+|(?=[%¢€/]|[^\W\d_]{{2}})){_UNIT_TEXT})?)"
+)
+_PLAIN: Final = re.compile(rf"\s*+(?P<number>-?{_PLAIN_DIGITS})(?P<percent>%)?\.?\s*+")
+
+_WORD: Final = re.compile(r"(?<![\w\\])[^\W\d_][\w'’.-]*\w")
+_LAST_WORD: Final = re.compile(r"(?:(?<![\w\\])[\w'’\\-]+)?[^\w\n]*$")
+_NEXT_WORD: Final = re.compile(r"[^\s]*(?:[^\w\n]*[\w'’-]+[)\]}]*)?")
+_OPERATOR: Final = re.compile(
+    r"[^\S\n]*[$()]*(?:(?:[-+*/x=]|\\(?:times|cdot|div|ast|approx)(?![a-zA-Z]))[^\S\n]*[$()]*[-+]?)+"
+)
+_LEAD: Final = re.compile(
+    r"(?:^|\n|(?P<equals>(?<![<>!=:])=|\\approx)|(?<!\d)[:;]|[:;.?!](?=\W)|\.\.\.|[^\W\d_]{2}[\"*)]*,(?=\W)|[\d%)\"*$],(?=\W)"
+    r"|\|(?=\s)|(?<![\w\\^/])(?P<word>[^\W\d_][\w'’.-]*[\w)]|[aAI])(?![(\[{]))[^\S\n]*[ $*_`#\"'({\[\u00a0~]*$"
+)
+_SIDE: Final = re.compile(
+    r"[,;:.?!](?=\s)|\n|=|\\(?:to|implies|approx)(?![a-zA-Z])|(?<![\\\w])[^\W\d_]{2,}(?:['’]\w*)?"
+)
+_NAME: Final = re.compile(r"[\s*$({]*[^\W\d_](?:_\w|_\{\w+\})?(?:\([^()=]*\))?[\s*]*|\s*")
+_LETTER: Final = re.compile(r"\\(?:times|cdot|div|frac|sqrt)(?![a-zA-Z])|(?<=\d)\s?x\s?(?=\d)|([^\W\d_])")
+_TRAIL: Final = re.compile(
+    r"(?:(?:th|st|nd|rd|am|pm)(?![^\W\d_]))?(?P<quote>['\"])?[ \t\u00a0$*_`\"')\]}]*(?:\\[,;:]?\s*)?"
+    r"(?:$|\n|\?(?=\W*(?:$|\n))|[.,;](?=[^\w.]|$)(?!\s*[b-zB-HJ-Z]\s*(?:$|[^\w\s=]))|(?<!\s):(?=\W|$)|!(?=\W|$)(?<=[^\d!]!)|\|(?!\S)"
+    r"|(?<=[\s$*_`\"')\]}])(?:[^\W\d_][\w'’-]++|[aAI]\b)(?!\s*[+/^=<>\\])|-[^\W\d_]{2}"
+    r"|(?<=\s)(?:[-–]\s(?=\W*[^\W\d_]{2})|[(\[](?=\W*[^\W\d_])))"
+)
+_OPENING: Final = re.compile(r"[(\[]([^()\[\]]*)$")
+_CLOSING: Final = re.compile(r"([^()\[\]]{0,120})[)\]]")
+_SEPARATOR: Final = re.compile(r"[,;]")
+_END_OF_FORMULA: Final = re.compile(r"[^\n$]*(?<!\\)\$(?!\d)")
+_LINK: Final = re.compile(
+    r"[\s$*_]*(?:(?<=\n)\d\d?[.)])?,?\s*\(?(?:(?P<word>or|and|to|(?P<of>of(?: the)?))\b)?"
+    r"[\s$*_]*(?:[^\W\d_](?:_\w+)?\s*=\s*)?[\s$*_]*"
+)
+_SHARE: Final = re.compile(r"[/%\\]|percent")
+_PAIR: Final = re.compile(r"(?<![\d,.])\d{3},[1-9]\d\d(?![\d,])")
+_CHANGED_BEFORE: Final = re.compile(
+    rf"\b(?:{'|'.join(_TABLES['changed_before'])})(?:\s+(?:a|about|exactly|the|be))?[^\w.:;,=\n]*$", re.IGNORECASE
+)
+_CHANGED_AFTER: Final = re.compile(rf"[^\w.:;,=\n(]*(?:{'|'.join(_TABLES['changed_after'])})", re.IGNORECASE)

@@ -42,7 +42,7 @@ from evaluand.evaluation.scorer import (
     unread,
     wrong_parameter,
 )
-from evaluand.evaluation.written_numbers import Quantity, are_equal, quantities, without_unit
+from evaluand.evaluation.written_numbers import Numbers, Quantity, are_equal, without_unit
 from evaluand.models.extraction import COLUMN, Extraction
 
 
@@ -113,12 +113,17 @@ class MathEqual(Scorer):
 
     def _equal(self, answer: _Answer, truth: _Answer) -> bool:
         if answer.quantity and truth.quantity:
-            return are_equal(answer.quantity, truth.quantity)
+            is_equal = are_equal(answer.quantity, truth.quantity)
+            if is_equal and answer.name and truth.name and answer.name != truth.name:
+                raise Unreadable(f"the answer is the value of {answer.name}, and that of {truth.name} is expected")
+            return is_equal
         if answer.word is None and truth.word is None:
             return self._ask(truth.latex, answer.latex)
         word, expected = answer.word or answer.text, truth.word or truth.text
         if word != expected and (sorted(word) == sorted(expected) or {*word.split()} & {*expected.split()}):
             raise Unreadable(f"{word!r} and {expected!r} have words or letters in common")
+        if (answer.quantity or truth.quantity) and (_NUMERAL.match(word) or _NUMERAL.match(expected)):
+            raise Unreadable(f"{word!r} and {expected!r}: a number in words")
         return word == expected
 
     def _ask(self, *texts: str) -> bool:
@@ -134,6 +139,7 @@ class _Answer:
 
     Attributes:
         text: the answer without signs around it.
+        name: what stands before its `=`, if that is a variable.
         quantity: it as a number.
         word: it as words, in lower case.
         latex: it as mathematics, without a unit.
@@ -143,9 +149,10 @@ class _Answer:
         if len(region.text.strip()) > _LONGEST:
             raise Unreadable(f"the answer is longer than {_LONGEST} characters")
         self.text = text = _bare(region.text)
-        self.quantity = _quantity(region.text)
+        self.name = name[1] if (name := _NAME.match(text)) else None
+        self.quantity = _quantity(region)
         self.word = None if self.quantity else _word(text)
-        self.latex = self.quantity.value.latex if self.quantity else without_unit(_AND.sub(", ", text))
+        self.latex = self.quantity.latex if self.quantity else without_unit(_AND.sub(", ", text))
         if self.word is None and (prose := _PROSE.search(_COMMAND.sub(" ", self.latex))):
             raise Unreadable(f"{prose[0]!r} beside the answer")
 
@@ -165,10 +172,10 @@ def _read(value: Any) -> tuple[_Answer, Region]:
     return _Answer(region), region
 
 
-def _quantity(text: str) -> Quantity | None:
+def _quantity(region: Region) -> Quantity | None:
     try:
-        clauses = quantities(text, states=True)
-        return clauses.read_only() if clauses.numbered == [0] else None  # June 5 is no number
+        numbers = Numbers(region.text, region.rule)
+        return numbers.read_only() if numbers and numbers.is_alone else None  # June 5 is no number
     except Unreadable:
         return None
 
@@ -178,7 +185,7 @@ def _word(text: str) -> str | None:
     word = " ".join(_TEXT.sub(r" \1 ", text).strip("() [].,").split())
     if _OPTION.fullmatch(word) and ("(" in text or len(word) > 1 or _TEXT.search(text)):
         return word
-    is_word = _WORDS.fullmatch(word) and (_TEXT.search(text) is not None or len(word) > _SHORT)
+    is_word = _WORDS.fullmatch(word) and (_TEXT.search(text) or len(word) > _SHORT or _SHORT_WORDS.fullmatch(word))
     return word.casefold() if is_word else None
 
 
@@ -192,7 +199,10 @@ _MOST: Final = 1 << 20
 _SHOWN: Final = 200
 _LONGEST: Final = 1000
 _SHORT: Final = 3  # letters that may be variables: abc
-_AROUND: Final = re.compile(r"^(?:\$+|\\[(\[]|\*\*)|(?:\$+|\\[)\]]|\*\*|(?<!\\)\.)$")
+_SHORT_WORDS: Final = re.compile(r"no|on|yes|odd|all|any|not|one|two|six|ten|max|min|sum", re.IGNORECASE)
+_NUMERAL: Final = re.compile(r"none|zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|half")
+_NAME: Final = re.compile(r"\s*([^\W\d_](?:_\w+|_\{\w+\})?)\s*=")
+_AROUND: Final = re.compile(r"^(?:\$+|\\[(\[]|\*\*)|(?:\$+|\\[)\]]|\*\*|(?<![\\.])\.)$")
 _TEXT: Final = re.compile(r"\\(?:text[a-z]*|mathrm|mathbf|mbox)\s*\{([^{}]*)\}")
 _WORDS: Final = re.compile(r"[^\W\d_]+(?:[ '-]+\(?[^\W\d_]+\)?)*")
 _OPTION: Final = re.compile(r"[A-Z]+")

@@ -13,7 +13,6 @@ import random
 import re
 import signal
 import sys
-from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any, Final
 
@@ -49,7 +48,10 @@ def _limit(memory: int) -> None:
 def _answer(texts: list[str]) -> dict[str, Any]:
     try:
         expected, *answers = map(_read, texts)
-        return {"equal": all(_are_equal(answer, expected) for answer in answers)}
+        are_equal = all(_are_equal(answer, expected) for answer in answers)
+        if are_equal and len({*texts}) > 1 and any(map(_repeats, texts, (expected, *answers))):
+            raise Unread("a list in which an item repeats")
+        return {"equal": are_equal}
     except Unread as error:
         return {"unread": str(error)}
     except (MemoryError, RecursionError):
@@ -60,7 +62,11 @@ def _answer(texts: list[str]) -> dict[str, Any]:
 
 @lru_cache(maxsize=1000)
 def _read(text: str) -> Any:
-    text = _SIZED.sub("", text).replace("\\varnothing", "\\emptyset").strip()
+    text = _APPLIED.sub(r"\1=", _SIZED.sub("", text).replace("\\varnothing", "\\emptyset")).strip()
+    if _FUNCTION.search(text):
+        text = _DEGREES.sub(r"(\1\\cdot\\frac{\\pi}{180})", text)
+    if unread := _MISREAD.search(text):
+        raise Unread(f"{unread[0]!r} is not read as mathematics")
     latex = _checked(normalize_latex(_DECIMAL.sub(_as_fraction, text), _NORMALIZATION))
     value = latex2sympy(latex, conversion_config=_CONVERSION)
     if isinstance(value, sympy.Tuple):
@@ -78,8 +84,14 @@ def _read(text: str) -> Any:
 
 _CONVERSION: Final = ConversionConfig(lowercase_symbols=False, interpret_contains_as_eq=False)
 _NORMALIZATION: Final = NormalizationConfig(malformed_operators=True, nits=False, boxed="none")
-_NAME: Final = re.compile(
-    r"[^\W\d_](?:'|_\{?\w+\}?)*|\\?(?:alpha|beta|gamma|delta|theta|lambda|mu|phi|rho|sigma|omega)"
+_NAME: Final = re.compile(r"[^\W\d_](?:_\{?\w+\}?)*|\\?(?:alpha|beta|gamma|delta|theta|lambda|mu|phi|rho|sigma|omega)")
+_APPLIED: Final = re.compile(r"^\s*([a-zA-Z])\s*\(\s*[a-zA-Z]\s*\)\s*=(?!=)")
+_FUNCTION: Final = re.compile(r"\\(?:sin|cos|tan|cot|sec|csc)(?![a-z])")
+_DEGREES: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(?:\^\s*\{\s*\\circ\s*\}|\^\s*\\circ|\\degree|°)")
+_MISREAD: Final = re.compile(
+    r"'|’|\\prime|\.\s*\d*\.|…|\\[lc]?dots[a-z]*|\\equiv|(?<![\\a-zA-Z])I(?![a-zA-Z])"
+    r"|[A-Z)\]}]\s*\^\s*\{?\s*(?:T|\\top|\\intercal)(?![a-zA-Z])"
+    r"|(?<![\\a-zA-Z])[fghFGHP]\s*(?:\^\s*(?:\{[^{}]*\}|\w)\s*)?\("
 )
 _SIZED: Final = re.compile(r"\\(?:left|right)(?![a-zA-Z])")
 _DECIMAL: Final = re.compile(r"(\d*)\.(?:(\d*)\\overline\s*\{(\d+)\}|(\d+))")
@@ -110,8 +122,6 @@ _AMBIGUOUS: Final = re.compile(
 
 def _are_equal(a: Any, b: Any) -> bool:
     """Whether two values are equal; Unread where it is open."""
-    if isinstance(a, tuple) or isinstance(b, tuple):
-        return _are_equal_lists(a, b)
     a, b = _without_name(a, b), _without_name(b, a)
     kinds = {_kind(a), _kind(b)}
     if kinds == {"set", "relation"}:
@@ -119,10 +129,12 @@ def _are_equal(a: Any, b: Any) -> bool:
     if kinds == {"list", "set"}:
         return _are_equal_ranges(*(sympy.FiniteSet(*x.args) if _kind(x) == "list" else x for x in (a, b)))
     if len(kinds) > 1:
-        if kinds <= {"list", "relation"} or (kinds == {"list", "number"} and len(a.args or b.args) == 1):
+        is_open = kinds in ({"list", "relation"}, {"tuple", "relation"}, {"tuple", "matrix"})
+        if is_open or (kinds == {"list", "number"} and len(a.args or b.args) == 1):
             raise Unread(f"a {_kind(a)} and a {_kind(b)}")
         return False
     return {
+        "tuple": _are_equal_tuples,
         "matrix": _are_equal_matrices,
         "list": _are_equal_sets,
         "set": _are_equal_ranges,
@@ -131,9 +143,15 @@ def _are_equal(a: Any, b: Any) -> bool:
     }[kinds.pop()](a, b)
 
 
+def _repeats(text: str, value: Any) -> bool:
+    """Whether a list without brackets, which is compared as a set, has an item twice."""
+    is_list = _kind(value) == "list" and not re.search(r"[(\[]|\\{", text)
+    return is_list and text.count(",") >= len(value.args) > 0
+
+
 def _kind(value: Any) -> str:
-    if isinstance(value, sympy.MatrixBase):
-        return "matrix"
+    if isinstance(value, tuple | sympy.MatrixBase):
+        return "tuple" if isinstance(value, tuple) else "matrix"
     if isinstance(value, sympy.FiniteSet) or type(value).__name__ == "FiniteSet":
         return "list"
     if isinstance(value, sympy.Set):
@@ -155,21 +173,19 @@ def _as_set(value: Any) -> Any:
 
 def _without_name(value: Any, other: Any) -> Any:
     """`7` for `x = 7` where the other has no name, and the values for `x = 2, x = -3`."""
-    if isinstance(value, sympy.Eq) and not isinstance(other, sympy.Rel) and value.lhs.is_Symbol:
-        return value.rhs
-    if _kind(value) != "list" or not value.args or any(isinstance(item, sympy.Eq) for item in other.args):
-        return value
-    if not all(isinstance(item, sympy.Eq) for item in value.args) or len({item.lhs for item in value.args}) > 1:
+    if isinstance(value, sympy.Eq) and not isinstance(other, sympy.Rel):
+        return value.rhs if value.lhs.is_Symbol else value.lhs if value.rhs.is_Symbol else value
+    is_named = _kind(value) == "list" and value.args and all(isinstance(item, sympy.Eq) for item in value.args)
+    if (
+        not is_named
+        or len({item.lhs for item in value.args}) > 1
+        or any(isinstance(item, sympy.Eq) for item in getattr(other, "args", ()))
+    ):
         return value
     return sympy.FiniteSet(*(item.rhs for item in value.args))
 
 
-def _are_equal_lists(a: Any, b: Any) -> bool:
-    if not (isinstance(a, tuple) and isinstance(b, tuple)):
-        other = b if isinstance(a, tuple) else a
-        if isinstance(other, sympy.MatrixBase) or _kind(other) == "relation":
-            raise Unread("a tuple and something else")
-        return False
+def _are_equal_tuples(a: Any, b: Any) -> bool:
     (bracket, items), (other_bracket, others) = a, b
     if len(items) != len(others) or not all(map(_are_equal, items, others)):
         return False
@@ -185,16 +201,8 @@ def _are_equal_matrices(a: Any, b: Any) -> bool:
 def _are_equal_sets(a: Any, b: Any) -> bool:
     if len({isinstance(item, sympy.Rel) for item in (*a.args, *b.args)}) > 1:
         raise Unread("values with and without names")
-    mine, theirs = _distinct(a.args), _distinct(b.args)
-    return len(mine) == len(theirs) and all(any(_are_equal(item, other) for other in theirs) for item in mine)
-
-
-def _distinct(items: Iterable[Any]) -> list[Any]:
-    distinct: list[Any] = []
-    for item in items:
-        if not any(_are_equal(item, other) for other in distinct):
-            distinct.append(item)
-    return distinct
+    pairs = [(item, others.args) for items, others in ((a, b), (b, a)) for item in items.args]
+    return all(any(_are_equal(item, other) for other in others) for item, others in pairs)
 
 
 def _are_equal_ranges(a: Any, b: Any) -> bool:
@@ -223,10 +231,15 @@ def _are_equal_relations(a: Any, b: Any) -> bool:
         mine, theirs = a.gts - a.lts, b.gts - b.lts
     if mine.free_symbols != theirs.free_symbols:
         return False
-    ratio = sympy.simplify(mine / theirs)
-    if ratio.free_symbols:
-        return False
-    return bool(ratio != 0) if isinstance(a, sympy.Eq | sympy.Ne) else bool(ratio.is_positive)
+    ratio, is_equation = sympy.simplify(mine / theirs), isinstance(a, sympy.Eq | sympy.Ne)
+    if not ratio.free_symbols:
+        return bool(ratio != 0 if is_equation else ratio.is_positive)
+    sides = [sympy.fraction(sympy.together(side))[0] if is_equation else side for side in (mine, theirs)]
+    if not all(side.is_polynomial() and (is_equation or sympy.total_degree(side) == 1) for side in sides):
+        raise Unread("relations of another form")
+    if len({frozenset(factor for factor, _ in sympy.factor_list(side)[1]) for side in sides}) == 1:
+        raise Unread("relations of another form")
+    return False
 
 
 def _are_equal_numbers(a: Any, b: Any) -> bool:

@@ -1,30 +1,19 @@
-r"""Whether the number in an answer is the expected one, as with GSM8K and other problems that end in a number.
+"""Whether the number in an answer is the expected one, as with GSM8K and other problems that end in a number.
 
-Which number: that of the last `\boxed{…}`, or else the one that the last `answer is`, `Answer:` or `####` states, or
-else the one that `take` says. What is read: digits with a sign (`-5`, `−5`), decimals, exponents (`1e5`, `3 × 10^5`),
-complete groups of thousands (`1,450,000`, `1{,}450`, `10,\!080`), fractions (`1/5`, `2 1/2`, `½`, `\frac{5}{4}`),
-square roots (`5\sqrt{3}`), powers of whole numbers (`2^{10}`), words of size (`1.2 million`), percent signs (`25%` is
-25), currencies and units.
-
-What cannot be read for sure abstains: `5x`, `3 + 4`, `7 or 8`, `1, 2`, `x > 5`, `1.5-2`, `3,14`, `5!`, `10:30`,
-reasoning or a box without an end. Units must be the same where both sides have a known one (`5 km`, `5 m`); nothing
-is converted.
-
-Numbers are compared exactly, as ratios times square roots, never as floats: long integers and `0.1` are what they
-say.
+Numbers are compared exactly, as ratios times square roots, never as floats: long integers and `0.1` are what they say.
+What is read and what abstains: `docs/howto/scorers.md`.
 """
 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from fractions import Fraction
 from typing import Any, ClassVar, Final
 
 from evaluand.core.errors import DataError
-from evaluand.evaluation.final_answer import BOXED, STATED, Unreadable, final_answer
+from evaluand.evaluation.final_answer import BOXED, STATED, Region, Unreadable, final_answer
 from evaluand.evaluation.scorer import (
-    ARITHMETIC,
     NOTHING_EXPECTED,
     Score,
     Scorer,
@@ -36,7 +25,7 @@ from evaluand.evaluation.scorer import (
     require_tolerances,
     unread,
 )
-from evaluand.evaluation.written_numbers import Number, Quantity, are_equal, plain_quantity, quantities
+from evaluand.evaluation.written_numbers import Numbers, Quantity, are_equal, plain_quantity
 from evaluand.models.extraction import COLUMN, Extraction
 
 TAKES: Final = ("first", "last", "only")
@@ -96,10 +85,10 @@ class NumericAnswer(Scorer):
         truth = self._truth(expected)
         try:
             answer, extraction = self._read(output, self.after)
-            right = are_equal(answer, truth, self._close)
+            right = are_equal(answer, truth, self._close if self.tolerance or self.relative else None)
         except Unreadable as error:
             return unread(str(error))
-        explanation = None if right else f"{answer.text[:_SHOWN]} ≠ {truth.text[:_SHOWN]}"
+        explanation = None if right else f"{answer} ≠ {truth}"
         return Score(float(right), answer.text, None, explanation, columns={COLUMN: extraction.data})
 
     def check(self, expected: Any, outputs: Sequence[Any] = ()) -> None:
@@ -119,8 +108,8 @@ class NumericAnswer(Scorer):
             raise Unreadable(f"{described(value)} is neither a number nor text")
         if not isinstance(value, int) and not math.isfinite(value):
             raise Unreadable(f"{value} is not a finite number")
-        number = as_decimal(value)
-        return Quantity(str(number), Number(number)), Extraction(str(number), "the output itself")
+        quantity = Quantity.of(as_decimal(value))
+        return quantity, Extraction(quantity.text, "the output itself")
 
     def _read_text(self, text: str, marker: str | None) -> tuple[Quantity, Extraction]:
         if marker is not None:
@@ -130,32 +119,25 @@ class NumericAnswer(Scorer):
         if quantity := plain_quantity(text):
             return quantity, Extraction(quantity.text, "whole reply")
         region = final_answer(text)
-        clauses = quantities(region.text, states=region.rule is not None, fractions=self.fractions)
-        if not clauses.numbered:
+        numbers = self._numbers(region)
+        if not numbers and (whole := final_answer(text, reasoning=True)).rule:
+            region, numbers = whole, self._numbers(whole)
+        if not numbers:
             raise Unreadable("no number in the answer")
-        if region.rule == STATED and clauses.numbered[0] == 0:
-            quantity, rule, candidates = clauses.read(0, last=False), STATED, region.candidates
-        elif region.rule == BOXED:
-            quantity, rule, candidates = clauses.read_only(), BOXED, region.candidates
-        else:
-            rule, candidates = f"{self.take} number", len(clauses.numbered)
-            quantity = {
-                "first": lambda: clauses.read(clauses.numbered[0], last=False),
-                "last": lambda: clauses.read(clauses.numbered[-1]),
-                "only": clauses.read_only,
-            }[self.take]()
-        return quantity, Extraction(quantity.text, rule, candidates)
+        if region.rule == STATED and numbers.leads:
+            return _taken(numbers, "first", STATED, region.candidates)
+        if region.rule == BOXED:
+            return _taken(numbers, "only", BOXED, region.candidates)
+        return _taken(numbers, self.take, f"{self.take} number", len(numbers))
 
-    def _close(self, value: Number, target: Number) -> bool:
-        if not self.tolerance and not self.relative:
-            return False
-        tolerance, relative = self._allowances
-        allowed = max(tolerance, ARITHMETIC.multiply(relative, target.decimal.copy_abs()))
-        return ARITHMETIC.subtract(value.decimal, target.decimal).copy_abs() <= allowed
+    def _numbers(self, region: Region) -> Numbers:
+        return Numbers(region.text, region.rule, fractions=self.fractions)
 
-    @cached_property
-    def _allowances(self) -> tuple[Decimal, Decimal]:
-        return as_decimal(self.tolerance), as_decimal(self.relative)
+    def _close(self, value: Fraction, target: Fraction) -> bool:
+        allowed = max(Fraction(as_decimal(self.tolerance)), Fraction(as_decimal(self.relative)) * abs(target))
+        return abs(value - target) <= allowed
 
 
-_SHOWN: Final = 80
+def _taken(numbers: Numbers, take: str, rule: str, candidates: int) -> tuple[Quantity, Extraction]:
+    quantity = numbers.read_only() if take == "only" else numbers.read(0 if take == "first" else len(numbers) - 1)
+    return quantity, Extraction(quantity.text, rule, candidates)
