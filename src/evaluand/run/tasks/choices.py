@@ -230,7 +230,8 @@ def _patterns() -> Mapping[str, re.Pattern[str]]:
     word = {use: _word("|".join(by_language.values())) for use, by_language in uses.items()}
     one = rf"[(\[{{']{{0,3}}(?<!{_L}){_STATED}(?!{_L})[])}}'.:]{{0,3}}"
     fillers, lead = rf"(?:{word['fillers']}[\s,:]*)*+", rf"(?:(?:{word['contrasts']}|{word['fillers']})[\s,:]*)"
-    stated = rf"{word['answers']}\s*{word['is']}\s*:?|(?:{word['answers']}|{word['fillers']}(?<!s))\s*:|####|\\boxed\{{|\[\["
+    marks = r"####|\\boxed\{|\[\["
+    stated = rf"{word['answers']}\s*{word['is']}\s*:?|(?:{word['answers']}|{word['fillers']}(?<!s))\s*:|{marks}"
     judged = rf"(?P<judged>.{{1,{_NEAR}}}?){word['verdicts']}(?=\s*(?:$|[.,;:!)]|{word['endings']}))"
     turns = "|".join(word[use] for use in ("contrasts", "fillers", "choices", "denials"))
     patterns = word | {
