@@ -260,10 +260,8 @@ def test_a_reply_names_one_option_or_none(reply: str, position: int | None) -> N
         ("statement", "Answer: B<br> ¦ The answer is (B) green ¦ The answer is “B”. ¦ Answer: (b) green ¦ Option: B"),
         ("statement", '{"answer": "B"} ¦ ```json\n{"answer": "B"}\n``` ¦ {"final_answer": "B", "sure": 0.9}'),
         ("statement", "<answer>B</answer> ¦ **Final Answer:** B ¦ My final choice is B ¦ My verdict: [[B]]."),
-        (
-            "statement",
-            "Die Antwort ist B ¦ La réponse est B ¦ La réponse est la B. ¦ La respuesta es la B ¦ La respuesta correcta es la B. ¦ La risposta corretta è la B. ¦ A resposta correta é a B. ¦ #### B",
-        ),
+        ("statement", "Die Antwort ist B ¦ La réponse est B ¦ La réponse est la B. ¦ La respuesta es la B ¦ #### B"),
+        ("statement", "La respuesta correcta es la B. ¦ La risposta corretta è la B. ¦ A resposta correta é a B."),
         ("statement", "A resposta é B ¦ La risposta è B ¦ Antwoord: B ¦ Ответ: B ¦ Правильный ответ — B ¦ Cevap: B"),
         ("statement", "Response: B ¦ La bonne réponse est la lettre B"),
         (
