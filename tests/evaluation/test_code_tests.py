@@ -434,7 +434,7 @@ def test_a_hostile_program_costs_its_row_and_nothing_else(
             assert row["value"] == 0.0, name
             assert row["label"] in labels, (name, row)
             assert len(row["explanation"]) < 2000, name
-        rows += graded
+        rows += [{name: cell for name, cell in row.items() if name != "extraction"} for row in graded]  # the programs
 
     assert "kept-secret" not in json.dumps(rows, default=repr)
     assert [path.name for path in folder.iterdir()] == ["kept.txt"]
