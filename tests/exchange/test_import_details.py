@@ -150,3 +150,13 @@ def test_a_reply_is_imported_without_the_reasoning_it_begins_with(tmp_path: Path
     assert next(iter(run)).responses == ["Four."]
     spans = [span for batch in run.spans() for span in batch.to_pylist()]
     assert [json.loads(span["attributes"] or "{}") for span in spans] == [{"reasoning": "Three? No."}]
+
+
+def test_an_imported_reply_that_ends_within_its_reasoning_is_no_answer(tmp_path: Path) -> None:
+    path = write_deepeval(tmp_path)
+    content = json.loads(path.read_text())
+    content["testCases"][0]["actualOutput"] = "<think>It could be four, or"
+    path.write_text(json.dumps(content))
+    [run] = import_results(path, MemoryStore()).runs
+    assert next(iter(run)).responses is None
+    assert "It could be four, or" in str([batch.to_pylist() for batch in run.spans()])

@@ -757,6 +757,14 @@ def test_observed_costs_count_against_a_budget(server: ScriptedServer) -> None:
         run(chat, server, unpriced, n=5)
 
 
+def test_a_budget_that_calls_in_flight_have_exceeded_is_noted(server: ScriptedServer) -> None:
+    policy = Policy(concurrency=1, prices=PRICES, budget=f"{COST / 2:.6f} USD")
+    with pytest.warns(EvaluandWarning, match="more was spent than the budget"):
+        assert outputs(run(chat, server, policy)) == ["Paris"]
+    exact = Policy(concurrency=1, prices=PRICES, budget=f"{COST:.9f} USD")
+    assert outputs(run(chat, server, exact)) == ["Paris"]  # a note would be an error
+
+
 def test_an_experiment_file_has_the_switch(tmp_path: Any, server: ScriptedServer) -> None:
     (tmp_path / "own.py").write_text(
         "import httpx\n\ndef ask(url):\n    body = {'model': 'm-chat', 'messages': []}\n"

@@ -367,3 +367,73 @@ def test_a_model_that_takes_no_temperature_says_how_to_leave_it_out(model: Model
         small.complete(ASKED)
     assert raised.value.stops
     assert ChatModel.of("anthropic/claude-x").temperature is None
+
+
+IMAGE_RESULT = [
+    {"type": "text", "text": "a dot"},
+    {"type": "image_url", "image_url": {"url": PIXEL}},
+]
+CALLING = {
+    "role": "assistant",
+    "content": None,
+    "tool_calls": [{"id": "t1", "type": "function", "function": {"name": "look", "arguments": '{"at": 1}'}}],
+}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "body", "written"),
+    [
+        (
+            "anthropic",
+            MESSAGE,
+            {
+                "role": "user",
+                "content": [
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": "t1",
+                        "content": [
+                            {"type": "text", "text": "a dot"},
+                            {
+                                "type": "image",
+                                "source": {"type": "base64", "media_type": "image/png", "data": "iVBORw0KGgo="},
+                            },
+                        ],
+                    }
+                ],
+            },
+        ),
+        (
+            "gemini",
+            CANDIDATE,
+            {
+                "role": "user",
+                "parts": [
+                    {"functionResponse": {"name": "look", "response": {"result": "a dot"}}},
+                    {"inlineData": {"mimeType": "image/png", "data": "iVBORw0KGgo="}},
+                ],
+            },
+        ),
+    ],
+)
+def test_images_in_results_of_tools_are_written_in_the_form_of_the_protocol(
+    model: Models, protocol: str, body: Any, written: Any
+) -> None:
+    server, small = model(protocol, served(body))
+    result = {"role": "tool", "tool_call_id": "t1", "content": IMAGE_RESULT}
+    small.complete([ASKED[1], CALLING, result])
+    assert server.bodies[0]["messages" if protocol == "anthropic" else "contents"][-1] == written
+
+
+def test_each_citation_of_a_stream_is_kept(model: Models) -> None:
+    citations = [{"cited_text": text} for text in ("foo", "bar")]
+    pieces = [{"type": "citations_delta", "citation": citation} for citation in citations]
+    events = [
+        {"type": "message_start", "message": {**MESSAGE, "content": []}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Sunny."}},
+        *({"type": "content_block_delta", "index": 0, "delta": piece} for piece in pieces),
+        {"type": "message_stop"},
+    ]
+    _, small = model("anthropic", streamed(*events))
+    _, completion = read_stream(small)
+    assert completion.message["content"] == [{"type": "text", "text": "Sunny.", "citations": citations}]

@@ -581,3 +581,11 @@ def test_replications_that_all_agree_are_noted(chat: Callable[..., Chat]) -> Non
     task = ChatTask(replace(server.model, cache=False), prompt="{{ question }}")
     with pytest.warns(EvaluandWarning, match="all replications of 2 of 3 examples have the same answer"):
         Runner(policy=Policy(concurrency=1)).run(task, rows, replications=2)
+
+
+def test_one_replication_that_is_left_agrees_with_nothing(chat: Callable[..., Chat]) -> None:
+    replies = ({"text": "Paris"}, {"text": "", "finish_reason": "error"})
+    rows = Dataset.from_rows([{"question": "France?"}], input="question")
+    task = ChatTask(replace(chat(*replies).model, cache=False), prompt="{{ question }}")
+    made = Runner(policy=Policy(concurrency=1, retries=0)).run(task, rows, replications=2)  # a note would be an error
+    assert made.counts == {"completed": 1, "failed": 1}

@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, strategies as st
 from support.chats import Chat
 
-from evaluand import Dataset, Experiment, MultipleChoice, Policy, Runner
+from evaluand import Dataset, Evaluator, Experiment, MultipleChoice, Policy, Runner
 from evaluand.core.errors import ParameterError, TaskError
 from evaluand.evaluation.scorers.shown_position import ShownPosition
 from evaluand.models.chat_model import ChatModel
@@ -629,3 +629,11 @@ def test_a_real_model_chooses_options(smollm: ChatModel) -> None:
         assert math.fsum(output["probabilities"].values()) == pytest.approx(1)
         assert output["shown"][ascii_uppercase.index(output["position"])] == output["prediction"]
     assert all({"prediction", "reply"} < {*output} for output in outputs(run(MultipleChoice(smollm), rows)))
+
+
+def test_a_reply_that_names_several_options_says_so_where_it_is_graded(chat: Callable[..., Chat]) -> None:
+    task = MultipleChoice(chat({"text": "A or B"}).model)
+    row = {"question": "Sky?", "choices": ["red", "blue"], "answer": "B"}
+    run = Runner().run(task, Dataset.from_rows([row], input=["question", "choices"], expected="answer"))
+    [grade] = Evaluator(run.store).evaluate(run, {"right": {"kind": "prediction"}}).table("right").to_pylist()
+    assert (grade["status"], grade["reason"]) == ("abstained", "the reply names several options")

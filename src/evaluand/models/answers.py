@@ -202,14 +202,16 @@ def _merge_entry(entries: list[Any], entry: Any) -> None:
         entries.append(entry)
         return
     number, id, name = entry.get("index"), entry.get("id"), member(entry, "function", "name")
-    if entries and (number is not None or "function" in entry):
-        held = next((known for known in reversed(entries) if member(known, "index") == number), None)
-        is_other = held is None or (id and held.get("id") not in (None, id))
-        if not (is_other or (number is None and name and not id and member(held, "function", "name"))):
-            merge_piece(held, entry)  # type: ignore[arg-type]
-            return
-    entries.append({})
-    merge_piece(entries[-1], entry)
+    held = next((known for known in reversed(entries) if member(known, "index") == number), None)
+    if (
+        not isinstance(held, dict)
+        or (number is None and "function" not in entry)
+        or (id and held.get("id") not in (None, id))
+        or (number is None and name and not id and member(held, "function", "name"))
+    ):
+        held = {}
+        entries.append(held)
+    merge_piece(held, entry)
 
 
 def join_pieces(value: Any) -> Any:

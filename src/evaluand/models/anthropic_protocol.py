@@ -21,8 +21,8 @@ from evaluand.models.answers import (
     require_answer,
     text_or_none,
 )
-from evaluand.models.completion import Completion, ToolCall
-from evaluand.models.messages import image_of, split_data_url
+from evaluand.models.completion import Completion, ToolCall, assistant_message
+from evaluand.models.messages import image_of, split_data_url, split_instructions
 from evaluand.models.question import Question, Settings, without_none
 
 _VERSION: Final = "2023-06-01"
@@ -53,11 +53,11 @@ def write_body(question: Question, settings: Settings) -> dict[str, Any]:
         "effort": settings.reasoning_effort,
         "format": None if form is None else {"type": "json_schema", "schema": form.schema},
     }
-    instructions = [message for message in question.messages if message["role"] in ("system", "developer")]
+    instructions, turns = split_instructions(question.messages)
     body: dict[str, Any] = {
         "model": settings.name,
         "max_tokens": settings.max_tokens,
-        "messages": list(_write_messages([m for m in question.messages if m not in instructions])),
+        "messages": list(_write_messages(turns)),
         "system": [part for message in instructions for part in _write_content(message)] or None,
         "temperature": settings.temperature,
         "output_config": without_none(config) or None,
@@ -91,11 +91,7 @@ def read_answer(answer: Any) -> Completion:
         finish_reason=text_or_none(answer.get("stop_reason")),
         model=text_or_none(answer.get("model")),
         tool_calls=calls,
-        sent={
-            "role": "assistant",
-            "content": blocks,
-            **({"tool_calls": [call.as_sent for call in calls]} if calls else {}),
-        },
+        sent=assistant_message(blocks, calls),
         **count_tokens(
             None if read is None else read + (kept or 0) + (known or 0),
             count_of(usage, "output_tokens"),

@@ -48,6 +48,16 @@ class ToolCall(NamedTuple):
         return {"id": self.id, "type": "function", "function": {"name": self.name, "arguments": self.text}}
 
 
+def assistant_message(content: Any, calls: Sequence[ToolCall], **further: Any) -> dict[str, Any]:
+    """A message of a model.
+
+    Args:
+        further: parts in the form of a protocol, which it sends back as they came; empty ones are left out.
+    """
+    parts = {"tool_calls": [call.as_sent for call in calls], **further}
+    return {"role": "assistant", "content": content} | {name: value for name, value in parts.items() if value}
+
+
 class Completion(NamedTuple):
     """The answer of a model.
 
@@ -129,10 +139,7 @@ class Completion(NamedTuple):
         """The answer as a message of the conversation, as it came; the results of tool calls are appended after it."""
         if self.sent is not None:
             return dict(self.sent)
-        message: dict[str, Any] = {"role": "assistant", "content": self.text}
-        if self.tool_calls:
-            message["tool_calls"] = [call.as_sent for call in self.tool_calls]
-        return message
+        return assistant_message(self.text, self.tool_calls)
 
     def with_reasoning(self) -> Completion:
         """The completion with its reasoning as part of the text, which is graded then."""

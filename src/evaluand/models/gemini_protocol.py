@@ -19,8 +19,8 @@ from evaluand.models.answers import (
     require_answer,
     text_or_none,
 )
-from evaluand.models.completion import Completion, ToolCall
-from evaluand.models.messages import image_of, split_data_url
+from evaluand.models.completion import Completion, ToolCall, assistant_message
+from evaluand.models.messages import image_of, split_data_url, split_instructions
 from evaluand.models.question import Question, Settings, without_none
 from evaluand.models.words import ENDINGS
 
@@ -39,7 +39,7 @@ def headers_of(url: str, key: str) -> dict[str, str]:
 def write_body(question: Question, settings: Settings) -> dict[str, Any]:
     """The body of a request."""
     form, effort = question.form, settings.reasoning_effort
-    instructions = [message for message in question.messages if message["role"] in ("system", "developer")]
+    instructions, turns = split_instructions(question.messages)
     generation = {
         "temperature": settings.temperature,
         "maxOutputTokens": settings.max_tokens,
@@ -51,7 +51,7 @@ def write_body(question: Question, settings: Settings) -> dict[str, Any]:
         "logprobs": question.logprobs or None,
     }
     body: dict[str, Any] = {
-        "contents": list(_write_messages([m for m in question.messages if m not in instructions])),
+        "contents": list(_write_messages(turns)),
         "generationConfig": without_none(generation) or None,
     }
     if instructions:
@@ -95,13 +95,7 @@ def read_answer(answer: Any) -> Completion:
         finish_reason=None if reason == "FINISH_REASON_UNSPECIFIED" else reason,
         model=text_or_none(answer.get("modelVersion")),
         tool_calls=calls,
-        sent={
-            "role": "assistant",
-            "content": text,
-            **({"tool_calls": [call.as_sent for call in calls]} if calls else {}),
-            "reasoning": thoughts,
-            "parts": parts,
-        },
+        sent=assistant_message(text, calls, reasoning=thoughts, parts=parts),
         **_tokens(answer.get("usageMetadata")),
     )
 

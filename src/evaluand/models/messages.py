@@ -57,6 +57,16 @@ def add_instruction(messages: Sequence[Mapping[str, Any]], instruction: str) -> 
     return changed
 
 
+def split_instructions(
+    messages: Sequence[Mapping[str, Any]],
+) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    """The instructions among messages, wherever they stand, and the turns of the conversation."""
+    split: tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]] = [], []
+    for message in messages:
+        split[message["role"] not in ("system", "developer")].append(message)
+    return split
+
+
 def image_of(part: Mapping[str, Any]) -> str | None:
     """The address of the image in a part of a message, also in the form of OpenAI; None if it has none."""
     image = part.get("image_url") if part["type"] == "image_url" else part.get("image")

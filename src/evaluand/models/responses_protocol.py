@@ -19,7 +19,7 @@ from evaluand.models.answers import (
     require_answer,
     text_or_none,
 )
-from evaluand.models.completion import Completion, ToolCall
+from evaluand.models.completion import Completion, ToolCall, assistant_message
 from evaluand.models.endpoints import key_headers
 from evaluand.models.messages import image_of
 from evaluand.models.question import Question, Settings, without_none
@@ -102,13 +102,7 @@ def read_answer(answer: Any) -> Completion:
         model=text_or_none(answer.get("model")),
         tool_calls=calls,
         refusal="".join(refusals) or None,
-        sent={
-            "role": "assistant",
-            "content": text,
-            "tool_calls": [call.as_sent for call in calls],
-            "reasoning": thoughts,
-            "output": output,
-        },
+        sent=assistant_message(text, calls, reasoning=thoughts, output=output),
         **count_tokens(
             count_of(usage, "input_tokens"),
             count_of(usage, "output_tokens"),

@@ -52,8 +52,8 @@ class JsonEquality(Scorer):
         unordered: lists are equal when they hold the same items in any order. With a tolerance every item is compared
             with every other, which takes long for lists of thousands.
         tolerance: the largest difference between two numbers that still counts as equal.
-        fenced: an answer that is no JSON counts as the one in it: in fenced blocks (three backticks, then `json` or
-            nothing), or else an object, or a list on lines of its own. Where several differ, the scorer abstains.
+        fenced: read the JSON within an answer that has other text: that of fenced code blocks (`json` or no language),
+            or else its objects and the lists on lines of their own. If these differ, the scorer abstains.
 
     Raises:
         SpecError: a path to ignore cannot be read.
