@@ -14,7 +14,6 @@ from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.options import complete_artifact, json_option, store_option, suggest_command, where_option
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
-from evaluand.comparison.comparing import read_labelled_run
 from evaluand.core import registry
 from evaluand.core.errors import NotFound, SpecError, alternatives, nearest
 from evaluand.data.dataset import Dataset
@@ -202,7 +201,7 @@ def _find_result(store: FolderStore, artifact: str) -> Result:
             assert isinstance(found, Evaluation | Run)
             found.called = None if found.id.startswith(artifact) else artifact
             if isinstance(found, Evaluation):
-                return Result(read_labelled_run(found, artifact, store.refs()), found)
+                return Result(found.read_run(), found)
             return Result(found, newest_evaluation_of(store, found.id))
     resolve(store, artifact)  # raises the error about an unknown name
     raise SpecError(f"{artifact!r} is neither a run nor an evaluation; name one, see `evaluand list evaluations`")

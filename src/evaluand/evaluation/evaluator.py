@@ -68,13 +68,14 @@ from evaluand.store.key_index import KeyIndex
 from evaluand.store.ownership import note_foreign
 from evaluand.store.store import (
     Manifest,
+    Ref,
     Store,
     begin,
     check_name,
     check_store,
     drafted,
     exists,
-    find_sealed,
+    find_made_from,
     journalled,
     now,
     sealed_digests,
@@ -156,11 +157,21 @@ class Evaluation(Artifact):
             for *key, text in zip(*(batch.column(name).to_pylist() for name in (*_OF_ROW, "calls")), strict=True):
                 yield [] if text is None else read(orjson.loads(text), partial(sources.of, *key))
 
+    def read_run(self) -> Run:
+        """The graded run, by the name of the evaluation if the run has it too.
+
+        Raises:
+            NotFound: the store has lost it.
+        """
+        run = Run(self.store, self.manifest["provenance"]["run"])
+        if self.called and Ref(self.called, RUNS, run.id) in self.store.named(self.called):
+            run.called = self.called
+        return run
+
     @property
     def run(self) -> Run | None:
-        """The graded run; None where the store has lost it."""
-        id = self.manifest["provenance"]["run"]
-        return Run(self.store, id) if exists(self.store, RUNS, id) else None
+        """The graded run as `read_run` reads it; None where the store has lost it."""
+        return self.read_run() if exists(self.store, RUNS, self.manifest["provenance"]["run"]) else None
 
 
 @dataclass
@@ -336,14 +347,12 @@ class _Grading:
 
     @property
     def spec(self) -> dict[str, Any]:
-        spec = {
+        return {
             "run": self.run.digest,
+            "run_id": self.run.id,
             "dataset": self.run.manifest["spec"]["dataset"],
             "scorers": {name: identity.spec for name, identity in self.identities.items()},
         }
-        if any("source" in scorer.arguments for scorer in self.scorers.values()):
-            spec["attempt"] = self.run.id  # two that were answered the same may have done so in other ways
-        return spec
 
     @property
     def pinned(self) -> bool:
@@ -658,15 +667,15 @@ class _Job:
         lane.refresh()
 
 
-def find_evaluations_of(store: Store, digest: str) -> list[Evaluation]:
-    """The sealed evaluations of the runs with a digest, the newest first."""
-    return [Evaluation(store, each["id"]) for each in find_sealed(store, "evaluations", digest)]
+def find_evaluations_of(store: Store, run: str) -> list[Evaluation]:
+    """The sealed evaluations of the run with an id, the newest first."""
+    made = find_made_from(store, "evaluations", RUNS, run)
+    return [Evaluation(store, manifest["id"]) for manifest in made if "digest" in manifest]
 
 
 def newest_evaluation_of(store: Store, run: str) -> Evaluation | None:
-    """The newest sealed evaluation of the responses of the run with an id; none of a run that is not finished."""
-    digest = store.manifest(RUNS, run).get("digest")
-    return next(iter(find_evaluations_of(store, digest)), None) if digest else None
+    """The newest sealed evaluation of the run with an id."""
+    return next(iter(find_evaluations_of(store, run)), None)
 
 
 def _keys(run: Run) -> Iterator[tuple[int, int, int | None]]:

@@ -13,6 +13,9 @@ EVALUATIONS: Final = "evaluations"
 
 
 def _agree(manifest: Mapping[str, Any], sealed: bool) -> str:
+    run, made_from = manifest["spec"].get("run_id"), manifest["provenance"]["run"]
+    if run not in (None, made_from):
+        return f".provenance.run: expected {run}, as in the spec, found {made_from}"
     missing = manifest["spec"]["scorers"].keys() - manifest["counts"].keys() if sealed else ()
     return f".counts.{checks.describe_key(min(missing))}: is missing" if missing else ""
 
@@ -60,7 +63,7 @@ KIND: Final = Kind(
     name=EVALUATIONS,
     rank=20,
     spec=checks.object_of(
-        {"run": checks.text, "dataset": checks.id_, "scorers": checks.map_of(checks.OBJECT)}, {"attempt": checks.id_}
+        {"run": checks.text, "dataset": checks.id_, "scorers": checks.map_of(checks.OBJECT)}, {"run_id": checks.id_}
     ),
     provenance=provenance({"run": checks.id_}, JUDGED),
     view="evaluand.report.kinds.evaluations:EvaluationView",

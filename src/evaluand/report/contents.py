@@ -19,7 +19,7 @@ from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
 from evaluand.apps.leaderboards.records import find_recording
 from evaluand.apps.recording.kind import RECORDINGS
 from evaluand.apps.recording.stored import Recording
-from evaluand.comparison.comparing import find_comparison, find_tasks, read_labelled_run
+from evaluand.comparison.comparing import find_comparison, find_tasks
 from evaluand.comparison.measures import find_evaluations, find_summaries, resolve_measures
 from evaluand.comparison.prompts import prompt_changes
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
@@ -267,12 +267,9 @@ def _collect_evaluations(evaluations: Sequence[Evaluation], names: Sequence[str]
 
 
 def _read_parts(evaluations: Sequence[Evaluation], names: Sequence[str]) -> list[Part]:
-    refs = evaluations[0].store.refs() if evaluations else []
     return [
         Part(
-            name if names.count(name) == 1 else f"{name} {evaluation.id[:SHORT_ID]}",
-            read_labelled_run(evaluation, name, refs),
-            evaluation,
+            name if names.count(name) == 1 else f"{name} {evaluation.id[:SHORT_ID]}", evaluation.read_run(), evaluation
         )
         for name, evaluation in zip(names, evaluations, strict=True)
     ]
@@ -299,7 +296,7 @@ def _comparisons(
     comparison = find_comparison([*graded.values()], summaries)
     sides = [] if comparison is None else name_sides(comparison, graded)
     names, store = [*graded], next(iter(graded.values())).store
-    changes = prompt_changes(find_tasks(store, [each.id for each in graded.values()], names))
+    changes = prompt_changes(find_tasks(store, [each.id for each in graded.values()]))
     prompts = [one | {"a": names[one["a"]], "b": names[one["b"]]} for one in changes]
     if comparison is None:
         declared = [measure for summary in summaries for measure in summary.measures]
@@ -381,7 +378,7 @@ def _read_summary(part: Part) -> dict[str, list[Facts]]:
     aggregation = find_summary(part.evaluation)
     if aggregation is None:
         return {}
-    label = aggregation.labels[aggregation.manifest["spec"]["evaluations"].index(part.evaluation.digest)]
+    label = aggregation.label_of(part.evaluation)
     return {
         name: [row | {"task": part.task} for row in rows if row["task"] == label]
         for name, rows in summary_facts(aggregation).items()

@@ -87,7 +87,7 @@ def read_spans(run: Run) -> Iterator[pa.RecordBatch]:
 
 
 def read_scores(evaluation: Evaluation, scorers: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    run = Run(evaluation.store, evaluation.manifest["provenance"]["run"])
+    run = evaluation.read_run()
     shared = set(rows.scores_schema({}).names)
     answers, own = _Answers(run), _own_fields(evaluation, scorers, shared)
     for scorer in scorers:

@@ -296,8 +296,8 @@ def name_sides(comparison: Comparison, evaluations: Mapping[str, Evaluation]) ->
     """The task of each side of a comparison; tasks that share an evaluation are named in their order."""
     tasks: dict[str, list[str]] = {}
     for task, evaluation in evaluations.items():
-        tasks.setdefault(evaluation.digest, []).append(task)
-    return [tasks[digest].pop(0) for digest in comparison.manifest["spec"]["evaluations"]]
+        tasks.setdefault(evaluation.id, []).append(task)
+    return [tasks[id].pop(0) for id in comparison.evaluations]
 
 
 def tradeoffs_facts(aggregation: Aggregation) -> list[Facts]:
