@@ -197,7 +197,7 @@ def test_prompts_are_known_whatever_else_the_same_tasks_are_called() -> None:
 
 
 def test_prompts_of_tasks_with_the_same_answers_are_told_apart_whatever_their_labels() -> None:
-    same = matrix(dict.fromkeys(RIGHT, {1, 2, 3}))
+    same = matrix({cell: range(3) for cell in RIGHT})
     assert len({each.digest for each in same}) == 1
     [row] = compare(*same, over="prompt", labels=["k", "l", "m", "n"]).pairs
     assert (row["n"], row["difference"]) == (N, 0)

@@ -52,7 +52,7 @@ from evaluand.store.store import (
     at_once,
     check_name,
     drafted,
-    find_made_from,
+    find_sealed_from,
 )
 
 
@@ -226,9 +226,9 @@ def find_summary(evaluation: Evaluation) -> Aggregation | None:
         if ref.kind == "aggregations":
             names.setdefault(ref.id, []).append(ref.name)
     made = []
-    for manifest in find_made_from(store, "aggregations", EVALUATIONS, evaluation.id):
+    for manifest in find_sealed_from(store, "aggregations", EVALUATIONS, evaluation.id):
         rules = dict(zip(manifest["provenance"]["evaluations"], manifest["spec"].get("stopped_by", ()), strict=False))
-        if "digest" in manifest and rules.get(evaluation.id, []) == stopping_rules(evaluation):
+        if rules.get(evaluation.id, []) == stopping_rules(evaluation):
             made.append(manifest["id"])
     made.sort(key=lambda id: (experiment in names.get(id, ()), id in names), reverse=True)  # the newest stay first
     return Aggregation(store, made[0]) if made else None

@@ -279,7 +279,7 @@ def _split_group(group: str) -> tuple[str, str]:
 
 
 def _facts(store: FolderStore, kind: str, id: str, options: _Options) -> Facts:
-    manifest, names, view = store.manifest(kind, id), Names(store.refs()), find_kind(kind).shown
+    manifest, names, view = store.manifest(kind, id), Names(store.refs(), options.artifact), find_kind(kind).shown
     facts: Facts = {
         "kind": kind,
         "id": id,

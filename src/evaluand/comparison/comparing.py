@@ -55,7 +55,7 @@ from evaluand.metrics.base.metric import Metric, Missing, check_confidence, chec
 from evaluand.run.excerpts import examples_at, excerpts
 from evaluand.run.runner import Run
 from evaluand.store.sealing import seal_tables, tables_digest
-from evaluand.store.store import Manifest, MemoryStore, Store, check_name, early_stops, exists, find_made_from
+from evaluand.store.store import Manifest, MemoryStore, Ref, Store, check_name, early_stops, exists, find_sealed_from
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 from evaluand.store.window import WindowedStore
 
@@ -159,12 +159,13 @@ class Comparison(Artifact):
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as JSON-like data."""
+        refs = self.store.refs()
         return {
             "id": self.id,
             "digest": self.digest,
             "confidence": self.confidence,
             "evaluations": [
-                _describe_evaluation(self.store, id, label)
+                _describe_evaluation(self.store, id, label, refs)
                 for id, label in zip(self.evaluations, self.labels, strict=True)
             ],
             "over": self.manifest["spec"].get("over"),
@@ -492,9 +493,9 @@ def find_comparison(evaluations: Sequence[Evaluation], summaries: Iterable[Aggre
 
 def _find_comparisons(evaluations: Sequence[Evaluation]) -> list[Manifest]:
     """The manifests of the stored comparisons of these evaluations, and perhaps more, the newest first."""
-    made = find_made_from(evaluations[0].store, "comparisons", EVALUATIONS, evaluations[0].id)
+    made = find_sealed_from(evaluations[0].store, "comparisons", EVALUATIONS, evaluations[0].id)
     ids = {each.id for each in evaluations}
-    return [one for one in made if "digest" in one and ids <= {*one["provenance"]["evaluations"]}]
+    return [one for one in made if ids <= {*one["provenance"]["evaluations"]}]
 
 
 class _AskedMetrics:
@@ -550,13 +551,14 @@ def row_title(row: Mapping[str, Any]) -> str:
     return " · ".join(part for part in (metric, row["scorer"], row["target"], group) if part is not None)
 
 
-def _describe_evaluation(store: Store, id: str, label: str) -> dict[str, Any]:
+def _describe_evaluation(store: Store, id: str, label: str, refs: Sequence[Ref]) -> dict[str, Any]:
     """What is known of an evaluation, with what its calls and its judges have used, `{"usage": {run, evaluation}}`."""
     found: dict[str, Any] = {"id": id, "name": None, "label": label}
     made: dict[str, Run | Evaluation | None] = {}
     with suppress(NotFound):
         made["evaluation"] = evaluation = Evaluation(store, id)
-        found["name"] = evaluation.manifest["name"]
+        names = (ref.name for ref in refs if (ref.kind, ref.id) == (EVALUATIONS, id))
+        found["name"] = next((name for name in names if f"/{name}".endswith(f"/{label}")), evaluation.name)
         made["run"] = evaluation.run
     known = {name: each.manifest["usage"] for name, each in made.items() if each and "usage" in each.manifest}
     return found | ({"usage": known} if known else {})

@@ -75,7 +75,7 @@ from evaluand.store.store import (
     check_store,
     drafted,
     exists,
-    find_made_from,
+    find_sealed_from,
     journalled,
     now,
     sealed_digests,
@@ -669,8 +669,7 @@ class _Job:
 
 def find_evaluations_of(store: Store, run: str) -> list[Evaluation]:
     """The sealed evaluations of the run with an id, the newest first."""
-    made = find_made_from(store, "evaluations", RUNS, run)
-    return [Evaluation(store, manifest["id"]) for manifest in made if "digest" in manifest]
+    return [Evaluation(store, manifest["id"]) for manifest in find_sealed_from(store, "evaluations", RUNS, run)]
 
 
 def newest_evaluation_of(store: Store, run: str) -> Evaluation | None:

@@ -23,13 +23,18 @@ def _agree_on_systems(manifest: Mapping[str, Any], sealed: bool) -> str:
     for path, entries in ((".spec.runs", spec.get("runs", [])), (".provenance.runs", made_from)):
         if len(entries) != n_runs:
             return f"{path}: expected {n_runs} entries, one for each system, found {len(entries)}"
+    if spec.get("run_ids", made_from) != made_from:
+        return f".provenance.runs: expected those of the spec, {', '.join(spec['run_ids'])}"
     return ""
 
 
 def _agree_on_matches(manifest: Mapping[str, Any], sealed: bool) -> str:
-    n_matches, n_made_from = len(manifest["spec"]["matches"]), len(manifest["provenance"]["matches"])
-    if n_matches != n_made_from:
-        return f".provenance.matches: expected {n_matches} entries, one for each digest, found {n_made_from}"
+    spec, made_from = manifest["spec"], manifest["provenance"]["matches"]
+    n_matches = len(spec["matches"])
+    if n_matches != len(made_from):
+        return f".provenance.matches: expected {n_matches} entries, one for each digest, found {len(made_from)}"
+    if spec.get("match_ids", made_from) != made_from:
+        return f".provenance.matches: expected those of the spec, {', '.join(spec['match_ids'])}"
     return ""
 
 
@@ -40,6 +45,7 @@ KIND: Final = Kind(
         {"systems": checks.TEXTS},
         {
             "runs": checks.TEXTS,
+            "run_ids": checks.IDS,
             "dataset": checks.id_,
             "judge": checks.OBJECT,
             "schedule": _SCHEDULE,
@@ -67,7 +73,8 @@ KIND_OF_RATINGS: Final = Kind(
     name=RATINGS,
     rank=60,
     spec=checks.object_of(
-        {"matches": checks.TEXTS, "systems": checks.TEXTS, "confidence": checks.confidence, "method": METRIC}
+        {"matches": checks.TEXTS, "systems": checks.TEXTS, "confidence": checks.confidence, "method": METRIC},
+        {"match_ids": checks.IDS},
     ),
     provenance=provenance({"matches": checks.IDS}),
     view="evaluand.report.kinds.matches:RatingsView",

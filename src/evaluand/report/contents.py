@@ -20,7 +20,7 @@ from evaluand.apps.leaderboards.records import find_recording
 from evaluand.apps.recording.kind import RECORDINGS
 from evaluand.apps.recording.stored import Recording
 from evaluand.comparison.comparing import find_comparison, find_tasks
-from evaluand.comparison.measures import find_evaluations, find_summaries, resolve_measures
+from evaluand.comparison.measures import find_summaries, read_evaluations, resolve_measures
 from evaluand.comparison.prompts import prompt_changes
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
 from evaluand.core.labels import shown_name
@@ -196,24 +196,23 @@ def _collect(store: FolderStore, kind: str, id: str, title: str) -> tuple[list[P
         return [], {"metrics": []}
     if kind == AGGREGATIONS:
         aggregation = Aggregation(store, id)
-        made_from = aggregation.manifest["provenance"]["evaluations"]
-        parts = _read_parts([Evaluation(store, one) for one in made_from], aggregation.labels)
+        parts = _read_parts(read_evaluations(store, kind, id, title), aggregation.labels)
         return parts, summary_facts(aggregation)
     if kind == RUNS:
         graded = newest_evaluation_of(store, id)
         if graded is None:
             run = Run(store, id)
-            return [Part(_task_name(run.manifest), run, None)], {"metrics": []}
+            run.called = title if Ref(title, kind, id) in store.named(title) else None
+            return [Part(_task_name(run), run, None)], {"metrics": []}
         evaluations = [graded]
     elif kind == EVALUATIONS:
-        is_name = Ref(title, kind, id) in store.named(title)
-        evaluations = find_evaluations(store, title) if is_name else [Evaluation(store, id)]
+        evaluations = read_evaluations(store, kind, id, title)
     else:
         found = [ref for ref in store.refs() if ref.kind == EVALUATIONS and ref.name.startswith(f"{title}/")]
         evaluations = [Evaluation.open(store, ref.name) for ref in found if store.is_sealed(ref.kind, ref.id)]
         if not evaluations:
             raise NotFound(f"no evaluation of {title!r} is finished; see `evaluand list`")
-    return _collect_evaluations(evaluations, [_task_name(evaluation.manifest) for evaluation in evaluations])
+    return _collect_evaluations(evaluations, [*map(_task_name, evaluations)])
 
 
 def _collect_several(
@@ -246,7 +245,7 @@ def _find_matches(
     sets = [Matches(store, id) for kind, id in named if kind == MATCHES]
     sets += [each for rated in ratings for each in rated.matches if each is not None]
     sets += find_match_sets(store, [part.run for part in parts])
-    of_others = [each for each in sets if not any(each.digest in one.manifest["spec"]["matches"] for one in ratings)]
+    of_others = [each for each in sets if not any(each.id in one.manifest["provenance"]["matches"] for one in ratings)]
     ratings += find_ratings(store, of_others)
     unique = {each.id: each for each in sets}, {each.id: each for each in ratings}
     return by_title(store, [*unique[0].values()]), by_title(store, [*unique[1].values()])
@@ -366,7 +365,11 @@ def _task_spec(part: Part) -> Facts:
     return task
 
 
-def _task_name(manifest: Facts) -> str:
+def _task_name(made: Run | Evaluation) -> str:
+    """The task of the name by which something was found, or else that for which it was made first."""
+    manifest, called = made.manifest, made.called
+    if called and called != manifest["name"]:
+        return called.partition("/")[2] or called
     origin = (manifest.get("provenance") or {}).get("origin") or {}
     name = origin.get("task") or manifest.get("name")
     return str(name or f"{singular(manifest['kind'])} {manifest['id'][:SHORT_ID]}")

@@ -362,6 +362,12 @@ def find_made_from(store: Store, kind: str, origin: str, id: str) -> list[Manife
     return sorted(found, key=lambda manifest: str(manifest["created"]), reverse=True)
 
 
+def find_sealed_from(store: Store, kind: str, origin: str, *ids: str) -> list[Manifest]:
+    """The manifests of the sealed artifacts that `find_made_from` finds from any of some artifacts, newest first."""
+    made = {each["id"]: each for id in ids for each in find_made_from(store, kind, origin, id) if "digest" in each}
+    return sorted(made.values(), key=lambda manifest: str(manifest["created"]), reverse=True)
+
+
 def _is_made_from(manifest: Manifest, key: tuple[str, str]) -> bool:
     with suppress(EngineError):  # the manifest does not say
         return key in origins(manifest)
