@@ -196,7 +196,7 @@ def test_tokens_and_cost_are_those_of_the_run_that_has_the_name(
     assert "<td>1.38 USD</td>" in page
     assert "0.30 USD" not in page
     source, [run] = Source(folder.store), [ref.id for ref in folder.store.refs() if ref.kind == "runs"]
-    [evaluation] = folder.store.ids("evaluations")
+    [evaluation] = [ref.id for ref in folder.store.refs() if ref.kind == "evaluations"]
     assert f"columns/{run}/{evaluation}" in list_paths(source)
     assert json.loads(read_resource(source, f"card/evaluations/{evaluation}", {}))["used"] == "144 tokens, 1.38 USD"
     assert json.loads(read_resource(source, "results/shop", {}))["tasks"][0]["run"] == run

@@ -532,6 +532,9 @@ def _attempt(
     """The id and number of the attempt."""
     made = attempts(store, kind, spec)
     if resume:
+        if resume not in made:  # perhaps begun in format 2, whose specs lack the ids of what something is made from
+            asked = {name: value for name, value in spec.items() if not name.endswith(("_id", "_ids"))}
+            made = attempts(store, kind, asked)
         if resume not in made:
             raise SpecError(
                 f"{kind} {resume} cannot be resumed: its code, data or settings have changed since it began;"
