@@ -208,7 +208,7 @@ def test_the_report_and_lists_count_reused_rows_as_spent_once(folder: Folder, mo
     folder.done("run", experiment, "--limit", "2", "--task", "cheap")
     folder.done("run", experiment, "--report")
     page = (folder.path / "shop.html").read_text()
-    assert "cost 2.00 EUR and 11.00 USD, and an unknown amount for 1 row, without rows that were reused" in page
+    assert "without rows that were reused: 2.00 EUR and 11.00 USD and unknown for 1 of 30 rows.</p>" in page
     listed = folder.done("list", env={"COLUMNS": "200"})
     assert "6 completed; 630 tokens, 1.50 USD (spent 1.00 USD)\n" in listed
     assert "2 completed; 210 tokens, 0.50 USD\n" in listed

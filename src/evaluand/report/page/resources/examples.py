@@ -233,7 +233,7 @@ def _describe_used(spans: Sequence[Sequence[Any]]) -> str:
     for span in using:
         if span[0] not in outer:
             total.add(span[-1])
-    return brief_usage({"usage": {"": total.to_dict()}}, "request")
+    return brief_usage({"usage": {"": total.to_dict()}, "spent": total.cost}, "request")
 
 
 def _iterate_attributes(run: Run) -> Iterator[tuple[int, int, str | None]]:
