@@ -13,9 +13,6 @@ EVALUATIONS: Final = "evaluations"
 
 
 def _agree(manifest: Mapping[str, Any], sealed: bool) -> str:
-    run, made_from = manifest["spec"].get("run_id"), manifest["provenance"]["run"]
-    if run not in (None, made_from):
-        return f".provenance.run: expected {run}, as in the spec, found {made_from}"
     missing = manifest["spec"]["scorers"].keys() - manifest["counts"].keys() if sealed else ()
     return f".counts.{checks.describe_key(min(missing))}: is missing" if missing else ""
 
@@ -62,13 +59,12 @@ JUDGED: Final = {"judges": checks.or_null(checks.TEXTS), "rubrics": checks.map_o
 KIND: Final = Kind(
     name=EVALUATIONS,
     rank=20,
-    spec=checks.object_of(
-        {"run": checks.text, "dataset": checks.id_, "scorers": checks.map_of(checks.OBJECT)}, {"run_id": checks.id_}
-    ),
+    spec=checks.object_of({"run": checks.text, "dataset": checks.id_, "scorers": checks.map_of(checks.OBJECT)}),
     provenance=provenance({"run": checks.id_}, JUDGED),
     view="evaluand.report.kinds.evaluations:EvaluationView",
     made_from=(RUNS,),
     origins=lambda spec, made: [Origin(RUNS, made.get("run"), spec.get("run"))],
+    stated={"run_id": "run"},
     found_by=("dataset", "run"),
     counts=checks.map_of(checks.COUNTS),
     keys=WORK,

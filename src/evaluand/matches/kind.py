@@ -23,18 +23,13 @@ def _agree_on_systems(manifest: Mapping[str, Any], sealed: bool) -> str:
     for path, entries in ((".spec.runs", spec.get("runs", [])), (".provenance.runs", made_from)):
         if len(entries) != n_runs:
             return f"{path}: expected {n_runs} entries, one for each system, found {len(entries)}"
-    if spec.get("run_ids", made_from) != made_from:
-        return f".provenance.runs: expected those of the spec, {', '.join(spec['run_ids'])}"
     return ""
 
 
 def _agree_on_matches(manifest: Mapping[str, Any], sealed: bool) -> str:
-    spec, made_from = manifest["spec"], manifest["provenance"]["matches"]
-    n_matches = len(spec["matches"])
-    if n_matches != len(made_from):
-        return f".provenance.matches: expected {n_matches} entries, one for each digest, found {len(made_from)}"
-    if spec.get("match_ids", made_from) != made_from:
-        return f".provenance.matches: expected those of the spec, {', '.join(spec['match_ids'])}"
+    n_matches, n_made_from = len(manifest["spec"]["matches"]), len(manifest["provenance"]["matches"])
+    if n_matches != n_made_from:
+        return f".provenance.matches: expected {n_matches} entries, one for each digest, found {n_made_from}"
     return ""
 
 
@@ -45,7 +40,6 @@ KIND: Final = Kind(
         {"systems": checks.TEXTS},
         {
             "runs": checks.TEXTS,
-            "run_ids": checks.IDS,
             "dataset": checks.id_,
             "judge": checks.OBJECT,
             "schedule": _SCHEDULE,
@@ -62,6 +56,7 @@ KIND: Final = Kind(
     made_from=(RUNS,),
     made_into=(CARDS,),
     origins=lambda spec, made: list_origins(RUNS, made.get("runs") or [], spec.get("runs")),
+    stated={"run_ids": "runs"},
     found_by=("dataset", "runs"),
     keys=WORK,
     optional={"usage": USAGE, "spent": checks.map_of(AMOUNTS)},
@@ -74,13 +69,13 @@ KIND_OF_RATINGS: Final = Kind(
     rank=60,
     spec=checks.object_of(
         {"matches": checks.TEXTS, "systems": checks.TEXTS, "confidence": checks.confidence, "method": METRIC},
-        {"match_ids": checks.IDS},
     ),
     provenance=provenance({"matches": checks.IDS}),
     view="evaluand.report.kinds.matches:RatingsView",
     singular="set of ratings",
     made_from=(MATCHES,),
     origins=lambda spec, made: list_origins(MATCHES, made.get("matches"), spec.get("matches")),
+    stated={"match_ids": "matches"},
     found_by=("matches",),
     agree=_agree_on_matches,
     page=Page("rating", {"sealed": "m"}),
