@@ -34,8 +34,8 @@ from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
 from evaluand.evaluation.earlier_scores import lane_name, read_scores, scored_keys, work_of
 from evaluand.evaluation.grading import N_FIELDS, Grader, failure_in_grade, line_of
-from evaluand.evaluation.known_scores import KnownRows, ScoredRows, ScoreTable, known_batches, known_records
 from evaluand.evaluation.preflight import warn_of_unequal
+from evaluand.evaluation.score_tables import KnownRows, ScoredRows, ScoreTable, known_batches, known_records
 from evaluand.evaluation.scorer import (
     NO_ANSWER,
     FunctionScorer,
@@ -249,45 +249,25 @@ class Evaluator:
             about=lambda: grading.about(request, inputs),
         )
         total = sum(run.counts.values()) * len(grading.scorers)
-        if "digest" in manifest:
-            _warn_of_changes(inputs, manifest, request.origin)
-            self._count_earlier(manifest)
+        if is_made := "digest" in manifest:
+            if budget := self.policy.shared_budget:
+                for name, costs in manifest.get("spent", {}).items():
+                    budget.count_earlier(_work_name(manifest, name), costs)
             why = "nothing to do: the same responses were graded by the same scorers before"
             receipt = Receipt(total, kept=total, why=why)
-            return _warn_of_failed(_evaluation_called(request.name, store, manifest["id"], receipt))
-        job = _Job(self, store, run, manifest, inputs)
-        with closing(job):
-            for number, (scorer_name, scorer) in enumerate(grading.scorers.items()):
-                if isinstance(judged, KnownRows):
-                    job.take_known(number, scorer_name, scorer, judged)
-                    continue
-                work = None if manifest["fresh"] else grading.work(scorer_name)
-                job.grade(number, scorer_name, scorer, work, (judged or {}).get(scorer_name, ()))
-            job.seal(list(grading.scorers.values()))
-        _warn_of_changes(inputs, manifest, request.origin)
-        stale = [check.why for check in inputs.values() if check.why] if job.called else []
-        why = _why(stale, grading.unpinned(in_experiment="experiment" in (request.origin or {})))
-        receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed, usage=job.usage)
-        evaluation = _warn_of_failed(_evaluation_called(request.name, store, manifest["id"], receipt))
-        warn_of_unequal(evaluation, run, grading.scorers)
+        else:
+            with closing(_Job(self, store, grading, manifest, inputs)) as job:
+                job.perform(judged or {})
+            why = "; ".join(dict.fromkeys([*job.stale, *grading.describe_unpinned(request)]))
+            receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed, usage=job.usage)
+        for name, check in inputs.items():
+            check.warn_of_changes(f"scorer {name!r}", manifest, request.origin)
+        evaluation = Evaluation(store, manifest["id"], receipt)
+        evaluation.called = request.name
+        _warn_of_failed(evaluation)
+        if not is_made:
+            warn_of_unequal(evaluation, run, grading.scorers)
         return evaluation
-
-    def _count_earlier(self, manifest: Manifest) -> None:
-        """Counts what a finished evaluation has cost against the budget."""
-        if budget := self.policy.shared_budget:
-            for name, costs in manifest.get("spent", {}).items():
-                budget.count_earlier(_work_name(manifest, name), costs)
-
-
-def _warn_of_changes(inputs: Mapping[str, InputCheck], manifest: Manifest, origin: Mapping[str, Any] | None) -> None:
-    for name, check in inputs.items():
-        check.warn_of_changes(f"scorer {name!r}", manifest, origin)
-
-
-def _evaluation_called(name: str | None, store: Store, id: str, receipt: Receipt) -> Evaluation:
-    evaluation = Evaluation(store, id, receipt)
-    evaluation.called = name
-    return evaluation
 
 
 def _work_name(manifest: Manifest, scorer: str) -> str:
@@ -302,13 +282,6 @@ def _is_of_recording(store: Store, id: str, origin: Mapping[str, Any] | None) ->
         return False
     begun_for: dict[str, Any] = store.manifest("evaluations", id)["provenance"].get("origin") or {}
     return bool(begun_for.get("recording") == recording)
-
-
-def _why(stale: Sequence[str], unpinned: Mapping[str, Sequence[str]]) -> str:
-    """Why rows were graded that earlier work could have answered, in words."""
-    first = [f"{name}: {summarize_reasons(reasons)}" for name, reasons in unpinned.items()]
-    unpinned_reason = [f"unpinned, so never reused: {'; '.join(first)}"] if first else []
-    return "; ".join(dict.fromkeys([*stale, *unpinned_reason]))
 
 
 @dataclass(frozen=True)
@@ -349,13 +322,19 @@ class _Grading:
     def pinned(self) -> bool:
         return all(identity.pinned for identity in self.identities.values())
 
-    def unpinned(self, *, in_experiment: bool) -> dict[str, list[str]]:
+    def unpinned(self, request: StepRequest) -> dict[str, list[str]]:
         """Why scorers are unpinned, by name, with what to declare as it is written in Python or an experiment file."""
+        in_experiment = "experiment" in (request.origin or {})
         return {
             name: identity.reasons(in_yaml=in_experiment and isinstance(self.scorers[name], FunctionScorer))
             for name, identity in self.identities.items()
             if identity.unpinned
         }
+
+    def describe_unpinned(self, request: StepRequest) -> Iterator[str]:
+        """Why rows were graded that earlier work could have answered, if scorers are unpinned."""
+        if first := [f"{name}: {summarize_reasons(reasons)}" for name, reasons in self.unpinned(request).items()]:
+            yield f"unpinned, so never reused: {'; '.join(first)}"
 
     def work(self, name: str) -> str | None:
         """What identifies a scorer's work for any data; None where nothing may be reused."""
@@ -365,8 +344,7 @@ class _Grading:
     def about(self, request: StepRequest, inputs: Mapping[str, InputCheck]) -> Manifest:
         """The entries of the manifest besides the spec."""
         parts = {name: check.parts for name, check in inputs.items()}
-        unpinned = self.unpinned(in_experiment="experiment" in (request.origin or {}))
-        reasons = [f"{name}: {why}" for name, each in unpinned.items() for why in each]
+        reasons = [f"{name}: {why}" for name, each in self.unpinned(request).items() for why in each]
         judges = [name for name, scorer in self.scorers.items() if scorer.is_judge]
         made_of = {"run": self.run.id, "parts": parts, "unpinned": reasons} | ({"judges": judges} if judges else {})
         rubrics = {name: list(scorer.rubrics) for name, scorer in self.scorers.items() if scorer.rubrics}
@@ -386,8 +364,8 @@ def _has_failures(store: Store, id: str, run: Run) -> bool:
     return any(tally.get(FAILED, 0) > run.counts.get(FAILED, 0) for tally in counts.values())
 
 
-def _warn_of_failed(evaluation: Evaluation) -> Evaluation:
-    """The evaluation, after a warning for scorers that failed on every row that they graded."""
+def _warn_of_failed(evaluation: Evaluation) -> None:
+    """Warns of scorers that failed on every row that they graded."""
     for name, counts in evaluation.counts.items():
         if SCORED in counts or FAILED not in counts:
             continue
@@ -398,7 +376,6 @@ def _warn_of_failed(evaluation: Evaluation) -> Evaluation:
             every = f"all {len(asked):,} rows" if len(asked) > 1 else "the one row"
             why = asked[0][1].removeprefix("scorer: ")
             warn(f"scorer {name!r} failed on {every}: {why}", ScorerFailed)
-    return evaluation
 
 
 RowKey = tuple[int, int]
@@ -413,10 +390,15 @@ class _Job:
     """One evaluation in progress."""
 
     def __init__(
-        self, evaluator: Evaluator, store: Store, run: Run, manifest: Manifest, inputs: Mapping[str, InputCheck]
+        self,
+        evaluator: Evaluator,
+        store: Store,
+        grading: _Grading,
+        manifest: Manifest,
+        inputs: Mapping[str, InputCheck],
     ) -> None:
-        self.inputs = inputs
-        self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
+        self.evaluator, self.store, self.manifest, self.inputs = evaluator, store, manifest, inputs
+        self.grading, self.run = grading, grading.run
         self.lanes: list[WorkLog] = []
         self.prepared: list[Scorer] = []
         self.columns: dict[str, tuple[ScoredRows, Sequence[bytes], RowStream]] = {}  # see `known_batches`
@@ -426,11 +408,24 @@ class _Job:
         self.used: dict[str, RowUsage] = {}  # by scorer
         self.usage: dict[str, Any] | None = None  # of what was graded now, once this process has sealed it
 
-    def grade(
-        self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[KnownScore] | ScoredRows
-    ) -> None:
+    @property
+    def stale(self) -> list[str]:
+        """Why rows were graded again whose inputs have changed."""
+        return [check.why for check in self.inputs.values() if check.why] if self.called else []
+
+    def perform(self, judged: KnownScores | KnownRows) -> None:
+        """Grades every row by every scorer, and seals the evaluation unless another process does."""
+        for number, (name, scorer) in enumerate(self.grading.scorers.items()):
+            lane = self._open_lane(number, scorer)
+            if isinstance(judged, KnownRows):  # they become tables when the evaluation is sealed
+                self.known, self.graders[name] = judged, self._make_grader(scorer, self.evaluator.policy)
+            else:
+                self._grade(lane, name, scorer, judged.get(name, ()))
+        if take_turn_to_seal(self.lanes[0], self.is_sealed, self.evaluator.policy):
+            self._seal()
+
+    def _grade(self, lane: WorkLog, name: str, scorer: Scorer, judged: Iterable[KnownScore] | ScoredRows) -> None:
         """Grades every row of the run by one scorer."""
-        lane = self._open_lane(number, scorer)
         inputs = self.inputs[name]
         if not judged:
             inputs.void_stale(lane, N_FIELDS)
@@ -448,6 +443,7 @@ class _Job:
             judged = judged.records()
         if judged and lane.n_done < lane.slots:
             self._append(lane, self._known_lines(lane, judged, inputs.observer), tally)
+        work = None if self.manifest["fresh"] else self.grading.work(name)
         if work and lane.n_done < lane.slots:
             self._reuse(lane, work, tally, inputs)
         keyed = KeyedWork(
@@ -472,11 +468,6 @@ class _Job:
         with self._shown(tally), observable(self.evaluator.policy.observe_models):
             keyed.perform()
         self._count(tally)
-
-    def take_known(self, number: int, name: str, scorer: Scorer, known: KnownRows) -> None:
-        """Takes the scores of a scorer over from rows, which become tables when the evaluation is sealed."""
-        self._open_lane(number, scorer)
-        self.known, self.graders[name] = known, self._make_grader(scorer, self.evaluator.policy)
 
     def _open_lane(self, number: int, scorer: Scorer) -> WorkLog:
         self.rows = RowStream(self.run, scorer)
@@ -524,15 +515,13 @@ class _Job:
     def is_sealed(self) -> bool:
         return self.store.is_sealed("evaluations", self.manifest["id"])
 
-    def seal(self, scorers: Sequence[Scorer]) -> None:
-        """Turns the journals into tables, unless another process does."""
-        if not take_turn_to_seal(self.lanes[0], self.is_sealed, self.evaluator.policy):
-            return
-        id, names = self.manifest["id"], [*self.manifest["spec"]["scorers"]]
+    def _seal(self) -> None:
+        """Writes the tables."""
+        id, names = self.manifest["id"], [*self.grading.scorers]
         spent = {name: lane.spent for lane, name in zip(self.lanes, names, strict=True) if lane.spent}
         with drafted(self.store, "evaluations", id) as draft, journalled("evaluations", id):
             written = {}
-            for name, scorer in zip(names, scorers, strict=True):
+            for name, scorer in self.grading.scorers.items():
                 schema = tables.scores_schema(scorer.columns)
                 schema = self.columns[name][0].fitted(schema) if name in self.columns else schema
                 written[name] = ScoreTable(draft, name, schema, self.used.setdefault(name, RowUsage()))
