@@ -319,9 +319,12 @@ def _facts(store: FolderStore, kind: str, id: str, options: _Options) -> Facts:
 
 
 def _find_uses(store: FolderStore, names: Names, kind: str, id: str) -> list[Facts] | None:
-    """The artifacts made from an artifact; None if there are too many to show."""
+    """The artifacts made from an artifact, of those of experiments those of the one asked for; None if too many."""
     uses = [
-        (each, use) for each in made_of(kind) for use in sorted(m["id"] for m in find_made_from(store, each, kind, id))
+        (each, use)
+        for each in made_of(kind)
+        for use in sorted(made["id"] for made in find_made_from(store, each, kind, id))
+        if not names.is_of_another((each, use), (kind, id))
     ]
     return [_artifact_facts(store, names, *use) for use in uses] if len(uses) <= _AT_MOST else None
 
