@@ -159,6 +159,7 @@ def judge_of(folder: Path) -> Any:
     """The judge as a new process would load it."""
     observation._opened.clear()
     observation._opened_once.clear()
+    observation._named.clear()
     return load(folder, READING, "judging").judge
 
 

@@ -248,7 +248,6 @@ class Evaluator:
         )
         total = sum(run.counts.values()) * len(grading.scorers)
         if "digest" in manifest:
-            _warn_of_changes(inputs, manifest, request.origin)
             self._count_earlier(manifest)
             why = "nothing to do: the same responses were graded by the same scorers before"
             receipt = Receipt(total, kept=total, why=why)
@@ -262,7 +261,6 @@ class Evaluator:
                 work = None if manifest["fresh"] else grading.work(scorer_name)
                 job.grade(number, scorer_name, scorer, work, (judged or {}).get(scorer_name, ()))
             job.seal(list(grading.scorers.values()))
-        _warn_of_changes(inputs, manifest, request.origin)
         stale = [check.why for check in inputs.values() if check.why] if job.called else []
         why = _why(stale, grading.unpinned(in_experiment="experiment" in (request.origin or {})))
         receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed, usage=job.usage)
@@ -275,11 +273,6 @@ class Evaluator:
         if budget := self.policy.shared_budget:
             for name, costs in manifest.get("spent", {}).items():
                 budget.count_earlier(_work_name(manifest, name), costs)
-
-
-def _warn_of_changes(inputs: Mapping[str, InputCheck], manifest: Manifest, origin: Mapping[str, Any] | None) -> None:
-    for name, check in inputs.items():
-        check.warn_of_changes(f"scorer {name!r}", manifest, origin)
 
 
 def _evaluation_called(name: str | None, store: Store, id: str, receipt: Receipt) -> Evaluation:
@@ -364,7 +357,7 @@ class _Grading:
 
     def about(self, request: StepRequest, inputs: Mapping[str, InputCheck]) -> Manifest:
         """The entries of the manifest besides the spec."""
-        parts = {name: check.parts for name, check in inputs.items()}
+        parts = {name: dict(identity.parts) for name, identity in self.identities.items()}
         unpinned = self.unpinned(in_experiment="experiment" in (request.origin or {}))
         reasons = [f"{name}: {why}" for name, each in unpinned.items() for why in each]
         judges = [name for name, scorer in self.scorers.items() if scorer.is_judge]

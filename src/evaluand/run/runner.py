@@ -236,7 +236,6 @@ class Runner:
             receipt = _Job(self, calls, manifest, inputs).perform()
             why = self._why(calls, inputs, manifest, before, request, receipt.called)
             why = "; ".join(each for each in (inputs.why if receipt.called else "", why) if each)
-        inputs.warn_of_changes(f"task {shown_name(request.name or calls.task.name)!r}", manifest, request.origin)
         run = Run(self.store, manifest["id"])
         run.called = request.name
         run.receipt = replace(receipt, why=why, failures=run.failures)
@@ -303,7 +302,7 @@ class Runner:
         models = [{"url": model.address, "name": model.name} for model in find_models(calls.task)]
         facts: dict[str, Any] = {
             "task": text_of(calls.task.name),
-            "parts": inputs.parts,
+            "parts": calls.identity.parts,
             "unpinned": unpinned,
             "policy": _policy(self.policy.with_defaults(calls.task.retries, calls.task.transient)),
         }
