@@ -42,7 +42,7 @@ from typing import Any, Generic, Protocol, TypeVar
 import orjson
 
 from evaluand.core.fingerprint import CodeFacts
-from evaluand.core.fingerprint.files import CHANGED, Stamp, file_state, listing_state, portable, stamp_of
+from evaluand.core.fingerprint.files import CHANGED, Stamp, file_state, listing_state, portable, stamp_of, state_of
 from evaluand.core.fingerprint.homes import is_first_party, working_folder
 from evaluand.core.fingerprint.tokens import leaf
 from evaluand.core.system import call_after_fork
@@ -61,6 +61,7 @@ UNKNOWN = ("", CHANGED)  # inputs that could not be observed
 CONNECTED = "(connected to a service)"  # names of inputs that are no files are in parentheses
 RAN = "(ran another program)"
 DREW = "(drew from the generator that all code shares in {})"
+WROTE = "(wrote a file)"  # which does not keep the answer from being reused
 SHOWED = "(holds an address in memory or the name of a temporary file)"
 
 _OPEN = "open"
@@ -94,8 +95,8 @@ class _Call:
         self.observer, self._example = observer, example
         self.opened: dict[str, tuple[str, Stamp | str | None]] = {}  # name → path, and stamp or state of a listing
         self.own: list[_Opened] = []  # those that count for this call alone
-        draws = observer.facts.draws
-        self._generators = [(module, _state_of(module)) for module in draws] if draws else ()
+        draws = observer.draws
+        self._generators = [(module, _state_of(module)) for module in draws]
 
     def __enter__(self) -> None:
         _in_progress.add(self)
@@ -187,7 +188,7 @@ class Observer(Generic[U]):
     """
 
     def __init__(self, facts: CodeFacts, ignored: Sequence[str | os.PathLike[str]] = ()) -> None:
-        self.facts = facts
+        self.facts, self.draws = facts, facts.draws
         self._ignored = tuple(os.path.abspath(folder) + os.sep for folder in ignored)
         self._earlier: dict[int, _Call] = {}  # a unit's slot → its last attempt, which failed
         self._ended: dict[int, str] = {}  # a unit's slot → the node of its inputs
@@ -276,6 +277,16 @@ class Observer(Generic[U]):
         while at is not None and at not in self._nodes:
             self._nodes[at] = nodes.get(at, (None, *UNKNOWN))
             at = self._nodes[at][0]
+
+    def renew(self, node: str, nodes: Mapping[str, Node]) -> str | None:
+        """The node of the same files as those of a node of earlier work, as they are now."""
+        names: list[str] = []
+        at: str | None = node
+        while at is not None and at in nodes:
+            at, name, _ = nodes[at]
+            names.append(name)
+        files = [name for name in reversed(names) if name and not name.startswith("(")]
+        return self._chain_of(None, [(name, state_of(name, self.facts.folder)) for name in files])
 
     def begin_log(self) -> None:
         """Define the nodes again: the next lines are written to another log, which is read without this one."""
@@ -423,8 +434,11 @@ def _note_open(raw: str, flags: int, calls: Collection[_Call]) -> None:
     path = raw if os.path.isabs(raw) else os.path.join(working_folder(), raw)
     makes = flags & os.O_TRUNC or (flags & os.O_CREAT and (flags & os.O_EXCL or not os.path.lexists(path)))
     if makes or flags & (os.O_WRONLY | os.O_RDWR) == os.O_WRONLY:
-        for call in calls if makes else ():  # what is only appended to may be read later
-            call.add_written(path)
+        for call in calls:
+            if makes:  # what is only appended to may be read later
+                call.add_written(path)
+            if not _is_ignored(path):
+                _record(call, WROTE, WROTE, "", "")
         return
     names = _inputs_of(calls, raw, path)
     if not names or ((raw != path or raw.endswith((".py", ".zip"))) and _is_read_by_python(path)):

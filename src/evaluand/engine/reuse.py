@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from evaluand.core.errors import EngineError, warn
 from evaluand.core.fingerprint import Identity, explain
-from evaluand.core.fingerprint.files import CHANGED, file_state, listing_state, located, stamp_of
+from evaluand.core.fingerprint.files import CHANGED, state_of
 from evaluand.core.fingerprint.parts import PIN
 from evaluand.engine.observation import UNKNOWN, Node, Observer, node_key
 from evaluand.store.addresses import local_folder
@@ -172,11 +172,10 @@ class Unchanged:
         return unchanged
 
     def _is_same(self, name: str, state: str) -> bool:
-        if self._files_only and name.startswith("("):
-            return True
+        if name.startswith("("):
+            return self._files_only or state != CHANGED
         if name not in self._files:
-            path = located(name, self._folder)
-            self._files[name] = listing_state(path) if name.endswith("/") else file_state(path, stamp_of(path))
+            self._files[name] = state_of(name, self._folder)
         same = self._files[name] == state != CHANGED
         if not same and name:
             self.changed.add(name)
@@ -213,14 +212,18 @@ class InputCheck:
         return explain(stored if self.entry is None else stored.get(self.entry) or {}, self.identity.parts)
 
     @property
-    def why(self) -> str:
-        """Which inputs of the last attempt have changed or cannot be compared, in words; empty if answers are kept."""
+    def changed_files(self) -> list[str]:
+        """Which files that the last attempt opened have changed since, in words."""
         files = sorted(name.removeprefix("./") for name in self._changed if not name.startswith("("))
         more = [f"{len(files) - MAX_SHOWN:,} more"] if len(files) > MAX_SHOWN else []
-        changed = [f"changed since opened: {', '.join([*files[:MAX_SHOWN], *more])}"] if files else []
+        return [f"changed since opened: {', '.join([*files[:MAX_SHOWN], *more])}"] if files else []
+
+    @property
+    def why(self) -> str:
+        """Which inputs of the last attempt have changed or cannot be compared, in words; empty if answers are kept."""
         others = [f"a call {name.strip('()')}" for name in sorted(self._changed) if name.startswith("(")]
         unrecorded = ["the stored answers have no record of the files they opened"] if self._unrecorded else []
-        return "; ".join([*unrecorded, *changed, *([f"{' and '.join(others)}; {PIN}"] if others else [])])
+        return "; ".join([*unrecorded, *self.changed_files, *([f"{' and '.join(others)}; {PIN}"] if others else [])])
 
     def is_stale(self, kind: str, id: str, table: str) -> bool:
         """Whether sealed work has an answer whose inputs have changed or were not observed."""
@@ -255,6 +258,10 @@ class InputCheck:
         """Whether the answers of earlier work may be reused: it was observed, if this code must be observed."""
         return self.unchanged is None or bool(self.store.manifest(kind, id).get("observed"))
 
+    def holds(self, node: str | None, inputs: Inputs) -> bool:
+        """Whether the files of an answer are unchanged."""
+        return self.unchanged is None or self.unchanged.holds(node, inputs.nodes)
+
     def same(self, answers: Iterator[tuple[int, bytes, list[Any]]], inputs: Inputs) -> Iterator[Answer]:
         """The answers whose inputs are unchanged.
 
@@ -264,7 +271,7 @@ class InputCheck:
         """
         for slot, key, record in answers:
             node = inputs.of(slot)
-            if self.unchanged is None or self.unchanged.holds(node, inputs.nodes):
+            if self.holds(node, inputs):
                 if self.observer is not None and node is not None:
                     self.observer.learn(node, inputs.nodes)
                 yield key, record, node

@@ -155,7 +155,7 @@ class Identity:
         """
         if version is None:
             return self
-        facts = self.facts and replace(self.facts, draws=frozenset(), is_versioned=True)
+        facts = self.facts and replace(self.facts, is_versioned=True)
         covered = tuple(why.partition(";")[0] for why in self.unpinned)
         return Identity({**self.spec, "version": version}, True, (), self.parts, facts, covered)
 

@@ -41,7 +41,6 @@ from evaluand.core.fingerprint.outside import (
     advice,
     hands_on,
     is_caching,
-    shared_generators_of,
     why_outside,
 )
 from evaluand.core.fingerprint.parts import PIN, Place
@@ -87,7 +86,7 @@ class Lookup:
         order: the sets that it reaches.
         changed: the names of what the code itself changes, which outlives a call.
         caching: the libraries that keep what they read.
-        draws: the modules from whose shared generators the code of others that it uses may draw.
+        libraries: the packages and modules of others that it uses.
         ordered_by_hash: whether it depends on the order of a set, which is the same in each process now.
     """
 
@@ -95,7 +94,7 @@ class Lookup:
         self.homes, self.unpinned, self.seeds_estimators = homes, unpinned, seeds_estimators
         self.ordered_by_hash = self._has_caches = False
         self.changed: set[str] = set()
-        self.draws = self.caching = frozenset[str]()
+        self.libraries = self.caching = frozenset[str]()
         self.order = Order()
         self.root: Any = None
         self._lifted: dict[str, str] = {}
@@ -254,7 +253,7 @@ class Lookup:
         if is_caching(full):
             self._has_caches = True
             self.caching |= {full.partition(".")[0]}
-        self.draws |= shared_generators_of(full)
+        self.libraries |= {full.partition(".")[0]}
 
     def require_seed(self, attribute: str, say: Callable[[], None]) -> None:
         """Takes note of an attribute that is a seed, which must not be None.

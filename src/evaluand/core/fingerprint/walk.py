@@ -31,6 +31,7 @@ from evaluand.core.fingerprint.files import Files, is_text_or_path, name_token
 from evaluand.core.fingerprint.homes import Home, Homes, working_folder
 from evaluand.core.fingerprint.lookup import Lookup
 from evaluand.core.fingerprint.order import hash_seed
+from evaluand.core.fingerprint.outside import shared_generators_of
 from evaluand.core.fingerprint.parts import Parts, Place
 from evaluand.core.fingerprint.plain import plain_data
 from evaluand.core.fingerprint.secrets import EnvironmentSecrets
@@ -90,7 +91,7 @@ class CodeFacts:
 
     Attributes:
         folder: where the code lies; the current directory where it has no file.
-        draws: the modules from whose shared generators the code of others that it uses may draw.
+        libraries: the packages and modules of others that it uses.
         keeps: whether it may keep something that a later call finds.
         is_versioned: whether a declared version stands for the services and programs that it uses.
         modules: what it consists of, and libraries that keep what they read: it may find there what calls of other
@@ -98,10 +99,16 @@ class CodeFacts:
     """
 
     folder: str = field(default_factory=working_folder)
-    draws: frozenset[str] = frozenset(("numpy.random", "random"))
+    libraries: frozenset[str] = frozenset(("?",))  # one that is not known
     keeps: bool = True
     is_versioned: bool = False
     modules: frozenset[str] = frozenset()
+
+    @property
+    def draws(self) -> frozenset[str]:
+        """The modules from whose shared generators the code of others may draw; a version stands for what is drawn."""
+        libraries = () if self.is_versioned else self.libraries
+        return frozenset[str]().union(*map(shared_generators_of, libraries))
 
     def __fingerprint__(self) -> Any:
         """Nothing: facts follow from code that is identified itself."""
@@ -113,11 +120,11 @@ class CodeFacts:
         observed = [part for part in parts if part is not None]
         if not observed:
             return None
-        draws = frozenset[str]().union(*(part.draws for part in observed))
+        libraries = frozenset[str]().union(*(part.libraries for part in observed))
         modules = frozenset[str]().union(*(part.modules for part in observed))
         return CodeFacts(
             observed[0].folder,
-            draws,
+            libraries,
             any(part.keeps for part in observed),
             all(part.is_versioned for part in observed),
             modules,
@@ -202,7 +209,7 @@ class Walk:
             {shown: content for shown, (_, content) in sorted(found.items())},
             CodeFacts(
                 home.folder,
-                self.lookup.draws,
+                self.lookup.libraries,
                 self.lookup.keeps,
                 modules=self.homes.files() | self.lookup.caching,
             ),

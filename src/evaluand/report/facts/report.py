@@ -25,7 +25,7 @@ from evaluand.report.metric_labels import add_labels, distinct_values
 from evaluand.report.usage import command_usage
 from evaluand.run.excerpts import to_json
 from evaluand.run.kind import RUNS
-from evaluand.store.store import early_stops
+from evaluand.store.store import caveats
 
 if TYPE_CHECKING:
     from evaluand.aggregation.aggregator import Aggregation
@@ -71,7 +71,7 @@ def report_facts(
     made = [(EVALUATIONS, part.evaluation.id) if part.evaluation else (RUNS, part.run.id) for part in parts]
     return {
         "title": title,
-        "early_stops": early_stops(parts[0].run.store, made) if parts else [],
+        "caveats": caveats(parts[0].run.store, made) if parts else [],
         "unread": [fact for part in parts for fact in unread_facts(part.run, part.evaluation, part.task)],
         "created": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
         "evaluand": __version__,
