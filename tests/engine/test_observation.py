@@ -74,7 +74,7 @@ class Project:
 def forget_files() -> None:
     """Forgets which files were opened, as a new process does."""
     observation._opened.clear()
-    observation._opened_once.clear()
+    observation._places.clear()
     observation._named.clear()
 
 
@@ -433,7 +433,7 @@ def test_what_says_nothing_of_an_answer_is_no_input(project: Project, how: str) 
     run = project.run(HEAD + NO_INPUT[how])
     assert set(run.counts) == {"completed"}
     inputs = run.store.read("runs", run.id, "inputs") if "inputs" in run.manifest["tables"] else ()
-    assert [row for batch in inputs for row in batch.to_pylist()] == []
+    assert {row["file"] for batch in inputs for row in batch.to_pylist()} <= {"(wrote a file)"}
     assert project.called(HEAD + NO_INPUT[how]) == 0
 
 

@@ -149,8 +149,8 @@ class _Machinery:
 _current: ContextVar[_Call | _Machinery | None] = ContextVar("_current", default=None)
 _MACHINERY = _Machinery()
 _in_progress: set[_Call] = set()
-_opened: list[_Opened] = []  # by all calls of the process that others may find
-_opened_once: set[_Opened] = set()
+_opened: list[_Opened | None] = []  # by all calls of the process that others may find
+_places: dict[tuple[Any, ...], int] = {}  # of the files among them
 _named: dict[str, dict[_Opened, None]] = {}  # text in the example's values → the files of that name
 _hooks: list[Callable[..., None]] = []  # the hook, once it is installed: it cannot be removed again
 
@@ -320,10 +320,11 @@ class Observer(Generic[U]):
         named = (opened for text in record.texts & _named.keys() for opened in _named[text])
         return self._chain_of(chain, sorted({*self._states(dict.fromkeys((*named, *record.own)), record)}))
 
-    def _states(self, opened: Collection[_Opened], record: _Call) -> list[tuple[str, str]]:
+    def _states(self, opened: Collection[_Opened | None], record: _Call) -> list[tuple[str, str]]:
         """Names and states of the files among those opened that this code may have found."""
         own = self.facts.modules
-        shared = [entry for entry in opened if not own or not entry[3] or own & entry[3]]
+        entries = [entry for entry in opened if entry is not None]
+        shared = [entry for entry in entries if own is None or entry[3] is None or own & entry[3]]
         named = [(self.name_of(raw, path), path, stamp) for raw, path, stamp, _ in shared]
         return [
             # what was absent and then created by the call itself counts as the call has left it
@@ -365,7 +366,7 @@ def _observer_of_worker(facts: CodeFacts, ignored: Sequence[str], prepared: Sequ
     return made
 
 
-_Opened = tuple[str, str, Stamp | str | None, frozenset[str]]
+_Opened = tuple[str, str, Stamp | str | None, frozenset[str] | None]
 """How the code calls an input, the full path, its stamp or the state of a listing, and the modules of the code."""
 
 Node = tuple[str | None, str, str]
@@ -483,8 +484,19 @@ def _record(call: _Call, name: str, raw: str, path: str, stamp: Stamp | str | No
         call.own.append(opened)
         for text in texts:
             _named.setdefault(text, {})[opened] = None
-    elif opened not in _opened_once:
-        _opened_once.add(opened)
+    else:
+        _share(opened, call.observer.facts.keeps)
+
+
+def _share(opened: _Opened, is_kept: bool) -> None:
+    """Notes a file that counts for later answers; what code reads anew, and keeps nowhere, counts as it was last."""
+    raw, path, stamp, modules = opened
+    key = (raw, path, modules, stamp) if is_kept else (raw, path, modules)
+    place = _places.get(key)
+    if place is None or _opened[place] != opened:
+        if place is not None:
+            _opened[place] = None
+        _places[key] = len(_opened)
         _opened.append(opened)
 
 

@@ -118,5 +118,5 @@ def is_harmless(node: str | None, nodes: Mapping[str, Node]) -> bool:
 
 def _environment(libraries: Iterable[str]) -> str:
     """A digest of what the outcome of a check depends on: Python, the architecture, the packages that the code uses."""
-    versions = {name: str(getattr(sys.modules.get(name), "__version__", "")) for name in libraries}
+    versions = {name: str(vars(sys.modules.get(name, sys)).get("__version__", "")) for name in libraries}
     return identity.digest([platform.python_version(), platform.machine(), dict(sorted(versions.items()))]).hex()

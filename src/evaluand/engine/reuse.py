@@ -173,10 +173,11 @@ class Unchanged:
 
     def _is_same(self, name: str, state: str) -> bool:
         if name.startswith("("):
-            return self._files_only or state != CHANGED
-        if name not in self._files:
-            self._files[name] = state_of(name, self._folder)
-        same = self._files[name] == state != CHANGED
+            same = self._files_only or state != CHANGED
+        else:
+            if name not in self._files:
+                self._files[name] = state_of(name, self._folder)
+            same = self._files[name] == state != CHANGED
         if not same and name:
             self.changed.add(name)
         return same

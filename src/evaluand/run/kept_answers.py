@@ -17,6 +17,7 @@ from evaluand.models.usage_total import UsageTotal
 from evaluand.run.responses import completed, inputs_of
 from evaluand.store.store import Manifest, Store, sealed_manifest
 
+_BY_VERSION = "the version alone stood for the code, so whether it changed is not known"
 MOST_CHANGES = 5  # that are named
 
 
@@ -52,7 +53,10 @@ class EarlierAnswers:
         if not runs:
             return cls(store)
         newest = next(iter(runs.values()))
-        changes = inputs.explain(newest) or (["the task changed"] if newest["spec"]["task"] != task else [])
+        is_same = newest["spec"]["task"] == task
+        unknown = _BY_VERSION if "version" in newest["spec"]["task"] else "the task changed"
+        recorded = inputs.explain(newest) if newest["provenance"].get("parts") else []
+        changes = [] if is_same else recorded or [unknown]
         changes += inputs.changed_files
         return cls(store, tuple(runs), tuple(changes[:MOST_CHANGES])) if changes else cls(store)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import closing, nullcontext
+from contextlib import closing, nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, islice, repeat
@@ -315,7 +315,9 @@ class Runner:
                     yield Repeatable(slot, orjson.loads(orjson.dumps(record[:6])), seconds)
 
         repeat = partial(repeat_calls, self.store, self.policy, calls.task)
-        return check_reuse(self.store, "runs", sources, read, repeat, facts.libraries)
+        with suppress(EngineError):  # what is damaged is reported where it would be used
+            return check_reuse(self.store, "runs", sources, read, repeat, facts.libraries)
+        return Outcome()
 
     def _needs_new_attempt(self, last: str, request: Request, calls: Calls, inputs: InputCheck) -> bool:
         """Whether a new attempt is needed after the last one."""

@@ -197,6 +197,8 @@ class Lookup:
     def bytecode(self, function: types.FunctionType, uses: Uses, place: Place) -> None:
         """Judges a function without source: by names alone, as the arguments cannot be seen."""
         code, shown = function.__code__, place.shown
+        self.changed |= {chain[-2] for chain in uses.chains if len(chain) > 1 and chain[-1] in _CHANGING}
+        self.changed |= uses.stored
         names = CodeNames(ast.Module([], []), function.__globals__, self.homes, closure_of(function))
         used = {name for inner in nested(code) for name in inner.co_names}
         for chain in sorted(uses.chains):
@@ -209,6 +211,8 @@ class Lookup:
                 self._say(shown, full, why_outside(full))
         for method in sorted(used & METHODS.keys()):
             self._say(shown, method, METHODS[method])
+        if used & _CHANGING:
+            self.changed |= {*code.co_freevars}
         if used & {"set", "frozenset"}:
             self._say_order(shown, shown, "a set")
 

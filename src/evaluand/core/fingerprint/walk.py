@@ -95,14 +95,14 @@ class CodeFacts:
         keeps: whether it may keep something that a later call finds.
         is_versioned: whether a declared version stands for the services and programs that it uses.
         modules: what it consists of, and libraries that keep what they read: it may find there what calls of other
-            code of these modules have read. None is named where any may be.
+            code of these modules have read. None where it may share any.
     """
 
     folder: str = field(default_factory=working_folder)
     libraries: frozenset[str] = frozenset(("?",))  # one that is not known
     keeps: bool = True
     is_versioned: bool = False
-    modules: frozenset[str] = frozenset()
+    modules: frozenset[str] | None = None
 
     @property
     def draws(self) -> frozenset[str]:
@@ -121,13 +121,14 @@ class CodeFacts:
         if not observed:
             return None
         libraries = frozenset[str]().union(*(part.libraries for part in observed))
-        modules = frozenset[str]().union(*(part.modules for part in observed))
+        modules = [part.modules for part in observed if part.modules is not None]
+        shares_any = len(modules) < len(observed)
         return CodeFacts(
             observed[0].folder,
             libraries,
             any(part.keeps for part in observed),
             all(part.is_versioned for part in observed),
-            modules,
+            None if shares_any else frozenset[str]().union(*modules),
         )
 
 
