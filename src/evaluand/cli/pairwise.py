@@ -22,7 +22,6 @@ from evaluand.cli.notes import note_renamed
 from evaluand.cli.options import DEFAULT_CONFIDENCE, BudgetType, suggest_command
 from evaluand.cli.output import stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
-from evaluand.comparison.comparing import read_labelled_run
 from evaluand.comparison.measures import read_evaluations
 from evaluand.comparison.rule import Gate
 from evaluand.core.errors import NotFound, SpecError, plural
@@ -302,11 +301,10 @@ def _read_entry(options: Mapping[str, Any], names: Mapping[str | None, str]) -> 
 def _find_runs(store: Store, text: str) -> list[tuple[str, Run]]:
     """The runs that a name or id refers to, each with its label: runs, or those of evaluations and aggregations."""
     kind, id = _find_artifact(store, text)
-    refs = store.refs()
     if kind == AGGREGATIONS:
         labelled = zip(Aggregation(store, id).labels, read_evaluations(store, kind, id), strict=True)
-        return [(label, read_labelled_run(evaluation, label, refs)) for label, evaluation in labelled]
-    run = Run(store, id) if kind == RUNS else read_labelled_run(Evaluation(store, id), text, refs)
+        return [(label, evaluation.read_run()) for label, evaluation in labelled]
+    run = Run(store, id) if kind == RUNS else Evaluation(store, id).read_run()
     if not store.is_sealed(RUNS, run.id):
         raise SpecError(f"{text!r} is not finished; `evaluand resume {run.id[:SHORT_ID]}` continues it")
     return [(text if store.named(text) else run.name or text, run)]

@@ -59,13 +59,12 @@ JUDGED: Final = {"judges": checks.or_null(checks.TEXTS), "rubrics": checks.map_o
 KIND: Final = Kind(
     name=EVALUATIONS,
     rank=20,
-    spec=checks.object_of(
-        {"run": checks.text, "dataset": checks.id_, "scorers": checks.map_of(checks.OBJECT)}, {"attempt": checks.id_}
-    ),
+    spec=checks.object_of({"run": checks.text, "dataset": checks.id_, "scorers": checks.map_of(checks.OBJECT)}),
     provenance=provenance({"run": checks.id_}, JUDGED),
     view="evaluand.report.kinds.evaluations:EvaluationView",
     made_from=(RUNS,),
     origins=lambda spec, made: [Origin(RUNS, made.get("run"), spec.get("run"))],
+    stated={"run_id": "run"},
     found_by=("dataset", "run"),
     counts=checks.map_of(checks.COUNTS),
     keys=WORK,

@@ -282,7 +282,7 @@ class Steps:
         origin, graded = self.origin | {"task": name, "limit": request.limit}, resumed.get("evaluations")
         options: dict[str, Any] = {"name": self.run_name(name), "origin": origin, **request.repetition}
         if graded:
-            run = Run(runner.store, runner.store.manifest(EVALUATIONS, graded)["provenance"]["run"])
+            run = Evaluation(runner.store, graded).read_run()
         elif not request.calls:
             run = _find_finished_run(runner.store, self.run_name(name))
         else:

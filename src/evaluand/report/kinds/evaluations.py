@@ -25,7 +25,6 @@ from evaluand.report.terminal.artifact import evaluation_body, spec_text
 from evaluand.report.terminal.cells import CELL
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.kind import RUNS
-from evaluand.run.runner import Run
 from evaluand.store.store import Manifest, Store
 from evaluand.store.tables import SCORE_STATUSES
 
@@ -65,7 +64,7 @@ class EvaluationView(KindView):
     def facts(self, store: Store, id: str, head: Facts, choice: Choice) -> Facts:
         evaluation = Evaluation(store, id)
         if choice.index is not None:
-            return example_facts(evaluation, Run(store, evaluation.manifest["provenance"]["run"]), choice.index)
+            return example_facts(evaluation, evaluation.read_run(), choice.index)
         judges = judge_facts({head["names"][0] if head["names"] else id[:SHORT_ID]: evaluation})
         return {"judges": judges, "unread": unread_facts(None, evaluation)} | evaluation_facts(
             evaluation,
@@ -105,4 +104,4 @@ class EvaluationView(KindView):
         return SCORE_STATUSES
 
     def dataset(self, artifact: Any) -> Dataset | None:
-        return Run(artifact.store, artifact.manifest["provenance"]["run"]).dataset
+        return artifact.read_run().dataset  # type: ignore[no-any-return]
