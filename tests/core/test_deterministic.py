@@ -915,6 +915,14 @@ DETERMINISTIC = {
                     found.append(word)
             return found
         """,
+    "asking a set": """
+        BAD = {'x', 'y'}
+        def answer(text):
+            for word in BAD:
+                if word in text:
+                    return True
+            return False
+        """,
     "types": """
         def answer(x):
             return isinstance(x, (set, frozenset)) or type(x) is set
@@ -950,14 +958,6 @@ DETERMINISTIC = {
 
 
 NOT_FOLLOWED = {  # gives the same each time, which no name shows
-    "asking a set": """
-        BAD = {'x', 'y'}
-        def answer(text):
-            for word in BAD:
-                if word in text:
-                    return True
-            return False
-        """,
     "counting over a set": """
         WORDS = {'x', 'y'}
         def answer(text):

@@ -2,8 +2,8 @@
 
 Python mixes a random number into the hash of texts, unless `PYTHONHASHSEED` is set. So a set may only stand where its
 order cannot count: by `in` and comparisons, directly in `len`, `sorted`, `min`, `max`, `any`, `all` and `sum`, under
-the operators and methods that ask it or make another set. Anything else leaves the code unpinned: a loop, a list, a
-text, a container, an argument of other code, `set` itself passed on as a function.
+the operators and methods that ask it or make another set, in loops that only count or ask. Anything else leaves the
+code unpinned: a list, a text, a container, an argument of other code, `set` itself passed on as a function.
 
 Nothing is followed but names: where a variable, an attribute or a function's result may be a set, its name may stand
 only in such places too, in all code that is reached, whatever object it belongs to.
@@ -18,7 +18,6 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
-from evaluand.core.fingerprint.homes import MISSING
 from evaluand.core.fingerprint.names import assigned
 from evaluand.core.fingerprint.parts import Place
 from evaluand.core.fingerprint.scope import Scope
@@ -33,13 +32,14 @@ Use = tuple[Place, int, str]
 SET_MAKERS: Final = frozenset(("builtins.frozenset", "builtins.set"))
 SET_TYPES: Final = frozenset(("AbstractSet", "FrozenSet", "MutableSet", "Set", "frozenset", "set"))  # in annotations
 _SET: Final = ""  # the name of what is a set for certain
+_HELD: Final = "[]"  # and of what holds one
 _TAKING: Final = frozenset(
     f"builtins.{name}" for name in str.split("all any bool frozenset isinstance issubclass len max min set sorted sum")
 )
 _KEYED: Final = frozenset(("builtins.max", "builtins.min", "builtins.sorted"))
 _MAKING: Final = frozenset(("copy", "difference", "intersection", "symmetric_difference", "union"))
 _ASKING: Final = _MAKING | frozenset(str.split("difference_update intersection_update isdisjoint issubset issuperset"))
-_METHODS: Final = _ASKING | frozenset(str.split("add clear discard remove symmetric_difference_update update"))
+_ORDERED: Final = frozenset(("pop", "__iter__", "__repr__", "__str__"))  # methods of sets
 _VIEWS: Final = frozenset(("items", "keys"))  # of dictionaries, whose operators make sets
 _OPERATORS: Final = ast.BitAnd | ast.BitOr | ast.BitXor | ast.Sub
 _LIBRARY_SETS: Final = frozenset(
@@ -72,8 +72,8 @@ class Order:
     def note_attribute(self, name: str, value: Any) -> None:
         """Takes note of an attribute's value."""
         self._attributes.add(name)
-        if _is_unordered(value) or _holds_unordered(value):
-            self._made_of.append((name, {_SET}))
+        if held := _kind_of(value):
+            self._made_of.append((name, held))
 
     def note_set(self, name: str) -> None:
         """Takes note of an attribute that is declared to be a set."""
@@ -104,7 +104,7 @@ class Order:
 
     def _closure(self) -> set[Name]:
         """The names that may stand for a set."""
-        sets: set[Name] = {_SET}
+        sets: set[Name] = {_SET, _HELD}
         while new := {name for name, origins in self._made_of if name not in sets and origins & sets}:
             sets |= new
         return sets
@@ -128,6 +128,8 @@ class Order:
                 return self._names(value, scope)
             case ast.Call():
                 return self._names_of_call(node, scope, views)
+            case ast.Subscript(value=value):
+                return {_SET} if _HELD in self._names(value, scope) else set()
             case ast.Name() | ast.Attribute():
                 return self._names_of_name(node, scope)
         return set()
@@ -151,8 +153,8 @@ class Order:
         if names := self._names_of_variable(node, scope):
             return names
         value, full = scope.names.resolve_node(node)
-        if value is not MISSING and (_is_unordered(value) or _holds_unordered(value)):
-            return {_SET}
+        if held := _kind_of(value):
+            return held
         if full in SET_MAKERS or full.rpartition(".")[0] in SET_MAKERS:
             return {_SET}
         if isinstance(node, ast.Attribute) and not full:
@@ -213,10 +215,12 @@ class Order:
                 return True
             case ast.AugAssign():
                 return isinstance(parent.op, _OPERATORS)
+            case ast.For():
+                return _only_counts(parent, scope)
             case ast.Subscript():
                 return parent.slice is node and isinstance(parent.ctx, ast.Load)
             case ast.Attribute():
-                return parent.attr in _METHODS
+                return parent.attr not in _ORDERED and _HELD not in names  # which a set has not, or which only ask it
             case ast.Starred():
                 return isinstance(scope.parent(parent), ast.Set)
             case ast.Tuple():
@@ -269,11 +273,32 @@ def _is_taken(made: ast.AST, scope: Scope) -> bool:
     return _takes(call, scope) and (not is_sum or _is_count(made.elt, scope))
 
 
+def _only_counts(loop: ast.For, scope: Scope) -> bool:
+    """Whether a loop gives the same in whatever order its body is run: it adds up counts, or gives one constant."""
+    inside = [part for part in ast.walk(loop) if part is not loop]
+    statements = [part for part in inside if isinstance(part, ast.stmt)]
+    results = {ast.dump(part) for part in statements if isinstance(part, ast.Return | ast.Break | ast.Raise)}
+    added = [part for part in statements if isinstance(part, ast.AugAssign)]
+    targets = {part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name)}
+    later = [node for node in scope.nodes if isinstance(node, ast.Name) and node.id in targets and node not in inside]
+    return (
+        not loop.orelse
+        and not later
+        and not any(isinstance(part, ast.NamedExpr) for part in inside)
+        and len(results) + bool(added) < 2
+        and all(isinstance(part, ast.If | ast.Continue | ast.Pass | ast.Return | ast.AugAssign) for part in statements)
+        and all(isinstance(part.op, ast.Add | ast.Sub) and _is_count(part.value, scope) for part in added)
+        and all(isinstance(part.value, ast.Constant) for part in statements if isinstance(part, ast.Return))
+    )
+
+
 def _is_count(node: ast.expr, scope: Scope) -> bool:
     """Whether an expression is an integer."""
     if isinstance(node, ast.Call):
-        method = node.func.attr if isinstance(node.func, ast.Attribute) else ""
-        return method == "count" or scope.names.named(node.func) in ("builtins.int", "builtins.len", "builtins.ord")
+        full, method = scope.names.named(node.func), node.func.attr if isinstance(node.func, ast.Attribute) else ""
+        if full in ("builtins.max", "builtins.min"):
+            return all(_is_count(argument, scope) for argument in node.args)
+        return method == "count" or full in ("builtins.int", "builtins.len", "builtins.ord")
     return isinstance(node, ast.Compare) or (isinstance(node, ast.Constant) and isinstance(node.value, int))
 
 
@@ -291,6 +316,13 @@ def _targets(node: ast.expr, parent: ast.AST, scope: Scope) -> list[ast.expr]:
         return [parent.target]
     around = scope.parent(parent) if isinstance(parent, ast.Tuple) else parent
     return [target for target, value in assigned(around) if value is node and not isinstance(around, ast.withitem)]
+
+
+def _kind_of(value: Any) -> set[Name]:
+    """Whether a value is a set, or a container that holds one."""
+    if _is_unordered(value):
+        return {_SET}
+    return {_HELD} if _holds_unordered(value) else set()
 
 
 def _is_unordered(value: Any) -> bool:
