@@ -23,9 +23,9 @@ from urllib.parse import unquote
 from evaluand.core.errors import DataError
 
 STDIN: Final = "-"
-MAX_BYTES: Final = 1 << 30
+MAX_BYTES: Final = 64 << 20
 """A file may expand to so many bytes, whatever its own size."""
-MAX_EXPANSION: Final = 200
+MAX_EXPANSION: Final = 100
 """Beyond `MAX_BYTES`, a file may expand to so many times its own size; texts hardly ever exceed 50."""
 
 _MAGIC: Final = {
@@ -103,8 +103,8 @@ class Spool:
                     target.write(block)
                     if target.tell() > most:
                         raise DataError(
-                            f"{path}: expands to more than {MAX_EXPANSION} times its size; decompress it yourself if"
-                            " you trust it"
+                            f"{path}: expands to more than {MAX_EXPANSION} times its size, and {MAX_BYTES >> 20} MB;"
+                            " decompress it yourself if you trust it"
                         )
         except Exception as error:  # codecs raise errors of different classes
             if isinstance(error, DataError):
