@@ -239,4 +239,3 @@ def outcome(path: Path) -> int | str:
         return sum(batch.num_rows for batch in open_file(path).batches())
     except DataError as error:
         return str(error)
-

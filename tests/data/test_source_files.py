@@ -111,7 +111,7 @@ def test_a_file_that_expands_beyond_all_measure_is_refused_before_the_disk_is_fu
     text = b"input\n" + b"0" * (20 << 20)
     for content in (gzip.compress(text), zstd(text.decode())):
         path = write(tmp_path / "a.csv.gz", content)
-        with pytest.raises(DataError, match="expands to more than 100 times its size, and 1 MB; decompress it yourself"):
+        with pytest.raises(DataError, match="expands to more than 100 times its size, and 1 MB; decompress"):
             open_file(path)
 
 
@@ -120,7 +120,7 @@ def test_a_file_that_expands_beyond_all_measure_is_refused_before_the_disk_is_fu
     [
         ("a.csv", b"a,b\n1,2\n" + b"0" * (80 << 20), "expands to more than 100 times its size, and 64 MB"),
         ("a.csv", b"a,b\n1,2\n" + b"0" * (12 << 20), r"a\.csv\.gz:3: the row has more than 8 MB"),
-        ("a.csv", b'a,b\n1,2\n"' + b"0\n" * (5 << 20) + b'",2\n', r"a\.csv\.gz:3: the row has more than 8 MB"),
+        ("a.csv", b'a,b\n1,2\n"' + b"0\n" * (9 << 20) + b'",2\n', r"a\.csv\.gz:3: the row has more than 8 MB"),
         ("a.csv", b"a," * (1 << 17) + b"\n1", r"a\.csv\.gz:1: the header has more than 100,000 columns"),
         ("a.csv", b"a,b\n" + b"1\n" * 10_000, r"a\.csv\.gz: over 1,000 rows have another number of values"),
     ],

@@ -38,6 +38,8 @@ class LogFile:
             self.is_folder = path.is_dir()
             self.head = b""
             if not self.is_folder:
+                if path.exists() and not path.is_file():
+                    raise DataError(f"{path}: is not a regular file; write what it holds into one")
                 with path.open("rb") as file:
                     self.head = file.read(_HEAD)
         except OSError as error:

@@ -1,9 +1,8 @@
 """The environment in which templates are rendered: Jinja's immutable sandbox, plain data in, text out.
 
-    data        attributes are keys of objects before they are methods; nothing private, nothing that changes a value
-    repeatable  nothing random, so that the same row makes the same text
-    honest      null and text where a list belongs are errors; lists, objects and truth values are written as JSON
-    bounded     in the length of a template and of its text, not in time: `{% for %}` may count as far as it likes
+Keys of objects come before methods; nothing private or that changes a value is there. Nothing is random, so that the
+same row makes the same text. Null, and a text where a list belongs, are errors; lists, objects and truth values are
+written as JSON. A template and its text are bounded in length, not in time: a loop may count as far as it likes.
 """
 
 from __future__ import annotations
