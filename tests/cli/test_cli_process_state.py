@@ -1,4 +1,4 @@
-"""Whatever code of the user does to its process, and whatever stands in the place of a file, evaluand does its own work."""
+"""Whatever code of the user does to its process, and whatever stands in the place of a file, the work is done."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def call(folder: Path, command: str, **options: Any) -> subprocess.CompletedProc
     return subprocess.run(["bash", "-c", script], cwd=folder, capture_output=True, text=True, timeout=60, **options)
 
 
-@pytest.mark.parametrize("store", ["", "--store kept"])
+@pytest.mark.parametrize("store", ["--store kept", pytest.param("", marks=pytest.mark.slow)])
 def test_code_that_changes_its_process_loses_no_answers(folder: Path, store: str) -> None:
     first, second = (call(folder, f"evaluand run e.yaml {store}") for _ in range(2))
     assert (first.returncode, second.returncode) == (0, 0), first.stderr + second.stderr
