@@ -191,7 +191,7 @@ CUT_PROGRAM = """
 import os, sys
 sys.stdin.readline()
 key = os.environ["MODELS_API_KEY"]
-print("ERROR request failed: Authorization: Bearer", key, "retries exhausted " + "x" * int(sys.argv[1]), file=sys.stderr)
+print("ERROR: request failed: Authorization: Bearer", key, "retries ended " + "x" * int(sys.argv[1]), file=sys.stderr)
 sys.exit(3)
 """
 

@@ -16,6 +16,8 @@ from evaluand.report.page.access import HEADERS
 
 MOST: Final = 512
 """Connections at once: below the 1,024 files that a process may usually have open."""
+MOST_OF_ONE: Final = 256
+"""Connections of one address at once, those of streams of events included: half of all are left for others."""
 
 _SENT_WITHIN: Final = 10.0  # seconds for a whole request, from its first byte or from the connection on
 _READ_WITHIN: Final = 30.0  # seconds in which a client must read something of an answer
@@ -40,7 +42,8 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        if len(self.connections) > MOST:
+        own = sum(_address(other) == _address(self) for other in self.connections)
+        if len(self.connections) > MOST or own > MOST_OF_ONE:
             self._end("503 Service Unavailable", "too many connections; try again in a moment")
         else:
             self._watch_request()
@@ -97,3 +100,7 @@ class Connection(H11Protocol):
     def _end(self, status: str, text: str) -> None:
         self.transport.write(_REFUSAL.format(status=status, text=text).encode())
         self.transport.close()
+
+
+def _address(connection: Any) -> str | None:
+    return connection.client[0] if connection.client else None
