@@ -158,7 +158,7 @@ def test_calls_that_block_a_coroutine_are_noted(folder: Folder) -> None:
     reported = [note for note in folder.json("validate", folder.experiment(text=text))["notes"] if "holds up" in note]
     assert reported == [
         "task mine: slow.py:5: time.sleep(…) in an async function holds up all calls, and timeout cannot end it;"
-        " await an asynchronous one, or write def instead of async def"
+        " await an asynchronous one, or write def"
     ]
 
 

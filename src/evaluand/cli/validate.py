@@ -1,7 +1,6 @@
 """`evaluand validate`: finds all faults of an experiment and its data before anything is called."""
 
 import inspect
-import os
 import re
 import warnings
 from collections import Counter
@@ -209,19 +208,14 @@ def _task_notes(experiment: Experiment) -> Iterator[str]:
 def _blocking_notes(name: str, function: Any) -> Iterator[str]:
     """Calls in the text of a coroutine function that do not wait in the event loop."""
     with suppress(OSError, TypeError):  # without source
-        lines, first = inspect.getsourcelines(function)
-        file = os.path.basename(inspect.getsourcefile(function) or "")
-        for number, line in enumerate(lines, first):
+        file = Path(inspect.getfile(function)).name
+        for number, line in enumerate(*inspect.getsourcelines(function)):
             if found := _BLOCKING.search(line.partition("#")[0]):
-                yield (
-                    f"task {name}: {file}:{number}: {found[0]}(…) in an async function holds up all calls, and timeout"
-                    " cannot end it; await an asynchronous one, or write def instead of async def"
-                )
+                what = f"{found[0]}(…) in an async function holds up all calls, and timeout cannot end it"
+                yield f"task {name}: {file}:{number}: {what}; await an asynchronous one, or write def"
 
 
-_BLOCKING: Final = re.compile(
-    r"\btime\.sleep|\brequests\.(?:get|post|request)|\burlopen|\bsubprocess\.(?:run|call|check_\w+)(?=\()"
-)
+_BLOCKING: Final = re.compile(r"\b(time\.sleep|requests\.(get|post)|urlopen|subprocess\.(run|call|check_\w+))(?=\()")
 
 
 class _Missing(NamedTuple):

@@ -37,9 +37,9 @@ class LogFile:
         try:
             self.is_folder = path.is_dir()
             self.head = b""
+            if path.is_fifo() or path.is_char_device():
+                raise DataError(f"{path}: is not a regular file; write what it holds into one")
             if not self.is_folder:
-                if path.exists() and not path.is_file():
-                    raise DataError(f"{path}: is not a regular file; write what it holds into one")
                 with path.open("rb") as file:
                     self.head = file.read(_HEAD)
         except OSError as error:

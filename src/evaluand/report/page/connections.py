@@ -42,8 +42,8 @@ class Connection(H11Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
-        own = sum(_address(other) == _address(self) for other in self.connections)
-        if len(self.connections) > MOST or own > MOST_OF_ONE:
+        addresses = [each.client and each.client[0] for each in list[Any](self.connections)]
+        if len(addresses) > MOST or addresses.count(self.client and self.client[0]) > MOST_OF_ONE:
             self._end("503 Service Unavailable", "too many connections; try again in a moment")
         else:
             self._watch_request()
@@ -100,7 +100,3 @@ class Connection(H11Protocol):
     def _end(self, status: str, text: str) -> None:
         self.transport.write(_REFUSAL.format(status=status, text=text).encode())
         self.transport.close()
-
-
-def _address(connection: Any) -> str | None:
-    return connection.client[0] if connection.client else None
