@@ -45,7 +45,7 @@ from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.kinds import find_kind, kinds, made_of, origins, singular
 from evaluand.store.opening import open_store
-from evaluand.store.store import Manifest, early_stops, find_made_from, resolve
+from evaluand.store.store import Manifest, caveats, find_made_from, resolve
 
 _BY_SCORE = ("below", "lowest", "against")
 _ROWS = {"messages", "failed", "index", "where", *_BY_SCORE}  # options that ask for rows
@@ -287,7 +287,7 @@ def _facts(store: FolderStore, kind: str, id: str, options: _Options) -> Facts:
         "status": "sealed" if store.is_sealed(kind, id) else "open",
         "manifest": manifest,
         "made_from": [_artifact_facts(store, names, *origin) for origin in origins(manifest)],
-        "early_stops": early_stops(store, [(kind, id)]),
+        "caveats": caveats(store, [(kind, id)]),
         "used_by": _find_uses(store, names, kind, id),
     }
     if facts["status"] == "open":
