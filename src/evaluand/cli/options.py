@@ -200,9 +200,12 @@ def _is_experiment(path: Path) -> bool:
     """Whether a file has the two parts that every experiment needs."""
     with suppress(OSError):
         text = read_regular_file(path, _MOST_BYTES, follow_link=True).decode(errors="replace")
-        return all(re.search(rf"^{part}[ ]*:", text, re.MULTILINE) for part in ("dataset", "tasks"))
+        return all(re.search(part, text, re.MULTILINE) for part in _PARTS)
     return False
 
+
+_PARTS: Final = (r"^dataset[ ]*:|\bkind[ ]*:[ ]*stored\b", r"^tasks[ ]*:")
+"""What every experiment has: tasks, and examples or a stored run that has them."""
 
 experiment_argument = argument(required=False, callback=find_experiment, type=click.Path(path_type=Path))
 

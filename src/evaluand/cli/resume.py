@@ -108,7 +108,7 @@ def command(options: _Options) -> None:
         raise SpecError(f"{what}: the origin in its manifest is damaged; run its experiment file again")
     content = _read_experiment(store, begun, what, is_own(store, manifest), options.yes)
     with stdout_to_stderr(), show_notes():
-        experiment = Experiment.from_file(begun.path, content=content, model=begun.model)
+        experiment = Experiment.from_file(begun.path, content=content, model=begun.model, store=store)
         if begun.where:
             experiment = experiment.where(begun.where)
         if begun.until:

@@ -122,7 +122,7 @@ def command(options: _Options) -> None:
     store = open_store(options.folder)
     watching = watch_in_browser(options.folder) if options.view else nullcontext()
     with stdout_to_stderr(), show_notes(), look_for_git_changes() if options.git_changes else nullcontext(), watching:
-        experiment = _read_experiment(options)
+        experiment = _read_experiment(options, store)
         tasks = [options.task] if options.task else [*experiment.tasks]
         gates = _read_gates(options, last_rule, experiment, tasks, store)
         baseline = choose_baseline(gates, tasks)
@@ -161,9 +161,9 @@ def command(options: _Options) -> None:
     conclude(checked, options.junit, failed=failed)
 
 
-def _read_experiment(options: _Options) -> Experiment:
+def _read_experiment(options: _Options, store: FolderStore) -> Experiment:
     """The experiment of a file, with what the options change."""
-    experiment = Experiment.from_file(options.file, model=options.model)
+    experiment = Experiment.from_file(options.file, model=options.model, store=store)
     if options.where is not None:
         experiment = experiment.where(options.where)
     if options.budget is not None:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from typing import Any, NamedTuple, Unpack
 
 import numpy as np
@@ -45,6 +46,7 @@ from evaluand.evaluation.known_scores import (
     write_scored_rows,
 )
 from evaluand.evaluation.preflight import warn_of_unequal
+from evaluand.evaluation.sample import Sample
 from evaluand.evaluation.scorer import (
     NO_ANSWER,
     FunctionScorer,
@@ -54,6 +56,7 @@ from evaluand.evaluation.scorer import (
     find_call_reader,
     ranges_of,
 )
+from evaluand.evaluation.stored_scores import StoredScores
 from evaluand.evaluation.units import GATHER, RowStream, Sources, Unit, app_of, batched, name_of, targets_of
 from evaluand.models.account import Account
 from evaluand.models.capture import observable
@@ -200,6 +203,7 @@ class Evaluator:
         *,
         judged: KnownScores | KnownRows | None = None,
         identities: Mapping[str, Identity] | None = None,
+        sample: Sample | None = None,
         **options: Unpack[StepOptions],
     ) -> Evaluation:
         """The evaluation of a run by some scorers: an existing one, a continued one or a new one.
@@ -211,6 +215,7 @@ class Evaluator:
             scorers: name → scorer, function, or the name of a kind, with its defaults.
             judged: scorer → scores that these scorers have given already, see `KnownScores`; or rows of all scorers.
             identities: by name, the identities under which scores are stored, if not the present ones of the scorers.
+            sample: the rows to grade; the others are skipped. By default all.
             options: what is repeated or continued: `name`, `fresh`, `retry_failed`, `resume`, `origin`.
 
         Raises:
@@ -219,7 +224,7 @@ class Evaluator:
             KeyboardInterrupt: stopped by the user; the evaluation stays open.
         """
         request = StepRequest(**options)
-        grading = _Grading.of(run, scorers, identities or {})
+        grading = _Grading.of(run, scorers, identities or {}, sample)
         check_prices(self.policy, grading.scorers)
         self.engine.check(self.policy)
         store = run.store if self.store is None else self.store
@@ -239,6 +244,7 @@ class Evaluator:
                         check.is_stale("evaluations", last, f"inputs/{n}")
                         for n, check in inputs.items()
                         if n not in (judged or {})  # scores of a recording are never computed again
+                        and not isinstance(grading.scorers[n], StoredScores)
                     )
                     or (request.retry_failed and _has_failures(store, last, run))
                 )
@@ -253,9 +259,12 @@ class Evaluator:
             why = "nothing to do: the same responses were graded by the same scorers before"
             receipt = Receipt(total, kept=total, why=why)
             return _warn_of_failed(_evaluation_called(request.name, store, manifest["id"], receipt))
-        job = _Job(self, store, run, manifest, inputs)
+        job = _Job(self, store, run, manifest, inputs, sample)
         with closing(job):
             for number, (scorer_name, scorer) in enumerate(grading.scorers.items()):
+                if isinstance(scorer, StoredScores):
+                    job.keep(number, scorer_name, scorer)
+                    continue
                 if isinstance(judged, KnownRows):
                     job.take_known(number, scorer_name, scorer, judged)
                     continue
@@ -265,7 +274,9 @@ class Evaluator:
         _warn_of_changes(inputs, manifest, request.origin)
         stale = [check.why for check in inputs.values() if check.why] if job.called else []
         why = _why(stale, grading.unpinned(in_experiment="experiment" in (request.origin or {})))
-        receipt = Receipt(total, job.called, job.reused, job.kept, why, failed=job.failed, usage=job.usage)
+        receipt = Receipt(
+            total, job.called, job.reused, job.kept, why, skipped=job.skipped, failed=job.failed, usage=job.usage
+        )
         evaluation = _warn_of_failed(_evaluation_called(request.name, store, manifest["id"], receipt))
         warn_of_unequal(evaluation, run, grading.scorers)
         return evaluation
@@ -316,10 +327,15 @@ class _Grading:
     run: Run
     scorers: Mapping[str, Scorer]
     identities: Mapping[str, Identity]
+    sample: Sample | None
 
     @classmethod
     def of(
-        cls, run: Run, scorers: Mapping[str, Scorer | Callable[..., Any] | str], known: Mapping[str, Identity]
+        cls,
+        run: Run,
+        scorers: Mapping[str, Scorer | Callable[..., Any] | str],
+        known: Mapping[str, Identity],
+        sample: Sample | None,
     ) -> _Grading:
         if not isinstance(run, Run):
             raise SpecError(f"give a Run to evaluate, not {with_article(type(run).__name__)}; see Runner.run")
@@ -332,7 +348,7 @@ class _Grading:
         kinds = {check_name(name): as_scorer(name, kind) for name, kind in sorted(scorers.items())}
         for kind in kinds.values():
             tables.scores_schema(kind.columns)  # which refuses columns that cannot be
-        return cls(run, kinds, {name: known.get(name) or scorer.identify() for name, scorer in kinds.items()})
+        return cls(run, kinds, {name: known.get(name) or scorer.identify() for name, scorer in kinds.items()}, sample)
 
     @property
     def spec(self) -> dict[str, Any]:
@@ -343,6 +359,10 @@ class _Grading:
         }
         if any("source" in scorer.arguments for scorer in self.scorers.values()):
             spec["attempt"] = self.run.id  # two that were answered the same may have done so in other ways
+        own = None if self.sample is None else self.sample.spec
+        samples = {name: one.sample if isinstance(one, StoredScores) else own for name, one in self.scorers.items()}
+        if any(samples.values()):
+            spec["samples"] = {name: sample for name, sample in samples.items() if sample is not None}
         return spec
 
     @property
@@ -421,16 +441,23 @@ class _Job:
     """One evaluation in progress."""
 
     def __init__(
-        self, evaluator: Evaluator, store: Store, run: Run, manifest: Manifest, inputs: Mapping[str, InputCheck]
+        self,
+        evaluator: Evaluator,
+        store: Store,
+        run: Run,
+        manifest: Manifest,
+        inputs: Mapping[str, InputCheck],
+        sample: Sample | None,
     ) -> None:
-        self.inputs = inputs
+        self.inputs, self.sample = inputs, sample
+        self.stored: dict[str, StoredScores] = {}
         self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
         self.lanes: list[WorkLog] = []
         self.prepared: list[Scorer] = []
         self.columns: dict[str, _KnownColumns] = {}
         self.known: KnownRows | None = None
         self.graders: dict[str, Grader] = {}  # of the scorers whose scores are known as rows
-        self.called = self.reused = self.kept = self.failed = 0
+        self.called = self.reused = self.kept = self.failed = self.skipped = 0
         self.used: dict[str, RowUsage] = {}  # by scorer
         self.usage: dict[str, Any] | None = None  # of what was graded now, once this process has sealed it
 
@@ -454,6 +481,8 @@ class _Job:
                 self._grade_others(name, grader, judged, tally)
                 return self._count(tally)
             judged = judged.records()
+        if self.sample is not None:
+            self._leave_out(lane, self.sample, grader.targets, tally)
         if judged and lane.n_done < lane.slots:
             self._take_over(lane, judged, tally, inputs.observer)
         if work and lane.n_done < lane.slots:
@@ -482,13 +511,19 @@ class _Job:
             keyed.perform()
         self._count(tally)
 
+    def keep(self, number: int, name: str, scorer: StoredScores) -> None:
+        """Takes the table of a scorer over when the evaluation is sealed."""
+        self._open_lane(number, scorer)
+        self.stored[name] = scorer
+        self.kept += self.rows.total
+
     def take_known(self, number: int, name: str, scorer: Scorer, known: KnownRows) -> None:
         """Takes the scores of a scorer over from rows, which become tables when the evaluation is sealed."""
         self._open_lane(number, scorer)
         self.known, self.graders[name] = known, self._make_grader(scorer, self.evaluator.policy)
 
     def _open_lane(self, number: int, scorer: Scorer) -> WorkLog:
-        self.rows = RowStream(self.run, scorer)
+        self.rows = RowStream(self.run, scorer, self.sample)
         lane = self.store.lane("evaluations", self.manifest["id"], lane_name(number), self.rows.total)
         self.lanes.append(lane)
         lane.refresh()
@@ -520,6 +555,7 @@ class _Job:
         self.reused += tally.reused
         self.kept += tally.kept
         self.failed += tally.failed
+        self.skipped += tally.skipped
 
     def is_sealed(self) -> bool:
         return self.store.is_sealed("evaluations", self.manifest["id"])
@@ -538,6 +574,10 @@ class _Job:
         with drafted(self.store, "evaluations", id) as draft, journalled("evaluations", id):
             written = self._write_known(draft, self.known) if self.known else {}
             for lane, name, scorer in zip(self.lanes, self.manifest["spec"]["scorers"], scorers, strict=True):
+                if name in self.stored:
+                    counts[name], digest = self.stored[name].copy(draft)
+                    digests.append(digest)
+                    continue
                 own = self.columns.get(name)
                 schema = tables.scores_schema(scorer.columns) if own is None else own.known.schema(scorer.columns)
                 draft.append(f"scores/{name}", pa.RecordBatch.from_pylist([], schema))
@@ -553,6 +593,7 @@ class _Job:
             digest = ids.digest_of_digests(digests)
             facts: dict[str, Any] = {"digest": digest.hex(), "counts": counts, "sealed": now()}
             used = {name: one.total.to_dict() for name, one in self.used.items() if one.total}
+            used |= {name: one.usage for name, one in self.stored.items() if one.usage}
             facts |= ({"usage": used} if used else {}) | ({"spent": spent} if spent else {})
             draft.seal(self.manifest | facts)
         self.usage = {name: one.made_now.to_dict() for name, one in self.used.items() if one.made_now}
@@ -603,6 +644,16 @@ class _Job:
         if (opened_files := inputs.batch()) is not None:
             draft.append(f"inputs/{name}", opened_files)
         return counts, state.digest()
+
+    def _leave_out(self, lane: WorkLog, sample: Sample, targets: Sequence[str] | None, tally: Tally) -> None:
+        """Writes the rows outside of the sample as skipped."""
+        cells = [[None, target, SKIPPED, sample.reason, *[None] * 5] for target in targets or (None,)]
+        others = (unit for unit in self.rows.take(0, lane.slots) if not sample.chosen[unit.slot])
+        lines = (line_of(unit, cells) for unit in others if not lane.is_done(unit.slot))
+        while chunk := [*islice(lines, GATHER)]:
+            lane.append(b"".join(chunk))
+            tally.skipped += len(chunk)
+        lane.refresh()
 
     def _take_over(
         self, lane: WorkLog, judged: Iterable[KnownScore], tally: Tally, observer: Observer[Any] | None

@@ -60,7 +60,8 @@ KIND: Final = Kind(
     name=EVALUATIONS,
     rank=20,
     spec=checks.object_of(
-        {"run": checks.text, "dataset": checks.id_, "scorers": checks.map_of(checks.OBJECT)}, {"attempt": checks.id_}
+        {"run": checks.text, "dataset": checks.id_, "scorers": checks.map_of(checks.OBJECT)},
+        {"attempt": checks.id_, "samples": checks.map_of(checks.OBJECT)},
     ),
     provenance=provenance({"run": checks.id_}, JUDGED),
     view="evaluand.report.kinds.evaluations:EvaluationView",

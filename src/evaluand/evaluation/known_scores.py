@@ -107,6 +107,17 @@ def row_digest(row: Sequence[Any]) -> bytes:
     return orjson.dumps([key, status, None if status == FAILED else reason, row[8:]])
 
 
+def digest_table(batches: Iterable[pa.RecordBatch]) -> tuple[dict[str, int], bytes]:
+    """The rows of a scorer's table by status, and its digest."""
+    state, counts = hashlib.blake2b(digest_size=identity.DIGEST_SIZE), dict[str, int]()
+    for batch in batches:
+        columns = {name: batch.column(name).to_pylist() for name in batch.schema.names if name != "usage"}
+        for status, *row in zip(columns["status"], *columns.values(), strict=True):
+            state.update(row_digest(row))
+            counts[status] = counts.get(status, 0) + 1
+    return counts, state.digest()
+
+
 def table_rows(
     record: Sequence[Any], key: tuple[int, int, int | None], own: Sequence[tuple[str, bool]]
 ) -> Iterator[tuple[tuple[Any, ...], Any]]:

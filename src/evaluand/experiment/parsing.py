@@ -97,6 +97,7 @@ def parse_document(document: Document, model: str | None = None) -> ValidParts:
         spec.ExperimentSpec.model_validate(value)
     except ValidationError as error:
         document.add_all(error, advice=Advice(spec.keys_at, meant_key, advice, entry_advice))
+    _require_dataset(value, document)
     _require_grading(value, document)
     valid = _collect_valid(value)
     if valid.name is not None:
@@ -104,6 +105,14 @@ def parse_document(document: Document, model: str | None = None) -> ValidParts:
             check_name(valid.name)
             return valid
     return replace(valid, name=None)
+
+
+def _require_dataset(value: Mapping[str, Any], document: Document) -> None:
+    """Adds a missing dataset to the faults; a stored run among the tasks has one."""
+    tasks = [*value["tasks"].values()] if isinstance(value.get("tasks"), Mapping) else []
+    is_stored = any(isinstance(task, Mapping) and task.get("kind") == "stored" for task in tasks)
+    if not is_stored and all(key != "dataset" and meant_key((key,)) != "dataset" for key in value):
+        document.add(("dataset",), f"is missing; write {advice(('dataset',))}")
 
 
 def _require_grading(value: Mapping[str, Any], document: Document) -> None:

@@ -19,7 +19,7 @@ from evaluand.aggregation.score_shards import draw_positions
 from evaluand.comparison.comparing import Comparison, compare
 from evaluand.comparison.gate_metrics import measures_of_gates
 from evaluand.comparison.rule import Gate
-from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, SpecError, kind_of, nearest
+from evaluand.core.errors import DataError, EvaluandError, EvaluandWarning, SpecError, kind_of, nearest, plural
 from evaluand.core.labels import join_name
 from evaluand.core.near import keywords
 from evaluand.core.registry import split_entry
@@ -32,6 +32,7 @@ from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.evaluation.preflight import warn_of_declared
+from evaluand.evaluation.sample import Sample, choose_rows
 from evaluand.evaluation.scorer import as_scorer
 from evaluand.matches.kind import MATCHES
 from evaluand.matches.matcher import Matcher
@@ -46,6 +47,7 @@ from evaluand.run.kind import RUNS
 from evaluand.run.request import ExperimentOptions, ExperimentRequest
 from evaluand.run.runner import Run, Runner
 from evaluand.run.task import as_task
+from evaluand.run.tasks.stored import StoredTask
 from evaluand.store.store import MemoryStore, Store, check_name
 from evaluand.tradeoff.trade import Trade, compute_results, result_tables
 
@@ -146,6 +148,10 @@ class Steps:
     def __post_init__(self) -> None:
         self.dataset = Dataset.from_data(self.dataset)
         self.scorers = _named_kinds(self.scorers)
+        if isinstance(self.tasks, Mapping):
+            self.tasks = {
+                name: StoredTask(task) if isinstance(task, Run) else task for name, task in self.tasks.items()
+            }
         is_graded = not self.matches or bool(self.scorers) or bool(self.measures)
         parts: Any
         for what, parts in (("task", self.tasks), ("scorer", self.scorers)):
@@ -193,6 +199,11 @@ class Steps:
     def run_name(self, task: str) -> str:
         """The name of a task's runs and evaluations in stores."""
         return name_in_experiment(self.name, task)
+
+    @property
+    def summary_name(self) -> str | None:
+        """The name of the summary of all tasks in stores."""
+        return check_name(self.name)
 
     def seen_by(self, task: str) -> Dataset:
         """The dataset as a task sees it."""
@@ -281,9 +292,10 @@ class Steps:
         resumed = dict([request.resume] if request.resume else ())
         origin, graded = self.origin | {"task": name, "limit": request.limit}, resumed.get("evaluations")
         options: dict[str, Any] = {"name": self.run_name(name), "origin": origin, **request.repetition}
+        is_stored = as_task(self.tasks[name]).stored is not None
         if graded:
             run = Run(runner.store, runner.store.manifest(EVALUATIONS, graded)["provenance"]["run"])
-        elif not request.calls:
+        elif not (request.calls or is_stored):
             run = _find_finished_run(runner.store, self.run_name(name))
         else:
             run = runner.run(
@@ -297,8 +309,19 @@ class Steps:
             )
         evaluation = None
         if self.scorers:
-            evaluation = evaluator.evaluate(run, self.scorers, judged=known, resume=graded, **options)
+            sample = self._choose_rows(name, run, request.limit) if is_stored else None
+            scorers = self.scorers_of(name)
+            evaluation = evaluator.evaluate(run, scorers, judged=known, sample=sample, resume=graded, **options)
         return Result(name, run, evaluation)
+
+    def scorers_of(self, task: str) -> Mapping[str, Any]:
+        """What grades a task."""
+        return self.scorers
+
+    def _choose_rows(self, task: str, run: Run, limit: int | None) -> Sample | None:
+        """The rows of a stored run that are graded: those of the examples that are asked for; None if these are all."""
+        asked = {*self.dataset.indices[:limit]}
+        return choose_rows(run, f"{plural(len(asked), 'example')} asked for", lambda key: key[0] in asked)
 
     def _rate(self, matches: Mapping[str, Matches]) -> MatchResults:
         """The ratings of the systems of matches by tournament."""
@@ -383,7 +406,7 @@ class Steps:
         by_task = {result.task: result.evaluation for result in results if result.evaluation is not None}
         if not by_task:
             return Results(results, None)
-        name = check_name(self.name) if len(results) == len(self.tasks) else None
+        name = self.summary_name if len(results) == len(self.tasks) else None
         aggregation = Aggregator(store).aggregate(
             [*by_task.values()],
             self.measures,

@@ -12,7 +12,19 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeVar, final, overload
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    ForwardRef,
+    Generic,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+    final,
+    overload,
+)
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -29,6 +41,9 @@ from evaluand.run.concurrent_calls import call_in_coroutines, call_in_threads
 from evaluand.run.types import arguments, hints, typed
 from evaluand.trace.spans import TaskSpan
 from evaluand.trace.tracer import Tracer
+
+if TYPE_CHECKING:
+    from evaluand.run.runner import Run
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
@@ -103,6 +118,7 @@ class Task(ABC, Generic[Input, Output]):
         transient: names of error classes that are retried, in addition to those of the policy.
         retries: further attempts after transient errors, if the policy has no number.
         names_errors: the type names of its errors are not known in advance.
+        stored: the run that stands for its calls, if these were made before and cannot be made again.
     """
 
     version: str | None = None
@@ -114,6 +130,7 @@ class Task(ABC, Generic[Input, Output]):
     files: Sequence[str | os.PathLike[str]] = ()
     transient: tuple[str, ...] = ()
     retries: int = 0
+    stored: "Run | None" = None
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
         refuse_base_class(cls, Task, bool(args or named))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +11,7 @@ from evaluand.core.errors import Fault
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
-from evaluand.evaluation.known_scores import row_digest
+from evaluand.evaluation.known_scores import digest_table
 from evaluand.judges.stored_rubric import find_changed_rubrics
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import evaluation_facts, example_facts
@@ -45,18 +44,9 @@ class EvaluationView(KindView):
 
     def recount(self, store: Store, id: str) -> tuple[str, object]:
         evaluation = Evaluation(store, id)
-        counts: dict[str, dict[str, int]] = {}
-        digests = []
-        for scorer in evaluation.scorers:
-            state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
-            tally = counts.setdefault(scorer, {})
-            for batch in evaluation.batches(scorer):
-                columns = {name: batch.column(name).to_pylist() for name in batch.schema.names if name != "usage"}
-                for status, *row in zip(columns["status"], *columns.values(), strict=True):
-                    state.update(row_digest(row))
-                    tally[status] = tally.get(status, 0) + 1
-            digests.append(state.digest())
-        return identity.digest_of_digests(digests).hex(), counts
+        tables = {scorer: digest_table(evaluation.batches(scorer)) for scorer in evaluation.scorers}
+        digest = identity.digest_of_digests([digest for _, digest in tables.values()]).hex()
+        return digest, {scorer: counts for scorer, (counts, _) in tables.items()}
 
     def find_faults(self, store: Store, manifest: Manifest) -> Iterable[Fault]:
         where = f"{self.name} {manifest['id']}"
