@@ -23,9 +23,9 @@ from evaluand.cli.options import DEFAULT_CONFIDENCE, BudgetType, suggest_command
 from evaluand.cli.output import stdout_to_stderr
 from evaluand.cli.progress import display, show_notes
 from evaluand.comparison.comparing import read_labelled_run
-from evaluand.comparison.measures import read_evaluations
+from evaluand.comparison.measures import find_artifact, read_evaluations
 from evaluand.comparison.rule import Gate
-from evaluand.core.errors import NotFound, SpecError, plural
+from evaluand.core.errors import SpecError, plural
 from evaluand.core.labels import short_labels
 from evaluand.core.redaction import redact_command
 from evaluand.engine.budget import Budget
@@ -43,9 +43,8 @@ from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.folder_store import FolderStore
-from evaluand.store.kinds import singular
 from evaluand.store.ownership import describe_foreign, is_own
-from evaluand.store.store import Manifest, Store, resolve
+from evaluand.store.store import Manifest, Store
 
 _NEW = ("judge", "by_score", "schedule", "baseline", "budget", "orders", "seed", "limit", "name")
 """The options that need `--pairwise` and say which matches are played."""
@@ -301,7 +300,7 @@ def _read_entry(options: Mapping[str, Any], names: Mapping[str | None, str]) -> 
 
 def _find_runs(store: Store, text: str) -> list[tuple[str, Run]]:
     """The runs that a name or id refers to, each with its label: runs, or those of evaluations and aggregations."""
-    kind, id = _find_artifact(store, text)
+    kind, id = find_artifact(store, text, (RUNS, EVALUATIONS, AGGREGATIONS))
     refs = store.refs()
     if kind == AGGREGATIONS:
         labelled = zip(Aggregation(store, id).labels, read_evaluations(store, kind, id), strict=True)
@@ -310,15 +309,3 @@ def _find_runs(store: Store, text: str) -> list[tuple[str, Run]]:
     if not store.is_sealed(RUNS, run.id):
         raise SpecError(f"{text!r} is not finished; `evaluand resume {run.id[:SHORT_ID]}` continues it")
     return [(text if store.named(text) else run.name or text, run)]
-
-
-def _find_artifact(store: Store, text: str) -> tuple[str, str]:
-    for kind in (RUNS, EVALUATIONS, AGGREGATIONS):
-        try:
-            return resolve(store, text, kind)
-        except NotFound:
-            continue
-    kind, id = resolve(store, text)
-    raise SpecError(
-        f"{text!r} is {singular(kind)} {id[:SHORT_ID]}; name runs, evaluations or an aggregation to compare"
-    )

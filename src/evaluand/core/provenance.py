@@ -93,6 +93,14 @@ def suite_origin(manifest: Mapping[str, Any]) -> str | None:
     return path if isinstance(path, str) else None
 
 
+def grading_origin(manifest: Mapping[str, Any]) -> list[str] | None:
+    """The arguments of the `evaluand grade` that began an evaluation; None if another command did."""
+    facts = manifest.get("provenance")
+    origin = facts.get("origin") if isinstance(facts, Mapping) else None
+    words = origin.get("grade") if isinstance(origin, Mapping) else None
+    return [str(word) for word in words] if isinstance(words, list) else None
+
+
 def _until_origin(stored: Any) -> UntilOrigin | None:
     rule, drawn, of = (stored.get(name) for name in UntilOrigin._fields) if isinstance(stored, Mapping) else (None,) * 3
     if isinstance(rule, str) and type(drawn) is int and type(of) is int and 0 < drawn <= of:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import orjson
 from pydantic import ValidationError
 
 from evaluand.core import registry
-from evaluand.core.errors import SpecError, alternatives
+from evaluand.core.errors import DataError, SpecError, alternatives
 from evaluand.core.files.yaml import Document, Place
 from evaluand.evaluation.scorer import Scorer
 from evaluand.experiment import build
@@ -59,20 +60,34 @@ def read_tournament(entry: Mapping[str, Any], folder: Path) -> Tournament:
         SpecError: lists every fault.
     """
     written = {name: _read_yaml(name, value) for name, value in entry.items()}
-    document = Document(Path(_NOWHERE), orjson.dumps(written))
+    document = options_document(written)
     try:
         spec = MatchesSpec.model_validate(expand_matches(written))
     except ValidationError as error:
         document.add_all(error)
         spec = None
     tournament = None if spec is None else _build(spec, document, (), {}, folder)
-    try:
+    with without_place():
         document.check()
-    except SpecError as error:
-        lines = str(error).split("\n")
-        raise SpecError("\n".join(line.removeprefix(f"{_NOWHERE}:1: ") for line in lines)) from None
     assert tournament is not None  # else there are faults
     return tournament
+
+
+def options_document(value: Mapping[str, Any]) -> Document:
+    """What the options of a command say, as a document."""
+    return Document(Path(_NOWHERE), orjson.dumps(value))
+
+
+@contextmanager
+def without_place() -> Iterator[None]:
+    """A block whose faults do not name a line of such a document, which nobody sees."""
+    try:
+        yield
+    except (SpecError, DataError) as error:
+        lines = str(error).split("\n")
+        if not any(line.startswith(_NOWHERE) for line in lines):
+            raise
+        raise SpecError("\n".join(line.removeprefix(f"{_NOWHERE}:1: ") for line in lines)) from None
 
 
 _NOWHERE = "options"

@@ -291,7 +291,7 @@ class Steps:
         """The run of a task and its evaluation."""
         resumed = dict([request.resume] if request.resume else ())
         origin, graded = self.origin | {"task": name, "limit": request.limit}, resumed.get("evaluations")
-        options: dict[str, Any] = {"name": self.run_name(name), "origin": origin, **request.repetition}
+        options: dict[str, Any] = {"name": self.run_name(name), "origin": origin}
         is_stored = as_task(self.tasks[name]).stored is not None
         if graded:
             run = Run(runner.store, runner.store.manifest(EVALUATIONS, graded)["provenance"]["run"])
@@ -306,19 +306,22 @@ class Steps:
                 limit=request.limit,
                 resume=resumed.get("runs"),
                 **options,
+                **(request.repetition if request.calls else {}),
             )
         evaluation = None
         if self.scorers:
-            sample = self._choose_rows(name, run, request.limit) if is_stored else None
+            sample = self.sample_of(name, run, request.limit) if is_stored else None
             scorers = self.scorers_of(name)
-            evaluation = evaluator.evaluate(run, scorers, judged=known, sample=sample, resume=graded, **options)
+            evaluation = evaluator.evaluate(
+                run, scorers, judged=known, sample=sample, resume=graded, **options, **request.repetition
+            )
         return Result(name, run, evaluation)
 
     def scorers_of(self, task: str) -> Mapping[str, Any]:
         """What grades a task."""
         return self.scorers
 
-    def _choose_rows(self, task: str, run: Run, limit: int | None) -> Sample | None:
+    def sample_of(self, task: str, run: Run, limit: int | None) -> Sample | None:
         """The rows of a stored run that are graded: those of the examples that are asked for; None if these are all."""
         asked = {*self.dataset.indices[:limit]}
         return choose_rows(run, f"{plural(len(asked), 'example')} asked for", lambda key: key[0] in asked)

@@ -1,0 +1,196 @@
+"""Stored runs that further scorers grade: under the names that they have, beside the scores that they have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from evaluand.aggregation.kind import AGGREGATIONS
+from evaluand.comparison.measures import declared_measures, find_artifact, find_evaluations
+from evaluand.core.errors import NotFound, SpecError, warn
+from evaluand.core.key_columns import INDEX
+from evaluand.core.labels import short_labels
+from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
+from evaluand.evaluation.kind import EVALUATIONS
+from evaluand.evaluation.people_labels import HUMAN
+from evaluand.evaluation.sample import Sample, choose_rows, draw_sample
+from evaluand.evaluation.scorer import as_scorer
+from evaluand.evaluation.stored_scores import StoredScores
+from evaluand.predictions.steps import Steps
+from evaluand.report.facts.base import matching_keys
+from evaluand.run.kind import RUNS
+from evaluand.run.runner import Run
+from evaluand.store.store import Store
+from evaluand.store.tables import ABSTAINED, FAILED
+
+
+@dataclass(frozen=True)
+class GradedRun:
+    """A stored run, and the evaluation that has its scores; None without scores."""
+
+    run: Run
+    evaluation: Evaluation | None
+
+    @property
+    def name(self) -> str:
+        """The name of its evaluations."""
+        called = self.evaluation.called if self.evaluation is not None else None
+        return called or self.run.name or self.run.id[:12]
+
+
+def find_graded_runs(store: Store, text: str) -> list[GradedRun]:
+    """The runs that a name or id refers to: a run, that of an evaluation, or those of an aggregation.
+
+    Raises:
+        NotFound: nothing has this name.
+        SpecError: it is of another kind, or not finished.
+    """
+    kind, id = find_artifact(store, text, (RUNS, EVALUATIONS, AGGREGATIONS))
+    if kind == RUNS:
+        return [graded_run(Run.open(store, text), {ref.kind: ref.id for ref in store.named(text)}.get(EVALUATIONS))]
+    found = []
+    for evaluation in find_evaluations(store, text if kind == AGGREGATIONS else id):
+        if (run := evaluation.run) is None:
+            raise NotFound(f"the run of {evaluation!r} is not in the store")
+        found.append(GradedRun(run, evaluation))
+    return found
+
+
+def graded_run(run: Run, evaluation: str | None) -> GradedRun:
+    """A run with its scores.
+
+    Args:
+        evaluation: the id of the evaluation of its name, which may be of another run; else its newest one counts.
+    """
+    if evaluation is not None and run.store.is_sealed(EVALUATIONS, evaluation):
+        found = Evaluation(run.store, evaluation)
+        if found.manifest["spec"]["run"] == run.digest:
+            return GradedRun(run, found)
+    return GradedRun(run, newest_evaluation_of(run.store, run.id))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Choice:
+    """Which rows of a run are graded.
+
+    Attributes:
+        size: how many, or their share below 1, drawn at random; None takes all.
+        seed: of the draw.
+        where: only rows of the run that match this condition, see `RowFilter`.
+        failed: only rows that failed or have no score.
+        below: only rows that are scored below this.
+    """
+
+    size: int | float | None = None
+    seed: int = 0
+    where: str | None = None
+    failed: bool = False
+    below: float | None = None
+
+    def sample(self, graded: GradedRun) -> Sample | None:
+        """The chosen rows; None if these are all.
+
+        Raises:
+            SpecError: no row is chosen, or the run has no scores by which to choose.
+        """
+        run, rules, among = graded.run, list[str](), None
+        if self.where is not None:
+            rules, among = [f"where {self.where}"], matching_keys(run, self.where)
+        if self.failed or self.below is not None:
+            rules += ["that failed or have no score"] * self.failed
+            rules += [f"scored below {self.below:g}"] if self.below is not None else []
+            scored = self._by_score(graded)
+            among = scored if among is None else among & scored
+        if among is not None and not among:
+            raise SpecError(f"{graded.name} has no rows {' '.join(rules)}, so nothing can be graded")
+        rule = " ".join(rules)
+        if self.size is not None:
+            return draw_sample(run, self.size, seed=self.seed, among=among, rule=f" {rule}" if rule else "")
+        return None if among is None else choose_rows(run, f"rows {rule}", among.__contains__)
+
+    def _by_score(self, graded: GradedRun) -> set[tuple[Any, ...]]:
+        """`_index_` and replication of the rows that are chosen by the scores they have."""
+        if (evaluation := graded.evaluation) is None:
+            raise SpecError(f"{graded.name} has no scores yet, by which rows could be chosen")
+        names = [INDEX, "replication", "status", "value"]
+        rows = (
+            row
+            for scorer in evaluation.scorers
+            for batch in evaluation.batches(scorer, names)
+            for row in zip(*(batch.column(name).to_pylist() for name in names), strict=True)
+        )
+        return {
+            key
+            for *key, status, value in ((tuple(row[:2]), row[2], row[3]) for row in rows)
+            if (self.failed and status in (FAILED, ABSTAINED))
+            or (self.below is not None and value is not None and value < self.below)
+        }
+
+
+@dataclass
+class Regrading(Steps):
+    """Stored runs over one dataset, graded by further scorers; the arguments are those of `Steps`, and:
+
+    Args:
+        runs: task → the run, with the scores that stay beside the new ones; a scorer of the same name replaces them.
+        samples: task → the rows that are graded; by default all.
+        summary: the name of their aggregation and comparison.
+    """
+
+    runs: Mapping[str, GradedRun] = field(default_factory=dict)
+    samples: Mapping[str, Sample | None] = field(default_factory=dict)
+    summary: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self._kept = {task: self._keep(graded.evaluation) for task, graded in self.runs.items()}
+        declared = [declared_measures([g.evaluation]) if g.evaluation else [] for g in self.runs.values()]
+        kept = [
+            measure
+            for measure in (declared[0] if declared else [])
+            if all(measure.scorer in names for names in self._kept.values())
+            and all(measure.spec in [other.spec for other in others] for others in declared)
+        ]
+        self.measures = [*kept, *self.measures]
+
+    def _keep(self, evaluation: Evaluation | None) -> dict[str, StoredScores]:
+        """The scores of an evaluation that stay; warns of those that another scorer of the same name replaces."""
+        kept: dict[str, StoredScores] = {}
+        for name, spec in evaluation.manifest["spec"]["scorers"].items() if evaluation is not None else ():
+            assert evaluation is not None
+            if spec.get("kind") == HUMAN:  # labels are found by their run, and people may have given others since
+                continue
+            if name not in self.scorers:
+                kept[name] = StoredScores(evaluation, name)
+            elif as_scorer(name, self.scorers[name]).identify().spec != spec:
+                warn(f"{name}: the scores of another scorer of this name stay in evaluation {evaluation.id[:12]}")
+        return kept
+
+    def run_name(self, task: str) -> str:
+        return self.runs[task].name if task in self.runs else super().run_name(task)
+
+    def scorers_of(self, task: str) -> Mapping[str, Any]:
+        return {**self.scorers, **self._kept[task]}
+
+    def sample_of(self, task: str, run: Run, limit: int | None) -> Sample | None:
+        return self.samples.get(task)
+
+    @property
+    def summary_name(self) -> str | None:
+        return self.summary
+
+
+def label_runs(runs: Sequence[GradedRun]) -> dict[str, GradedRun]:
+    """Runs by short labels, each once.
+
+    Raises:
+        SpecError: they are over different datasets.
+    """
+    unique = [*{graded.run.id: graded for graded in runs}.values()]
+    first, *others = unique
+    for other in others:
+        if other.run.manifest["spec"]["dataset"] != first.run.manifest["spec"]["dataset"]:
+            raise SpecError(f"{first.name} and {other.name} are over different datasets; grade them one by one")
+    labels = short_labels([graded.name for graded in unique], [graded.run.id for graded in unique])
+    return dict(zip(labels, unique, strict=True))
