@@ -114,7 +114,7 @@ def words_to_repeat(arguments: Sequence[str]) -> list[str]:
         left_out = isinstance(parameter, click.Argument) or parameter.name in _ONCE
         value = None if left_out else ctx.params.get(str(parameter.name))
         for each in value if isinstance(value, tuple) else [value]:
-            if each is not None and each is not False:
+            if each not in (None, False, parameter.default):
                 words += [max(parameter.opts, key=len), *([] if each is True else [str(each)])]
     return words
 

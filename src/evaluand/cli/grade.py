@@ -47,6 +47,7 @@ _EXAMPLES = """\b
 Examples:
   evaluand grade support/mine --scorer exact_match
   evaluand grade support/mine support/other --judge correctness --model openai/gpt-5-mini
+  evaluand grade support/mine --below 1 --of exact --judge tone.yaml --model '{model: openai/gpt-5-mini, version: "1"}'
   evaluand grade support --scorers experiment.yaml --sample 200
   evaluand grade support/mine --scorer app.py:polite --where 'length(response) > 100'
   evaluand grade logs/addition.eval --scorer near=numeric_answer:tolerance=0.5
@@ -77,6 +78,7 @@ class _Rows:
     where: str | None = where_option
     failed: bool = option("Only rows that failed or have no score.")
     below: float | None = option("Only answers scored below X; with 1, the wrong ones.", metavar="X")
+    of: str | None = option("With --failed and --below: by this scorer of the run.  [default: by any]", metavar="NAME")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +94,9 @@ class _Options:
     judges: tuple[str, ...] = option(
         "A judge with one of evaluand's rubrics, or that of a file; repeatable.", "--judge", metavar="[NAME=]RUBRIC"
     )
-    model: str | None = option("The model that judges ask: PROVIDER/NAME or URL#NAME.", metavar="NAME")
+    model: str | None = option(
+        "The model that judges ask: PROVIDER/NAME, URL#NAME, or '{model: NAME, version: \"1\"}'.", metavar="MODEL"
+    )
     file: Path | None = option(
         "The scorers and metrics of an experiment file, or of a file that has only scorers.",
         "--scorers",
@@ -118,7 +122,7 @@ def command(options: _Options) -> None:
     NAME is a run, an evaluation, or an experiment with all its tasks. LOG is what `evaluand import` recognises, and is
     imported first. New scores stay beside those that there are, under the same name, and are summarised and compared as
     `evaluand run` does: by the metrics of --scorers, else by the mean of each scorer. A row that a scorer has graded
-    before is never graded again, unless by --fresh.
+    before is not graded again, unless by --fresh; of a model that needs a version.
 
     The exit code is 1 if a scorer failed on every row, or a metric cannot use the scores.
     """
@@ -131,6 +135,8 @@ def command(options: _Options) -> None:
     if options.fresh and options.retry_failed:
         raise click.UsageError("give one of --fresh and --retry-failed")
     entries = scorer_entries(options.scorers, options.judges, options.model)
+    if options.rows.of is not None and not (options.rows.failed or options.rows.below is not None):
+        raise click.UsageError("--of names the scorer of --failed and --below; give one of them")
     choice, store, words = Choice(**vars(options.rows)), open_store(options.folder), words_to_repeat(options.sources)
     progress = display(options.as_json, options.quiet)
     with stdout_to_stderr(), show_notes():
@@ -166,10 +172,7 @@ def _find_runs(store: FolderStore, source: str, progress: Display) -> list[Grade
     if result.unreadable:
         raise DataError(result.unreadable)
     found = zip(result.runs, result.evaluations, strict=True)
-    return [
-        graded_run(run, graded_before.get(run.name or "", None if imported is None else imported.id))
-        for run, imported in found
-    ]
+    return [graded_run(run, graded_before, known=imported) for run, imported in found]
 
 
 def _name_of_summary(store: FolderStore, sources: tuple[str, ...], runs: Mapping[str, GradedRun]) -> str | None:

@@ -40,7 +40,7 @@ class StoredScores(Scorer):
         return self.evaluation.manifest["spec"].get("samples", {}).get(self.name)  # type: ignore[no-any-return]
 
     @property
-    def usage(self) -> Mapping[str, Any] | None:
+    def usage(self) -> dict[str, Any] | None:
         """What the grades have used, as the evaluation says it."""
         return self.evaluation.manifest.get("usage", {}).get(self.name)  # type: ignore[no-any-return]
 

@@ -165,7 +165,8 @@ class RowStream:
 
     def __init__(self, run: Run, scorer: Scorer, sample: Sample | None = None) -> None:
         self.run = run
-        self._chosen, self._unseen = (None, b"") if sample is None else (sample.chosen, sample.unseen)
+        self._chosen = None if sample is None else sample.chosen
+        self._unseen = b"" if sample is None else sample.unseen
         arguments = scorer.arguments
         self.targets = identity.encode(targets_of(run)) if scorer.by_target else b""
         self.app = identity.digest([app_of(run), name_of(run)]) if "source" in arguments else None

@@ -16,10 +16,11 @@ from evaluand.experiment.long_forms import long_form
 from evaluand.experiment.near_keys import meant_key
 from evaluand.experiment.parsing import parse_document
 from evaluand.experiment.spec import ExperimentSpec
-from evaluand.experiment.tournament_entries import options_document, without_place
+from evaluand.experiment.tournament_entries import options_document, read_yaml, without_place
 from evaluand.predictions.regrading import GradedRun, Regrading
 from evaluand.predictions.steps import Steps
 
+_NO_VALUE: Final = "mean reads 'value', which the table lacks"
 _OF_TASKS: Final = ("name", "dataset", "tasks", "tradeoffs", "matches", "gates", "allow_unmeasured_judges")
 """The keys of an experiment file that say nothing about grading."""
 
@@ -30,7 +31,7 @@ def scorer_entries(scorers: Sequence[str], judges: Sequence[str], model: str | N
     Args:
         scorers: `[NAME=]KIND[:PARAMETER=VALUE,…]` or `[NAME=]FILE.py:FUNCTION`; values are read as YAML.
         judges: `[NAME=]RUBRIC`, a rubric of evaluand or a file.
-        model: the model that the judges ask.
+        model: the model that the judges ask: an address, or YAML.
 
     Raises:
         SpecError: an option cannot be read, or two scorers have one name.
@@ -70,7 +71,7 @@ _PARAMETER: Final = re.compile(r"(^|,)\s*(\w+)=")
 
 def _read_judge(text: str, model: str | None) -> tuple[str, dict[str, Any]]:
     name, rubric = _split_name(text)
-    return name or Path(rubric).stem, {"kind": "judge", "rubric": rubric, "model": model}
+    return name or Path(rubric).stem, {"kind": "judge", "rubric": rubric, "model": read_yaml("--model", model)}
 
 
 def _split_name(text: str) -> tuple[str, str]:
@@ -109,10 +110,15 @@ def read_regrading(
     document = ComposedDocument(value, parts, (options, ()))
     origin = {} if file is None else {"scorers": os.path.abspath(file), "digest": written.digest}
     store = next(iter(runs.values())).run.store
-    with without_place():
-        spec = parse_document(document)
-        folder = Path() if file is None else file.parent
-        experiment = Experiment.from_parts(spec, document, folder, origin, store=store)
+    try:
+        with without_place():
+            spec = parse_document(document)
+            folder = Path() if file is None else file.parent
+            experiment = Experiment.from_parts(spec, document, folder, origin, store=store)
+    except SpecError as error:
+        if _NO_VALUE in str(error):
+            error.add_note("by default the mean of each scorer is taken; name its metrics in a file: --scorers FILE")
+        raise
     own = {field.name: getattr(experiment, field.name) for field in fields(Steps)}
     return Regrading(**own, runs=runs, **chosen)
 

@@ -59,7 +59,7 @@ def read_tournament(entry: Mapping[str, Any], folder: Path) -> Tournament:
     Raises:
         SpecError: lists every fault.
     """
-    written = {name: _read_yaml(name, value) for name, value in entry.items()}
+    written = {name: read_yaml(name, value) for name, value in entry.items()}
     document = options_document(written)
     try:
         spec = MatchesSpec.model_validate(expand_matches(written))
@@ -162,8 +162,13 @@ def _refers_to_invalid(judge: JudgeEntry | None, spec: ValidParts, scorers: Mapp
     return isinstance(graded, KindSpec) and graded.kind in {*spec.scorer_names} - {*scorers}
 
 
-def _read_yaml(name: str, value: Any) -> Any:
+def read_yaml(name: str, value: Any) -> Any:
+    """The value of an option; YAML where it begins with `{`.
+
+    Args:
+        name: of the option, for messages.
+    """
     if isinstance(value, Mapping):
-        return {key: _read_yaml(name, each) for key, each in value.items()}
+        return {key: read_yaml(name, each) for key, each in value.items()}
     is_yaml = isinstance(value, str) and value.lstrip().startswith("{")
     return Document(Path(name), value.encode()).value if is_yaml else value

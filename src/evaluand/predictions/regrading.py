@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.comparison.measures import declared_measures, find_artifact, find_evaluations
-from evaluand.core.errors import NotFound, SpecError, warn
+from evaluand.core.errors import NotFound, SpecError, nearest, warn
 from evaluand.core.key_columns import INDEX
 from evaluand.core.labels import short_labels
+from evaluand.evaluation.earlier_scores import work_of
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.evaluation.people_labels import HUMAN
@@ -22,7 +24,7 @@ from evaluand.report.facts.base import matching_keys
 from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.store import Store
-from evaluand.store.tables import ABSTAINED, FAILED
+from evaluand.store.tables import ABSTAINED, FAILED, SKIPPED
 
 
 @dataclass(frozen=True)
@@ -46,28 +48,39 @@ def find_graded_runs(store: Store, text: str) -> list[GradedRun]:
         NotFound: nothing has this name.
         SpecError: it is of another kind, or not finished.
     """
-    kind, id = find_artifact(store, text, (RUNS, EVALUATIONS, AGGREGATIONS))
+    kind, _ = find_artifact(store, text, (RUNS, EVALUATIONS, AGGREGATIONS))
+    names = {ref.name: ref.id for ref in store.refs() if ref.kind == EVALUATIONS}
     if kind == RUNS:
-        return [graded_run(Run.open(store, text), {ref.kind: ref.id for ref in store.named(text)}.get(EVALUATIONS))]
-    found = []
-    for evaluation in find_evaluations(store, text if kind == AGGREGATIONS else id):
-        if (run := evaluation.run) is None:
-            raise NotFound(f"the run of {evaluation!r} is not in the store")
-        found.append(GradedRun(run, evaluation))
-    return found
+        return [graded_run(Run.open(store, text), names)]
+    if kind == EVALUATIONS:
+        return [_run_of(Evaluation.open(store, text))]
+    known = [(evaluation.name, _run_of(evaluation)) for evaluation in find_evaluations(store, text)]
+    return [graded_run(old.run, names, name, old.evaluation) for name, old in known]
 
 
-def graded_run(run: Run, evaluation: str | None) -> GradedRun:
-    """A run with its scores.
+def _run_of(evaluation: Evaluation) -> GradedRun:
+    if (run := evaluation.run) is None:
+        raise NotFound(f"the run of {evaluation!r} is not in the store")
+    return GradedRun(run, evaluation)
+
+
+def graded_run(
+    run: Run, names: Mapping[str, str], name: str | None = None, known: Evaluation | None = None
+) -> GradedRun:
+    """A run with its scores: those of the evaluation with its name, as far as that is of this run.
 
     Args:
-        evaluation: the id of the evaluation of its name, which may be of another run; else its newest one counts.
+        names: name → the id of the evaluation.
+        name: that of its evaluation, if not its own.
+        known: an evaluation of it, if there is none of its name.
     """
-    if evaluation is not None and run.store.is_sealed(EVALUATIONS, evaluation):
-        found = Evaluation(run.store, evaluation)
+    name = name or run.name or ""
+    if (id := names.get(name)) is not None and run.store.is_sealed(EVALUATIONS, id):
+        found = Evaluation(run.store, id)
         if found.manifest["spec"]["run"] == run.digest:
+            found.called = name
             return GradedRun(run, found)
-    return GradedRun(run, newest_evaluation_of(run.store, run.id))
+    return GradedRun(run, known or newest_evaluation_of(run.store, run.id))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +93,7 @@ class Choice:
         where: only rows of the run that match this condition, see `RowFilter`.
         failed: only rows that failed or have no score.
         below: only rows that are scored below this.
+        of: the scorer of the run whose scores these are; by default any.
     """
 
     size: int | float | None = None
@@ -87,6 +101,7 @@ class Choice:
     where: str | None = None
     failed: bool = False
     below: float | None = None
+    of: str | None = None
 
     def sample(self, graded: GradedRun) -> Sample | None:
         """The chosen rows; None if these are all.
@@ -100,29 +115,34 @@ class Choice:
         if self.failed or self.below is not None:
             rules += ["that failed or have no score"] * self.failed
             rules += [f"scored below {self.below:g}"] if self.below is not None else []
+            rules += [f"by {self.of}"] if self.of is not None else []
             scored = self._by_score(graded)
             among = scored if among is None else among & scored
         if among is not None and not among:
             raise SpecError(f"{graded.name} has no rows {' '.join(rules)}, so nothing can be graded")
         rule = " ".join(rules)
         if self.size is not None:
-            return draw_sample(run, self.size, seed=self.seed, among=among, rule=f" {rule}" if rule else "")
+            drawn = draw_sample(run, self.size, seed=self.seed, among=among, rule=f" {rule}" if rule else "")
+            return None if drawn.chosen.all() else drawn
         return None if among is None else choose_rows(run, f"rows {rule}", among.__contains__)
 
     def _by_score(self, graded: GradedRun) -> set[tuple[Any, ...]]:
         """`_index_` and replication of the rows that are chosen by the scores they have."""
         if (evaluation := graded.evaluation) is None:
             raise SpecError(f"{graded.name} has no scores yet, by which rows could be chosen")
+        if self.of is not None and self.of not in evaluation.scorers:
+            known = ", ".join(evaluation.scorers)
+            raise SpecError(f"{graded.name} has no scorer {self.of!r}{nearest(self.of, evaluation.scorers)}: {known}")
         names = [INDEX, "replication", "status", "value"]
         rows = (
             row
-            for scorer in evaluation.scorers
+            for scorer in ([self.of] if self.of else evaluation.scorers)
             for batch in evaluation.batches(scorer, names)
             for row in zip(*(batch.column(name).to_pylist() for name in names), strict=True)
         )
         return {
-            key
-            for *key, status, value in ((tuple(row[:2]), row[2], row[3]) for row in rows)
+            (index, replication)
+            for index, replication, status, value in rows
             if (self.failed and status in (FAILED, ABSTAINED))
             or (self.below is not None and value is not None and value < self.below)
         }
@@ -144,7 +164,7 @@ class Regrading(Steps):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self._kept = {task: self._keep(graded.evaluation) for task, graded in self.runs.items()}
+        self._kept = {task: self._keep(task, graded.evaluation) for task, graded in self.runs.items()}
         declared = [declared_measures([g.evaluation]) if g.evaluation else [] for g in self.runs.values()]
         kept = [
             measure
@@ -154,18 +174,30 @@ class Regrading(Steps):
         ]
         self.measures = [*kept, *self.measures]
 
-    def _keep(self, evaluation: Evaluation | None) -> dict[str, StoredScores]:
-        """The scores of an evaluation that stay; warns of those that another scorer of the same name replaces."""
+    def _keep(self, task: str, evaluation: Evaluation | None) -> dict[str, StoredScores]:
+        """The scores of an evaluation that stay; warns of others that its name leads to no longer."""
         kept: dict[str, StoredScores] = {}
-        for name, spec in evaluation.manifest["spec"]["scorers"].items() if evaluation is not None else ():
+        for name in evaluation.scorers if evaluation is not None else ():
             assert evaluation is not None
+            spec, counts = evaluation.manifest["spec"]["scorers"][name], evaluation.counts[name]
             if spec.get("kind") == HUMAN:  # labels are found by their run, and people may have given others since
                 continue
-            if name not in self.scorers:
+            stays = f"stay in evaluation {evaluation.id[:12]}"
+            if name in self.scorers:
+                sample, others = self.samples.get(task), work_of(spec) != work_of(self._identities[name])
+                if others or (
+                    sample is not None and sample.chosen.sum() < sum(counts.values()) - counts.get(SKIPPED, 0)
+                ):
+                    warn(f"{name}: the scores of {'another scorer' if others else 'more rows'} {stays}")
+            elif {*counts} - {SKIPPED} == {FAILED}:
+                warn(f"{name}: it failed on every row, and its errors {stays}")
+            else:
                 kept[name] = StoredScores(evaluation, name)
-            elif as_scorer(name, self.scorers[name]).identify().spec != spec:
-                warn(f"{name}: the scores of another scorer of this name stay in evaluation {evaluation.id[:12]}")
         return kept
+
+    @cached_property
+    def _identities(self) -> dict[str, Mapping[str, Any]]:
+        return {name: as_scorer(name, scorer).identify().spec for name, scorer in self.scorers.items()}
 
     def run_name(self, task: str) -> str:
         return self.runs[task].name if task in self.runs else super().run_name(task)

@@ -55,6 +55,8 @@ class StoredTask(Task[Any, Any]):
         ('demo/upper', 1)
     """
 
+    stored: Run
+
     def __init__(self, run: Run) -> None:
         self.stored = run
         self.items = run.items
