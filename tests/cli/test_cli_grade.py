@@ -123,9 +123,8 @@ ROWS = {
     "--where question<2": ["scored", "scored", "skipped", "skipped", "skipped", "skipped"],
     "--where parity=='odd'": ["skipped", "scored", "skipped", "failed", "skipped", "scored"],
     "--failed": ["skipped", "skipped", "skipped", "failed", "scored", "skipped"],
-    "--failed --of label": ["skipped", "skipped", "skipped", "failed", "skipped", "skipped"],
-    "--below 1": ["scored", "scored", "scored", "skipped", "scored", "scored"],
-    "--below 2 --failed --of number": ["scored", "scored", "scored", "failed", "scored", "scored"],
+    "--where value==0": ["scored", "scored", "scored", "skipped", "scored", "scored"],  # by the scorer label
+    "--where scorer=='number'and(value==1)": ["scored", "scored", "scored", "skipped", "skipped", "scored"],
     "--where parity=='even' --sample 1.0": ["scored", "skipped", "scored", "skipped", "scored", "skipped"],
 }
 
@@ -141,15 +140,17 @@ FILES = {
     "metrics: [{kind: mean, by: [parity]}]\ngates: [mean > 2]\n",
     "scorers and metrics": "scorers: {brief: scorers.py:brief}\nmetrics: [{kind: mean, by: [parity]}]\n",
     "scorers alone": "brief: scorers.py:brief\n",
+    "a list of scorers": "scorers: [scorers.py:brief]\nrun: {replications: 3, concurrency: 2}\n",
 }
 
 
 @pytest.mark.parametrize("kind", FILES)
 def test_scorers_of_a_file_grade_with_its_metrics(folder: Folder, kind: str) -> None:
     (folder.path / "s.yaml").write_text(FILES[kind])
-    facts = folder.json("grade", "doubling/mine", "--scorers", "s.yaml")
-    rows = [row["by"] for row in facts["metrics"] if row["scorer"] == "brief"]
-    assert rows == [{}] if kind == "scorers alone" else [{}, {"parity": "even"}, {"parity": "odd"}]
+    graded = folder.call("grade", "doubling/mine", "--scorers", "s.yaml", "--json")
+    assert "note:" not in graded.stderr
+    rows = [row["by"] for row in json.loads(graded.stdout)["metrics"] if row["scorer"] == "brief"]
+    assert rows == ([{}, {"parity": "even"}, {"parity": "odd"}] if "metrics" in FILES[kind] else [{}])
 
 
 LOGS = {"inspect": (write_eval, 1), "promptfoo": (write_promptfoo, 3), "spans": (write_spans, 1)}
@@ -236,11 +237,6 @@ REFUSED = {
     "grade doubling/mine --scorer exact_match --sample 0": (2, "0 is not in the range x>=1"),
     "grade doubling/mine --scorer exact_match --sample many": (2, "'many' is no share; write 85% or 0.85"),
     "grade doubling/mine --scorer exact_match --fresh --retry-failed": (2, "give one of --fresh and --retry-failed"),
-    "grade doubling/mine --scorer exact_match --of number": (2, "--of names the scorer of --failed and --below"),
-    "grade doubling/mine --scorer exact_match --failed --of numbr": (
-        1,
-        "has no scorer 'numbr' (did you mean 'number'?)",
-    ),
     "grade doubling/mine --rubric correctness": (2, "give --judge RUBRIC"),
 }
 

@@ -47,7 +47,7 @@ _EXAMPLES = """\b
 Examples:
   evaluand grade support/mine --scorer exact_match
   evaluand grade support/mine support/other --judge correctness --model openai/gpt-5-mini
-  evaluand grade support/mine --below 1 --of exact --judge tone.yaml --model '{model: openai/gpt-5-mini, version: "1"}'
+  evaluand grade support/mine --where 'value < 1' --judge tone.yaml --model '{model: openai/gpt-5-mini, version: "1"}'
   evaluand grade support --scorers experiment.yaml --sample 200
   evaluand grade support/mine --scorer app.py:polite --where 'length(response) > 100'
   evaluand grade logs/addition.eval --scorer near=numeric_answer:tolerance=0.5
@@ -77,8 +77,6 @@ class _Rows:
     seed: int = option("Of the draw.", type=click.IntRange(min=0), default=0, show_default=True, metavar="N")
     where: str | None = where_option
     failed: bool = option("Only rows that failed or have no score.")
-    below: float | None = option("Only answers scored below X; with 1, the wrong ones.", metavar="X")
-    of: str | None = option("With --failed and --below: by this scorer of the run.  [default: by any]", metavar="NAME")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,8 +133,6 @@ def command(options: _Options) -> None:
     if options.fresh and options.retry_failed:
         raise click.UsageError("give one of --fresh and --retry-failed")
     entries = scorer_entries(options.scorers, options.judges, options.model)
-    if options.rows.of is not None and not (options.rows.failed or options.rows.below is not None):
-        raise click.UsageError("--of names the scorer of --failed and --below; give one of them")
     choice, store, words = Choice(**vars(options.rows)), open_store(options.folder), words_to_repeat(options.sources)
     progress = display(options.as_json, options.quiet)
     with stdout_to_stderr(), show_notes():

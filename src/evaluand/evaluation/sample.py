@@ -77,7 +77,7 @@ def draw_sample(
         >>> from evaluand.run.runner import Runner
         >>> run = Runner().run(str.upper, Dataset.from_rows([{"input": text} for text in "abcd"]))
         >>> draw_sample(run, 0.5).chosen.tolist(), draw_sample(run, 2).rule
-        ([True, False, False, True], '2 of 4 rows, seed 0')
+        ([False, False, True, True], '2 of 4 rows, seed 0')
     """
     turns = find_turns(run, seed, statuses=(COMPLETED, FAILED))
     order = [key for key in sorted(turns, key=turns.__getitem__) if among is None or key in among]

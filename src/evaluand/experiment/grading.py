@@ -103,9 +103,10 @@ def read_regrading(
         parts = {key: (written, (key,) if key in written.value else ()) for key in sections}
     else:
         value["scorers"] = dict(entries)
-    names = value["scorers"] if isinstance(value.get("scorers"), dict) else {}
-    if names and not {"metrics", "fairness"} & {*value}:
-        value["metrics"] = [{"kind": "mean", "scorer": name} for name in names]
+    if not {"metrics", "fairness"} & {*value}:
+        scorers = value.get("scorers")
+        words = [scorers] if isinstance(scorers, str) else scorers or ()
+        value["metrics"] = [{"kind": "mean", "scorer": str(word).rpartition(":")[2]} for word in words]
     options = options_document(value)
     document = ComposedDocument(value, parts, (options, ()))
     origin = {} if file is None else {"scorers": os.path.abspath(file), "digest": written.digest}
@@ -131,4 +132,7 @@ def _sections(document: Document) -> dict[str, Any]:
     known = {*ExperimentSpec.model_fields}
     if not any(key in known or meant_key((key,)) in known for key in value):
         return {"scorers": value}
-    return {key: part for key, part in value.items() if key not in _OF_TASKS}
+    sections = {key: part for key, part in value.items() if key not in _OF_TASKS}
+    if isinstance(run := sections.get("run"), dict):
+        sections["run"] = {key: part for key, part in run.items() if key not in ("replications", "seed")}
+    return sections

@@ -9,8 +9,7 @@ from typing import Any
 
 from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.comparison.measures import declared_measures, find_artifact, find_evaluations
-from evaluand.core.errors import NotFound, SpecError, nearest, warn
-from evaluand.core.key_columns import INDEX
+from evaluand.core.errors import NotFound, SpecError, warn
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.earlier_scores import work_of
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
@@ -59,6 +58,11 @@ def find_graded_runs(store: Store, text: str) -> list[GradedRun]:
 
 
 def _run_of(evaluation: Evaluation) -> GradedRun:
+    """The run of an evaluation: the one of its name, of several that were answered alike."""
+    store = evaluation.store
+    for ref in store.named(evaluation.name or ""):
+        if ref.kind == RUNS and store.manifest(RUNS, ref.id).get("digest") == evaluation.manifest["spec"]["run"]:
+            return GradedRun(Run.open(store, ref.name), evaluation)
     if (run := evaluation.run) is None:
         raise NotFound(f"the run of {evaluation!r} is not in the store")
     return GradedRun(run, evaluation)
@@ -90,18 +94,14 @@ class Choice:
     Attributes:
         size: how many, or their share below 1, drawn at random; None takes all.
         seed: of the draw.
-        where: only rows of the run that match this condition, see `RowFilter`.
+        where: only rows that match this condition on the columns of the run, or else of its scores, see `RowFilter`.
         failed: only rows that failed or have no score.
-        below: only rows that are scored below this.
-        of: the scorer of the run whose scores these are; by default any.
     """
 
     size: int | float | None = None
     seed: int = 0
     where: str | None = None
     failed: bool = False
-    below: float | None = None
-    of: str | None = None
 
     def sample(self, graded: GradedRun) -> Sample | None:
         """The chosen rows; None if these are all.
@@ -109,43 +109,34 @@ class Choice:
         Raises:
             SpecError: no row is chosen, or the run has no scores by which to choose.
         """
-        run, rules, among = graded.run, list[str](), None
-        if self.where is not None:
-            rules, among = [f"where {self.where}"], matching_keys(run, self.where)
-        if self.failed or self.below is not None:
-            rules += ["that failed or have no score"] * self.failed
-            rules += [f"scored below {self.below:g}"] if self.below is not None else []
-            rules += [f"by {self.of}"] if self.of is not None else []
-            scored = self._by_score(graded)
-            among = scored if among is None else among & scored
+        among = None if self.where is None else _matching(graded, self.where)
+        if self.failed:
+            if graded.evaluation is None:
+                raise SpecError(f"{graded.name} has no scores yet, by which rows could be chosen")
+            unscored = _scored_keys(graded.evaluation, f'status == "{FAILED}" or status == "{ABSTAINED}"')
+            among = unscored if among is None else among & unscored
+        rules = [f"where {self.where}"] if self.where is not None else []
+        rule = " ".join([*rules, *["that failed or have no score"] * self.failed])
         if among is not None and not among:
-            raise SpecError(f"{graded.name} has no rows {' '.join(rules)}, so nothing can be graded")
-        rule = " ".join(rules)
+            raise SpecError(f"{graded.name} has no rows {rule}, so nothing can be graded")
         if self.size is not None:
-            drawn = draw_sample(run, self.size, seed=self.seed, among=among, rule=f" {rule}" if rule else "")
+            drawn = draw_sample(graded.run, self.size, seed=self.seed, among=among, rule=f" {rule}" if rule else "")
             return None if drawn.chosen.all() else drawn
-        return None if among is None else choose_rows(run, f"rows {rule}", among.__contains__)
+        return None if among is None else choose_rows(graded.run, f"rows {rule}", among.__contains__)
 
-    def _by_score(self, graded: GradedRun) -> set[tuple[Any, ...]]:
-        """`_index_` and replication of the rows that are chosen by the scores they have."""
-        if (evaluation := graded.evaluation) is None:
-            raise SpecError(f"{graded.name} has no scores yet, by which rows could be chosen")
-        if self.of is not None and self.of not in evaluation.scorers:
-            known = ", ".join(evaluation.scorers)
-            raise SpecError(f"{graded.name} has no scorer {self.of!r}{nearest(self.of, evaluation.scorers)}: {known}")
-        names = [INDEX, "replication", "status", "value"]
-        rows = (
-            row
-            for scorer in ([self.of] if self.of else evaluation.scorers)
-            for batch in evaluation.batches(scorer, names)
-            for row in zip(*(batch.column(name).to_pylist() for name in names), strict=True)
-        )
-        return {
-            (index, replication)
-            for index, replication, status, value in rows
-            if (self.failed and status in (FAILED, ABSTAINED))
-            or (self.below is not None and value is not None and value < self.below)
-        }
+
+def _matching(graded: GradedRun, where: str) -> set[tuple[Any, ...]]:
+    """`_index_` and replication of the rows of a run that match a condition, or of those whose scores do."""
+    try:
+        return matching_keys(graded.run, where)
+    except SpecError:
+        if graded.evaluation is None:
+            raise
+        return _scored_keys(graded.evaluation, where)
+
+
+def _scored_keys(evaluation: Evaluation, where: str) -> set[tuple[Any, ...]]:
+    return {(index, replication) for _, index, replication, *_ in matching_keys(evaluation, where)}
 
 
 @dataclass

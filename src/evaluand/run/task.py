@@ -12,19 +12,7 @@ import sys
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    ForwardRef,
-    Generic,
-    NamedTuple,
-    Protocol,
-    Self,
-    TypeVar,
-    final,
-    overload,
-)
+from typing import Any, ClassVar, ForwardRef, Generic, NamedTuple, Protocol, Self, TypeVar, final, overload
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
@@ -41,9 +29,6 @@ from evaluand.run.concurrent_calls import call_in_coroutines, call_in_threads
 from evaluand.run.types import arguments, hints, typed
 from evaluand.trace.spans import TaskSpan
 from evaluand.trace.tracer import Tracer
-
-if TYPE_CHECKING:
-    from evaluand.run.runner import Run
 
 Input = TypeVar("Input")
 Output = TypeVar("Output")
@@ -130,7 +115,7 @@ class Task(ABC, Generic[Input, Output]):
     files: Sequence[str | os.PathLike[str]] = ()
     transient: tuple[str, ...] = ()
     retries: int = 0
-    stored: "Run | None" = None
+    stored: Any = None
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
         refuse_base_class(cls, Task, bool(args or named))
