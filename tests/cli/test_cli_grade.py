@@ -171,6 +171,15 @@ def test_a_log_is_imported_and_graded_beside_its_own_scores(folder: Folder, tool
     assert folder.call("report", task["run"]["name"], "-o", "page.html").exit_code == 0
 
 
+def test_imported_predictions_are_graded_by_the_command_that_import_names(folder: Folder) -> None:
+    folder.write("said.jsonl", [{"response": str(2 * i)} for i in range(6)])
+    words = ["--dataset", "rows.jsonl", "--input", "question", "--expected", "answer"]
+    [line] = [line for line in folder.done("import", "said.jsonl", *words).split("\n") if line.startswith("grade it:")]
+    _, _, *command = line.split()[1:]
+    facts = folder.json("grade", *command[1:])
+    assert [row["value"] for row in facts["metrics"]] == [1.0]
+
+
 def test_selectors_of_a_feedback_read_the_spans_of_a_log(folder: Folder) -> None:
     log = write_spans(folder.path)
     selected = "{asked: __record__.main_input, answered: __record__.app.ask.rets}"

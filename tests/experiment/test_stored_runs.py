@@ -21,7 +21,9 @@ from evaluand import (
     task,
 )
 from evaluand.core.errors import EvaluandWarning, SpecError
-from evaluand.evaluation.sample import Sample, choose_rows, draw_sample, find_turns
+from evaluand.engine.budget import Budget
+from evaluand.engine.policy import Policy
+from evaluand.evaluation.sample import RowSample, choose_rows, draw_sample, find_turns
 from evaluand.run.tasks.stored import StoredTask
 
 TWO = """
@@ -145,6 +147,21 @@ def test_tokens_and_cost_are_those_of_the_stored_run() -> None:
     assert results.aggregation.table()["value"].to_pylist() == [0.5, 0.0]
 
 
+def test_what_a_stored_run_has_cost_is_no_part_of_the_budget() -> None:
+    @task(version="1")
+    def paid(input: str) -> str:
+        report_usage(cost=4.0, currency="USD")
+        return input
+
+    store, data = MemoryStore(), Dataset.from_rows([{"input": "a", "expected": "a"}])
+    run, policy = Runner(store).run(paid, data, name="first/paid"), Policy(budget=Budget(3, "USD"))
+    experiment = Experiment("second", data, {"old": run, "new": str.upper}, "exact_match", "mean", policy)
+    experiment.run(store)
+    assert experiment.run(store, only="new").tasks[0].evaluation is not None
+    assert policy.shared_budget is not None
+    assert policy.shared_budget.spent == 0
+
+
 def test_a_run_of_another_store_is_refused() -> None:
     data = Dataset.from_rows([{"input": "a", "expected": "A"}])
     experiment = Experiment("e", data, {"old": Runner().run(str.upper, data)}, "exact_match", "mean")
@@ -153,7 +170,7 @@ def test_a_run_of_another_store_is_refused() -> None:
 
 
 def test_a_file_with_a_stored_run_needs_the_store(folder: Folder) -> None:
-    with pytest.raises(SpecError, match="the run 'doubling/mine' is in a store; give store=…"):
+    with pytest.raises(SpecError, match="the store of run 'doubling/mine' is not known: from Python give store=…"):
         Experiment.from_file("two.yaml")
     experiment = Experiment.from_file("two.yaml", store=DirectoryStore(folder.path / "store"))
     assert len(experiment.dataset) == 6
@@ -189,7 +206,7 @@ def test_people_and_samples_draw_the_same_answers(run: Run) -> None:
 def test_all_rows_are_no_sample(run: Run) -> None:
     assert choose_rows(run, "any", lambda key: True) is None
     some = choose_rows(run, "even", lambda key: key[0] % 2 == 0)
-    assert isinstance(some, Sample)
+    assert isinstance(some, RowSample)
     assert some.reason == "not in the sample: even"
 
 

@@ -46,7 +46,7 @@ from evaluand.evaluation.known_scores import (
     write_scored_rows,
 )
 from evaluand.evaluation.preflight import warn_of_unequal
-from evaluand.evaluation.sample import Sample
+from evaluand.evaluation.sample import RowSample
 from evaluand.evaluation.scorer import (
     NO_ANSWER,
     FunctionScorer,
@@ -203,7 +203,7 @@ class Evaluator:
         *,
         judged: KnownScores | KnownRows | None = None,
         identities: Mapping[str, Identity] | None = None,
-        sample: Sample | None = None,
+        sample: RowSample | None = None,
         **options: Unpack[StepOptions],
     ) -> Evaluation:
         """The evaluation of a run by some scorers: an existing one, a continued one or a new one.
@@ -327,7 +327,7 @@ class _Grading:
     run: Run
     scorers: Mapping[str, Scorer]
     identities: Mapping[str, Identity]
-    sample: Sample | None
+    sample: RowSample | None
 
     @classmethod
     def of(
@@ -335,7 +335,7 @@ class _Grading:
         run: Run,
         scorers: Mapping[str, Scorer | Callable[..., Any] | str],
         known: Mapping[str, Identity],
-        sample: Sample | None,
+        sample: RowSample | None,
     ) -> _Grading:
         if not isinstance(run, Run):
             raise SpecError(f"give a Run to evaluate, not {with_article(type(run).__name__)}; see Runner.run")
@@ -447,7 +447,7 @@ class _Job:
         run: Run,
         manifest: Manifest,
         inputs: Mapping[str, InputCheck],
-        sample: Sample | None,
+        sample: RowSample | None,
     ) -> None:
         self.inputs, self.sample = inputs, sample
         self.stored: dict[str, StoredScores] = {}
@@ -645,7 +645,7 @@ class _Job:
             draft.append(f"inputs/{name}", opened_files)
         return counts, state.digest()
 
-    def _leave_out(self, lane: WorkLog, sample: Sample, targets: Sequence[str] | None, tally: Tally) -> None:
+    def _leave_out(self, lane: WorkLog, sample: RowSample, targets: Sequence[str] | None, tally: Tally) -> None:
         """Writes the rows outside of the sample as skipped."""
         cells = [[None, target, SKIPPED, sample.reason, *[None] * 5] for target in targets or (None,)]
         others = (unit for unit in self.rows.take(0, lane.slots) if not sample.chosen[unit.slot])

@@ -23,7 +23,7 @@ from evaluand.store.tables import COMPLETED, FAILED
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class RowSample:
     """Some rows of a run.
 
     Attributes:
@@ -51,10 +51,10 @@ class Sample:
         return identity.digest(self.spec)
 
 
-def choose_rows(run: Run, rule: str, is_chosen: Callable[[tuple[int, int]], bool]) -> Sample | None:
+def choose_rows(run: Run, rule: str, is_chosen: Callable[[tuple[int, int]], bool]) -> RowSample | None:
     """The rows of a run whose `_index_` and replication fulfil a condition; None if all do."""
     chosen = np.array([is_chosen(key) for key, _ in _rows(run)], np.bool_)
-    return None if chosen.all() else Sample(rule, chosen)
+    return None if chosen.all() else RowSample(rule, chosen)
 
 
 def draw_sample(
@@ -64,7 +64,7 @@ def draw_sample(
     seed: int = 0,
     among: Collection[tuple[int, int]] | None = None,
     rule: str = "",
-) -> Sample:
+) -> RowSample:
     """A random sample of the rows of a run that were asked.
 
     Args:
@@ -84,7 +84,7 @@ def draw_sample(
     n = min(len(order), math.ceil(size * len(order)) if isinstance(size, float) else size)
     drawn = {*order[:n]}
     chosen = np.array([key in drawn for key, _ in _rows(run)], np.bool_)
-    return Sample(f"{n:,} of {len(order):,} rows{rule}, seed {seed}", chosen)
+    return RowSample(f"{n:,} of {len(order):,} rows{rule}, seed {seed}", chosen)
 
 
 def find_turns(

@@ -16,7 +16,7 @@ from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.data.dataset import Example, ExampleStream
 from evaluand.data.ranges import Ranges
-from evaluand.evaluation.sample import Sample
+from evaluand.evaluation.sample import RowSample
 from evaluand.evaluation.scorer import Scorer
 from evaluand.models.usage import Spending
 from evaluand.run.responses import READ, Response, SpanStream, responses_of
@@ -163,7 +163,7 @@ class RowStream:
         sample: the rows that are graded; by default all.
     """
 
-    def __init__(self, run: Run, scorer: Scorer, sample: Sample | None = None) -> None:
+    def __init__(self, run: Run, scorer: Scorer, sample: RowSample | None = None) -> None:
         self.run = run
         self._chosen = None if sample is None else sample.chosen
         self._unseen = b"" if sample is None else sample.unseen

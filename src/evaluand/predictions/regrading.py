@@ -15,7 +15,7 @@ from evaluand.evaluation.earlier_scores import work_of
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.evaluation.people_labels import HUMAN
-from evaluand.evaluation.sample import Sample, choose_rows, draw_sample
+from evaluand.evaluation.sample import RowSample, choose_rows, draw_sample
 from evaluand.evaluation.scorer import as_scorer
 from evaluand.evaluation.stored_scores import StoredScores
 from evaluand.predictions.steps import Steps
@@ -103,7 +103,7 @@ class Choice:
     where: str | None = None
     failed: bool = False
 
-    def sample(self, graded: GradedRun) -> Sample | None:
+    def sample(self, graded: GradedRun) -> RowSample | None:
         """The chosen rows; None if these are all.
 
         Raises:
@@ -150,7 +150,7 @@ class Regrading(Steps):
     """
 
     runs: Mapping[str, GradedRun] = field(default_factory=dict)
-    samples: Mapping[str, Sample | None] = field(default_factory=dict)
+    samples: Mapping[str, RowSample | None] = field(default_factory=dict)
     summary: str | None = None
 
     def __post_init__(self) -> None:
@@ -196,7 +196,7 @@ class Regrading(Steps):
     def scorers_of(self, task: str) -> Mapping[str, Any]:
         return {**self.scorers, **self._kept[task]}
 
-    def sample_of(self, task: str, run: Run, limit: int | None) -> Sample | None:
+    def sample_of(self, task: str, run: Run, limit: int | None) -> RowSample | None:
         return self.samples.get(task)
 
     @property

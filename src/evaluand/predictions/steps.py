@@ -32,7 +32,7 @@ from evaluand.engine.policy import Policy
 from evaluand.evaluation.evaluator import Evaluation, Evaluator, KnownScores
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.evaluation.preflight import warn_of_declared
-from evaluand.evaluation.sample import Sample, choose_rows
+from evaluand.evaluation.sample import RowSample, choose_rows
 from evaluand.evaluation.scorer import as_scorer
 from evaluand.matches.kind import MATCHES
 from evaluand.matches.matcher import Matcher
@@ -321,7 +321,7 @@ class Steps:
         """What grades a task."""
         return self.scorers
 
-    def sample_of(self, task: str, run: Run, limit: int | None) -> Sample | None:
+    def sample_of(self, task: str, run: Run, limit: int | None) -> RowSample | None:
         """The rows of a stored run that are graded: those of the examples that are asked for; None if these are all."""
         if limit is None and self.dataset.id == run.manifest["spec"]["dataset"]:
             return None
@@ -379,11 +379,12 @@ class Steps:
         if (budget := self.policy.shared_budget) is None:
             return
         names = sorted({self.run_name(name) for name in (*self.tasks, *(one.name for one in self.matches))})
+        stored = {run.id for task in self.tasks.values() if (run := as_task(task).stored) is not None}
         finished = (
             (f"{ref.kind}/{ref.id}", store.manifest(ref.kind, ref.id).get("spent", {}))
             for name in names
             for ref in store.named(name)
-            if ref.kind in (RUNS, EVALUATIONS, MATCHES) and store.is_sealed(ref.kind, ref.id)
+            if ref.kind in (RUNS, EVALUATIONS, MATCHES) and ref.id not in stored and store.is_sealed(ref.kind, ref.id)
         )
         for work, spent in finished:
             by_part = {f"{work}/{part}": costs for part, costs in spent.items()}  # by scorer, or round of matches

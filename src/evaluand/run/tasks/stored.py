@@ -34,11 +34,7 @@ class StoredRun:
             SpecError: there is no store, no such run in it, or the run is not finished.
         """
         if store is None:
-            raise SpecError(
-                f"the run {self.run!r} is in a store",
-                python="give store=…",
-                command="name it in an experiment file; a suite runs its tasks on many problems",
-            )
+            raise SpecError(f"the store of run {self.run!r} is not known: from Python give store=…; a suite takes none")
         try:
             return StoredTask(Run.open(store, self.run))
         except NotFound as error:
