@@ -196,7 +196,7 @@ def test_tokens_and_cost_are_those_of_the_run_that_has_the_name(
     assert "<td>1.38 USD</td>" in page
     assert "0.30 USD" not in page
     source, [run] = Source(folder.store), [ref.id for ref in folder.store.refs() if ref.kind == "runs"]
-    [evaluation] = folder.store.ids("evaluations")
+    [evaluation] = [ref.id for ref in folder.store.refs() if ref.kind == "evaluations"]
     assert f"columns/{run}/{evaluation}" in list_paths(source)
     assert json.loads(read_resource(source, f"card/evaluations/{evaluation}", {}))["used"] == "144 tokens, 1.38 USD"
     assert json.loads(read_resource(source, "results/shop", {}))["tasks"][0]["run"] == run
@@ -208,7 +208,7 @@ def test_the_report_and_lists_count_reused_rows_as_spent_once(folder: Folder, mo
     folder.done("run", experiment, "--limit", "2", "--task", "cheap")
     folder.done("run", experiment, "--report")
     page = (folder.path / "shop.html").read_text()
-    assert "cost 2.00 EUR and 11.00 USD, and an unknown amount for 1 row, without rows that were reused" in page
+    assert "without rows that were reused: 2.00 EUR and 11.00 USD and unknown for 1 of 30 rows.</p>" in page
     listed = folder.done("list", env={"COLUMNS": "200"})
     assert "6 completed; 630 tokens, 1.50 USD (spent 1.00 USD)\n" in listed
     assert "2 completed; 210 tokens, 0.50 USD\n" in listed

@@ -196,9 +196,11 @@ def test_prompts_are_known_whatever_else_the_same_tasks_are_called() -> None:
     assert len(compare(*distinct, over="prompt", labels=["k", "l", "m", "n"]).pairs) == 1
 
 
-def test_prompts_of_tasks_with_the_same_answers_are_told_apart_by_name_alone() -> None:
-    with pytest.raises(SpecError, match="tasks with the same answers share its evaluation"):
-        compare(*matrix(RIGHT), over="prompt", labels=["k", "l", "m", "n"])
+def test_prompts_of_tasks_with_the_same_answers_are_told_apart_whatever_their_labels() -> None:
+    same = matrix({cell: range(3) for cell in RIGHT})
+    assert len({each.digest for each in same}) == 1
+    [row] = compare(*same, over="prompt", labels=["k", "l", "m", "n"]).pairs
+    assert (row["n"], row["difference"]) == (N, 0)
 
 
 def test_several_levels_are_ranked_and_have_an_interaction_over_all() -> None:

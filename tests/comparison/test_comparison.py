@@ -780,14 +780,15 @@ def test_the_same_comparison_is_found_again_and_whole() -> None:
     assert Comparison(store, made.id).to_dict() == made.to_dict()
 
 
-def test_runs_with_the_same_responses_are_reported_by_their_names_and_without_these_apart_by_number() -> None:
+def test_runs_with_the_same_responses_are_compared_as_two_by_their_names() -> None:
     store = MemoryStore()
     a, b = evaluated(store, "exp/a", scores([1, 0])), evaluated(store, "exp/b", scores([1, 0]) | {"more": 1})
     one = evaluated(store, "exp/c", scores([1, 0, 1]), [{"input": "q0"}, {"input": "q1"}])
-    assert (a.id == one.id, a.id == b.id) == (True, False)
+    assert (a.digest == one.digest, a.id == one.id, a.id == b.id) == (True, False, False)
     made = compare(a, one)
     assert (made.labels, made.pairs[0]["difference"]) == (["a", "c"], 0)
-    assert compare(Evaluation(store, a.id), Evaluation(store, one.id)).labels == ["a", "a (2)"]
+    assert compare(Evaluation(store, a.id), Evaluation(store, one.id)).labels == ["a", "c"]
+    assert compare(Evaluation(store, a.id), Evaluation(store, a.id)).labels == ["a", "a (2)"]
     assert compare(a, b, labels=["x", "y"]).labels == ["x", "y"]
 
 

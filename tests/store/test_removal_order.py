@@ -25,7 +25,7 @@ def test_nothing_is_left_without_what_it_was_made_from(tmp_path: Path, monkeypat
     Aggregator(store).aggregate(graded, [Measure("same", Accuracy())])
     compare(*graded)
     items = garbage.leftovers(store, unreferenced=True)
-    assert len(items) == sum(len(store.ids(kind)) for kind in kind_names()) == 6
+    assert len(items) == sum(len(store.ids(kind)) for kind in kind_names()) == 7
     for item in items:
         assert garbage.remove(store, [item]).left == []
         left = [(kind, id) for kind in kind_names() for id in store.ids(kind)]

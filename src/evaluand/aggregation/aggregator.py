@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from itertools import chain, groupby, repeat
+from itertools import chain, groupby
 from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
@@ -48,14 +48,11 @@ from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.base.signature import with_condition
 from evaluand.store import tables as rows
 from evaluand.store.store import (
-    Manifest,
     Store,
     at_once,
     check_name,
     drafted,
-    find_made_from,
-    find_sealed,
-    sealed_manifest,
+    find_sealed_from,
 )
 
 
@@ -152,6 +149,12 @@ class Aggregation(Artifact):
             raise NotFound("the evaluations of this aggregation are in other stores; pass them as evaluations")
         return [Evaluation(self.store, id) for id in made_from]
 
+    def label_of(self, evaluation: Evaluation) -> str:
+        """The label of one of its evaluations; of the same task twice that of its name."""
+        summarised = zip(self.labels, self.manifest["provenance"]["evaluations"], strict=True)
+        labels = [label for label, id in summarised if id == evaluation.id]
+        return next((label for label in labels if (evaluation.called or "").endswith(f"/{label}")), labels[0])
+
     @property
     def measures(self) -> list[Measure]:
         """Its measures of all rows, without those whose kind of metric is not installed."""
@@ -216,27 +219,19 @@ def read_measure(spec: Mapping[str, Any]) -> Measure | None:
 
 
 def find_summary(evaluation: Evaluation) -> Aggregation | None:
-    """The aggregation of an evaluation: that of the experiment it is called by, the newest with a name, or the newest.
-
-    Evaluations with the same digest have the same scores, so the aggregation of one serves the others, unless a rule
-    stopped the run of only one of them; that of this evaluation comes first.
-    """
-    store, experiment = evaluation.store, experiment_of(evaluation.called or "") or ""
-    scores = evaluation.digest, stopping_rules(evaluation)
-
-    def summarises(manifest: Manifest) -> bool:
-        spec = manifest["spec"]
-        return scores in zip(spec["evaluations"], spec.get("stopped_by") or repeat([]), strict=False)
-
-    named = [sealed_manifest(store, *ref[1:]) for ref in store.named(experiment) if ref.kind == "aggregations"]
-    found = [manifest for manifest in named if manifest is not None and summarises(manifest)]
-    made = (m for m in find_made_from(store, "aggregations", EVALUATIONS, evaluation.id) if "digest" in m)
-    found = found or [*filter(summarises, made)]
-    found = found or [*filter(summarises, find_sealed(store, "aggregations", evaluation.digest))]
-    if len(found) > 1:
-        ids = {ref.id for ref in store.refs() if ref.kind == "aggregations"}
-        found = [each for each in found if each["id"] in ids] or found
-    return Aggregation(store, found[0]["id"]) if found else None
+    """The aggregation of an evaluation: that of the experiment of its name, the newest with a name, or the newest."""
+    store, experiment = evaluation.store, experiment_of(evaluation.called or "")
+    names: dict[str, list[str]] = {}
+    for ref in store.refs():
+        if ref.kind == "aggregations":
+            names.setdefault(ref.id, []).append(ref.name)
+    made = []
+    for manifest in find_sealed_from(store, "aggregations", EVALUATIONS, evaluation.id):
+        rules = dict(zip(manifest["provenance"]["evaluations"], manifest["spec"].get("stopped_by", ()), strict=False))
+        if rules.get(evaluation.id, []) == stopping_rules(evaluation):
+            made.append(manifest["id"])
+    made.sort(key=lambda id: (experiment in names.get(id, ()), id in names), reverse=True)  # the newest stay first
+    return Aggregation(store, made[0]) if made else None
 
 
 @dataclass
@@ -299,6 +294,7 @@ class Aggregator:
         spec = {
             "behaviour": BEHAVIOUR,
             "evaluations": [e.digest for e in evaluations],
+            "evaluation_ids": [e.id for e in evaluations],
             "runs": [e.manifest["spec"]["run"] for e in evaluations],
             "datasets": [e.manifest["spec"]["dataset"] for e in evaluations],
             "labels": list(labels or (e.name or f"evaluation {e.id[:12]}" for e in evaluations)),

@@ -34,6 +34,7 @@ SUMMARISED: Final[dict[str, Check]] = {
 """What the spec of a summary of evaluations has."""
 
 PEOPLE: Final[dict[str, Check]] = {"people": checks.list_of(or_null(checks.text))}
+STATED: Final = {"evaluation_ids": "evaluations"}
 FOUND_BY: Final = (RUNS, EVALUATIONS)
 
 
@@ -74,6 +75,7 @@ KIND: Final = Kind(
     view="evaluand.report.kinds.aggregations:AggregationView",
     made_from=(EVALUATIONS,),
     origins=list_evaluations,
+    stated=STATED,
     found_by=FOUND_BY,
     agree=agree_in_length,
     page=Page("aggregation", {"sealed": "v"}),

@@ -20,7 +20,6 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.metrics.base.metric import CLUSTER, DRAW, PEOPLE, STRATUM, WEIGHT, Metric
 from evaluand.metrics.judging.labelling_order import random_places
 from evaluand.metrics.stats.intervals import random_bits
-from evaluand.run.kind import RUNS
 from evaluand.store.tables import SHARD_ROWS
 
 
@@ -38,8 +37,7 @@ def dataset_of(evaluation: Evaluation) -> Dataset:
 
 def is_repeated(evaluation: Evaluation) -> bool:
     """Whether the run had several replications, whose rows are not independent."""
-    run = evaluation.store.manifest(RUNS, evaluation.manifest["provenance"]["run"])
-    return bool(run["spec"]["replications"] > 1)
+    return bool(evaluation.read_run().manifest["spec"]["replications"] > 1)
 
 
 def shards(

@@ -25,7 +25,6 @@ from evaluand.metrics.base.metric import Metric
 from evaluand.metrics.stats.anytime import anytime_interval, fewest_to_exceed
 from evaluand.metrics.stats.intervals import cluster_sums
 from evaluand.metrics.stats.least_mean import least_mean
-from evaluand.run.kind import RUNS
 from evaluand.store.store import find_stops
 
 
@@ -125,7 +124,7 @@ def heaviest_cluster(evaluation: Evaluation, metric: Metric, dataset: Dataset | 
     _, cluster = np.unique(cluster_of_examples(dataset), return_inverse=True)
     weights = weights_of(dataset) if getattr(metric, "weighted", False) else None
     weight = None if weights is None else weights.to_numpy()
-    run = evaluation.store.manifest(RUNS, evaluation.manifest["provenance"]["run"])
+    run = evaluation.read_run().manifest
     times = 1 if metric.over_replications else run["spec"]["replications"]
     return float(np.bincount(cluster, weight).max(initial=0)) * times
 

@@ -14,12 +14,12 @@ from evaluand.cli.command import argument, make_command, option
 from evaluand.cli.options import complete_artifact, json_option, store_option, suggest_command, where_option
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
-from evaluand.comparison.comparing import read_labelled_run
 from evaluand.core import registry
 from evaluand.core.errors import NotFound, SpecError, alternatives, nearest
 from evaluand.data.dataset import Dataset
 from evaluand.data.formats.publishing import Form, publish
 from evaluand.data.kind import DATASETS
+from evaluand.engine.keyed_work import Artifact
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.exchange.exporter import GROUP, Exporter, Result
@@ -33,7 +33,7 @@ from evaluand.store.addresses import Place
 from evaluand.store.folder_store import FolderStore
 from evaluand.store.kinds import find_kind, kinds, singular
 from evaluand.store.opening import open_store
-from evaluand.store.store import resolve
+from evaluand.store.store import Ref, resolve
 
 _EXAMPLES = """\b
 Examples:
@@ -145,7 +145,7 @@ def _publish(store: FolderStore, artifact: str, output: Path, as_json: bool) -> 
     found = None
     for kind in (DATASETS, RUNS):
         with suppress(NotFound):
-            found = found or _open_artifact(store, *resolve(store, artifact, kind))
+            found = found or _open_artifact(store, artifact, kind)
     if found is None:
         store.manifest(*resolve(store, artifact))  # raises the error about the name
         raise SpecError(f"{artifact!r} is neither a dataset nor a run, and has no examples to describe")
@@ -161,7 +161,7 @@ def _publish(store: FolderStore, artifact: str, output: Path, as_json: bool) -> 
 
 def _write_latex(store: FolderStore, artifact: str, output: Path | None, form: str, as_json: bool) -> None:
     """Writes the values of an aggregation as a LaTeX table."""
-    found = _open_artifact(store, *resolve(store, artifact))
+    found = _open_artifact(store, artifact)
     if not isinstance(found, Aggregation):
         raise SpecError(f"{artifact!r} has no values of metrics; LaTeX is for an aggregation, see `evaluand list`")
     facts = metrics_facts(found)
@@ -198,11 +198,10 @@ def _find_result(store: FolderStore, artifact: str) -> Result:
     """A run with its grades; of a run alone those of its newest evaluation."""
     for kind in (EVALUATIONS, RUNS):
         with suppress(NotFound):
-            found = _open_artifact(store, *resolve(store, artifact, kind))
+            found = _open_artifact(store, artifact, kind)
             assert isinstance(found, Evaluation | Run)
-            found.called = None if found.id.startswith(artifact) else artifact
             if isinstance(found, Evaluation):
-                return Result(read_labelled_run(found, artifact, store.refs()), found)
+                return Result(found.read_run(), found)
             return Result(found, newest_evaluation_of(store, found.id))
     resolve(store, artifact)  # raises the error about an unknown name
     raise SpecError(f"{artifact!r} is neither a run nor an evaluation; name one, see `evaluand list evaluations`")
@@ -236,20 +235,21 @@ def _choose_format(output: Path | None) -> str:
 def _find_artifact(store: FolderStore, artifact: str, table: str | None) -> tuple[Any, str | None]:
     """The artifact and its table; of several with the same name, the first that has the table."""
     if table is None:
-        return _open_artifact(store, *resolve(store, artifact)), None
+        return _open_artifact(store, artifact), None
     tables: list[str] = []
     for kind in (kind.name for kind in kinds() if kind.shown.is_table):
         with suppress(NotFound):
-            found = _open_artifact(store, *resolve(store, artifact, kind))
+            found = _open_artifact(store, artifact, kind)
             if table in (known := list_tables(found)):
                 return found, table
             tables += known
     if not tables:
-        return _open_artifact(store, *resolve(store, artifact)), table
+        return _open_artifact(store, artifact), table
     raise SpecError(f"{artifact!r} has no table {table!r}{nearest(table, tables)}; its tables are {', '.join(tables)}")
 
 
-def _open_artifact(store: FolderStore, kind: str, id: str) -> Any:
+def _open_artifact(store: FolderStore, name: str, kind: str | None = None) -> Any:
+    kind, id = resolve(store, name, kind)
     if not store.is_sealed(kind, id):
         store.manifest(kind, id)  # raises the error about a missing one
         again = suggest_command("resume", id[:SHORT_ID], store.root)
@@ -258,4 +258,7 @@ def _open_artifact(store: FolderStore, kind: str, id: str) -> Any:
     if not view.is_table:
         again = suggest_command("show", id[:SHORT_ID], store.root)
         raise SpecError(f"{singular(kind)} {id[:SHORT_ID]} is not one table; `{again} --json` writes all of it")
-    return view.open(store, id)
+    found = view.open(store, id)
+    if isinstance(found, Artifact) and Ref(name, kind, id) in store.named(name):
+        found.called = name
+    return found

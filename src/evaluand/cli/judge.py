@@ -334,7 +334,7 @@ def _find_evaluation(store: FolderStore, source: str) -> Evaluation:
         such = f", such as {known[0]}" if known else ""
         raise SpecError(f"{source!r} is no evaluation; name an evaluation, a run, matches or a file{such}")
     run = Run(store, id)
-    for evaluation in find_evaluations_of(store, run.digest):
+    for evaluation in find_evaluations_of(store, run.id):
         if set(evaluation.scorers) - set(human_scorers(evaluation)):
             return evaluation
     raise SpecError(f"run {source!r} was not evaluated, so there is no judge to measure")

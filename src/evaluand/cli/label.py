@@ -18,7 +18,7 @@ from evaluand.cli.options import FILE, TARGET, complete_artifact, json_option, s
 from evaluand.cli.output import open_output, print_json
 from evaluand.cli.progress import show_notes
 from evaluand.core.errors import DataError, SpecError
-from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
+from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.evaluation.people_labels import find_all_labels, human_scorers
 from evaluand.judges.cards.from_evaluation import describe_labels
@@ -265,8 +265,8 @@ def _text(value: Any) -> str | None:
 
 def _label_hint(store: Store, evaluation: Evaluation) -> str:
     """Names the evaluations of the same run that hold labels, or the command that imports some."""
-    names, run = Names(store.refs()), evaluation.manifest["spec"]["run"]
-    found = [other for other in find_evaluations_of(store, run) if human_scorers(other)]
+    names, run = Names(store.refs()), evaluation.run
+    found = [] if run is None else find_all_labels(store, run)
     labelled_names = [(names.find(EVALUATIONS, other.id, other.name) or [other.id[:SHORT_ID]])[0] for other in found]
     if not labelled_names:
         return "import them with `evaluand label import`"

@@ -26,7 +26,6 @@ from evaluand.cli.options import (
 )
 from evaluand.cli.output import print_json, show
 from evaluand.cli.progress import show_notes
-from evaluand.comparison.comparing import read_labelled_run
 from evaluand.core.errors import EngineError, NotFound, SpecError, plural, warn, with_article
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
@@ -198,7 +197,7 @@ def _add_chats(store: FolderStore, facts: Facts, name: str) -> None:
         raise SpecError("--messages shows the rows of one evaluation; leave out --against")
     evaluation = Evaluation(store, id)
     add_judge_messages(evaluation, evaluation.run, facts["rows"])
-    return add_chats(read_labelled_run(evaluation, name, store.refs()), rows)
+    return add_chats(evaluation.read_run(), rows)
 
 
 def _read_rubrics(facts: Facts, scorers: tuple[str, ...]) -> list[Facts]:
@@ -280,7 +279,7 @@ def _split_group(group: str) -> tuple[str, str]:
 
 
 def _facts(store: FolderStore, kind: str, id: str, options: _Options) -> Facts:
-    manifest, names, view = store.manifest(kind, id), Names(store.refs()), find_kind(kind).shown
+    manifest, names, view = store.manifest(kind, id), Names(store.refs(), options.artifact), find_kind(kind).shown
     facts: Facts = {
         "kind": kind,
         "id": id,

@@ -20,7 +20,6 @@ from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.predictions.steps import Results
 from evaluand.report.facts.base import Facts
-from evaluand.run.kind import RUNS
 
 _FIRST: Final = 20
 _GROWTH: Final = 1.5
@@ -65,7 +64,7 @@ def positions_in(baseline: Evaluation, dataset: Dataset) -> np.ndarray:
     Raises:
         SpecError: there are none.
     """
-    asked = baseline.store.manifest(RUNS, baseline.manifest["provenance"]["run"])["spec"]["examples"]
+    asked = baseline.read_run().manifest["spec"]["examples"]
     known = {*islice(dataset_of(baseline).example_digests(), asked)}
     found = np.array([place for place, digest in enumerate(dataset.example_digests()) if digest in known], np.int64)
     if not len(found):

@@ -11,7 +11,6 @@ from evaluand.data.dataset import Dataset, Example
 from evaluand.data.kind import DATASETS
 from evaluand.data.roles import Roles
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.run.kind import RUNS
 from evaluand.run.output_columns import output_columns
 
 _SHOWN: Final = 3
@@ -139,7 +138,7 @@ def _differing_parts(one: Example, other: Example, roles: Roles) -> list[str]:
 def _outputs(evaluation: Evaluation) -> set[str]:
     """The columns that a recorded task takes its outputs from."""
     try:
-        task = evaluation.store.manifest(RUNS, evaluation.manifest["provenance"]["run"])["spec"]["task"]
+        task = evaluation.read_run().manifest["spec"]["task"]
     except NotFound:
         return set()
     return {*output_columns(task)}

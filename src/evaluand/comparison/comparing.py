@@ -6,7 +6,6 @@ Its tables are `pairs`, `ranking` and `flips`, and `left_out` if metrics refused
 import itertools
 import math
 import warnings
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
@@ -54,10 +53,9 @@ from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.metrics.base.metric import Metric, Missing, check_confidence, check_whole_number
 from evaluand.run.excerpts import examples_at, excerpts
-from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.sealing import seal_tables, tables_digest
-from evaluand.store.store import Manifest, MemoryStore, Ref, Store, check_name, early_stops, exists, find_sealed
+from evaluand.store.store import Manifest, MemoryStore, Ref, Store, check_name, early_stops, exists, find_sealed_from
 from evaluand.store.tables import FLIPS, LEFT_OUT, PAIRS, RANKING
 from evaluand.store.window import WindowedStore
 
@@ -171,7 +169,7 @@ class Comparison(Artifact):
                 for id, label in zip(self.evaluations, self.labels, strict=True)
             ],
             "over": self.manifest["spec"].get("over"),
-            "prompts": prompt_changes(find_tasks(self.store, self.evaluations, self.labels)),
+            "prompts": prompt_changes(find_tasks(self.store, self.evaluations)),
             "pairs": self.pairs,
             "ranking": self.ranking,
             "left_out": self.left_out,
@@ -204,20 +202,15 @@ class Comparison(Artifact):
     def _read_excerpts(self, evaluation: int, keys: set[tuple[int, int]]) -> dict[tuple[int, int], dict[str, Any]]:
         try:
             store: Any = WindowedStore(self.store, (index for index, _ in keys))
-            return excerpts(read_run(Evaluation(store, self.evaluations[evaluation])), keys)
+            return excerpts(Evaluation(store, self.evaluations[evaluation]).read_run(), keys)
         except NotFound:
             return {}
 
 
-def find_tasks(store: Store, evaluations: Sequence[str], labels: Sequence[str]) -> list[Mapping[str, Any]]:
-    """The identities of the tasks that were evaluated; empty where a run is not certain or not in its store."""
-    refs, found = store.refs(), []
-    for id, label in zip(evaluations, labels, strict=True):
-        tasks: list[Mapping[str, Any]] = []
-        with suppress(NotFound):
-            tasks = [run.manifest["spec"]["task"] for run in _find_labelled_runs(Evaluation(store, id), label, refs)]
-        found.append(tasks[0] if tasks and all(task == tasks[0] for task in tasks) else {})
-    return found
+def find_tasks(store: Store, evaluations: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The identities of the tasks that were evaluated; empty where a run is not in the store."""
+    runs = [Evaluation(store, id).run if exists(store, EVALUATIONS, id) else None for id in evaluations]
+    return [{} if run is None else run.manifest["spec"]["task"] for run in runs]
 
 
 class Storable(Protocol):
@@ -342,12 +335,10 @@ def compare(
 
 def _primary_of_experiment(evaluations: Sequence[Evaluation]) -> list[Measure]:
     """The primary metrics of the newest comparison of these evaluations, and perhaps more, that an experiment made."""
-    digests = Counter(evaluation.digest for evaluation in evaluations)
-    sealed = find_sealed(evaluations[0].store, "comparisons", evaluations[0].digest)
-    made = [one for one in sealed if experiment_origin(one) and digests <= Counter(one["spec"]["evaluations"])]
+    made = [one for one in _find_comparisons(evaluations) if experiment_origin(one)]
     if not made:
         return []
-    spec = max(made, key=lambda manifest: str(manifest["created"]))["spec"]
+    spec = made[0]["spec"]
     places = spec.get("primary", 0)
     measures = (read_measure(spec["measures"][place]) for place in (places if isinstance(places, list) else [places]))
     return [measure for measure in measures if measure is not None]
@@ -428,7 +419,7 @@ class _ChosenRows(NamedTuple):
                 matching[dataset.digest] = dataset.matches(where)
                 if not matching[dataset.digest].any():
                     raise SpecError(f"no example matches {where!r}, so nothing can be compared")
-        tasks = [] if over is None else find_tasks(evaluations[0].store, [each.id for each in evaluations], labels)
+        tasks = [] if over is None else find_tasks(evaluations[0].store, [each.id for each in evaluations])
         factor = None if over is None else find_factor(over, tasks, labels)
         matches = [matching[each.digest] for each in datasets] if matching else None
         stopped = [place for place, e in enumerate(evaluations) if early_stops(e.store, [(EVALUATIONS, e.id)])]
@@ -459,6 +450,7 @@ class _Asked:
         spec = {
             "method": METHOD,
             "evaluations": [e.digest for e in self.evaluations],
+            "evaluation_ids": [e.id for e in self.evaluations],
             "runs": [e.manifest["spec"]["run"] for e in self.evaluations],
             "datasets": [e.manifest["spec"]["dataset"] for e in self.evaluations],
             "measures": [measure.spec for measure in self.measures],
@@ -493,12 +485,17 @@ def find_comparison(evaluations: Sequence[Evaluation], summaries: Iterable[Aggre
     Args:
         summaries: declare the metrics; without any, those that `compare` takes without a declaration are meant.
     """
-    store, asked = evaluations[0].store, _AskedMetrics(evaluations, [*summaries])
-    digests = Counter(evaluation.digest for evaluation in evaluations)
-    sealed = find_sealed(store, "comparisons", evaluations[0].digest)
-    of_these = (manifest for manifest in sealed if Counter(manifest["spec"]["evaluations"]) == digests)
+    asked, ids = _AskedMetrics(evaluations, [*summaries]), sorted(each.id for each in evaluations)
+    of_these = (one for one in _find_comparisons(evaluations) if sorted(one["provenance"]["evaluations"]) == ids)
     found = [(*rank, manifest["id"]) for manifest in of_these if (rank := asked.rank(manifest)) is not None]
-    return Comparison(store, max(found)[-1]) if found else None
+    return Comparison(evaluations[0].store, max(found)[-1]) if found else None
+
+
+def _find_comparisons(evaluations: Sequence[Evaluation]) -> list[Manifest]:
+    """The manifests of the stored comparisons of these evaluations, and perhaps more, the newest first."""
+    made = find_sealed_from(evaluations[0].store, "comparisons", EVALUATIONS, evaluations[0].id)
+    ids = {each.id for each in evaluations}
+    return [one for one in made if ids <= {*one["provenance"]["evaluations"]}]
 
 
 class _AskedMetrics:
@@ -560,8 +557,9 @@ def _describe_evaluation(store: Store, id: str, label: str, refs: Sequence[Ref])
     made: dict[str, Run | Evaluation | None] = {}
     with suppress(NotFound):
         made["evaluation"] = evaluation = Evaluation(store, id)
-        found["name"] = evaluation.manifest["name"]
-        made["run"] = find_labelled_run(evaluation, label, refs)
+        names = (ref.name for ref in refs if (ref.kind, ref.id) == (EVALUATIONS, id))
+        found["name"] = next((name for name in names if f"/{name}".endswith(f"/{label}")), evaluation.name)
+        made["run"] = evaluation.run
     known = {name: each.manifest["usage"] for name, each in made.items() if each and "usage" in each.manifest}
     return found | ({"usage": known} if known else {})
 
@@ -740,7 +738,7 @@ def _first_ids(evaluation: Evaluation, found: PairedRows, a: int, b: int) -> lis
     """The ids of the first examples that only side `a` has."""
     indices = np.unique(found.index[a, rows_without_partner(found, a, b)])[:SHOWN_IDS].tolist()
     try:
-        examples = examples_at(read_run(evaluation), indices) if indices else {}
+        examples = examples_at(evaluation.read_run(), indices) if indices else {}
     except NotFound:
         examples = {}
     return [str(examples[i]["id"]) if i in examples else f"{INDEX} {i}" for i in indices]
@@ -809,51 +807,3 @@ def _add_letters(ranked: Sequence[dict[str, Any]], pairs: Sequence[dict[str, Any
         found = assign_letters([row["evaluation"] for row in places], differing)
         for row in places:
             row["letters"] = found[row["evaluation"]]
-
-
-def find_labelled_run(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -> Run | None:
-    """The run that a label means, as several that gave the same responses share the evaluation of the first.
-
-    Args:
-        refs: all names of the store.
-
-    Returns:
-        None if it is not certain which run the label means.
-
-    Raises:
-        NotFound: it is not in the store.
-    """
-    runs = _find_labelled_runs(evaluation, label, refs)
-    return runs[0] if len(runs) == 1 else None
-
-
-def _find_labelled_runs(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -> list[Run]:
-    """The runs that a label may mean; none where one of them is not known.
-
-    A label that is short for several names, as of one task in two experiments, may mean the run of each; so may one
-    that is short for none.
-    """
-    store = evaluation.store
-    names = [ref.name for ref in refs if (ref.kind, ref.id) == (EVALUATIONS, evaluation.id)]
-    if len(names) > 1:
-        names = [name for name in names if name == label or name.endswith(f"/{label}")] or names
-    ids = {ref.name: ref.id for ref in refs if ref.kind == RUNS and ref.name in names}
-    found = {id: Run(store, id) for id in ids.values() if store.is_sealed(RUNS, id)}
-    known = [run for run in found.values() if run.digest == evaluation.manifest["spec"]["run"]]
-    if known and len(ids) == len(names) and len(known) == len({*ids.values()}):
-        return known
-    return [read_run(evaluation)] if len(names) < 2 else []
-
-
-def read_labelled_run(evaluation: Evaluation, label: str, refs: Sequence[Ref]) -> Run:
-    """As `find_labelled_run`; the first run that was evaluated where the label means no certain one."""
-    return find_labelled_run(evaluation, label, refs) or read_run(evaluation)
-
-
-def read_run(evaluation: Evaluation) -> Run:
-    """The run that was evaluated.
-
-    Raises:
-        NotFound: it is not in the store.
-    """
-    return Run(evaluation.store, evaluation.manifest["provenance"]["run"])

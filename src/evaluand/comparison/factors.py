@@ -88,9 +88,8 @@ def find_factor(name: str, tasks: Sequence[Mapping[str, Any]], labels: Sequence[
     for task, label in zip(tasks, labels, strict=True):
         if "chat" not in task:
             raise SpecError(
-                f"the {name} of {label} is unknown: its task asks no model, its run is not in the store, or tasks with"
-                " the same answers share its evaluation and their names do not tell them apart; compare the tasks of"
-                " one entry with prompts and models"
+                f"the {name} of {label} is unknown: its task asks no model, or its run is not in the store; compare the"
+                " tasks of one entry with prompts and models"
             )
     keys = {"model": [identity.digest(task["chat"]) for task in tasks]}
     keys["prompt"] = [identity.digest({key: task[key] for key in task if key != "chat"}) for task in tasks]

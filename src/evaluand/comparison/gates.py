@@ -38,7 +38,6 @@ from evaluand.aggregation.aggregator import Measure
 from evaluand.aggregation.score_shards import dataset_of
 from evaluand.aggregation.seen import heaviest_cluster, stopping_rules
 from evaluand.comparison.checking import GateResult, decide
-from evaluand.comparison.comparing import find_labelled_run
 from evaluand.comparison.gate_metrics import (
     check_attributes,
     check_ranges,
@@ -52,7 +51,6 @@ from evaluand.comparison.measures import declared_measures, undeclared_metric
 from evaluand.comparison.rule import BASELINE, Gate
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
-from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.evaluation.standing import CorrectedMean, ScorerStanding, scorer_standings
 from evaluand.metrics.base.metric import Metric, Missing
 from evaluand.store.store import Store
@@ -131,7 +129,7 @@ def check_gates(
                 states_missing,
                 declared_smallest(gate, chosen, metrics, declared),
                 _heaviest(sides, metrics, drawn_from) if gate.anytime or any(map(stopping_rules, sides)) else None,
-                base is not None and _is_unchanged(gate, label, evaluation, base),
+                base is not None and _is_unchanged(evaluation, base),
             )
             allowed, correct = allow_unmeasured_judges, partial(_correct_mean, gate, evaluation, chosen)
             facts = {"scorer": chosen} if metrics else {}
@@ -204,19 +202,14 @@ def _states_missing(metrics: Sequence[Metric], scorer: str, measures: Sequence[M
     return all(metric.missing != "leave_out" or metric in stated for metric in metrics)
 
 
-def _is_unchanged(gate: Gate, label: str, evaluation: Evaluation, base: Evaluation) -> bool:
-    """Whether both sides are one task. Two tasks with the same answers share an evaluation, and may differ elsewhere.
+def _is_unchanged(evaluation: Evaluation, base: Evaluation) -> bool:
+    """Whether both sides are one evaluation of one task.
 
-    Answers that were made elsewhere do not say what made them, so that they may be of two systems.
+    Answers that were made elsewhere do not say what made them, so that they may be of two systems; nor do those of two
+    stores.
     """
-    if base.id != evaluation.id:
-        return False
-    refs = base.store.refs()
-    if base is not evaluation and not any((ref.kind, ref.id) == (EVALUATIONS, base.id) for ref in refs):
-        return False
-    runs = [find_labelled_run(base, str(gate.baseline), refs), find_labelled_run(evaluation, label, refs)]
-    tasks = [run.manifest["spec"]["task"] for run in runs if run is not None]
-    return len(tasks) == 2 and tasks[0] == tasks[1] and tasks[0]["kind"] not in _MADE_ELSEWHERE
+    run = evaluation.run if base.store is evaluation.store and base.id == evaluation.id else None
+    return run is not None and run.manifest["spec"]["task"]["kind"] not in _MADE_ELSEWHERE
 
 
 _MADE_ELSEWHERE: Final = ("given", "recorded", "imported")

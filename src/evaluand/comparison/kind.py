@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from evaluand.aggregation.kind import FOUND_BY, PEOPLE, SUMMARISED, agree_in_length, list_evaluations
+from evaluand.aggregation.kind import FOUND_BY, PEOPLE, STATED, SUMMARISED, agree_in_length, list_evaluations
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.store import checks
 from evaluand.store.checks import or_null
@@ -37,6 +37,7 @@ KIND: Final = Kind(
     view="evaluand.report.kinds.comparisons:ComparisonView",
     made_from=(EVALUATIONS,),
     origins=list_evaluations,
+    stated=STATED,
     found_by=FOUND_BY,
     agree=agree_in_length,
     page=Page("comparison", {"sealed": "c"}, served=("sealed",)),

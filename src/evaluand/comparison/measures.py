@@ -43,13 +43,7 @@ def find_evaluations(store: Store, text: str) -> list[Evaluation]:
         NotFound: nothing has this name.
         SpecError: it has no evaluations, or one of them is not finished.
     """
-    kind, id = find_artifact(store, text)
-    names = [join_name(text, label) for label in Aggregation(store, id).labels] if kind == AGGREGATIONS else [text]
-    found = read_evaluations(store, kind, id)
-    for evaluation, name in zip(found, names, strict=True):
-        if Ref(name, EVALUATIONS, evaluation.id) in store.named(name):
-            evaluation.called = name
-    return found
+    return read_evaluations(store, *find_artifact(store, text), text)
 
 
 def find_measures(store: Store, texts: Sequence[str]) -> list[Measure] | None:
@@ -100,8 +94,11 @@ def find_artifact(store: Store, text: str, among: Sequence[str] = (EVALUATIONS, 
     raise SpecError(f"{text!r} is {singular(kind)} {id[:12]}; name evaluations, runs or an aggregation")
 
 
-def read_evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:
+def read_evaluations(store: Store, kind: str, id: str, name: str = "") -> list[Evaluation]:
     """The evaluations of an artifact; of an aggregation in the order of its labels.
+
+    Args:
+        name: by which the artifact was found.
 
     Raises:
         SpecError: it has none, or one of them is not finished.
@@ -116,7 +113,13 @@ def read_evaluations(store: Store, kind: str, id: str) -> list[Evaluation]:
                 python="resume it before it is compared",
                 command=f"continue it with `evaluand resume {one[:12]}`",
             )
-    return [Evaluation(store, one) for one in ids]
+    found, names = [Evaluation(store, one) for one in ids], [name]
+    if kind == AGGREGATIONS:
+        names = [join_name(name, label) for label in Aggregation(store, id).labels]
+    for evaluation, own in zip(found, names, strict=True):
+        if Ref(own, EVALUATIONS, evaluation.id) in store.named(own):
+            evaluation.called = own
+    return found
 
 
 def _newest_of_run(store: Store, run: str) -> Evaluation:

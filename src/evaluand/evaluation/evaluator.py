@@ -7,13 +7,12 @@ for the same scorer, example and response are reused.
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
-from typing import Any, NamedTuple, Unpack
+from typing import Any, Unpack
 
 import numpy as np
 import orjson
@@ -32,19 +31,10 @@ from evaluand.engine.keyed_work import Artifact, KeyedWork, Progress, Receipt, T
 from evaluand.engine.observation import Node, Observer
 from evaluand.engine.outcome import Outcome
 from evaluand.engine.policy import Policy
-from evaluand.engine.reuse import Answer, InputCheck, Inputs, OpenSlots
+from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
 from evaluand.evaluation.earlier_scores import lane_name, read_scores, scored_keys, work_of
 from evaluand.evaluation.grading import N_FIELDS, Grader, failure_in_grade, line_of
-from evaluand.evaluation.known_scores import (
-    N_SHARED,
-    KnownRows,
-    ScoredRows,
-    own_columns,
-    row_digest,
-    table_rows,
-    write_known_rows,
-    write_scored_rows,
-)
+from evaluand.evaluation.known_scores import KnownRows, ScoredRows, ScoreTable, known_batches, known_records
 from evaluand.evaluation.preflight import warn_of_unequal
 from evaluand.evaluation.sample import RowSample
 from evaluand.evaluation.scorer import (
@@ -71,18 +61,19 @@ from evaluand.store.key_index import KeyIndex
 from evaluand.store.ownership import note_foreign
 from evaluand.store.store import (
     Manifest,
+    Ref,
     Store,
     begin,
     check_name,
     check_store,
     drafted,
     exists,
-    find_sealed,
+    find_sealed_from,
     journalled,
     now,
     sealed_digests,
 )
-from evaluand.store.tables import FAILED, SCORED, SKIPPED, TableWriter
+from evaluand.store.tables import FAILED, SCORED, SKIPPED
 
 _OF_ROW = (INDEX, "replication", RESPONSE_INDEX)
 
@@ -159,11 +150,21 @@ class Evaluation(Artifact):
             for *key, text in zip(*(batch.column(name).to_pylist() for name in (*_OF_ROW, "calls")), strict=True):
                 yield [] if text is None else read(orjson.loads(text), partial(sources.of, *key))
 
+    def read_run(self) -> Run:
+        """The graded run, by the name of the evaluation if the run has it too.
+
+        Raises:
+            NotFound: the store has lost it.
+        """
+        run = Run(self.store, self.manifest["provenance"]["run"])
+        if self.called and Ref(self.called, RUNS, run.id) in self.store.named(self.called):
+            run.called = self.called
+        return run
+
     @property
     def run(self) -> Run | None:
-        """The graded run; None where the store has lost it."""
-        id = self.manifest["provenance"]["run"]
-        return Run(self.store, id) if exists(self.store, RUNS, id) else None
+        """The graded run as `read_run` reads it; None where the store has lost it."""
+        return self.read_run() if exists(self.store, RUNS, self.manifest["provenance"]["run"]) else None
 
 
 @dataclass
@@ -352,13 +353,12 @@ class _Grading:
 
     @property
     def spec(self) -> dict[str, Any]:
-        spec = {
+        spec: dict[str, Any] = {
             "run": self.run.digest,
+            "run_id": self.run.id,
             "dataset": self.run.manifest["spec"]["dataset"],
             "scorers": {name: identity.spec for name, identity in self.identities.items()},
         }
-        if any("source" in scorer.arguments for scorer in self.scorers.values()):
-            spec["attempt"] = self.run.id  # two that were answered the same may have done so in other ways
         own = None if self.sample is None else self.sample.spec
         samples = {name: one.sample if isinstance(one, StoredScores) else own for name, one in self.scorers.items()}
         if any(samples.values()):
@@ -429,14 +429,6 @@ KnownScores = Mapping[str, Iterable[KnownScore] | ScoredRows]
 """Scorer → scores in the order of the rows: columns, or each as a record of the journal has it; see `grading`."""
 
 
-class _KnownColumns(NamedTuple):
-    """The rows of a run, the scores of some that are known, and the journal's lines of the others."""
-
-    stream: RowStream
-    known: ScoredRows
-    graded: Sequence[bytes]
-
-
 class _Job:
     """One evaluation in progress."""
 
@@ -454,7 +446,7 @@ class _Job:
         self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
         self.lanes: list[WorkLog] = []
         self.prepared: list[Scorer] = []
-        self.columns: dict[str, _KnownColumns] = {}
+        self.columns: dict[str, tuple[ScoredRows, Sequence[bytes], RowStream]] = {}  # see `known_batches`
         self.known: KnownRows | None = None
         self.graders: dict[str, Grader] = {}  # of the scorers whose scores are known as rows
         self.called = self.reused = self.kept = self.failed = self.skipped = 0
@@ -484,7 +476,7 @@ class _Job:
         if self.sample is not None:
             self._leave_out(lane, self.sample, grader.targets, tally)
         if judged and lane.n_done < lane.slots:
-            self._take_over(lane, judged, tally, inputs.observer)
+            self._append(lane, self._known_lines(lane, judged, inputs.observer), tally)
         if work and lane.n_done < lane.slots:
             self._reuse(lane, work, tally, inputs)
         keyed = KeyedWork(
@@ -506,8 +498,7 @@ class _Job:
             self.prepared.append(scorer)
             scorer.prepare()
         self.used[name] = RowUsage(lane.done(0))
-        progress = self.evaluator.progress(tally) if self.evaluator.progress else nullcontext()
-        with progress, observable(self.evaluator.policy.observe_models):
+        with self._shown(tally), observable(self.evaluator.policy.observe_models):
             keyed.perform()
         self._count(tally)
 
@@ -536,6 +527,14 @@ class _Job:
         """Grades the rows whose scores are not known; known columns are written when the evaluation is sealed."""
         indices = np.frombuffer(self.rows.dataset.indices, np.int64)[: self.rows.total]
         known = judged.among(indices)
+        tally.reused = len(known)
+        others = np.flatnonzero(~np.isin(indices, known.index))
+        with self._shown(tally):
+            lines = self._grade_inline(grader, self.rows.at(others.tolist()), tally)
+        self.columns[name] = known, lines, self.rows
+
+    def _grade_inline(self, grader: Grader, units: Iterator[Unit], tally: Tally) -> list[bytes]:
+        """The journal's lines of rows that are graded here and now."""
         lines: list[bytes] = []
 
         def done(unit: Any, outcome: Outcome) -> None:
@@ -544,11 +543,12 @@ class _Job:
             tally.called += unit.size
             tally.failed += failed
 
-        tally.reused = len(known)
-        with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
-            others = np.flatnonzero(~np.isin(indices, known.index))
-            make_calls_inline(self.rows.at(others.tolist()), grader.call, done, self.evaluator.policy)
-        self.columns[name] = _KnownColumns(self.rows, known, lines)
+        make_calls_inline(units, grader.call, done, self.evaluator.policy)
+        return lines
+
+    def _shown(self, tally: Tally) -> Any:
+        """A block in which progress is displayed."""
+        return self.evaluator.progress(tally) if self.evaluator.progress else nullcontext()
 
     def _count(self, tally: Tally) -> None:
         self.called += tally.called
@@ -564,33 +564,22 @@ class _Job:
         """Turns the journals into tables, unless another process does."""
         if not take_turn_to_seal(self.lanes[0], self.is_sealed, self.evaluator.policy):
             return
-        id, digests = self.manifest["id"], []
-        counts: dict[str, dict[str, int]] = {}
-        spent = {
-            name: lane.spent
-            for lane, name in zip(self.lanes, self.manifest["spec"]["scorers"], strict=True)
-            if lane.spent
-        }
+        id, names = self.manifest["id"], [*self.manifest["spec"]["scorers"]]
+        spent = {name: lane.spent for lane, name in zip(self.lanes, names, strict=True) if lane.spent}
         with drafted(self.store, "evaluations", id) as draft, journalled("evaluations", id):
-            written = self._write_known(draft, self.known) if self.known else {}
-            for lane, name, scorer in zip(self.lanes, self.manifest["spec"]["scorers"], scorers, strict=True):
-                if name in self.stored:
-                    counts[name], digest = self.stored[name].copy(draft)
-                    digests.append(digest)
-                    continue
-                own = self.columns.get(name)
-                schema = tables.scores_schema(scorer.columns) if own is None else own.known.schema(scorer.columns)
-                draft.append(f"scores/{name}", pa.RecordBatch.from_pylist([], schema))
-                if name in written:
-                    counts[name], digest = written[name]
-                elif own is not None:
-                    counts[name], digest = write_scored_rows(
-                        draft, f"scores/{name}", schema, own.stream, own.known, own.graded
-                    )
-                else:
-                    counts[name], digest = self._seal_scorer(draft, lane, name, schema, self.used[name])
-                digests.append(digest)
-            digest = ids.digest_of_digests(digests)
+            written = {}
+            for name, scorer in zip(names, scorers, strict=True):
+                stored = self.stored.get(name)
+                schema = tables.scores_schema(scorer.columns) if stored is None else stored.schema
+                schema = self.columns[name][0].fitted(schema) if name in self.columns else schema
+                written[name] = ScoreTable(draft, name, schema, self.used.setdefault(name, RowUsage()))
+            if self.known:
+                self._write_known(written, self.known)
+            for name, stored_scores in self.stored.items():
+                stored_scores.write(written[name], draft)
+            lanes = zip(self.lanes, names, strict=True)
+            digest = ids.digest_of_digests([self._write(written[name], name, lane) for lane, name in lanes])
+            counts = {name: table.counts for name, table in written.items()}
             facts: dict[str, Any] = {"digest": digest.hex(), "counts": counts, "sealed": now()}
             used = {name: one.total.to_dict() for name, one in self.used.items() if one.total}
             used |= {name: one.usage for name, one in self.stored.items() if one.usage}
@@ -598,21 +587,32 @@ class _Job:
             draft.seal(self.manifest | facts)
         self.usage = {name: one.made_now.to_dict() for name, one in self.used.items() if one.made_now}
 
-    def _write_known(self, draft: Any, known: KnownRows) -> dict[str, tuple[dict[str, int], bytes]]:
-        """Writes the tables of the scorers whose scores are known as rows."""
-        tally = Tally(shown_name(self.manifest["name"] or ""), self.rows.total * len(self.graders))
-        with self.evaluator.progress(tally) if self.evaluator.progress else nullcontext():
-            grades = {name: partial(self._grade_row, grader) for name, grader in self.graders.items()}
-            written = write_known_rows(draft, grades, self.rows, known, tally)
-        self._count(tally)
-        return written
+    def _write(self, table: ScoreTable, name: str, lane: WorkLog) -> bytes:
+        """Writes what is not written yet of the table of a scorer; returns its digest."""
+        if name in self.columns:
+            for batch, texts in known_batches(*self.columns[name], table.schema):
+                table.add_batch(batch, texts)
+        elif name not in self.graders and name not in self.stored:
+            for key, record in zip(_keys(self.run), lane.records(), strict=True):
+                table.add(key, record)
+        return table.finish()
 
-    def _grade_row(self, grader: Grader, unit: Unit) -> list[Any]:
-        """The journal's record of a row that is graded now."""
-        lines: list[bytes] = []
-        make_calls_inline(iter([unit]), grader.call, lambda u, o: lines.append(grader.line(u, o)[0]), grader.policy)
-        record: list[Any] = orjson.loads(lines[0])
-        return record
+    def _write_known(self, written: Mapping[str, ScoreTable], known: KnownRows) -> None:
+        """Writes the tables of the scorers whose scores are known as rows, in one pass."""
+        tally = Tally(shown_name(self.manifest["name"] or ""), self.rows.total * len(written))
+
+        def grade(grader: Grader, unit: Unit) -> Any:
+            [line] = self._grade_inline(grader, iter([unit]), tally)
+            return orjson.loads(line)
+
+        graders = {name: partial(grade, grader) for name, grader in self.graders.items()}
+        with self._shown(tally):
+            rows = zip(_keys(self.run), known_records(known, graders, self.rows), strict=True)
+            for n, (key, records) in enumerate(rows, 1):
+                for name, record in records.items():
+                    written[name].add(key, record)
+                tally.reused = n * len(written) - tally.called
+        self._count(tally)
 
     def close(self) -> None:
         for scorer in self.prepared:
@@ -620,55 +620,19 @@ class _Job:
         for lane in self.lanes:
             lane.close()
 
-    def _seal_scorer(
-        self, draft: Any, lane: WorkLog, name: str, schema: pa.Schema, used: RowUsage
-    ) -> tuple[dict[str, int], bytes]:
-        state = hashlib.blake2b(digest_size=ids.DIGEST_SIZE)
-        counts: dict[str, int] = {}
-        gathered, inputs, table = TableWriter(schema), Inputs(), f"scores/{name}"
-        own = own_columns(schema)
-        for record, key in zip(lane.records(), _keys(self.run), strict=True):
-            slot, _, _, *opened = record
-            if opened:
-                inputs.add(slot, opened)
-            for row, usage in table_rows(record, key, own):
-                state.update(row_digest(row))
-                counts[row[6]] = counts.get(row[6], 0) + 1
-                if usage:
-                    used.add(slot, orjson.loads(usage))
-                cells = (*row[:N_SHARED], usage, *row[N_SHARED:])
-                gathered.add(cells, sum([len(c) for c in row[10:] if isinstance(c, str)]))
-            if gathered.is_full:
-                gathered.flush(draft, table)
-        gathered.flush(draft, table)
-        if (opened_files := inputs.batch()) is not None:
-            draft.append(f"inputs/{name}", opened_files)
-        return counts, state.digest()
-
     def _leave_out(self, lane: WorkLog, sample: RowSample, targets: Sequence[str] | None, tally: Tally) -> None:
         """Writes the rows outside of the sample as skipped."""
         cells = [[None, target, SKIPPED, sample.reason, *[None] * 5] for target in targets or (None,)]
         others = (unit for unit in self.rows.take(0, lane.slots) if not sample.chosen[unit.slot])
-        lines = (line_of(unit, cells) for unit in others if not lane.is_done(unit.slot))
-        while chunk := [*islice(lines, GATHER)]:
-            lane.append(b"".join(chunk))
-            tally.skipped += len(chunk)
-        lane.refresh()
+        written = Tally()
+        self._append(lane, (line_of(unit, cells) for unit in others if not lane.is_done(unit.slot)), written)
+        tally.skipped += written.reused
 
-    def _take_over(
-        self, lane: WorkLog, judged: Iterable[KnownScore], tally: Tally, observer: Observer[Any] | None
-    ) -> None:
-        """Writes the scores that the scorer gave before this evaluation was requested."""
-        lines: list[bytes] = []
-        try:
-            for line in self._known_lines(lane, judged, observer):
-                lines.append(line)
-                tally.reused += 1
-                if len(lines) >= GATHER:
-                    lane.append(b"".join(lines))
-                    lines.clear()
-        finally:
-            lane.append(b"".join(lines))
+    def _append(self, lane: WorkLog, lines: Iterator[bytes], tally: Tally) -> None:
+        """Writes the journal's lines of rows that were graded before."""
+        while some := [*islice(lines, GATHER)]:
+            lane.append(b"".join(some))
+            tally.reused += len(some)
         lane.refresh()
 
     def _known_lines(
@@ -703,21 +667,17 @@ class _Job:
         open_slots = OpenSlots((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
         digests = sealed_digests(self.store, "evaluations", sources)
         index = KeyIndex(self.store, f"evaluations/{work}", digests, lambda id: scored_keys(self.store, id, work))
-        for line in open_slots.fill_from(index, read, inputs.observer):
-            lane.append(line)
-            tally.reused += 1
-        lane.refresh()
+        self._append(lane, open_slots.fill_from(index, read, inputs.observer), tally)
 
 
-def find_evaluations_of(store: Store, digest: str) -> list[Evaluation]:
-    """The sealed evaluations of the runs with a digest, the newest first."""
-    return [Evaluation(store, each["id"]) for each in find_sealed(store, "evaluations", digest)]
+def find_evaluations_of(store: Store, run: str) -> list[Evaluation]:
+    """The sealed evaluations of the run with an id, the newest first."""
+    return [Evaluation(store, manifest["id"]) for manifest in find_sealed_from(store, "evaluations", RUNS, run)]
 
 
 def newest_evaluation_of(store: Store, run: str) -> Evaluation | None:
-    """The newest sealed evaluation of the responses of the run with an id; none of a run that is not finished."""
-    digest = store.manifest(RUNS, run).get("digest")
-    return next(iter(find_evaluations_of(store, digest)), None) if digest else None
+    """The newest sealed evaluation of the run with an id."""
+    return next(iter(find_evaluations_of(store, run)), None)
 
 
 def _keys(run: Run) -> Iterator[tuple[int, int, int | None]]:

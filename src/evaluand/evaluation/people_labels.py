@@ -11,10 +11,11 @@ import orjson
 from evaluand.core.errors import DataError, NotFound, SpecError, nearest
 from evaluand.core.key_columns import INDEX, RESPONSE_INDEX
 from evaluand.data.dataset import Dataset, Example
-from evaluand.evaluation.evaluator import Evaluation, find_evaluations_of
+from evaluand.evaluation.evaluator import Evaluation
+from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.run.responses import Response
 from evaluand.run.runner import Run
-from evaluand.store.store import Store
+from evaluand.store.store import Store, find_sealed
 from evaluand.store.tables import SCORED
 
 EXPECTED: Final = "expected"
@@ -141,8 +142,12 @@ def choose_question(labels: Evaluation, judge: str, question: str | None = None)
 
 
 def find_all_labels(store: Store, run: Run) -> list[Evaluation]:
-    """The evaluations of a run that hold labels by people, the newest first."""
-    return [each for each in find_evaluations_of(store, run.digest) if human_scorers(each)]
+    """The evaluations that hold labels by people of the answers of a run, the newest first.
+
+    People grade answers, so their labels count for every run with the same ones.
+    """
+    found = (Evaluation(store, manifest["id"]) for manifest in find_sealed(store, EVALUATIONS, run.digest))
+    return [evaluation for evaluation in found if human_scorers(evaluation)]
 
 
 def label_column_names(dataset: Dataset) -> list[str]:

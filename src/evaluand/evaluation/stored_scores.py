@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+
 from evaluand.core.fingerprint import Identity
-from evaluand.evaluation.known_scores import digest_table
+from evaluand.evaluation.known_scores import ScoreTable, row_texts
 from evaluand.evaluation.scorer import Scorer
 from evaluand.store.store import Draft
 
@@ -51,10 +53,18 @@ class StoredScores(Scorer):
         parts = (made.get("parts") or {}).get(self.name) or {}
         return Identity(self.evaluation.manifest["spec"]["scorers"][self.name], not unpinned, unpinned, parts)
 
-    def copy(self, draft: Draft) -> tuple[dict[str, int], bytes]:
-        """Writes the tables to a draft; returns the rows by status, and the digest of the scores."""
-        store, id = self.evaluation.store, self.evaluation.id
-        for table in (f"scores/{self.name}", f"inputs/{self.name}"):
-            for batch in store.read("evaluations", id, table) if table in self.evaluation.manifest["tables"] else ():
-                draft.append(table, batch)
-        return digest_table(self.evaluation.batches(self.name))
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of the table."""
+        return next(self.evaluation.batches(self.name)).schema
+
+    def write(self, table: ScoreTable, draft: Draft) -> None:
+        """Writes the scores to a table, and the files that were opened for them to its draft."""
+        for batch in self.evaluation.batches(self.name):
+            table.add_batch(batch, row_texts(batch))
+        store, inputs = self.evaluation.store, f"inputs/{self.name}"
+        for batch in store.read("evaluations", self.evaluation.id, inputs) if self._has(inputs) else ():
+            draft.append(inputs, batch)
+
+    def _has(self, table: str) -> bool:
+        return table in self.evaluation.manifest["tables"]

@@ -239,7 +239,7 @@ class Result:
         summary = self._summary
         if summary is None or self.evaluation is None:
             return []
-        label = summary.labels[summary.manifest["spec"]["evaluations"].index(self.evaluation.digest)]
+        label = summary.label_of(self.evaluation)
         directions = {(each.scorer, each.metric.kind): each.metric.direction for each in summary.measures}
         return [
             row | {"direction": directions.get((row["scorer"], row["metric"]))}

@@ -61,7 +61,7 @@ def _read_verdicts(run: Run) -> tuple[dict[str, Sequence[str]], bool]:
     """Judge of a run → its possible verdicts, or else those that occur; and whether all possible ones are known."""
     found: dict[str, Sequence[str]] = {}
     is_complete = True
-    for evaluation in find_evaluations_of(run.store, run.digest):
+    for evaluation in find_evaluations_of(run.store, run.id):
         for name in evaluation.manifest["provenance"].get("judges") or ():
             if name not in evaluation.scorers:
                 continue

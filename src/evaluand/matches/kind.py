@@ -56,6 +56,7 @@ KIND: Final = Kind(
     made_from=(RUNS,),
     made_into=(CARDS,),
     origins=lambda spec, made: list_origins(RUNS, made.get("runs") or [], spec.get("runs")),
+    stated={"run_ids": "runs"},
     found_by=("dataset", "runs"),
     keys=WORK,
     optional={"usage": USAGE, "spent": checks.map_of(AMOUNTS)},
@@ -67,13 +68,14 @@ KIND_OF_RATINGS: Final = Kind(
     name=RATINGS,
     rank=60,
     spec=checks.object_of(
-        {"matches": checks.TEXTS, "systems": checks.TEXTS, "confidence": checks.confidence, "method": METRIC}
+        {"matches": checks.TEXTS, "systems": checks.TEXTS, "confidence": checks.confidence, "method": METRIC},
     ),
     provenance=provenance({"matches": checks.IDS}),
     view="evaluand.report.kinds.matches:RatingsView",
     singular="set of ratings",
     made_from=(MATCHES,),
     origins=lambda spec, made: list_origins(MATCHES, made.get("matches"), spec.get("matches")),
+    stated={"match_ids": "matches"},
     found_by=("matches",),
     agree=_agree_on_matches,
     page=Page("rating", {"sealed": "m"}),

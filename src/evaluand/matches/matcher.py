@@ -225,6 +225,7 @@ class _Pairing:
         return {
             "systems": [*self.labels],
             "runs": [run.digest for run in self.runs],
+            "run_ids": [run.id for run in self.runs],
             "dataset": self.runs[0].manifest["spec"]["dataset"],
             "judge": self.identity.spec,
             "schedule": self.schedule.spec,

@@ -123,6 +123,7 @@ def store_recorded_matches(
     spec = {
         "systems": [*labels],
         "runs": [run.digest for run in runs],
+        "run_ids": [run.id for run in runs],
         "dataset": runs[0].manifest["spec"]["dataset"],
         "judge": dict(judge) | {SAID: identity.digest([[*each] for each in matches]).hex(), "ties": tie_equal},
         **({} if limit is None else {"limit": limit}),

@@ -294,7 +294,7 @@ class Steps:
         options: dict[str, Any] = {"name": self.run_name(name), "origin": origin}
         is_stored = as_task(self.tasks[name]).stored is not None
         if graded:
-            run = Run(runner.store, runner.store.manifest(EVALUATIONS, graded)["provenance"]["run"])
+            run = Evaluation(runner.store, graded).read_run()
         elif not (request.calls or is_stored):
             run = _find_finished_run(runner.store, self.run_name(name))
         else:

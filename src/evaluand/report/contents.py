@@ -19,8 +19,8 @@ from evaluand.apps.leaderboards.board import add_evaluations, leaderboard
 from evaluand.apps.leaderboards.records import find_recording
 from evaluand.apps.recording.kind import RECORDINGS
 from evaluand.apps.recording.stored import Recording
-from evaluand.comparison.comparing import find_comparison, find_tasks, read_labelled_run
-from evaluand.comparison.measures import find_evaluations, find_summaries, resolve_measures
+from evaluand.comparison.comparing import find_comparison, find_tasks
+from evaluand.comparison.measures import find_summaries, read_evaluations, resolve_measures
 from evaluand.comparison.prompts import prompt_changes
 from evaluand.core.errors import EvaluandWarning, NotFound, SpecError
 from evaluand.core.labels import shown_name
@@ -196,24 +196,23 @@ def _collect(store: FolderStore, kind: str, id: str, title: str) -> tuple[list[P
         return [], {"metrics": []}
     if kind == AGGREGATIONS:
         aggregation = Aggregation(store, id)
-        made_from = aggregation.manifest["provenance"]["evaluations"]
-        parts = _read_parts([Evaluation(store, one) for one in made_from], aggregation.labels)
+        parts = _read_parts(read_evaluations(store, kind, id, title), aggregation.labels)
         return parts, summary_facts(aggregation)
     if kind == RUNS:
         graded = newest_evaluation_of(store, id)
         if graded is None:
             run = Run(store, id)
-            return [Part(_task_name(run.manifest), run, None)], {"metrics": []}
+            run.called = title if Ref(title, kind, id) in store.named(title) else None
+            return [Part(_task_name(run), run, None)], {"metrics": []}
         evaluations = [graded]
     elif kind == EVALUATIONS:
-        is_name = Ref(title, kind, id) in store.named(title)
-        evaluations = find_evaluations(store, title) if is_name else [Evaluation(store, id)]
+        evaluations = read_evaluations(store, kind, id, title)
     else:
         found = [ref for ref in store.refs() if ref.kind == EVALUATIONS and ref.name.startswith(f"{title}/")]
         evaluations = [Evaluation.open(store, ref.name) for ref in found if store.is_sealed(ref.kind, ref.id)]
         if not evaluations:
             raise NotFound(f"no evaluation of {title!r} is finished; see `evaluand list`")
-    return _collect_evaluations(evaluations, [_task_name(evaluation.manifest) for evaluation in evaluations])
+    return _collect_evaluations(evaluations, [*map(_task_name, evaluations)])
 
 
 def _collect_several(
@@ -246,7 +245,7 @@ def _find_matches(
     sets = [Matches(store, id) for kind, id in named if kind == MATCHES]
     sets += [each for rated in ratings for each in rated.matches if each is not None]
     sets += find_match_sets(store, [part.run for part in parts])
-    of_others = [each for each in sets if not any(each.digest in one.manifest["spec"]["matches"] for one in ratings)]
+    of_others = [each for each in sets if not any(each.id in one.manifest["provenance"]["matches"] for one in ratings)]
     ratings += find_ratings(store, of_others)
     unique = {each.id: each for each in sets}, {each.id: each for each in ratings}
     return by_title(store, [*unique[0].values()]), by_title(store, [*unique[1].values()])
@@ -267,12 +266,9 @@ def _collect_evaluations(evaluations: Sequence[Evaluation], names: Sequence[str]
 
 
 def _read_parts(evaluations: Sequence[Evaluation], names: Sequence[str]) -> list[Part]:
-    refs = evaluations[0].store.refs() if evaluations else []
     return [
         Part(
-            name if names.count(name) == 1 else f"{name} {evaluation.id[:SHORT_ID]}",
-            read_labelled_run(evaluation, name, refs),
-            evaluation,
+            name if names.count(name) == 1 else f"{name} {evaluation.id[:SHORT_ID]}", evaluation.read_run(), evaluation
         )
         for name, evaluation in zip(names, evaluations, strict=True)
     ]
@@ -299,7 +295,7 @@ def _comparisons(
     comparison = find_comparison([*graded.values()], summaries)
     sides = [] if comparison is None else name_sides(comparison, graded)
     names, store = [*graded], next(iter(graded.values())).store
-    changes = prompt_changes(find_tasks(store, [each.id for each in graded.values()], names))
+    changes = prompt_changes(find_tasks(store, [each.id for each in graded.values()]))
     prompts = [one | {"a": names[one["a"]], "b": names[one["b"]]} for one in changes]
     if comparison is None:
         declared = [measure for summary in summaries for measure in summary.measures]
@@ -369,7 +365,11 @@ def _task_spec(part: Part) -> Facts:
     return task
 
 
-def _task_name(manifest: Facts) -> str:
+def _task_name(made: Run | Evaluation) -> str:
+    """The task of the name by which something was found, or else that for which it was made first."""
+    manifest, called = made.manifest, made.called
+    if called and called != manifest["name"]:
+        return called.partition("/")[2] or called
     origin = (manifest.get("provenance") or {}).get("origin") or {}
     name = origin.get("task") or manifest.get("name")
     return str(name or f"{singular(manifest['kind'])} {manifest['id'][:SHORT_ID]}")
@@ -381,7 +381,7 @@ def _read_summary(part: Part) -> dict[str, list[Facts]]:
     aggregation = find_summary(part.evaluation)
     if aggregation is None:
         return {}
-    label = aggregation.labels[aggregation.manifest["spec"]["evaluations"].index(part.evaluation.digest)]
+    label = aggregation.label_of(part.evaluation)
     return {
         name: [row | {"task": part.task} for row in rows if row["task"] == label]
         for name, rows in summary_facts(aggregation).items()

@@ -15,11 +15,13 @@ from evaluand.aggregation.aggregator import Aggregation
 from evaluand.core import identity as ids
 from evaluand.core.errors import EngineError
 from evaluand.core.key_columns import DIGEST, INDEX
+from evaluand.core.labels import join_name
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.run.runner import Run
 from evaluand.store import tables as rows
+from evaluand.store.store import Ref, sealed_manifest
 
 _Columns = dict[str, tuple[pa.Field, Any]]
 
@@ -87,7 +89,7 @@ def read_spans(run: Run) -> Iterator[pa.RecordBatch]:
 
 
 def read_scores(evaluation: Evaluation, scorers: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    run = Run(evaluation.store, evaluation.manifest["provenance"]["run"])
+    run = evaluation.read_run()
     shared = set(rows.scores_schema({}).names)
     answers, own = _Answers(run), _own_fields(evaluation, scorers, shared)
     for scorer in scorers:
@@ -113,7 +115,7 @@ def read_scores(evaluation: Evaluation, scorers: Sequence[str]) -> Iterator[pa.R
 def read_values(aggregation: Aggregation, table: pa.Table) -> pa.RecordBatch:
     (batch,) = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], table.schema)]
     evaluations = aggregation.manifest["provenance"]["evaluations"]
-    names = [_name(aggregation, id) for id in evaluations]
+    names = [_name(aggregation, *each) for each in zip(aggregation.labels, evaluations, strict=True)]
     groups = [dict(by) for by in batch.column("by").to_pylist()]
     attributes = dict.fromkeys(name for by in groups for name in by)
     number = batch.column("evaluation").to_pylist()
@@ -130,11 +132,12 @@ def read_values(aggregation: Aggregation, table: pa.Table) -> pa.RecordBatch:
     return _batch(found)
 
 
-def _name(aggregation: Aggregation, evaluation: str) -> str:
-    try:
-        return str(aggregation.store.manifest(EVALUATIONS, evaluation)["name"] or evaluation)
-    except EngineError:  # the evaluation is not in this store
-        return evaluation
+def _name(aggregation: Aggregation, label: str, id: str) -> str:
+    """The name of an evaluation in the experiment of an aggregation; else the one that it had first, or its id."""
+    store, name = aggregation.store, join_name(aggregation.name or "", label)
+    if Ref(name, EVALUATIONS, id) in store.named(name):
+        return name
+    return str((sealed_manifest(store, EVALUATIONS, id) or {}).get("name") or id)
 
 
 def _copy_columns(found: _Columns, batch: pa.RecordBatch, *names: str) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from evaluand.core.errors import plural
 from evaluand.models.usage_total import UsageTotal
 from evaluand.report.text import safe
 
@@ -106,27 +106,26 @@ def whole_cost(steps: Iterable[Mapping[str, Any]]) -> str:
         steps: facts with `id`, `usage` and `spent`.
 
     Returns:
-        An empty text if no cost is known.
+        An empty text if no request was made.
     """
     made = {step["id"]: step for step in steps}.values()
     used = _total_used(made)
-    if not used.cost:
-        return ""
-    unknown = f", and an unknown amount for {plural(used.without_cost, 'row')}" if used.without_cost else ""
-    return (" and ".join(total_spent(made).costs()) or "nothing") + unknown
+    return replace(used, cost=dict.fromkeys(used.cost, 0.0) | total_spent(made).cost).describe_cost()
 
 
-def brief_usage(entry: Mapping[str, Any]) -> str:
+def brief_usage(entry: Mapping[str, Any], row: str = "row") -> str:
     """Tokens and cost of the rows of an artifact together, and what making it has cost if that differs.
 
     Args:
         entry: with `usage` and `spent`, as its manifest has them.
+        row: the word for what was counted.
     """
     if not entry.get("usage"):
         return ""
     whole = _total_used([entry])
-    tokens = whole.input_tokens + whole.output_tokens
-    parts = [*([f"{tokens:,} tokens"] if tokens else []), *([whole.describe_cost()] if whole.cost else [])]
+    tokens, cost = whole.input_tokens + whole.output_tokens, whole.describe_cost(row)
+    cost = cost if whole.cost else f"cost {cost}" if cost else ""
+    parts = [part for part in (f"{tokens:,} tokens" if tokens else "", cost) if part]
     spent = _brief_spent(entry) if parts else ""
     return ", ".join(parts) + (f" (spent {spent})" if spent else "")
 

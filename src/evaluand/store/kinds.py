@@ -80,6 +80,7 @@ class Kind:
         made_from: the kinds of what it is made from; of those in rooms above, they say so with `made_into`.
         made_into: the kinds in rooms below that are made of it as well.
         origins: spec and provenance → what it was made from, which the provenance may not say.
+        stated: key of the spec → that of the provenance with the same ids; stores of formats 1 and 2 lack the former.
         found_by: the keys of the spec whose values `Store.find` finds it by.
         is_found_by_id: what is made of it states its id, not its digest.
         counts: checks the number of rows.
@@ -108,6 +109,7 @@ class Kind:
     made_from: Sequence[str] = ()
     made_into: Sequence[str] = ()
     origins: Callable[[Mapping[str, Any], Mapping[str, Any]], list[Origin]] = _no_origins
+    stated: Mapping[str, str] = field(default_factory=dict)
     found_by: Sequence[str] = ()
     is_found_by_id: bool = False
     counts: Check = checks.COUNTS
@@ -126,7 +128,12 @@ class Kind:
     def check(self, manifest: Mapping[str, Any], *, sealed: bool) -> str:
         """Where a manifest is not one of this kind, and why, such as `spec.labels[0]: expected a text, found null`."""
         shape = self._sealed if sealed else self._open
-        return (shape(manifest) or self.agree(manifest, sealed)).removeprefix(".")
+        return (shape(manifest) or self._contradiction(manifest) or self.agree(manifest, sealed)).removeprefix(".")
+
+    def _contradiction(self, manifest: Mapping[str, Any]) -> str:
+        spec, made_from = manifest["spec"], manifest["provenance"]
+        wrong = (name for name, made in self.stated.items() if spec.get(name, made_from[made]) != made_from[made])
+        return next((f".spec.{name}: differs from provenance.{self.stated[name]}" for name in wrong), "")
 
     @cached_property
     def _open(self) -> Check:

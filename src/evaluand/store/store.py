@@ -362,6 +362,12 @@ def find_made_from(store: Store, kind: str, origin: str, id: str) -> list[Manife
     return sorted(found, key=lambda manifest: str(manifest["created"]), reverse=True)
 
 
+def find_sealed_from(store: Store, kind: str, origin: str, *ids: str) -> list[Manifest]:
+    """The manifests of the sealed artifacts that `find_made_from` finds from any of some artifacts, newest first."""
+    made = {each["id"]: each for id in ids for each in find_made_from(store, kind, origin, id) if "digest" in each}
+    return sorted(made.values(), key=lambda manifest: str(manifest["created"]), reverse=True)
+
+
 def _is_made_from(manifest: Manifest, key: tuple[str, str]) -> bool:
     with suppress(EngineError):  # the manifest does not say
         return key in origins(manifest)
@@ -526,6 +532,9 @@ def _attempt(
     """The id and number of the attempt."""
     made = attempts(store, kind, spec)
     if resume:
+        if resume not in made:  # perhaps begun in format 2, whose specs lack the ids of what something is made from
+            asked = {name: value for name, value in spec.items() if not name.endswith(("_id", "_ids"))}
+            made = attempts(store, kind, asked)
         if resume not in made:
             raise SpecError(
                 f"{kind} {resume} cannot be resumed: its code, data or settings have changed since it began;"

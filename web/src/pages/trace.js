@@ -9,7 +9,7 @@ import { Command } from "../parts/command.js";
 import { Head, Loaded, Problem } from "../parts/frame.js";
 import { About, Answer, OUTCOMES, OUTCOME_CLASS, Outcome } from "../parts/row.js";
 import { ScoreList, Asked } from "../parts/scores.js";
-import { Waterfall, allSpans, cost, tokens } from "../parts/waterfall.js";
+import { Waterfall, allSpans } from "../parts/waterfall.js";
 
 export function TracePage({ parts: [run = "", index = "", replication = "0"] }) {
   const found = useRead(isServed ? `trace/${pathOf(run, index)}` : null);
@@ -48,27 +48,12 @@ function Call({ trace, row }) {
 /** The spans that the task opened, without that of the call. */
 const countSpans = (row) => row.n_spans - row.spans.filter((span) => span[0] === 0).length;
 
-/** What the call used, in numbers. */
+/** How the call ended, and what it used. */
 function Tiles({ row, task }) {
   const spans = allSpans(row, task);
   const errors = spans.filter((span) => span[6] === "error").length;
-  const using = usingSpans(spans);
-  const total = using.reduce((sum, span) => sum + tokens(span[11]), 0);
-  const costs = new Map();
-  for (const [, , , , , , , , , , , used] of using) if (used.cost !== undefined) costs.set(used.currency, (costs.get(used.currency) ?? 0) + used.cost);
   return html`<ul class="tiles"><li><${Outcome} of=${row.outcome} /></li><li><b>${seconds(row.duration)}</b></li>
     <li><b>${plural(countSpans(row), "span")}</b></li>${errors > 0 && html`<li class="failed"><b>${plural(errors, "error")}</b></li>`}
     ${row.attempts > 1 && html`<li><b>${row.attempts}</b> attempts</li>`}
-    ${total > 0 && html`<li><b>${word.format(total)}</b> tokens</li>`}
-    ${[...costs].map(([currency, sum]) => html`<li><b>${shown(cost({ cost: sum, currency }))}</b></li>`)}</ul>`;
-}
-
-/** The spans whose usages add up: the call itself if it says what it used, else the innermost requests to models. */
-function usingSpans(spans) {
-  if (spans[0][11]) return [spans[0]];
-  const used = spans.filter((span) => span[11]);
-  const requests = used.filter((span) => span[3] === "llm");
-  const among = requests.length ? requests : used;
-  const outer = new Set(among.map((span) => span[1]));
-  return among.filter((span) => !outer.has(span[0]));
+    ${row.used && html`<li><b>${shown(row.used)}</b></li>`}</ul>`;
 }

@@ -32,9 +32,9 @@ export function allSpans(row, task) {
   return [root, ...row.spans.filter((span) => span[0] !== 0).map((span) => known.has(span[1]) ? span : [span[0], 0, ...span.slice(2)])];
 }
 
-export const tokens = (used) => (used?.input_tokens ?? 0) + (used?.output_tokens ?? 0);
+const tokens = (used) => (used?.input_tokens ?? 0) + (used?.output_tokens ?? 0);
 
-export const cost = (used) => (used?.cost === undefined ? "" : `${Number(used.cost.toPrecision(3))} ${used.currency ?? ""}`.trim());
+const cost = (used) => (used?.cost === undefined ? "" : `${Number(used.cost.toPrecision(3))} ${used.currency ?? ""}`.trim());
 
 export function Waterfall({ row, task, command }) {
   const spans = useMemo(() => allSpans(row, task), [row, task]);

@@ -265,7 +265,7 @@ def read_sources(sources: Sequence[Any]) -> list[RecordColumns]:
         if isinstance(source, Recording):
             recordings[source.id] = source
         elif isinstance(source, Evaluation | Run):
-            run = source if isinstance(source, Run) else Run(source.store, source.manifest["provenance"]["run"])
+            run = source if isinstance(source, Run) else source.read_run()
             runs[find_recording(run) or run.id, run.id] = run
             if isinstance(source, Evaluation):
                 evaluations.setdefault(run.id, []).append(source)

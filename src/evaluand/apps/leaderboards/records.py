@@ -98,7 +98,7 @@ class RecordColumns:
 def find_recording(artifact: Evaluation | Run) -> str | None:
     """The id of the recording that a run, or the run of an evaluation, is made from; None where it is from none."""
     try:
-        run = artifact if isinstance(artifact, Run) else Run(artifact.store, artifact.manifest["provenance"]["run"])
+        run = artifact if isinstance(artifact, Run) else artifact.read_run()
     except NotFound:
         return None
     task = run.manifest["spec"]["task"]

@@ -250,6 +250,7 @@ def rate(
     check_systems(chosen, systems)
     spec: dict[str, Any] = {
         "matches": [each.digest for each in sets],
+        "match_ids": [each.id for each in sets],
         "sets": [_identify_set(each) for each in sets],
         "systems": systems,
         "confidence": float(confidence),

@@ -181,7 +181,7 @@ def _describe_cost(facts: Facts) -> Answer:
         if text
     ]
     if cost := whole_cost(step for entry in facts["tasks"] for step in (entry["run"], entry["evaluation"]) if step):
-        used.append(f"Making all of it cost {cost}")
+        used.append(f"Cost of making all of it: {cost}")
     return Answer(question, used or ["No call says what it used"])
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import orjson
 
+from evaluand.core.labels import experiment_of
 from evaluand.models.prices import Price, default_prices
 from evaluand.models.usage_total import UsageTotal
 from evaluand.store.statuses import SKIPPED
@@ -137,9 +138,15 @@ _KINDS_OF_REASONS = 1000
 
 
 class Names:
-    """The names of artifacts, from the refs of a store."""
+    """The names of artifacts, from the refs of a store.
 
-    def __init__(self, refs: Iterable[Ref]) -> None:
+    Args:
+        refs: all of them.
+        asked: the name that is shown: of something that has several names, only this or those of its experiment.
+    """
+
+    def __init__(self, refs: Iterable[Ref], asked: str = "") -> None:
+        self._asked, self._experiment = asked, experiment_of(asked) or asked
         self._names: dict[tuple[str, str], list[str]] = {}
         self._taken: set[tuple[str, str]] = set()
         for ref in refs:
@@ -149,4 +156,6 @@ class Names:
     def find(self, kind: str, id: str, name: str | None) -> list[str]:
         """The names that refer to an artifact; else the name in its manifest, if no other artifact has taken it."""
         own = [] if name is None or (kind, name) in self._taken else [name]
-        return sorted(self._names.get((kind, id), own))
+        names = sorted(self._names.get((kind, id), own))
+        related = [each for each in names if (experiment_of(each) or each) == self._experiment]
+        return [self._asked] if self._asked in names else related or names

@@ -11,7 +11,7 @@ from evaluand.report.facts.base import Facts, Names, count_reasons
 from evaluand.report.facts.judges import matches_judge_facts
 from evaluand.report.text import SHORT_ID
 from evaluand.store.kinds import singular
-from evaluand.store.store import find_sealed
+from evaluand.store.store import find_sealed, find_sealed_from
 
 if TYPE_CHECKING:
     from evaluand.matches.matches import Matches
@@ -28,13 +28,11 @@ def match_facts(sets: Mapping[str, Matches], ratings: Mapping[str, Ratings]) -> 
     Returns:
         `matches`, `ratings`, and `unrated`: `title` and `id` of each set without ratings.
     """
-    rated = {digest for each in ratings.values() for digest in each.manifest["spec"]["matches"]}
+    rated = {id for each in ratings.values() for id in each.manifest["provenance"]["matches"]}
     return {
         "matches": [match_set_facts(matches, title) for title, matches in sets.items()],
         "ratings": [each.to_dict() | {"title": title} for title, each in ratings.items()],
-        "unrated": [
-            {"title": title, "id": matches.id} for title, matches in sets.items() if matches.digest not in rated
-        ],
+        "unrated": [{"title": title, "id": matches.id} for title, matches in sets.items() if matches.id not in rated],
     }
 
 
@@ -99,22 +97,23 @@ def judge_text(spec: Mapping[str, Any]) -> str:
 def find_match_sets(store: Store, runs: Sequence[Run]) -> list[Matches]:
     """The sets of matches that compare at least two of some runs; of sets by one judge those that no later set covers.
 
+    People judge answers, so their sets count for every run with the same ones.
+
     Returns:
         The newest first.
     """
-    from evaluand.matches.matches import Matches  # on use: `evaluand list` does without Arrow
+    from evaluand.matches.labelled_sets import is_by_people  # on use: `evaluand list` does without Arrow
+    from evaluand.matches.matches import Matches
 
-    digests = {run.digest for run in runs}
-    chosen: list[Any] = []
+    ids, digests = {run.id for run in runs}, {run.digest for run in runs}
+    chosen: list[Matches] = []
     for manifest in find_sealed(store, MATCHES, *digests):
-        compared = set(manifest["spec"].get("runs", ()))
-        covered = any(
-            compared <= set(each["spec"]["runs"]) and each["spec"]["judge"] == manifest["spec"]["judge"]
-            for each in chosen
-        )
-        if len(compared & digests) > 1 and not covered:
-            chosen.append(manifest)
-    return [Matches(store, manifest["id"]) for manifest in chosen]
+        matches, spec = Matches(store, manifest["id"]), manifest["spec"]
+        own = digests & {*spec["runs"]} if is_by_people(matches) else ids & {*manifest["provenance"]["runs"]}
+        later = (each.manifest["spec"] for each in chosen)
+        if len(own) > 1 and not any({*spec["runs"]} <= {*s["runs"]} and s["judge"] == spec["judge"] for s in later):
+            chosen.append(matches)
+    return chosen
 
 
 def find_ratings(store: Store, sets: Sequence[Matches]) -> list[Ratings]:
@@ -125,14 +124,14 @@ def find_ratings(store: Store, sets: Sequence[Matches]) -> list[Ratings]:
     """
     from evaluand.matches.ratings.rating import Ratings  # on use: `evaluand list` does without Arrow
 
-    digests = {matches.digest for matches in sets}
-    suiting = find_sealed(store, RATINGS, *digests)
+    ids = {matches.id for matches in sets}
+    suiting = find_sealed_from(store, RATINGS, MATCHES, *ids)
     named = {ref.id for ref in store.refs() if ref.kind == RATINGS} if suiting else set()
     suiting.sort(key=lambda manifest: (manifest["id"] in named, str(manifest["created"])), reverse=True)
     chosen: list[Any] = []
     rated: set[str] = set()
     for manifest in suiting:
-        rates = digests & set(manifest["spec"]["matches"])
+        rates = ids & {*manifest["provenance"]["matches"]}
         if manifest["id"] in named or not rates <= rated:
             chosen.append(manifest)
             rated |= rates

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from evaluand.comparison.comparing import Comparison
     from evaluand.evaluation.evaluator import Evaluation
     from evaluand.run.runner import Run
-    from evaluand.store.store import Manifest
     from evaluand.tradeoff import Tradeoff
 
 
@@ -78,8 +77,8 @@ def report_facts(
         "tasks": [
             {
                 "task": part.task,
-                "run": _artifact_facts(part.run.manifest),
-                "evaluation": None if part.evaluation is None else _artifact_facts(part.evaluation.manifest),
+                "run": _artifact_facts(part.run),
+                "evaluation": None if part.evaluation is None else _artifact_facts(part.evaluation),
                 "dataset": _find_dataset(part.run),
                 "missing": missing_facts(part.run, part.evaluation),
                 "ungraded": {} if part.evaluation is None else _count_ungraded_calls(part.evaluation),
@@ -137,10 +136,10 @@ def scores_facts(parts: Sequence[Part]) -> list[Facts]:
     return found
 
 
-def _artifact_facts(manifest: Manifest) -> Facts:
-    """The part of a manifest that says how an artifact was made."""
-    names = ("id", "digest", "name", "counts", "created", "sealed", "attempt", "pinned", "spec", "provenance")
-    return {name: manifest.get(name) for name in names} | usage_facts(manifest)
+def _artifact_facts(made: Run | Evaluation) -> Facts:
+    """The part of a manifest that says how an artifact was made, and the name by which it was found."""
+    names = ("id", "digest", "counts", "created", "sealed", "attempt", "pinned", "spec", "provenance")
+    return {name: made.manifest.get(name) for name in names} | {"name": made.name} | usage_facts(made.manifest)
 
 
 def _find_dataset(run: Run) -> Facts:
@@ -296,8 +295,8 @@ def name_sides(comparison: Comparison, evaluations: Mapping[str, Evaluation]) ->
     """The task of each side of a comparison; tasks that share an evaluation are named in their order."""
     tasks: dict[str, list[str]] = {}
     for task, evaluation in evaluations.items():
-        tasks.setdefault(evaluation.digest, []).append(task)
-    return [tasks[digest].pop(0) for digest in comparison.manifest["spec"]["evaluations"]]
+        tasks.setdefault(evaluation.id, []).append(task)
+    return [tasks[id].pop(0) for id in comparison.evaluations]
 
 
 def tradeoffs_facts(aggregation: Aggregation) -> list[Facts]:

@@ -37,7 +37,7 @@ def evaluation_html(evaluation: Evaluation) -> str:
     name = evaluation.name or evaluation.id[:SHORT_ID]
     if summary is None:
         return title + _summarize(Part(name, run, evaluation), [])
-    label = summary.labels[summary.manifest["spec"]["evaluations"].index(evaluation.digest)]
+    label = summary.label_of(evaluation)
     values = [row for row in metrics_facts(summary) if row["task"] == label]
     return title + _summarize(Part(label, run, evaluation), values)
 

@@ -33,8 +33,8 @@ def usage_section(tasks: Sequence[Facts]) -> str:
 
 
 def _spent_line(tasks: Sequence[Facts]) -> str:
-    """What making the runs and evaluations of the page has cost, each of them once; empty if no cost is known."""
+    """What making the runs and evaluations of the page has cost, each of them once; empty if nothing was asked."""
     cost = whole_cost(step for entry in tasks for step in (entry["run"], entry["evaluation"]) if step is not None)
     if not cost:
         return ""
-    return f"\n<p>In total, making these runs and evaluations cost {clean(cost)}, without rows that were reused.</p>"
+    return f"\n<p>Cost of making these runs and evaluations, without rows that were reused: {clean(cost)}.</p>"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ from evaluand.core.errors import Fault
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
-from evaluand.evaluation.known_scores import digest_table
+from evaluand.evaluation.known_scores import row_texts
 from evaluand.judges.stored_rubric import find_changed_rubrics
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import evaluation_facts, example_facts
@@ -24,7 +26,6 @@ from evaluand.report.terminal.artifact import evaluation_body, spec_text
 from evaluand.report.terminal.cells import CELL
 from evaluand.report.text import SHORT_ID, safe
 from evaluand.run.kind import RUNS
-from evaluand.run.runner import Run
 from evaluand.store.store import Manifest, Store
 from evaluand.store.tables import SCORE_STATUSES
 
@@ -44,9 +45,16 @@ class EvaluationView(KindView):
 
     def recount(self, store: Store, id: str) -> tuple[str, object]:
         evaluation = Evaluation(store, id)
-        tables = {scorer: digest_table(evaluation.batches(scorer)) for scorer in evaluation.scorers}
-        digest = identity.digest_of_digests([digest for _, digest in tables.values()]).hex()
-        return digest, {scorer: counts for scorer, (counts, _) in tables.items()}
+        counts: dict[str, Counter[str]] = {}
+        digests = []
+        for scorer in evaluation.scorers:
+            state = hashlib.blake2b(digest_size=identity.DIGEST_SIZE)
+            tally = counts.setdefault(scorer, Counter())
+            for batch in evaluation.batches(scorer):
+                state.update(b"".join(row_texts(batch)))
+                tally.update(batch.column("status").to_pylist())
+            digests.append(state.digest())
+        return identity.digest_of_digests(digests).hex(), {scorer: dict(tally) for scorer, tally in counts.items()}
 
     def find_faults(self, store: Store, manifest: Manifest) -> Iterable[Fault]:
         where = f"{self.name} {manifest['id']}"
@@ -55,7 +63,7 @@ class EvaluationView(KindView):
     def facts(self, store: Store, id: str, head: Facts, choice: Choice) -> Facts:
         evaluation = Evaluation(store, id)
         if choice.index is not None:
-            return example_facts(evaluation, Run(store, evaluation.manifest["provenance"]["run"]), choice.index)
+            return example_facts(evaluation, evaluation.read_run(), choice.index)
         judges = judge_facts({head["names"][0] if head["names"] else id[:SHORT_ID]: evaluation})
         return {"judges": judges, "unread": unread_facts(None, evaluation)} | evaluation_facts(
             evaluation,
@@ -95,4 +103,4 @@ class EvaluationView(KindView):
         return SCORE_STATUSES
 
     def dataset(self, artifact: Any) -> Dataset | None:
-        return Run(artifact.store, artifact.manifest["provenance"]["run"]).dataset
+        return artifact.read_run().dataset  # type: ignore[no-any-return]

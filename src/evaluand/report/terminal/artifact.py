@@ -148,19 +148,20 @@ def _describe_artifact(facts: Facts) -> Iterator[tuple[str, str | Text]]:
         yield "unpinned", "; ".join(safe(why, 2 * CELL) for why in origin["unpinned"])
     if defaulted := defaulted_text(origin):
         yield "defaulted", safe(defaulted, 4 * CELL)
-    yield from _describe_origin(origin)
+    first = manifest.get("name")
+    yield from _describe_origin(origin, "" if first in (None, *facts["names"]) else f", first as {safe(first, CELL)}")
     for sentence in facts.get("early_stops", ()) if view.notes_stops else ():
         yield "note", Text(safe(sentence), "yellow")
     if "digest" in manifest:
         yield "digest", safe(manifest["digest"], CELL)
 
 
-def _describe_origin(origin: Facts) -> Iterator[tuple[str, str]]:
+def _describe_origin(origin: Facts, first: str) -> Iterator[tuple[str, str]]:
     if source := experiment_origin({"provenance": origin}):
         task = f", task {safe(source.task, CELL)}" if source.task else ""
         limit = f", limit {source.limit:,}" if source.limit else ""
         limit += f", where {safe(source.where, 4 * CELL)}" if source.where else ""
-        yield "experiment", f"{safe(source.path, 4 * CELL)}{task}{limit}"
+        yield "experiment", f"{safe(source.path, 4 * CELL)}{task}{limit}{first}"
     if "source" in origin:
         yield "source", safe(origin["source"], 4 * CELL)
     if "evaluand" in origin:

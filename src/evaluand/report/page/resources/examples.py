@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any, Final
 
@@ -15,6 +15,7 @@ from evaluand.data.kind import DATASETS
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.evaluation.people_labels import human_scorers
+from evaluand.models.usage_total import UsageTotal
 from evaluand.report.commands import format_command
 from evaluand.report.facts.base import Facts, Names
 from evaluand.report.facts.report import Part
@@ -24,6 +25,7 @@ from evaluand.report.page.resources.base import Source, resource
 from evaluand.report.page.resources.rows import NO_EVALUATION, find_part, read_scales, read_window
 from evaluand.report.row_columns import list_scorers
 from evaluand.report.text import SHORT_ID
+from evaluand.report.usage import brief_usage
 from evaluand.run.kind import RUNS
 from evaluand.run.runner import Run
 from evaluand.store.folder_store import FolderStore
@@ -76,14 +78,14 @@ def read_trace(source: Source, run: str, index: str) -> Facts:
     number, store = _parse_index(index), source.store
     made = find_part(source, run, NO_EVALUATION).run.manifest
     graded, labelled = _list_evaluations(source)
-    digest = made["digest"]
-    entry = {"id": run, "evaluation": graded.get(digest) or labelled.get(digest), "labels": None}
+    entry = {"id": run, "evaluation": graded.get(run) or labelled.get(made["digest"]), "labels": None}
     found = _read_calls(source, entry, number, Budget(_ROOM, _LONGEST_TRACED))
     if not found["rows"]:
         raise NotFound(f"this run has no example {number}")
     used = _read_usages(Run(_window(store, number), run))
     for row in found["rows"]:
         row["spans"] = [[*span, used.get((row["replication"], span[0]))] for span in row["spans"]]
+        row["used"] = _describe_used(row["spans"])
     dataset = made["spec"]["dataset"]
     return {"index": str(number), "dataset": {"id": dataset, "name": source.find_dataset_name(dataset)}} | found
 
@@ -114,21 +116,23 @@ def _optional_cell(value: Any) -> Any:
 
 def list_runs(source: Source, dataset: str) -> list[Facts]:
     """The finished runs over a dataset, newest first, each with its newest evaluation and labels by people."""
-    over = [entry for entry in source.finished(RUNS) if _find_origin(source, RUNS, entry["id"]) == dataset]
+    over = [entry for entry in source.finished(RUNS) if _find_dataset_of(source, entry["id"]) == dataset]
     graded, labelled = _list_evaluations(source) if over else ({}, {})
     return [
-        {"id": run["id"], "evaluation": graded.get(run["digest"]), "labels": labelled.get(run["digest"])}
-        for run in over
+        {"id": run["id"], "evaluation": graded.get(run["id"]), "labels": labelled.get(run["digest"])} for run in over
     ]
 
 
-def _list_evaluations(source: Source) -> tuple[dict[str | None, str], dict[str | None, str]]:
-    """By the digest of a run, its newest finished evaluation by scorers, and by people alone."""
-    graded: dict[str | None, str] = {}
+def _list_evaluations(source: Source) -> tuple[dict[str, str], dict[str | None, str]]:
+    """By the id of a run its newest finished evaluation by scorers, and by its digest that by people alone."""
+    graded: dict[str, str] = {}
     labelled: dict[str | None, str] = {}
     for entry in source.finished(EVALUATIONS):
-        found = labelled if _is_by_people(source, entry["id"]) else graded
-        found.setdefault(_find_origin(source, EVALUATIONS, entry["id"]), entry["id"])
+        run, digest = _find_run(source, entry["id"])
+        if _is_by_people(source, entry["id"]):
+            labelled.setdefault(digest, entry["id"])
+        else:
+            graded.setdefault(run, entry["id"])
     return graded, labelled
 
 
@@ -142,13 +146,19 @@ def _is_by_people(source: Source, id: str) -> bool:
     return source.facts.get(("by people", id), find)
 
 
-def _find_origin(source: Source, kind: str, id: str) -> str:
-    """The dataset of a run, or the digest of the run of an evaluation."""
+def _find_dataset_of(source: Source, run: str) -> str:
+    """The id of the dataset of a run."""
+    return source.facts.get(("dataset", run), lambda: str(source.store.manifest(RUNS, run)["spec"]["dataset"]))
 
-    def find() -> str:
-        return str(source.store.manifest(kind, id)["spec"]["dataset" if kind == RUNS else "run"])
 
-    return source.facts.get(("origin", kind, id), find)
+def _find_run(source: Source, evaluation: str) -> tuple[str, str]:
+    """The id and the digest of the run of an evaluation."""
+
+    def find() -> tuple[str, str]:
+        manifest = source.store.manifest(EVALUATIONS, evaluation)
+        return manifest["provenance"]["run"], manifest["spec"]["run"]
+
+    return source.facts.get(("run", evaluation), find)
 
 
 def _read_calls(source: Source, entry: Mapping[str, Any], number: int, room: Budget | None) -> Facts:
@@ -213,6 +223,17 @@ def _read_usages(run: Run) -> dict[tuple[int, int], Facts]:
         if text is not None and (used := _usage_of(orjson.loads(text))):
             found[replication, number] = used
     return found
+
+
+def _describe_used(spans: Sequence[Sequence[Any]]) -> str:
+    """What a call used together: what it says itself, or else its innermost requests to models."""
+    using = [span for span in spans if span[-1]]
+    using = [span for span in using if span[0] == 0] or [span for span in using if span[3] == "llm"] or using
+    outer, total = {span[1] for span in using}, UsageTotal()
+    for span in using:
+        if span[0] not in outer:
+            total.add(span[-1])
+    return brief_usage({"usage": {"": total.to_dict()}, "spent": total.cost}, "request")
 
 
 def _iterate_attributes(run: Run) -> Iterator[tuple[int, int, str | None]]:

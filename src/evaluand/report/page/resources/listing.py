@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from evaluand.aggregation.aggregator import find_summary
 from evaluand.aggregation.kind import AGGREGATIONS
-from evaluand.comparison.comparing import read_labelled_run
 from evaluand.core.errors import EvaluandError
 from evaluand.core.labels import experiment_of
 from evaluand.evaluation.evaluator import Evaluation
@@ -132,9 +131,7 @@ def read_card(source: Source, kind: str, id: str) -> Facts:
 def _find_usage(source: Source, manifest: Facts) -> str:
     """What the run of an evaluation used."""
     try:
-        evaluation = Evaluation(source.store, manifest["id"])
-        run = read_labelled_run(evaluation, manifest["name"] or "", source.store.refs())
-        return brief_usage(usage_facts(run.manifest))
+        return brief_usage(usage_facts(Evaluation(source.store, manifest["id"]).read_run().manifest))
     except EvaluandError:
         return ""
 
@@ -153,5 +150,5 @@ def list_values(source: Source, id: str) -> list[Facts]:
     aggregation = find_summary(evaluation)
     if aggregation is None:
         return []
-    label = aggregation.labels[aggregation.manifest["spec"]["evaluations"].index(evaluation.digest)]
+    label = aggregation.label_of(evaluation)
     return [row for row in metrics_facts(aggregation) if row["task"] == label and not row["by"]]

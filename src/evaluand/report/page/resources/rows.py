@@ -145,14 +145,13 @@ def find_part(source: Source, run: str, evaluation: str) -> Part:
 
 
 def list_parts(source: Source) -> Iterator[Mapping[str, str]]:
-    """All runs and evaluations, each as the parameters of `find_rows`; runs may share an evaluation."""
-    runs: dict[str | None, list[str]] = {}
-    for entry in source.finished(RUNS):
-        runs.setdefault(entry["digest"], []).append(entry["id"])
-        yield {"run": entry["id"], "evaluation": NO_EVALUATION}
+    """All runs and evaluations, each as the parameters of `find_rows`."""
+    runs = [entry["id"] for entry in source.finished(RUNS)]
+    yield from ({"run": run, "evaluation": NO_EVALUATION} for run in runs)
     for entry in source.finished(EVALUATIONS):
-        digest = source.store.manifest(EVALUATIONS, entry["id"])["spec"]["run"]
-        yield from ({"run": run, "evaluation": entry["id"]} for run in runs.get(digest, ()))
+        run = source.store.manifest(EVALUATIONS, entry["id"])["provenance"]["run"]
+        if run in runs:
+            yield {"run": run, "evaluation": entry["id"]}
 
 
 @resource("columns/{run}/{evaluation}", list_parts)
