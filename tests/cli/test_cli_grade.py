@@ -204,6 +204,19 @@ def test_several_runs_are_compared_in_one_summary(folder: Folder) -> None:
     assert all(word in page for word in ("exact_match", "numeric_answer", "mine", "whole"))
 
 
+def test_tasks_that_answer_alike_are_all_summarised(folder: Folder) -> None:
+    twins = (
+        (folder.path / "e.yaml")
+        .read_text()
+        .replace("mine: app.py:double", "mine: app.py:double\n  twin: app.py:double")
+    )
+    (folder.path / "twins.yaml").write_text(twins.replace("name: doubling", "name: twins"))
+    folder.done("run", "twins.yaml")
+    facts = folder.json("grade", "twins", "--scorer", "scorers.py:brief")
+    assert [task["run"]["name"] for task in facts["tasks"]] == ["twins/mine", "twins/twin"]
+    assert [row["task"] for row in facts["metrics"] if row["scorer"] == "brief"] == ["mine", "twin"]
+
+
 def test_labels_of_people_and_scorers_that_only_failed_are_not_taken_along(folder: Folder) -> None:
     (folder.path / "scorers.py").write_text("def broken(output):\n    raise ValueError(output)\n" + SCORERS)
     assert "scorer 'broken' failed on all 5 rows" in folder.refused(

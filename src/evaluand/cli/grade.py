@@ -36,7 +36,7 @@ from evaluand.evaluation.kind import EVALUATIONS
 from evaluand.exchange.importer import UnknownFormat, find_importers
 from evaluand.exchange.storing import save_results
 from evaluand.experiment.grading import read_regrading, scorer_entries
-from evaluand.predictions.regrading import Choice, GradedRun, find_graded_runs, graded_run, label_runs
+from evaluand.predictions.regrading import GradedRun, RowChoice, find_graded_runs, graded_run, label_runs
 from evaluand.run.kind import RUNS
 from evaluand.run.request import ExperimentRequest
 from evaluand.store.addresses import Place
@@ -133,7 +133,7 @@ def command(options: _Options) -> None:
     if options.fresh and options.retry_failed:
         raise click.UsageError("give one of --fresh and --retry-failed")
     entries = scorer_entries(options.scorers, options.judges, options.model)
-    choice, store, words = Choice(**vars(options.rows)), open_store(options.folder), words_to_repeat(options.sources)
+    choice, store, words = RowChoice(**vars(options.rows)), open_store(options.folder), words_to_repeat(options.sources)
     progress = display(options.as_json, options.quiet)
     with stdout_to_stderr(), show_notes():
         runs = label_runs([graded for source in options.sources for graded in _find_runs(store, source, progress)])

@@ -88,7 +88,7 @@ def graded_run(
 
 
 @dataclass(frozen=True, kw_only=True)
-class Choice:
+class RowChoice:
     """Which rows of a run are graded.
 
     Attributes:
@@ -175,11 +175,11 @@ class Regrading(Steps):
                 continue
             stays = f"stay in evaluation {evaluation.id[:12]}"
             if name in self.scorers:
-                sample, others = self.samples.get(task), work_of(spec) != work_of(self._identities[name])
-                if others or (
-                    sample is not None and sample.chosen.sum() < sum(counts.values()) - counts.get(SKIPPED, 0)
-                ):
-                    warn(f"{name}: the scores of {'another scorer' if others else 'more rows'} {stays}")
+                sample, graded = self.samples.get(task), sum(counts.values()) - counts.get(SKIPPED, 0)
+                if work_of(spec) != work_of(self._identities[name]):
+                    warn(f"{name}: the scores of another scorer of this name {stays}")
+                elif sample is not None and sample.chosen.sum() < graded:
+                    warn(f"{name}: the scores of more rows {stays}")
             elif {*counts} - {SKIPPED} == {FAILED}:
                 warn(f"{name}: it failed on every row, and its errors {stays}")
             else:
@@ -205,12 +205,12 @@ class Regrading(Steps):
 
 
 def label_runs(runs: Sequence[GradedRun]) -> dict[str, GradedRun]:
-    """Runs by short labels, each once.
+    """Runs by short labels, each name once: one run may have the names of several tasks that answer alike.
 
     Raises:
         SpecError: they are over different datasets.
     """
-    unique = [*{graded.run.id: graded for graded in runs}.values()]
+    unique = [*{graded.name: graded for graded in runs}.values()]
     first, *others = unique
     for other in others:
         if other.run.manifest["spec"]["dataset"] != first.run.manifest["spec"]["dataset"]:
