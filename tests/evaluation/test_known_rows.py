@@ -11,7 +11,7 @@ from support.effort import FEW_EXAMPLES
 
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
-from evaluand.evaluation.known_scores import KnownRows
+from evaluand.evaluation.score_tables import KnownRows
 from evaluand.evaluation.scorers.imported import Imported
 from evaluand.run.runner import Run, Runner
 from evaluand.store.store import MemoryStore

@@ -18,6 +18,7 @@ import pytest
 from support.stored import call, finish, read_all, read_json, read_status, sealed_ids
 
 from evaluand import DirectoryStore, Evaluation, Run, SpecError
+from evaluand.evaluation.evaluator import find_evaluations_of
 from evaluand.evaluation.feedback.references import referred
 from evaluand.evaluation.scorers.exact_match import ExactMatch
 
@@ -81,6 +82,16 @@ def test_a_copy_has_the_same_manifests_in_their_format(folder: Path) -> None:
         assert content == (folder / "store" / place).read_bytes()
         assert json.loads(content)["format"] == 1
     call(folder, "show", "reviews", "--store", str(folder / "other"))
+
+
+def test_an_evaluation_without_the_id_of_its_run_is_that_of_the_run_it_came_from(folder: Path) -> None:
+    store = DirectoryStore(folder / "store")
+    sealed = [Evaluation(store, id) for id in sealed_ids(store, "evaluations")]
+    assert {each.manifest["spec"].get("run_id") for each in sealed} == {None}
+    for evaluation in sealed:
+        run = evaluation.manifest["provenance"]["run"]
+        assert evaluation.id in [each.id for each in find_evaluations_of(store, run)]
+        assert evaluation.read_run().id == run
 
 
 @pytest.mark.slow

@@ -164,7 +164,7 @@ def _find_labelled(store: FolderStore, text: str) -> list[tuple[str, Evaluation]
     """The evaluations that a name or id refers to, each with its label."""
     kind, id = find_artifact(store, text)
     found = find_evaluations(store, text)
-    if kind == AGGREGATIONS:  # its labels, since tasks with the same answers share one evaluation
+    if kind == AGGREGATIONS:  # its labels, since one run may be that of several tasks
         return [*zip(Aggregation(store, id).labels, found, strict=True)]
     if store.named(text):
         return [(text, found[0])]

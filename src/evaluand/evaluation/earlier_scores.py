@@ -17,7 +17,7 @@ from evaluand.core.errors import NotFound
 from evaluand.core.key_columns import INDEX
 from evaluand.engine.reuse import Inputs, digest_words
 from evaluand.evaluation.grading import N_FIELDS
-from evaluand.evaluation.known_scores import SHARED
+from evaluand.evaluation.score_tables import SHARED
 from evaluand.run.kind import RUNS
 from evaluand.store import tables
 from evaluand.store.journal import WorkLog

@@ -34,9 +34,9 @@ from evaluand.engine.policy import Policy
 from evaluand.engine.reuse import Answer, InputCheck, OpenSlots
 from evaluand.evaluation.earlier_scores import lane_name, read_scores, scored_keys, work_of
 from evaluand.evaluation.grading import N_FIELDS, Grader, failure_in_grade, line_of
-from evaluand.evaluation.known_scores import KnownRows, ScoredRows, ScoreTable, known_batches, known_records
 from evaluand.evaluation.preflight import warn_of_unequal
 from evaluand.evaluation.sample import RowSample
+from evaluand.evaluation.score_tables import KnownRows, ScoredRows, ScoreTable, known_batches, known_records
 from evaluand.evaluation.scorer import (
     NO_ANSWER,
     FunctionScorer,
@@ -254,50 +254,27 @@ class Evaluator:
             about=lambda: grading.about(request, inputs),
         )
         total = sum(run.counts.values()) * len(grading.scorers)
-        if "digest" in manifest:
-            _warn_of_changes(inputs, manifest, request.origin)
-            self._count_earlier(manifest)
+        if is_made := "digest" in manifest:
+            if budget := self.policy.shared_budget:
+                for name, costs in manifest.get("spent", {}).items():
+                    budget.count_earlier(_work_name(manifest, name), costs)
             why = "nothing to do: the same responses were graded by the same scorers before"
             receipt = Receipt(total, kept=total, why=why)
-            return _warn_of_failed(_evaluation_called(request.name, store, manifest["id"], receipt))
-        job = _Job(self, store, run, manifest, inputs, sample)
-        with closing(job):
-            for number, (scorer_name, scorer) in enumerate(grading.scorers.items()):
-                if isinstance(scorer, StoredScores):
-                    job.keep(number, scorer_name, scorer)
-                    continue
-                if isinstance(judged, KnownRows):
-                    job.take_known(number, scorer_name, scorer, judged)
-                    continue
-                work = None if manifest["fresh"] else grading.work(scorer_name)
-                job.grade(number, scorer_name, scorer, work, (judged or {}).get(scorer_name, ()))
-            job.seal(list(grading.scorers.values()))
-        _warn_of_changes(inputs, manifest, request.origin)
-        stale = [check.why for check in inputs.values() if check.why] if job.called else []
-        why = _why(stale, grading.unpinned(in_experiment="experiment" in (request.origin or {})))
-        receipt = Receipt(
-            total, job.called, job.reused, job.kept, why, skipped=job.skipped, failed=job.failed, usage=job.usage
-        )
-        evaluation = _warn_of_failed(_evaluation_called(request.name, store, manifest["id"], receipt))
-        warn_of_unequal(evaluation, run, grading.scorers)
+        else:
+            with closing(_Job(self, store, grading, manifest, inputs)) as job:
+                job.perform(judged or {})
+            why = "; ".join(dict.fromkeys([*job.stale, *grading.describe_unpinned(request)]))
+            receipt = Receipt(
+                total, job.called, job.reused, job.kept, why, skipped=job.skipped, failed=job.failed, usage=job.usage
+            )
+        for name, check in inputs.items():
+            check.warn_of_changes(f"scorer {name!r}", manifest, request.origin)
+        evaluation = Evaluation(store, manifest["id"], receipt)
+        evaluation.called = request.name
+        _warn_of_failed(evaluation)
+        if not is_made:
+            warn_of_unequal(evaluation, run, grading.scorers)
         return evaluation
-
-    def _count_earlier(self, manifest: Manifest) -> None:
-        """Counts what a finished evaluation has cost against the budget."""
-        if budget := self.policy.shared_budget:
-            for name, costs in manifest.get("spent", {}).items():
-                budget.count_earlier(_work_name(manifest, name), costs)
-
-
-def _warn_of_changes(inputs: Mapping[str, InputCheck], manifest: Manifest, origin: Mapping[str, Any] | None) -> None:
-    for name, check in inputs.items():
-        check.warn_of_changes(f"scorer {name!r}", manifest, origin)
-
-
-def _evaluation_called(name: str | None, store: Store, id: str, receipt: Receipt) -> Evaluation:
-    evaluation = Evaluation(store, id, receipt)
-    evaluation.called = name
-    return evaluation
 
 
 def _work_name(manifest: Manifest, scorer: str) -> str:
@@ -312,13 +289,6 @@ def _is_of_recording(store: Store, id: str, origin: Mapping[str, Any] | None) ->
         return False
     begun_for: dict[str, Any] = store.manifest("evaluations", id)["provenance"].get("origin") or {}
     return bool(begun_for.get("recording") == recording)
-
-
-def _why(stale: Sequence[str], unpinned: Mapping[str, Sequence[str]]) -> str:
-    """Why rows were graded that earlier work could have answered, in words."""
-    first = [f"{name}: {summarize_reasons(reasons)}" for name, reasons in unpinned.items()]
-    unpinned_reason = [f"unpinned, so never reused: {'; '.join(first)}"] if first else []
-    return "; ".join(dict.fromkeys([*stale, *unpinned_reason]))
 
 
 @dataclass(frozen=True)
@@ -353,29 +323,32 @@ class _Grading:
 
     @property
     def spec(self) -> dict[str, Any]:
-        spec: dict[str, Any] = {
+        own = None if self.sample is None else self.sample.spec
+        samples = {name: one.sample if isinstance(one, StoredScores) else own for name, one in self.scorers.items()}
+        return {
             "run": self.run.digest,
             "run_id": self.run.id,
             "dataset": self.run.manifest["spec"]["dataset"],
             "scorers": {name: identity.spec for name, identity in self.identities.items()},
-        }
-        own = None if self.sample is None else self.sample.spec
-        samples = {name: one.sample if isinstance(one, StoredScores) else own for name, one in self.scorers.items()}
-        if any(samples.values()):
-            spec["samples"] = {name: sample for name, sample in samples.items() if sample is not None}
-        return spec
+        } | ({"samples": {name: one for name, one in samples.items() if one}} if any(samples.values()) else {})
 
     @property
     def pinned(self) -> bool:
         return all(identity.pinned for identity in self.identities.values())
 
-    def unpinned(self, *, in_experiment: bool) -> dict[str, list[str]]:
+    def unpinned(self, request: StepRequest) -> dict[str, list[str]]:
         """Why scorers are unpinned, by name, with what to declare as it is written in Python or an experiment file."""
+        in_experiment = "experiment" in (request.origin or {})
         return {
             name: identity.reasons(in_yaml=in_experiment and isinstance(self.scorers[name], FunctionScorer))
             for name, identity in self.identities.items()
             if identity.unpinned
         }
+
+    def describe_unpinned(self, request: StepRequest) -> Iterator[str]:
+        """Why rows were graded that earlier work could have answered, if scorers are unpinned."""
+        if first := [f"{name}: {summarize_reasons(reasons)}" for name, reasons in self.unpinned(request).items()]:
+            yield f"unpinned, so never reused: {'; '.join(first)}"
 
     def work(self, name: str) -> str | None:
         """What identifies a scorer's work for any data; None where nothing may be reused."""
@@ -385,8 +358,7 @@ class _Grading:
     def about(self, request: StepRequest, inputs: Mapping[str, InputCheck]) -> Manifest:
         """The entries of the manifest besides the spec."""
         parts = {name: check.parts for name, check in inputs.items()}
-        unpinned = self.unpinned(in_experiment="experiment" in (request.origin or {}))
-        reasons = [f"{name}: {why}" for name, each in unpinned.items() for why in each]
+        reasons = [f"{name}: {why}" for name, each in self.unpinned(request).items() for why in each]
         judges = [name for name, scorer in self.scorers.items() if scorer.is_judge]
         made_of = {"run": self.run.id, "parts": parts, "unpinned": reasons} | ({"judges": judges} if judges else {})
         rubrics = {name: list(scorer.rubrics) for name, scorer in self.scorers.items() if scorer.rubrics}
@@ -406,8 +378,8 @@ def _has_failures(store: Store, id: str, run: Run) -> bool:
     return any(tally.get(FAILED, 0) > run.counts.get(FAILED, 0) for tally in counts.values())
 
 
-def _warn_of_failed(evaluation: Evaluation) -> Evaluation:
-    """The evaluation, after a warning for scorers that failed on every row that they graded."""
+def _warn_of_failed(evaluation: Evaluation) -> None:
+    """Warns of scorers that failed on every row that they graded."""
     for name, counts in evaluation.counts.items():
         if SCORED in counts or FAILED not in counts:
             continue
@@ -418,7 +390,6 @@ def _warn_of_failed(evaluation: Evaluation) -> Evaluation:
             every = f"all {len(asked):,} rows" if len(asked) > 1 else "the one row"
             why = asked[0][1].removeprefix("scorer: ")
             warn(f"scorer {name!r} failed on {every}: {why}", ScorerFailed)
-    return evaluation
 
 
 RowKey = tuple[int, int]
@@ -436,14 +407,12 @@ class _Job:
         self,
         evaluator: Evaluator,
         store: Store,
-        run: Run,
+        grading: _Grading,
         manifest: Manifest,
         inputs: Mapping[str, InputCheck],
-        sample: RowSample | None,
     ) -> None:
-        self.inputs, self.sample = inputs, sample
-        self.stored: dict[str, StoredScores] = {}
-        self.evaluator, self.store, self.run, self.manifest = evaluator, store, run, manifest
+        self.evaluator, self.store, self.manifest, self.inputs = evaluator, store, manifest, inputs
+        self.grading, self.run = grading, grading.run
         self.lanes: list[WorkLog] = []
         self.prepared: list[Scorer] = []
         self.columns: dict[str, tuple[ScoredRows, Sequence[bytes], RowStream]] = {}  # see `known_batches`
@@ -453,11 +422,26 @@ class _Job:
         self.used: dict[str, RowUsage] = {}  # by scorer
         self.usage: dict[str, Any] | None = None  # of what was graded now, once this process has sealed it
 
-    def grade(
-        self, number: int, name: str, scorer: Scorer, work: str | None, judged: Iterable[KnownScore] | ScoredRows
-    ) -> None:
+    @property
+    def stale(self) -> list[str]:
+        """Why rows were graded again whose inputs have changed."""
+        return [check.why for check in self.inputs.values() if check.why] if self.called else []
+
+    def perform(self, judged: KnownScores | KnownRows) -> None:
+        """Grades every row by every scorer, and seals the evaluation unless another process does."""
+        for number, (name, scorer) in enumerate(self.grading.scorers.items()):
+            lane = self._open_lane(number, scorer)
+            if isinstance(scorer, StoredScores):
+                self.kept += self.rows.total
+            elif isinstance(judged, KnownRows):  # they become tables when the evaluation is sealed
+                self.known, self.graders[name] = judged, self._make_grader(scorer, self.evaluator.policy)
+            else:
+                self._grade(lane, name, scorer, judged.get(name, ()))
+        if take_turn_to_seal(self.lanes[0], self.is_sealed, self.evaluator.policy):
+            self._seal()
+
+    def _grade(self, lane: WorkLog, name: str, scorer: Scorer, judged: Iterable[KnownScore] | ScoredRows) -> None:
         """Grades every row of the run by one scorer."""
-        lane = self._open_lane(number, scorer)
         inputs = self.inputs[name]
         if not judged:
             inputs.void_stale(lane, N_FIELDS)
@@ -473,10 +457,11 @@ class _Job:
                 self._grade_others(name, grader, judged, tally)
                 return self._count(tally)
             judged = judged.records()
-        if self.sample is not None:
-            self._leave_out(lane, self.sample, grader.targets, tally)
+        if (sample := self.grading.sample) is not None:
+            tally.skipped = self._append(lane, self._lines_outside(lane, sample, grader.targets))
         if judged and lane.n_done < lane.slots:
-            self._append(lane, self._known_lines(lane, judged, inputs.observer), tally)
+            tally.reused += self._append(lane, self._known_lines(lane, judged, inputs.observer))
+        work = None if self.manifest["fresh"] else self.grading.work(name)
         if work and lane.n_done < lane.slots:
             self._reuse(lane, work, tally, inputs)
         keyed = KeyedWork(
@@ -502,19 +487,8 @@ class _Job:
             keyed.perform()
         self._count(tally)
 
-    def keep(self, number: int, name: str, scorer: StoredScores) -> None:
-        """Takes the table of a scorer over when the evaluation is sealed."""
-        self._open_lane(number, scorer)
-        self.stored[name] = scorer
-        self.kept += self.rows.total
-
-    def take_known(self, number: int, name: str, scorer: Scorer, known: KnownRows) -> None:
-        """Takes the scores of a scorer over from rows, which become tables when the evaluation is sealed."""
-        self._open_lane(number, scorer)
-        self.known, self.graders[name] = known, self._make_grader(scorer, self.evaluator.policy)
-
     def _open_lane(self, number: int, scorer: Scorer) -> WorkLog:
-        self.rows = RowStream(self.run, scorer, self.sample)
+        self.rows = RowStream(self.run, scorer, self.grading.sample)
         lane = self.store.lane("evaluations", self.manifest["id"], lane_name(number), self.rows.total)
         self.lanes.append(lane)
         lane.refresh()
@@ -560,29 +534,27 @@ class _Job:
     def is_sealed(self) -> bool:
         return self.store.is_sealed("evaluations", self.manifest["id"])
 
-    def seal(self, scorers: Sequence[Scorer]) -> None:
-        """Turns the journals into tables, unless another process does."""
-        if not take_turn_to_seal(self.lanes[0], self.is_sealed, self.evaluator.policy):
-            return
-        id, names = self.manifest["id"], [*self.manifest["spec"]["scorers"]]
+    def _seal(self) -> None:
+        """Writes the tables."""
+        id, names = self.manifest["id"], [*self.grading.scorers]
         spent = {name: lane.spent for lane, name in zip(self.lanes, names, strict=True) if lane.spent}
         with drafted(self.store, "evaluations", id) as draft, journalled("evaluations", id):
             written = {}
-            for name, scorer in zip(names, scorers, strict=True):
-                stored = self.stored.get(name)
-                schema = tables.scores_schema(scorer.columns) if stored is None else stored.schema
+            for name, scorer in self.grading.scorers.items():
+                schema = scorer.schema if isinstance(scorer, StoredScores) else tables.scores_schema(scorer.columns)
                 schema = self.columns[name][0].fitted(schema) if name in self.columns else schema
                 written[name] = ScoreTable(draft, name, schema, self.used.setdefault(name, RowUsage()))
             if self.known:
                 self._write_known(written, self.known)
-            for name, stored_scores in self.stored.items():
-                stored_scores.write(written[name], draft)
+            kept = {name: one for name, one in self.grading.scorers.items() if isinstance(one, StoredScores)}
+            for name, scores in kept.items():
+                scores.write(written[name], draft)
             lanes = zip(self.lanes, names, strict=True)
             digest = ids.digest_of_digests([self._write(written[name], name, lane) for lane, name in lanes])
             counts = {name: table.counts for name, table in written.items()}
             facts: dict[str, Any] = {"digest": digest.hex(), "counts": counts, "sealed": now()}
             used = {name: one.total.to_dict() for name, one in self.used.items() if one.total}
-            used |= {name: one.usage for name, one in self.stored.items() if one.usage}
+            used |= {name: scores.usage for name, scores in kept.items() if scores.usage}
             facts |= ({"usage": used} if used else {}) | ({"spent": spent} if spent else {})
             draft.seal(self.manifest | facts)
         self.usage = {name: one.made_now.to_dict() for name, one in self.used.items() if one.made_now}
@@ -592,7 +564,7 @@ class _Job:
         if name in self.columns:
             for batch, texts in known_batches(*self.columns[name], table.schema):
                 table.add_batch(batch, texts)
-        elif name not in self.graders and name not in self.stored:
+        elif name not in self.graders and not isinstance(self.grading.scorers[name], StoredScores):
             for key, record in zip(_keys(self.run), lane.records(), strict=True):
                 table.add(key, record)
         return table.finish()
@@ -620,20 +592,20 @@ class _Job:
         for lane in self.lanes:
             lane.close()
 
-    def _leave_out(self, lane: WorkLog, sample: RowSample, targets: Sequence[str] | None, tally: Tally) -> None:
-        """Writes the rows outside of the sample as skipped."""
-        cells = [[None, target, SKIPPED, sample.reason, *[None] * 5] for target in targets or (None,)]
-        others = (unit for unit in self.rows.take(0, lane.slots) if not sample.chosen[unit.slot])
-        written = Tally()
-        self._append(lane, (line_of(unit, cells) for unit in others if not lane.is_done(unit.slot)), written)
-        tally.skipped += written.reused
-
-    def _append(self, lane: WorkLog, lines: Iterator[bytes], tally: Tally) -> None:
-        """Writes the journal's lines of rows that were graded before."""
+    def _append(self, lane: WorkLog, lines: Iterator[bytes]) -> int:
+        """Writes the journal's lines of rows that need no grading now; returns how many there are."""
+        n = 0
         while some := [*islice(lines, GATHER)]:
             lane.append(b"".join(some))
-            tally.reused += len(some)
+            n += len(some)
         lane.refresh()
+        return n
+
+    def _lines_outside(self, lane: WorkLog, sample: RowSample, targets: Sequence[str] | None) -> Iterator[bytes]:
+        """The journal's lines of the rows outside of a sample, without those that it has."""
+        cells = [[None, target, SKIPPED, sample.reason, *[None] * 5] for target in targets or (None,)]
+        others = (unit for unit in self.rows.take(0, lane.slots) if not sample.chosen[unit.slot])
+        return (line_of(unit, cells) for unit in others if not lane.is_done(unit.slot))
 
     def _known_lines(
         self, lane: WorkLog, judged: Iterable[KnownScore], observer: Observer[Any] | None
@@ -667,7 +639,7 @@ class _Job:
         open_slots = OpenSlots((u.slot, u.digest) for u in self.rows.take(0, lane.slots) if not lane.is_done(u.slot))
         digests = sealed_digests(self.store, "evaluations", sources)
         index = KeyIndex(self.store, f"evaluations/{work}", digests, lambda id: scored_keys(self.store, id, work))
-        self._append(lane, open_slots.fill_from(index, read, inputs.observer), tally)
+        tally.reused += self._append(lane, open_slots.fill_from(index, read, inputs.observer))
 
 
 def find_evaluations_of(store: Store, run: str) -> list[Evaluation]:

@@ -18,7 +18,7 @@ from evaluand.core.errors import DataError, Fault, SpecError, with_article
 from evaluand.core.key_columns import INDEX
 from evaluand.data.cell_texts import TEXT, cell_texts, join_lists, join_texts, object_pieces
 from evaluand.data.columns import cast, join_chunks, plain_type
-from evaluand.evaluation.known_scores import ScoredRows
+from evaluand.evaluation.score_tables import ScoredRows
 from evaluand.evaluation.scorer import Scorer
 from evaluand.metrics.base.labels import contents, encode_labels
 from evaluand.metrics.base.metric import VALUE, WEIGHT

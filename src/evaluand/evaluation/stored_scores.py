@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from evaluand.core.fingerprint import Identity
-from evaluand.evaluation.known_scores import ScoreTable, row_texts
+from evaluand.evaluation.score_tables import ScoreTable, row_texts
 from evaluand.evaluation.scorer import Scorer
 from evaluand.store.store import Draft
 

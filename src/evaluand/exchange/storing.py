@@ -25,7 +25,7 @@ from evaluand.core.redaction import is_hidden, redact
 from evaluand.data.dataset import Dataset
 from evaluand.engine.keyed_work import Progress
 from evaluand.evaluation.evaluator import Evaluation, Evaluator
-from evaluand.evaluation.known_scores import KnownRows
+from evaluand.evaluation.score_tables import KnownRows
 from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.scorers.imported import Imported
 from evaluand.exchange.importer import Importer, find_importers

@@ -17,12 +17,11 @@ from evaluand.comparison.ranks import RankedSystems, rank_systems
 from evaluand.core.errors import EvaluandError, first_fault, plural
 from evaluand.core.files.json import none_if_nan
 from evaluand.metrics.names import has_name, name_in_tables
-from evaluand.models.usage_total import UsageTotal
 from evaluand.predictions.steps import Result, Results
 from evaluand.report.facts.aggregation import metrics_facts
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.run import missing_facts
-from evaluand.report.usage import usage_totals
+from evaluand.report.usage import total_used
 from evaluand.run.runner import Run
 from evaluand.store.tables import FAILED
 
@@ -239,22 +238,18 @@ class SuiteResults:
 
     def _cost_facts(self, system: str) -> Facts:
         """What the calls of a system and their grading used, in all rows, whenever they were made."""
-        calls, judging, clock = UsageTotal(), UsageTotal(), _Clock()
+        clock = _Clock()
         results = self._results_of(system)
         runs = {each.run.id: each.run for each in results}  # which problems with the same examples share
         evaluations = {each.evaluation.id: each.evaluation for each in results if each.evaluation is not None}
         for run in runs.values():
             clock.add(run)
-        for total, made in ((calls, runs), (judging, evaluations)):
-            for artifact in made.values():
-                for _, each in usage_totals(artifact.manifest.get("usage")):
-                    total.merge(each)
         without = [each.problem for each in self.problems if system in each.without(self.systems)]
         return {
             "system": system,
             "rows": sum(sum(run.counts.values()) for run in runs.values()),
-            "calls": calls.to_dict(),
-            "judging": judging.to_dict(),
+            "calls": total_used(run.manifest for run in runs.values()).to_dict(),
+            "judging": total_used(each.manifest for each in evaluations.values()).to_dict(),
             "seconds": clock.seconds if clock.known else None,
             "rows_timed": clock.known,
             "without": without,

@@ -9,7 +9,7 @@ from typing import Any
 
 from evaluand.aggregation.kind import AGGREGATIONS
 from evaluand.comparison.measures import declared_measures, find_artifact, find_evaluations
-from evaluand.core.errors import NotFound, SpecError, warn
+from evaluand.core.errors import SpecError, warn
 from evaluand.core.labels import short_labels
 from evaluand.evaluation.earlier_scores import work_of
 from evaluand.evaluation.evaluator import Evaluation, newest_evaluation_of
@@ -58,14 +58,7 @@ def find_graded_runs(store: Store, text: str) -> list[GradedRun]:
 
 
 def _run_of(evaluation: Evaluation) -> GradedRun:
-    """The run of an evaluation: the one of its name, of several that were answered alike."""
-    store = evaluation.store
-    for ref in store.named(evaluation.name or ""):
-        if ref.kind == RUNS and store.manifest(RUNS, ref.id).get("digest") == evaluation.manifest["spec"]["run"]:
-            return GradedRun(Run.open(store, ref.name), evaluation)
-    if (run := evaluation.run) is None:
-        raise NotFound(f"the run of {evaluation!r} is not in the store")
-    return GradedRun(run, evaluation)
+    return GradedRun(evaluation.read_run(), evaluation)
 
 
 def graded_run(
@@ -81,7 +74,7 @@ def graded_run(
     name = name or run.name or ""
     if (id := names.get(name)) is not None and run.store.is_sealed(EVALUATIONS, id):
         found = Evaluation(run.store, id)
-        if found.manifest["spec"]["run"] == run.digest:
+        if found.manifest["provenance"]["run"] == run.id:
             found.called = name
             return GradedRun(run, found)
     return GradedRun(run, known or newest_evaluation_of(run.store, run.id))

@@ -53,11 +53,7 @@ def step_usage_lines(step: Mapping[str, Any]) -> Iterator[str]:
 
 def command_usage(steps: Iterable[Mapping[str, Any] | None]) -> UsageTotal:
     """What the steps of a command have used now, together."""
-    whole = UsageTotal()
-    for step in steps:
-        for _, total in usage_totals(((step or {}).get("receipt") or {}).get("usage")):
-            whole.merge(total)
-    return whole
+    return total_used((step or {}).get("receipt") or {} for step in steps)
 
 
 def spent_text(manifest: Mapping[str, Any]) -> str:
@@ -71,15 +67,19 @@ def spent_text(manifest: Mapping[str, Any]) -> str:
 
 def _brief_spent(manifest: Mapping[str, Any]) -> str:
     """The cost of making an artifact; empty where it is that of its rows."""
-    whole, spent = _total_used([manifest]), total_spent([manifest])
+    whole, spent = total_used([manifest]), total_spent([manifest])
     currencies = whole.cost.keys() | spent.cost.keys()
     if all(math.isclose(whole.cost.get(each, 0.0), spent.cost.get(each, 0.0), rel_tol=1e-9) for each in currencies):
         return ""
     return " and ".join(spent.costs()) or "nothing"
 
 
-def _total_used(made: Iterable[Mapping[str, Any]]) -> UsageTotal:
-    """What the rows of some artifacts have used."""
+def total_used(made: Iterable[Mapping[str, Any]]) -> UsageTotal:
+    """What the rows of some artifacts have used.
+
+    Args:
+        made: their manifests, or facts with the same `usage`.
+    """
     whole = UsageTotal()
     for _, total in (used for each in made for used in usage_totals(each.get("usage"))):
         whole.merge(total)
@@ -109,7 +109,7 @@ def whole_cost(steps: Iterable[Mapping[str, Any]]) -> str:
         An empty text if no request was made.
     """
     made = {step["id"]: step for step in steps}.values()
-    used = _total_used(made)
+    used = total_used(made)
     return replace(used, cost=dict.fromkeys(used.cost, 0.0) | total_spent(made).cost).describe_cost()
 
 
@@ -122,7 +122,7 @@ def brief_usage(entry: Mapping[str, Any], row: str = "row") -> str:
     """
     if not entry.get("usage"):
         return ""
-    whole = _total_used([entry])
+    whole = total_used([entry])
     tokens, cost = whole.input_tokens + whole.output_tokens, whole.describe_cost(row)
     cost = cost if whole.cost else f"cost {cost}" if cost else ""
     parts = [part for part in (f"{tokens:,} tokens" if tokens else "", cost) if part]

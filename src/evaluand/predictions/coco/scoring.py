@@ -18,7 +18,7 @@ from evaluand.comparison.rule import Gate
 from evaluand.core import identity
 from evaluand.core.errors import DataError, Fault, SpecError, alternatives, plural
 from evaluand.data.dataset import Dataset
-from evaluand.evaluation.known_scores import ScoredRows
+from evaluand.evaluation.score_tables import ScoredRows
 from evaluand.evaluation.scorer import Scorer
 from evaluand.evaluation.scorers.detection import Detection
 from evaluand.evaluation.scorers.segmentation import Segmentation

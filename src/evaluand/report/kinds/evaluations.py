@@ -13,7 +13,7 @@ from evaluand.core.errors import Fault
 from evaluand.data.dataset import Dataset
 from evaluand.evaluation.evaluator import Evaluation
 from evaluand.evaluation.kind import EVALUATIONS
-from evaluand.evaluation.known_scores import row_texts
+from evaluand.evaluation.score_tables import row_texts
 from evaluand.judges.stored_rubric import find_changed_rubrics
 from evaluand.report.facts.base import Facts
 from evaluand.report.facts.evaluation import evaluation_facts, example_facts

@@ -282,7 +282,8 @@ class LiveRun:
             status = self._status()
             is_sealed = self.is_sealed
             done = self.total if is_sealed else len(self._counted)
-            made = self._store.manifest(RUNS, self.id) if is_sealed else {"usage": self._usage.to_dict()}
+            used = {"usage": self._usage.to_dict() if self._usage else None, "spent": self._usage.cost}
+            made = self._store.manifest(RUNS, self.id) if is_sealed else used
             rate = self._rate()
             return {
                 "id": self.id,
@@ -294,7 +295,7 @@ class LiveRun:
                 "counts": made["counts"] if is_sealed else dict(self._counts),
                 "rate": rate,
                 "left": (self.total - done) / rate if rate else None,
-                "used": brief_usage({"usage": made.get("usage")}) if is_sealed or self._usage else "",
+                "used": brief_usage(made),
                 "scores": [
                     {"scorer": key.partition("/")[2]} | each
                     for key, scores in sorted(self._scores.items())

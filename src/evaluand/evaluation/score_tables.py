@@ -117,11 +117,8 @@ def row_digest(row: Sequence[Any]) -> bytes:
 
 def row_texts(batch: pa.RecordBatch) -> list[bytes]:
     """What the rows of a table add to its digest."""
-    return [
-        *map(
-            row_digest, zip(*(batch.column(f.name).to_pylist() for f in batch.schema if f.name != "usage"), strict=True)
-        )
-    ]
+    columns = [batch.column(name).to_pylist() for name in batch.schema.names if name != "usage"]
+    return [row_digest(row) for row in zip(*columns, strict=True)]
 
 
 def table_rows(record: Record, key: Key, own: Sequence[tuple[str, bool]]) -> Iterator[tuple[tuple[Any, ...], Any]]:
